@@ -1,4 +1,4 @@
-"""Processor time: what else the machine does is no part of it."""
+"""Measures processor time, which does not depend on what else the machine does."""
 
 from __future__ import annotations
 

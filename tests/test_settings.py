@@ -121,7 +121,7 @@ def test_a_table_of_the_wrong_shape_is_a_clear_error(tmp_path: Path, text: str) 
         ("nope", "1"),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_with_what_would(key: str, value: str) -> None:
+def test_an_invalid_setting_is_refused_with_a_hint(key: str, value: str) -> None:
     with pytest.raises(UsageProblem) as raised:
         checked(key, value)
     assert raised.value.hint
@@ -136,7 +136,7 @@ def test_a_value_that_fits_is_kept(key: str, value: object, kept: object) -> Non
 
 @pytest.mark.parametrize("place", ["project", "user"])
 @pytest.mark.parametrize("data", [b"timeout = \n", b"\xff\xfe", b"a = 1\na = 2\n"], ids=["open", "binary", "twice"])
-def test_a_file_that_is_no_toml_is_named(tmp_path: Path, place: str, data: bytes) -> None:
+def test_a_settings_file_that_is_not_valid_toml_is_named_in_the_error(tmp_path: Path, place: str, data: bytes) -> None:
     env = {"HOME": str(tmp_path / "home")}
     path = tmp_path / PROJECT_FILE if place == "project" else user_file(env)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -55,4 +55,9 @@ def test_make_test_and_ci_run_each_case_once(
 
 def test_every_case_is_run_by_ci() -> None:
     script = (TESTS.parent / ".ci" / "run").read_text("utf-8")
-    assert " coverage " in script and " test-further " in script and " -m ci " in script and '-m "ci and not wide"' in script
+    assert (
+        " coverage " in script
+        and " test-further " in script
+        and " -m ci " in script
+        and '-m "ci and not wide"' in script
+    )

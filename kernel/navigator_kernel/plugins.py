@@ -140,7 +140,7 @@ class _Loader(SourceFileLoader):
 
 @lru_cache(maxsize=64)
 def _compiled(source: bytes, path: str) -> CodeType:
-    """A server and a test make many kernels of the same agents in one process."""
+    """The code of a module; kept, because one process may load the same agents for many kernels."""
     return compile(source, path, "exec", dont_inherit=True)
 
 

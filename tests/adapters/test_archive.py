@@ -87,7 +87,7 @@ def test_an_archive_is_read_like_a_folder(tmp_path: Path, name: str, pack: Pack)
 
 
 @every_kind
-def test_what_an_archive_holds_decides_and_not_its_name(tmp_path: Path, name: str, pack: Pack) -> None:
+def test_the_content_of_an_archive_decides_its_format_not_its_name(tmp_path: Path, name: str, pack: Pack) -> None:
     path = pack(tmp_path / name, FILES).rename(tmp_path / "b.skill")
     with ArchiveSource(path) as source:
         assert len(source.entries) == 5
@@ -123,7 +123,7 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, name: str, pack:
 
 
 @every_kind
-def test_every_problem_is_told_at_once(tmp_path: Path, name: str, pack: Pack) -> None:
+def test_all_problems_are_reported_together(tmp_path: Path, name: str, pack: Pack) -> None:
     with pytest.raises(Refused) as caught, ArchiveSource(pack(tmp_path / name, {"../a": b"", "/b": b"", "c": b""})):
         pass
     assert caught.value.data["problems"] == ["'../a' leads outside", "'/b' is an absolute path"]
@@ -169,7 +169,7 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, name: str, pack: 
 
 @pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE,
                                   tarfile.GNUTYPE_SPARSE, b"Z"])  # fmt: skip
-def test_a_tar_member_that_is_no_file_is_refused(tmp_path: Path, kind: bytes) -> None:
+def test_a_tar_member_that_is_not_a_regular_file_is_refused(tmp_path: Path, kind: bytes) -> None:
     path = tmp_path / "a.tar"
     with tarfile.open(path, "w") as tar:
         tar.addfile(tar_info("a", type=kind, linkname="b"))
@@ -178,7 +178,7 @@ def test_a_tar_member_that_is_no_file_is_refused(tmp_path: Path, kind: bytes) ->
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK, stat.S_IFDIR])
-def test_a_zip_member_that_is_no_file_is_refused(tmp_path: Path, kind: int) -> None:
+def test_a_zip_member_that_is_not_a_regular_file_is_refused(tmp_path: Path, kind: int) -> None:
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as pack:
         pack.writestr(zip_info("a", kind | 0o644), b"")
@@ -306,7 +306,7 @@ def test_a_tar_that_breaks_off_in_the_middle_is_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"PK\3\4", b"\x1f\x8b", b"not an archive" * 100])
-def test_what_is_no_archive_is_told(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_an_archive_is_reported(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.zip"
     path.write_bytes(data)
     with pytest.raises(FetchFailed, match=r"is not an archive") as caught, ArchiveSource(path):
@@ -314,7 +314,7 @@ def test_what_is_no_archive_is_told(tmp_path: Path, data: bytes) -> None:
     assert caught.value.hint
 
 
-def test_what_is_no_file_is_told(tmp_path: Path) -> None:
+def test_a_named_pipe_or_a_missing_file_is_reported(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.zip")
     for name in ("pipe.zip", "nothing.zip"):
         with pytest.raises(FetchFailed), ArchiveSource(tmp_path / name):

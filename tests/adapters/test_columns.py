@@ -34,7 +34,7 @@ def test_records_are_read_in_the_order_that_they_are_asked_for(tmp_path: Path) -
     assert picked([]) == b""
 
 
-def test_a_file_is_closed_with_what_reads_it(tmp_path: Path) -> None:
+def test_a_file_is_closed_when_its_reader_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"".join(RECORDS))
     picked, target = RecordReader(tmp_path / "file", 512), str(tmp_path / "file")
     assert target in open_files()

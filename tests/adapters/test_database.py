@@ -23,7 +23,7 @@ def test_the_file_is_what_tinydb_itself_reads(tmp_path: Path) -> None:
         assert [(row.doc_id, row["name"]) for row in database.all()] == [(1, "a"), (2, "中")]
 
 
-def test_rows_are_numbered_anew_and_other_tables_stay(tmp_path: Path) -> None:
+def test_new_rows_replace_the_default_table_and_other_tables_stay(tmp_path: Path) -> None:
     path = tmp_path / "skills.db"
     path.write_text('{"_default": {"9": {"name": "old"}}, "other": {"1": {"x": 1}}}')
     data = table_bytes(path, [{"name": "new"}])
@@ -34,7 +34,7 @@ def test_rows_are_numbered_anew_and_other_tables_stay(tmp_path: Path) -> None:
         assert database.table("other").all() == [{"x": 1}]
 
 
-def test_no_file_is_no_rows(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_rows(tmp_path: Path) -> None:
     assert read_rows(tmp_path / "skills.db") == ()
 
 
@@ -78,7 +78,7 @@ def test_a_lock_held_elsewhere_names_its_holder(tmp_path: Path) -> None:
         pass
 
 
-def test_a_lock_whose_file_was_replaced_meanwhile_is_taken_anew(tmp_path: Path) -> None:
+def test_a_deleted_lock_file_is_created_again_and_can_be_locked(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with file_lock(path):
         path.unlink()
@@ -94,7 +94,7 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "other").read_text() == "kept"
 
 
-def test_a_disk_that_knows_no_locks_is_told_and_no_file_stays_open(
+def test_a_file_system_without_locks_is_reported_and_no_file_stays_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_handle: int, _how: int) -> None:

@@ -52,7 +52,7 @@ def test_packages_come_pinned_and_hashed_with_those_that_they_need(index: Index,
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_is_there_is_not_made_again(index: Index, folder: Path) -> None:
+def test_an_existing_environment_is_reused_without_asking_the_index(index: Index, folder: Path) -> None:
     two(index)
     env = made(folder, ["tool"])
     index.asked.clear()
@@ -76,7 +76,9 @@ def test_no_program_of_a_package_takes_the_place_of_the_interpreter(index: Index
     assert left_in(folder) == []
 
 
-def test_what_must_be_built_is_refused_and_not_run(index: Index, folder: Path, tmp_path: Path) -> None:
+def test_a_package_without_a_wheel_is_refused_and_its_build_script_does_not_run(
+    index: Index, folder: Path, tmp_path: Path
+) -> None:
     canary = tmp_path / "canary"
     index.files["source/source-1.0.tar.gz"] = sdist("source", f"open({str(canary)!r}, 'w')\n")
     index.add("tool", None, "source")
@@ -127,7 +129,9 @@ def test_no_package_leads_out_of_the_index(index: Index, folder: Path, scheme: s
 @pytest.mark.parametrize(
     ("wanted", "reason"), [(["nothing"], "not-found"), (["part>2"], "conflict"), (["part==1.0", "tool"], "conflict")]
 )
-def test_what_cannot_be_had_is_said(index: Index, folder: Path, wanted: list[str], reason: str) -> None:
+def test_an_unresolvable_requirement_is_reported_with_its_reason(
+    index: Index, folder: Path, wanted: list[str], reason: str
+) -> None:
     index.add("part")
     index.add("tool", None, "part>1")
     with pytest.raises(FetchFailed) as caught:
@@ -137,7 +141,7 @@ def test_what_cannot_be_had_is_said(index: Index, folder: Path, wanted: list[str
 
 
 @pytest.mark.parametrize("secret", [PASSWORD, "hun@ter2", "hun%40ter2"])
-def test_a_password_of_an_index_is_never_told(
+def test_the_password_of_an_index_never_appears_in_an_error(
     index: Index, folder: Path, secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.closed, address = True, index.url.removeprefix("http://")
@@ -264,7 +268,7 @@ def test_a_build_that_was_killed_counts_for_nothing_and_is_swept(index: Index, f
 
 
 @pytest.mark.parametrize("gone", ["made.json", LOCK, "venv/bin/python", "venv/lib", "bytecode"])
-def test_what_is_not_whole_is_made_anew(index: Index, folder: Path, gone: str) -> None:
+def test_an_incomplete_environment_is_rebuilt(index: Index, folder: Path, gone: str) -> None:
     two(index)
     env = made(folder, ["tool"])
     FolderWriter([env]).remove(env / gone)
@@ -274,7 +278,7 @@ def test_what_is_not_whole_is_made_anew(index: Index, folder: Path, gone: str) -
     assert index.asked
 
 
-def test_what_was_changed_does_not_count(index: Index, folder: Path) -> None:
+def test_an_environment_with_a_changed_file_is_not_found(index: Index, folder: Path) -> None:
     two(index)
     env = made(folder, ["tool"])
     (changed,) = env.glob("venv/lib/*/site-packages/part.py")
@@ -290,7 +294,7 @@ def test_an_environment_is_named_as_it_really_lies(index: Index, folder: Path, t
     assert made(tmp_path / "link", ["tool"]).parent == folder
 
 
-def test_a_name_is_no_path(folder: Path) -> None:
+def test_an_environment_name_that_is_not_a_fingerprint_is_refused(folder: Path) -> None:
     for name in ("../x", "", "A" * 64, "a" * 63):
         with pytest.raises(Refused):
             Environments(folder).path(name)

@@ -117,7 +117,7 @@ def test_a_root_reached_through_a_link_is_the_root(tmp_path: Path, root: Path) -
     assert (root / "x").read_bytes() == b"1"
 
 
-def test_what_may_only_be_read_stays_untouched(root: Path) -> None:
+def test_a_read_only_folder_its_contents_and_its_parent_cannot_be_removed(root: Path) -> None:
     (root / "kept").mkdir()
     writer = FolderWriter([root], read_only=[root / "kept"])
     writer.write(root / "a", b"")
@@ -170,7 +170,7 @@ def test_reading_is_bounded_and_takes_regular_files_only(tmp_path: Path) -> None
         read_bounded(tmp_path / "gone", 5)
 
 
-def test_a_seal_tells_size_mode_and_hash(tmp_path: Path) -> None:
+def test_a_seal_holds_size_normalised_mode_and_hash(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc")
     (tmp_path / "a").chmod(0o700)
     size, mode, digest = seal_file(tmp_path / "a")
@@ -200,7 +200,7 @@ def test_every_file_and_folder_reaches_the_disk(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("count", [5, MANY + 20], ids=["few", "many"])
-def test_a_file_that_does_not_reach_the_disk_is_told(
+def test_a_failed_fsync_is_reported_with_the_file_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     def fsync(handle: int) -> None:

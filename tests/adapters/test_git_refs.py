@@ -90,7 +90,7 @@ def test_a_branch_that_is_called_like_a_commit_is_the_branch(repo: Path) -> None
         assert source.commit == at(repo, "main~1")
 
 
-def test_a_beginning_of_no_commit_is_told(repo: Path) -> None:
+def test_an_abbreviated_hash_that_matches_no_commit_is_reported(repo: Path) -> None:
     with pytest.raises(FetchFailed, match="no commit") as caught, GitSource(f"file://{repo}", "0000000"):
         pass
     assert caught.value.hint
@@ -150,5 +150,5 @@ def test_a_plain_name_is_a_ref(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-x", "a..b", "a b", "a:b", "a^{}", "a//b", "/a", "a/", "a.lock", "a@{1}", "*"])
-def test_anything_else_is_none(text: str) -> None:
+def test_a_malformed_name_is_not_a_ref(text: str) -> None:
     assert not is_ref(text)

@@ -200,7 +200,7 @@ HELPER = 'helper = "!f() { cat >/dev/null; echo username=me; echo password=s3cre
 
 
 @pytest.mark.parametrize("scope", ["[credential]", '[credential "https://localhost:PORT"]', "included"])
-def test_a_private_repository_opens_to_the_persons_own_helper_and_only_when_told(
+def test_a_private_repository_uses_the_persons_credential_helper_only_with_auth(
     server: GitServer, home: Path, scope: str
 ) -> None:
     server.secret = "me:s3cret"
@@ -261,7 +261,7 @@ def test_other_settings_of_the_person_stay_out(server: GitServer, home: Path, tm
     assert not (tmp_path / "x").exists()
 
 
-def test_a_repository_that_is_not_there_is_told(server: GitServer) -> None:
+def test_a_missing_repository_is_reported(server: GitServer) -> None:
     with pytest.raises(FetchFailed, match="not found") as caught, GitSource(server.url("none")):
         pass
     assert "spelling" in caught.value.hint
@@ -291,7 +291,7 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("form", ["ssh://git@host.invalid{}", "git@host.invalid:{}"])
-def test_an_ssh_agent_and_its_settings_are_let_in_only_when_told(ssh: Path, tmp_path: Path, form: str) -> None:
+def test_the_ssh_agent_and_the_ssh_settings_are_used_only_with_auth(ssh: Path, tmp_path: Path, form: str) -> None:
     url = form.format(tmp_path / "repo")
     with GitSource(url) as source:
         assert text(source) == "text 3"
@@ -305,7 +305,7 @@ def test_an_ssh_agent_and_its_settings_are_let_in_only_when_told(ssh: Path, tmp_
     assert (tmp_path / "ssh.log.agent").read_text() == "/run/agent\n"
 
 
-def test_the_persons_own_ssh_command_is_used_only_when_told(ssh: Path, tmp_path: Path, home: Path) -> None:
+def test_the_persons_own_ssh_command_is_used_only_with_auth(ssh: Path, tmp_path: Path, home: Path) -> None:
     keep_secret(home, "[core]\n\tsshCommand = ssh -i my-key\n")
     for auth in (False, True):
         with GitSource(f"git@host.invalid:{tmp_path}/repo", auth=auth) as source:

@@ -49,7 +49,7 @@ def harm(lessons: Lessons, body: str | bytes) -> bytes:
 # What is kept
 
 
-def test_what_is_learned_is_there_newest_first(lessons: Lessons, tmp_path: Path) -> None:
+def test_lessons_are_kept_and_returned_newest_first(lessons: Lessons, tmp_path: Path) -> None:
     assert lessons.learn("painter", "a boat at sea") and lessons.learn("painter", "画一条船")
     assert lessons.of("painter") == ("画一条船", "a boat at sea")
     assert lessons_at(tmp_path).all() == {"painter": ("画一条船", "a boat at sea")}
@@ -120,7 +120,7 @@ def test_a_correction_takes_a_message_from_the_skill_that_had_it(lessons: Lesson
     assert lessons.all() == {"ada-painter": ("a tree",), "bob-painter": ("A boat at sea",)}
 
 
-def test_what_another_process_learned_is_known_at_once(lessons: Lessons, tmp_path: Path) -> None:
+def test_lessons_learned_by_another_instance_are_visible_at_once(lessons: Lessons, tmp_path: Path) -> None:
     lessons.learn("painter", "a boat at sea")
     assert lessons.of("painter") == ("a boat at sea",)
     lessons_at(tmp_path).learn("painter", "a tree")
@@ -172,7 +172,7 @@ def test_a_damaged_file_is_reported_and_left_as_it_is(lessons: Lessons, body: by
 
 
 @pytest.mark.parametrize("body", DAMAGED)
-def test_a_damaged_file_is_no_lessons_to_a_turn_and_warned_of_once(
+def test_a_damaged_file_yields_no_lessons_and_one_warning(
     lessons: Lessons, body: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     harm(lessons, body)

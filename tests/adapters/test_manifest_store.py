@@ -111,7 +111,9 @@ def test_an_entry_that_does_not_fit_is_read_past(opened: Opened, tmp_path: Path,
     assert opened().list_resources() == first
 
 
-def test_another_release_reads_anew(opened: Opened, read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_change_of_release_all_manifests_are_read_again(
+    opened: Opened, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened().list_resources()
     read.clear()
     monkeypatch.setattr(manifest_store, "__version__", "0.0.0")
@@ -126,7 +128,7 @@ def test_skills_of_another_root_are_not_taken_for_this_ones(opened: Opened, tmp_
     assert {skill.level for skill in user.list_resources()} == {"user"}
 
 
-def test_what_json_has_no_word_for_is_left_out(tmp_path: Path) -> None:
+def test_a_manifest_that_json_cannot_represent_is_not_stored(tmp_path: Path) -> None:
     store = ManifestStore(tmp_path / "one.json", lambda: FolderWriter([tmp_path]))
     plain = SkillDef(name="a", description="", path=tmp_path / "a", folder=None)
     odd = SkillDef(name="b", description="", path=tmp_path / "b", folder=None, extra={1: "x"})  # type: ignore[dict-item]  # YAML has keys that are numbers

@@ -111,7 +111,7 @@ def test_a_tool_that_fails_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("AGT-9")
 @pytest.mark.parametrize("uri", ["no uri at all", "", "note:", "note://one two", "//one", "http://[", "a\x1b:b"])
-def test_what_is_no_uri_is_told_before_anything_is_started(tmp_path: Path, uri: str) -> None:
+def test_an_invalid_uri_is_reported_before_a_server_is_started(tmp_path: Path, uri: str) -> None:
     with pytest.raises(InvalidURI, match="InvalidURI"):
         called(servers(tmp_path), "read", uri=uri)
     assert not (tmp_path / "server.pid").exists()
@@ -135,13 +135,13 @@ def test_calling_without_a_tool_is_a_usage_error(tmp_path: Path) -> None:
         called(servers(tmp_path), "call")
 
 
-def test_a_tool_that_is_missing_is_told_of_by_name(tmp_path: Path) -> None:
+def test_a_missing_tool_is_reported_by_name(tmp_path: Path) -> None:
     with pytest.raises(ResourceNotFound, match="subtract") as caught:
         called(servers(tmp_path), "call", tool="subtract")
     assert caught.value.data["available"] == ["add"]
 
 
-def test_an_operation_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
+def test_an_unknown_operation_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="explode"):
         called(servers(tmp_path), "explode")
 

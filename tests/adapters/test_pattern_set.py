@@ -42,7 +42,7 @@ PARTS: Sequence[tuple[str, str]] = (
 
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize(("source", "text"), PARTS, ids=[source for source, _ in PARTS])
-def test_what_matches_may_match(source: str, text: str) -> None:
+def test_a_matching_pattern_is_reported_as_possible(source: str, text: str) -> None:
     assert re.search(source, text, FLAGS)
     assert PatternSet([source], None).possible(text) == {source}
 
@@ -51,7 +51,7 @@ def test_what_matches_may_match(source: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("source", "text"), [("curl.*sh", "nothing"), (r"a\sb", "ab"), (r"[a-c]{3}", "abxc"), ("密", "口")]
 )
-def test_what_cannot_match_is_left_out(source: str, text: str) -> None:
+def test_a_pattern_that_cannot_match_is_left_out(source: str, text: str) -> None:
     assert PatternSet([source, "other"], None).possible(f"{text} other") == {"other"}
 
 
@@ -68,7 +68,7 @@ def test_without_hyperscan_every_pattern_may_match(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.requirement("SAF-1")
-def test_what_was_compiled_is_kept_and_made_again_where_it_is_damaged(tmp_path: Path) -> None:
+def test_a_compiled_pattern_set_is_kept_and_rebuilt_when_damaged(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     for _ in range(2):
         assert PatternSet(["a+b", "c"], folder).possible("xaab") == {"a+b"}

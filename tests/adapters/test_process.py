@@ -75,7 +75,7 @@ def dies(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("code", [0, 1, 42, 255])
-def test_the_exit_code_is_told(tmp_path: Path, code: int) -> None:
+def test_the_exit_code_of_a_program_is_returned(tmp_path: Path, code: int) -> None:
     assert ran(tmp_path, f"raise SystemExit({code})").exit_code == code
 
 
@@ -119,7 +119,7 @@ def test_home_lies_in_the_scratch_folder_of_the_process(tmp_path: Path) -> None:
     assert ran(tmp_path, "import os; print(os.environ['HOME'])").stdout.decode().strip() == str(tmp_path / "home")
 
 
-def test_what_the_job_sets_is_passed_on(tmp_path: Path) -> None:
+def test_environment_variables_of_a_job_are_passed_on(tmp_path: Path) -> None:
     assert ran(tmp_path, "import os; print(os.environ['GIVEN'])", GIVEN="yes").stdout == b"yes\n"
 
 
@@ -198,7 +198,7 @@ def test_a_program_that_is_not_there_is_not_found(tmp_path: Path) -> None:
         ran(tmp_path, "", argv=("no-such-program",))
 
 
-def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(Refused, match="notes"):
         ran(tmp_path, "", argv=(str(tmp_path / "notes.txt"),))

@@ -185,14 +185,14 @@ def test_a_secret_far_behind_in_a_line_is_replaced(before: int) -> None:
 @pytest.mark.parametrize(
     "line", ["PASSWORD=@@", "export DB_PASSWORD='@@'", 'MY_API_KEY="@@"', "GITHUB_TOKEN=@@ make", "AWS_SECRET_KEY=@@"]
 )
-def test_what_is_assigned_to_a_secret_name_is_replaced(line: str) -> None:
+def test_a_value_assigned_to_a_secret_name_is_replaced(line: str) -> None:
     assert redacted(line.replace("@@", made(12))) == line.replace("@@", REDACTED)
 
 
 @pytest.mark.parametrize(
     "line", ["PASSWORD=$DB_PASSWORD", "TOKEN=", "SECRET=\nx", "PASSWORDS are 12 letters", "TOKEN=x"]
 )
-def test_what_names_no_value_is_left(line: str) -> None:
+def test_a_line_that_assigns_no_secret_value_is_unchanged(line: str) -> None:
     assert redacted(line) == line
 
 
@@ -207,12 +207,12 @@ def test_a_value_of_the_environment_is_a_secret_by_its_name(name: str) -> None:
     "name",
     ["HOME", "PATH", "LANG", "EDITOR", "KEYBOARD", "TOKENIZERS_PARALLELISM", "AUTHOR", "PATTERN", "SSH_AUTH_SOCK"],
 )
-def test_a_variable_with_an_ordinary_name_is_no_secret(name: str) -> None:
+def test_a_variable_with_an_ordinary_name_is_not_a_secret(name: str) -> None:
     assert list(secrets_of({name: "correct horse"})) == []
 
 
 @pytest.mark.parametrize("value", ["", "1", "true", "enabled"])
-def test_a_value_that_is_a_word_of_everyday_text_is_no_secret(value: str) -> None:
+def test_an_empty_or_everyday_value_is_not_a_secret(value: str) -> None:
     assert list(secrets_of({"SERVICE_TOKEN": value})) == []
 
 
@@ -234,7 +234,7 @@ def test_values_keep_their_shape() -> None:
 
 
 @pytest.mark.parametrize("secret", SECRETS, ids=name_of)
-def test_what_was_redacted_stays_as_it_is(secret: tuple[str, str, str]) -> None:
+def test_redaction_of_a_secret_is_idempotent(secret: tuple[str, str, str]) -> None:
     once = redacted(secret[1].replace("@@", secret[2]))
     assert redacted(once) == once
 
@@ -305,7 +305,7 @@ def test_nothing_that_is_left_behind_holds_a_secret(here: Place, secrets: tuple[
 
 
 @pytest.mark.requirement("SAF-8")
-def test_what_waits_for_a_yes_is_done_as_it_was_asked(here: Place, secrets: tuple[str, str]) -> None:
+def test_a_pending_command_runs_with_its_original_secret_after_a_yes(here: Place, secrets: tuple[str, str]) -> None:
     token = secrets[1]
     assert asked(here, secrets, "--session", "s", f"/keeper {token}").code == 9
     assert asked(here, secrets, "--session", "s", "yes").code == 0
@@ -314,7 +314,7 @@ def test_what_waits_for_a_yes_is_done_as_it_was_asked(here: Place, secrets: tupl
 
 
 @pytest.mark.requirement("SAF-8")
-def test_what_a_person_said_is_kept_without_its_secret(here: Place, secrets: tuple[str, str]) -> None:
+def test_a_message_is_stored_without_its_secret(here: Place, secrets: tuple[str, str]) -> None:
     asked(here, secrets, "--yes", "--session", "s", f"/keeper {secrets[1]}")
     shown = here.said("session", "show", "s")
     assert "/keeper" in shown and secrets[1] not in shown

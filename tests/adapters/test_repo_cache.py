@@ -249,7 +249,7 @@ def test_no_setting_that_lies_in_the_cache_is_read(
 
 @pytest.mark.parametrize("name", ["objects/info/alternates", "info/attributes", "hooks/post-checkout", "info/grafts",
                                   "refs/replace/x", "config.worktree"])  # fmt: skip
-def test_what_git_did_not_put_there_for_us_is_thrown_away(repo: Path, cache: RepoCache, name: str) -> None:
+def test_foreign_git_files_in_a_cached_repository_are_removed(repo: Path, cache: RepoCache, name: str) -> None:
     fetched(repo, cache)
     odd = cache.path(f"file://{repo}") / ".git" / name
     odd.parent.mkdir(parents=True, exist_ok=True)
@@ -340,7 +340,9 @@ def test_a_cache_that_cannot_be_written_is_done_without(repo: Path, tmp_path: Pa
         fetched(repo, RepoCache(folder), offline=True)
 
 
-def test_the_cache_tells_what_it_holds(repo: Path, cache: RepoCache, tmp_path: Path) -> None:
+def test_the_cache_lists_the_url_refs_last_use_and_size_of_each_repository(
+    repo: Path, cache: RepoCache, tmp_path: Path
+) -> None:
     assert cache.listed() == ()
     made = fetched(repo, cache, "v1")
     other = make_repo(tmp_path, FILES, name="other")
@@ -364,7 +366,7 @@ class LaterClock:
         return 0.0
 
 
-def test_the_cache_is_emptied_as_a_whole_or_of_what_is_old(repo: Path, cache: RepoCache, tmp_path: Path) -> None:
+def test_the_cache_is_cleared_completely_or_by_age(repo: Path, cache: RepoCache, tmp_path: Path) -> None:
     fetched(repo, cache)
     later = RepoCache(cache.path("x").parent, clock=LaterClock())
     fetched(make_repo(tmp_path, FILES, name="other"), later)
@@ -377,7 +379,7 @@ def test_the_cache_is_emptied_as_a_whole_or_of_what_is_old(repo: Path, cache: Re
     assert fetched(repo, cache)
 
 
-def test_limits_hold_for_what_is_kept(repo: Path, cache: RepoCache) -> None:
+def test_size_limits_apply_to_cached_files(repo: Path, cache: RepoCache) -> None:
     fetched(repo, cache, "", "s1/big.txt")
     with GitSource(f"file://{repo}", cache=cache) as source, pytest.raises(Refused, match="over 1000 bytes"):
         source.contents([e.oid for e in source.entries if e.path == "s1/big.txt"], each=1000, total=10_000)

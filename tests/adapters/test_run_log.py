@@ -21,7 +21,7 @@ def log_in(folder: Path) -> JsonLinesLog:
     return JsonLinesLog(folder, FolderWriter([folder]))
 
 
-def test_what_was_emitted_is_read_back_in_order(tmp_path: Path) -> None:
+def test_emitted_events_are_read_back_in_order(tmp_path: Path) -> None:
     emit = stream(tmp_path)
     told = [emit(RunStarted(session="s", message="你好\u2028😀", language="zh"))]
     told += [emit(Progress(text=str(n)), step=1, parent=0) for n in range(5)]
@@ -77,7 +77,7 @@ def test_a_damaged_line_is_reported_and_the_file_left_alone(tmp_path: Path, line
     assert file.read_text() == line
 
 
-def test_a_log_that_is_no_utf_8_is_reported_as_damaged(tmp_path: Path) -> None:
+def test_a_log_that_is_not_utf_8_is_reported_as_damaged(tmp_path: Path) -> None:
     (tmp_path / "run-1.jsonl").write_bytes(b"\xff\n")
     with pytest.raises(Damaged):
         log_in(tmp_path).read("run-1")
@@ -96,5 +96,5 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
     assert log_in(tmp_path).runs() == ["20260103-1", "20260102-1", "20260101-1"]
 
 
-def test_there_are_no_runs_where_there_is_no_folder(tmp_path: Path) -> None:
+def test_a_missing_folder_has_no_runs(tmp_path: Path) -> None:
     assert list(log_in(tmp_path / "none").runs()) == []

@@ -29,7 +29,7 @@ def shown_as(text: str) -> str:
 
 @pytest.mark.requirement("SAF-8")
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
-def test_the_secret_is_taken_out_and_what_stands_around_it_stays(example: Example) -> None:
+def test_the_secret_is_removed_and_the_text_around_it_stays(example: Example) -> None:
     shown = shown_as(f"first\n{example.text}\nlast")
     secret = example.secret
     assert [part for at in range(len(secret) - PART + 1) if (part := secret[at : at + PART]) in shown] == []
@@ -53,7 +53,7 @@ def test_at_least_sixty_services_are_known_and_each_shape_has_an_example() -> No
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.kind}-{shape.needles[0]}")
-def test_what_a_shape_finds_holds_one_of_its_needles(shape: Shape) -> None:
+def test_each_match_of_a_shape_contains_one_of_its_needles(shape: Shape) -> None:
     hits = [hit for example in EXAMPLES if (hit := shape.found.search(example.text))]
     assert hits
     for hit in hits:
@@ -73,6 +73,6 @@ def test_no_pattern_of_the_table_repeats_without_a_bound() -> None:
     assert [row[0] for row, parts in plain.items() if any(re.search(r"[*+]|\{\d*,\}", part) for part in parts)] == []
 
 
-def test_what_was_redacted_is_redacted_no_further() -> None:
+def test_redaction_of_examples_other_than_private_keys_is_idempotent() -> None:
     once = shown_as("\n".join(example.text for example in EXAMPLES if not example.kind.startswith("Private")))
     assert REDACTED in once and shown_as(once) == once

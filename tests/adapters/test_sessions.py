@@ -112,13 +112,13 @@ def test_deleting_takes_the_history_too(store: SqliteSessions) -> None:
     assert store.history("s") == []
 
 
-def test_what_a_session_waits_for_is_listed(store: SqliteSessions) -> None:
+def test_the_session_list_shows_a_pending_approval(store: SqliteSessions) -> None:
     store.save(full_session())
     store.save(Session(id="free", turn=1))
     assert {one["id"]: one["waiting"] for one in store.listed()} == {"s": "approval", "free": ""}
 
 
-def test_a_file_that_is_no_database_is_damaged_and_untouched(store: SqliteSessions) -> None:
+def test_a_file_that_is_not_a_database_is_reported_as_damaged_and_left_untouched(store: SqliteSessions) -> None:
     store.file.parent.mkdir(parents=True)
     store.file.write_bytes(b"not a database" * 100)
     with pytest.raises(Damaged):
@@ -147,7 +147,7 @@ def test_many_sessions_by_8_processes_lose_nothing(store: SqliteSessions, many: 
 
 
 @pytest.mark.wide
-def test_what_was_saved_before_a_kill_is_there_after_it(store: SqliteSessions) -> None:
+def test_saved_turns_survive_a_kill(store: SqliteSessions) -> None:
     folder = store.file.parent
     folder.mkdir(parents=True)
     for round_ in range(5):

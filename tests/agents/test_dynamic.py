@@ -40,7 +40,7 @@ def test_nobody_agreed_and_nothing_runs(here: Place) -> None:
     assert (report["state"], "echo ran" in report["summary"], list(here.root.rglob("ran"))) == ("pending", True, [])
 
 
-def test_what_is_agreed_to_prints_in_its_place(here: Place) -> None:
+def test_the_output_of_an_approved_command_takes_its_place_in_the_text(here: Place) -> None:
     brief(here, "Two: !`echo $((1+1))` and !`printf 'three words here'`\n")
     assert "Two: 2 and three words here" in told(here, "/brief x", "--yes")["raw"]
 
@@ -54,14 +54,14 @@ def test_trust_in_the_bytes_is_enough_and_ends_with_them(here: Place) -> None:
 
 
 @pytest.mark.parametrize("words", ["/brief !`echo out > mine`", "/brief '!`echo out > mine`'"])
-def test_a_command_in_a_message_is_none_of_the_skills(here: Place, words: str) -> None:
+def test_a_command_in_a_message_is_not_run(here: Place, words: str) -> None:
     brief(here, "You said $ARGUMENTS, {request}. Two: !`echo $((1+1))`\n")
     here.said("skill", "trust", "brief")
     here.run("ask", "--json", words)
     assert list(here.root.rglob("mine")) == []
 
 
-def test_what_a_command_prints_is_not_read_again(here: Place) -> None:
+def test_the_output_of_a_command_is_not_expanded_again(here: Place) -> None:
     brief(here, "It says: !`printf '%s' '$ARGUMENTS {request} !\\140echo no\\140'`\n")
     raw = told(here, "/brief secret-word", "--yes")["raw"]
     assert "It says: $ARGUMENTS {request} !" in raw
@@ -73,7 +73,7 @@ def test_a_command_sees_no_network_and_no_other_folder(here: Place, tmp_path: Pa
     assert "Now: hidden" in told(here, "/brief x", "--yes")["raw"]
 
 
-def test_one_that_fails_is_an_error_with_what_it_said(here: Place) -> None:
+def test_a_failed_command_is_an_error_with_its_stderr(here: Place) -> None:
     brief(here, "Now: !`echo no disk >&2; exit 3`\n")
     report = told(here, "/brief x", "--yes")
     assert (report["state"], "no disk" in report["data"]["msg"]) == ("error", True)

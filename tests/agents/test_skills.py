@@ -59,7 +59,7 @@ def test_anything_else_that_is_printed_is_the_output(place: Any, code: str, outp
     assert (report.state, report.data) == ("success", {"output": output})
 
 
-def test_an_exit_code_is_an_error_with_the_end_of_what_was_said(place: Any) -> None:
+def test_a_nonzero_exit_code_is_an_error_with_stderr_as_message_and_stdout_as_output(place: Any) -> None:
     place.skill("fail", RUN, "import sys; print('half'); sys.exit('disk full')")
     report = place.ask("skills", "skill:fail")
     assert (report.state, report.data["status"], report.data["msg"]) == ("error", 1, "disk full")

@@ -39,7 +39,7 @@ def test_a_script_that_commands_md_does_not_list_is_not_found(place: Any) -> Non
 
 
 @pytest.mark.parametrize("name", ["../../etc/x", "/bin/sh", "", "known.py", "KNOWN"])
-def test_a_name_that_is_no_listed_script_is_not_found(place: Any, name: str) -> None:
+def test_an_unlisted_script_name_is_not_found(place: Any, name: str) -> None:
     shipped(place, "known", "print(1)")
     assert script(place, name).exit_code == 4
 
@@ -167,7 +167,7 @@ def test_a_list_has_a_line_for_each_skill_own_skills_first_and_says_how_many_mor
 
 
 @pytest.mark.parametrize("words", [[], ["explode"], ["install"], ["install", "a/b", "--force"]])
-def test_a_skill_command_that_is_none_is_a_usage_error(place: Any, words: list[str]) -> None:
+def test_an_invalid_skill_command_is_a_usage_error(place: Any, words: list[str]) -> None:
     report = script(place, "skill_manager", *words)
     assert (report.state, report.exit_code, place.lifecycle.asked) == ("error", 2, [])
 

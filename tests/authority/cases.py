@@ -59,37 +59,37 @@ CASES = (
     )),
     Case(1, "a root that another user marked, as another user", FOREIGN, (
         "commands_in_a_folder_of_root_that_all_may_write_to_are_refused",
-        "commands_in_a_clone_that_links_to_what_others_may_write_to_are_refused",
-        "a_mark_that_leads_to_what_others_may_write_to_makes_no_project",
+        "commands_in_a_clone_that_links_to_a_world_writable_folder_are_refused",
+        "a_project_marker_that_links_to_a_world_writable_folder_is_ignored",
         "commands_in_a_folder_of_a_user_who_is_not_even_known_are_refused",
     )),
     Case(1, "a record that was edited and chained again", RECORD, (
         "a_record_that_was_edited_and_chained_again_is_seen",
     )),
     Case(1, "a project or home of an earlier version", "state/test_upgrade.py", (
-        "what_a_clone_brings_to_a_new_home_is_not_moved",
+        "old_state_in_a_clone_is_not_moved_to_a_new_home",
         "a_session_brings_no_grant_no_waiting_approval_and_nothing_to_try_again",
     )),
     Case(1, "2,000 generated projects", PROPERTY, ("no_file_of_2000_projects_answers_a_question",)),
     Case(2, "a clone whose bin/ shadows a package", SCRIPTS, (
-        "what_lies_beside_a_clones_doctor_is_not_run_without_a_question",
+        "a_module_beside_a_clones_doctor_is_not_run_without_a_question",
     )),
     Case(2, "the same, where the person lets it run", SCRIPTS, (
         "a_clones_script_that_the_person_lets_run_is_contained",
     ), rungs=True),
     Case(2, "a step that plants an agent and a trust file", SCRIPTS, (
-        "what_a_step_plants_in_its_home_does_not_reach_the_next_steps_doctor",
+        "files_that_a_step_plants_in_its_home_do_not_reach_the_next_steps_doctor",
     ), rungs=True),
     Case(3, "a planted .pyc before the next step", FRESH, (
         "nothing_that_a_step_plants_takes_the_next_one_over",
-        "what_the_step_before_left_can_be_read_and_not_changed",
+        "files_of_the_previous_step_can_be_read_but_not_changed",
     ), rungs=True),
     Case(3, "a planted .pyc before a server with a token", FRESH, (
         "no_step_reaches_what_an_mcp_server_that_holds_a_token_imports",
         "bytecode_that_a_clone_brings_for_an_mcp_server_is_not_run",
     ), rungs=True),
     Case(3, "deep, long, closed and many files", FRESH, (
-        "whatever_a_run_leaves_its_end_is_on_record_and_it_can_be_cleared",
+        "a_run_that_leaves_an_awkward_tree_is_recorded_as_ended_and_can_be_cleared",
     ), rungs=True),
     Case(3, "files without a name, against the limit of disk", FRESH, (
         "files_without_a_name_count_while_they_are_open",
@@ -106,7 +106,7 @@ CASES = (
     ), rungs=True),
     Case(5, "a skill that merely lies in a clone", STANDING, (
         "a_skill_that_lies_in_a_clone_asks_by_name_before_a_model_sees_it",
-        "a_yes_that_names_it_is_no_yes_to_the_call_of_a_tool",
+        "a_yes_to_a_skill_is_not_a_yes_to_its_tool_call",
         "a_skill_that_declares_no_tool_gets_none",
     ), rungs=True),
     Case(5, "its text, loaded by another skill's model", STANDING, (
@@ -122,17 +122,17 @@ CASES = (
         "a_yes_for_the_session_ends_where_the_tool_says_something_else",
     ), rungs=True),
     Case(5, "a server's own hint that a tool only reads", STANDING, (
-        "what_a_server_says_of_its_own_tool_asks_no_question_less",
+        "a_read_only_hint_from_a_server_does_not_skip_the_question",
     ), rungs=True),
     Case(5, "calls that go out after private data", PRIVATE, (
         "a_file_that_the_message_names_is_private_at_once",
-        "what_a_tool_answered_is_private_in_every_later_turn",
-        "what_a_skill_or_a_file_told_is_private_in_every_later_turn",
+        "after_a_tool_answer_every_later_turn_is_private",
+        "after_reading_a_skill_or_a_file_the_next_turn_is_private",
         "a_clone_cannot_say_that_nothing_was_read",
         "answers_that_read_nothing_ask_no_further_question",
     ), rungs=True),
     Case(5, "--yes and calls of a model", STANDING, (
-        "what_a_server_says_of_its_own_tool_asks_no_question_less",
+        "a_read_only_hint_from_a_server_does_not_skip_the_question",
         "yes_to_all_covers_what_the_message_itself_orders",
     ), rungs=True),
     Case(5, "what a question about a server shows", SERVERS, (
@@ -143,9 +143,9 @@ CASES = (
     Case(5, "a server sees the file that was named, never its folder", SERVERS, (
         "it_sees_the_file_that_was_named_and_nothing_else",
     ), rungs=True),
-    Case(6, "texts that hold the scanners up", LIMITS, ("what_takes_too_long_is_cut_off_and_the_next_skill_is_scanned",)),
+    Case(6, "texts that hold the scanners up", LIMITS, ("a_scan_that_takes_too_long_is_stopped_and_the_next_skill_is_scanned",)),
     Case(6, "1 MiB of comments before the harm", LIMITS, (
-        "what_stands_behind_long_comments_is_found_and_not_installed",
+        "harmful_code_behind_long_comments_is_found_and_the_skill_is_not_installed",
         "a_skill_that_was_not_looked_at_whole_asks_before_it_runs",
     )),
     Case(6, "text that holds redaction up", "adapters/test_redaction_limits.py", (
@@ -154,7 +154,7 @@ CASES = (
     Case(6, "a pack without end", "adapters/test_git_intake.py", ("a_server_that_sends_on_is_killed_at_the_limit",)),
     Case(6, "HTTP: headers, connections, Host and Origin", "mcp_server/test_http_limits.py", (
         "a_client_that_sends_half_a_header_is_dropped",
-        "who_comes_after_the_most_connections_is_sent_away_until_one_ends",
+        "a_connection_over_the_limit_is_refused_until_others_end",
         "every_host_but_the_one_it_was_started_with_is_refused",
         "a_page_of_another_port_of_this_machine_is_refused",
     )),
@@ -178,6 +178,6 @@ IN_PROCESS = (
         "after_private_data_whatever_goes_outward_asks_for_just_this_call",
     )),
     Case(6, "rules whose time is quadratic", "scanning/test_scan_growth.py", (
-        "what_a_rule_looks_for_takes_time_in_proportion",
+        "repeated_needles_and_near_matches_of_a_rule_take_time_in_proportion",
     )),
 )  # fmt: skip

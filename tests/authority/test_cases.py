@@ -30,7 +30,7 @@ def test_every_item_has_its_cases() -> None:
     assert {case.item for case in CASES} == {1, 2, 3, 4, 5, 6}
 
 
-def test_what_only_the_continuous_integration_runs_is_run_as_another_user_there() -> None:
+def test_ci_only_cases_run_as_another_user() -> None:
     script = (SOURCE / ".ci" / "run").read_text("utf-8")
     marked = {case.file for case in CASES if "pytest.mark.ci" in (TESTS / case.file).read_text("utf-8")}
     assert marked - {*AS_ANOTHER, *BOTH} == {"state/test_generated_projects.py"}  # no process and no owner takes part

@@ -62,7 +62,7 @@ def test_answers_that_read_nothing_ask_no_further_question(talk: Place) -> None:
 
 
 @pytest.mark.wide
-def test_what_a_tool_answered_is_private_in_every_later_turn(talk: Place, server: WireServer) -> None:
+def test_after_a_tool_answer_every_later_turn_is_private(talk: Place, server: WireServer) -> None:
     ask(talk, "/echo-user please")
     ask(talk, "yes, for this session")
     for _ in range(2):
@@ -74,7 +74,7 @@ def test_what_a_tool_answered_is_private_in_every_later_turn(talk: Place, server
 
 
 @pytest.mark.parametrize("message", ["/greeter", "what is in @notes.txt"])
-def test_what_a_skill_or_a_file_told_is_private_in_every_later_turn(
+def test_after_reading_a_skill_or_a_file_the_next_turn_is_private(
     talk: Place, server: WireServer, message: str
 ) -> None:
     server.scripts["worker"] = says_hello

@@ -71,7 +71,7 @@ def test_a_skill_that_lies_in_a_clone_asks_by_name_before_a_model_sees_it(
 
 
 @pytest.mark.wide
-def test_a_yes_that_names_it_is_no_yes_to_the_call_of_a_tool(served: Place, server: WireServer) -> None:
+def test_a_yes_to_a_skill_is_not_a_yes_to_its_tool_call(served: Place, server: WireServer) -> None:
     ask(served, "/echo-user please")
     asked = ask(served, "yes")
     assert (asked["state"], TOOL in offered(server), started(served)) == ("pending", True, [])
@@ -80,7 +80,7 @@ def test_a_yes_that_names_it_is_no_yes_to_the_call_of_a_tool(served: Place, serv
 
 
 @pytest.mark.wide
-def test_that_yes_ends_with_the_order_that_it_was_for(served: Place) -> None:
+def test_a_yes_to_a_skill_covers_one_request_only(served: Place) -> None:
     ask(served, "/echo-user please")
     ask(served, "yes")
     assert ask(served, "yes")["state"] == "success"
@@ -88,7 +88,7 @@ def test_that_yes_ends_with_the_order_that_it_was_for(served: Place) -> None:
 
 
 @pytest.mark.wide
-def test_that_yes_ends_where_the_person_says_no_to_the_call(served: Place) -> None:
+def test_a_no_to_a_tool_call_ends_the_yes_to_its_skill(served: Place) -> None:
     ask(served, "/echo-user please")
     ask(served, "yes")
     ask(served, "no")
@@ -120,7 +120,7 @@ def test_a_server_that_a_clone_names_is_not_started_for_its_skill(clone: Place, 
 
 
 @pytest.mark.wide
-def test_what_a_server_says_of_its_own_tool_asks_no_question_less(trusted: Place) -> None:
+def test_a_read_only_hint_from_a_server_does_not_skip_the_question(trusted: Place) -> None:
     asked = ask(trusted, "--yes", "/echo-user please")  # nor is `--yes` one: the model thought of the call
     assert (asked["state"], started(trusted)) == ("pending", [])
     assert f"Call {TOOL}?" in asked["summary"]

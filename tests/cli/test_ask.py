@@ -199,7 +199,7 @@ def test_the_language_that_is_asked_for_wins_over_the_messages(here: Place) -> N
 
 @pytest.mark.requirement("OUT-5", "OUT-6")
 @pytest.mark.parametrize("message", ["what can you do?", "你能做什么"])
-def test_abilities_are_three_lines_of_what_is_given_and_got_without_commands(here: Place, message: str) -> None:
+def test_abilities_are_three_lines_on_github_install_and_uninstall_without_commands(here: Place, message: str) -> None:
     told = here.said("ask", "--format", "raw", message).splitlines()
     assert len(told) == 3
     first, second, third = ({"GitHub", "install", "安装", "uninstall", "卸载"} & words(line) for line in told)
@@ -245,7 +245,7 @@ def test_ten_skills_of_the_persons_own_are_enough_and_shipped_ones_do_not_count(
 
 
 @pytest.mark.wide
-def test_why_tells_the_way_of_a_choice(here: Place) -> None:
+def test_why_shows_the_stages_of_a_choice_in_order(here: Place) -> None:
     here.said("ask", COUNT)
     told = here.said("why")
     parts = ["message", "offered", "shortlist", "word-count  confidence", "decided", "chosen", "used", "ended"]
@@ -254,7 +254,7 @@ def test_why_tells_the_way_of_a_choice(here: Place) -> None:
 
 
 @pytest.mark.wide
-def test_why_tells_of_the_run_that_is_named(here: Place) -> None:
+def test_why_shows_the_named_run_instead_of_the_newest(here: Place) -> None:
     first = here.json("ask", COUNT)["run"]
     here.run("ask", "hello there")
     assert first in here.said("why", first) and "word-count" in here.said("why", first)
@@ -308,7 +308,7 @@ def test_json_is_json_in_every_encoding(here: Place, encoding: str) -> None:
 
 @pytest.mark.wide
 @pytest.mark.parametrize("encoding", ["ascii:strict", "utf-8:strict"])
-def test_stdin_that_cannot_be_decoded_is_no_surprise(here: Place, encoding: str) -> None:
+def test_undecodable_stdin_causes_no_internal_error(here: Place, encoding: str) -> None:
     done = here.run("ask", "-", stdin=b"hello \xff\xfe", env={"PYTHONIOENCODING": encoding})
     assert done.code in {2, 9}
     assert "NAVIGATOR_DEBUG" not in done.err

@@ -38,7 +38,7 @@ def test_a_conversation_is_one_json_document(run: Any) -> None:
 
 
 @pytest.mark.parametrize("script", ["chat.py", ""])
-def test_help_tells_what_can_be_written(run: Any, script: str) -> None:
+def test_help_shows_the_quit_command_and_the_path_syntax(run: Any, script: str) -> None:
     done = run(*(() if script else ("chat",)), typed="/help\n", script=script)
     assert (done.code, "/quit" in done.out, "@path" in done.out) == (0, True, True)
 
@@ -93,7 +93,7 @@ def test_a_message_may_have_several_lines(run: Any, typed: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["/skills", "/why"])
-def test_words_of_its_own_are_no_messages(run: Any, word: str) -> None:
+def test_a_chat_accepts_its_own_commands(run: Any, word: str) -> None:
     done = run("chat", typed=f"/code-review x\n{word}\n")
     assert (done.code, "code-review" in done.out) == (0, True)
 

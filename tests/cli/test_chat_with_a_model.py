@@ -55,7 +55,7 @@ def test_words_skills_and_tools_are_shown_as_they_come_and_once(here: Place) -> 
 
 @pytest.mark.wide
 @pytest.mark.requirement("EVT-7")
-def test_what_it_took_is_told_by_skill(here: Place) -> None:
+def test_cost_shows_requests_and_tokens_per_skill(here: Place) -> None:
     with terminal(here) as held:
         held.wait_for("> ")
         held.type("/cost\n")

@@ -140,7 +140,9 @@ def test_a_task_is_shown_with_its_three_sections(run: Any) -> None:
         ("/word-count",),
     ],
 )
-def test_what_is_no_task_is_shown_without_sections(run: Any, words: tuple[str, ...]) -> None:
+def test_abilities_short_formats_and_questions_are_shown_without_a_logic_trace(
+    run: Any, words: tuple[str, ...]
+) -> None:
     assert "[Logic Trace]" not in run("ask", *words).out
 
 
@@ -153,7 +155,7 @@ def test_a_message_may_come_from_a_pipe(run: Any) -> None:
 
 @pytest.mark.wide
 @pytest.mark.requirement("OUT-1", "INT-7")
-def test_why_tells_the_newest_choice(run: Any) -> None:
+def test_why_shows_the_newest_choice(run: Any) -> None:
     run("ask", "/word-count one two")
     run("ask", "review this code: x = 1")
     done = run("why")
@@ -164,7 +166,7 @@ def test_why_tells_the_newest_choice(run: Any) -> None:
 
 
 @pytest.mark.wide
-def test_why_tells_a_named_run(run: Any) -> None:
+def test_why_as_json_shows_a_named_run(run: Any) -> None:
     first = run("ask", "/word-count one two", "--json").document()["run"]
     run("ask", "hello my friend")
     told = run("why", first, "--json").document()

@@ -94,7 +94,7 @@ def test_a_word_that_is_nearly_a_command_gets_a_hint(here: Place, words: tuple[s
 
 
 @pytest.mark.requirement("LIF-3")
-def test_search_finds_by_what_the_router_knows(here: Place) -> None:
+def test_search_finds_skills_with_the_router(here: Place) -> None:
     texts = {
         "xlsx": "description: Use it when a spreadsheet is the main file\n---\nMake an Excel file with formulas.\n",
         "pptx": "description: Use it when slides or a deck are made\n---\nMake the deck.\n",

@@ -65,7 +65,7 @@ def test_the_index_is_made_without_a_message(here: Place, many: Path) -> None:
     assert heads(here) == [head] and head["rows"] >= LARGE
 
 
-def test_where_words_alone_choose_there_is_an_index_of_them(here: Place) -> None:
+def test_without_an_encoder_an_index_is_built_and_kept(here: Place) -> None:
     env = {"NAVIGATOR_ENCODER": "off"}
     count = here.json("route", "--index", env=env)["skills"]
     (head,) = heads(here)

@@ -322,7 +322,7 @@ def test_a_missing_argument_is_one_document(here: Place, name: str) -> None:
 @pytest.mark.parametrize(
     "words", [["nonsense"], ["--nonsense"], [], ["skill"], ["skill", "nonsense"], ["--language", "klingon", "ask", "x"]]
 )
-def test_what_names_no_command_is_one_document(here: Place, words: list[str]) -> None:
+def test_an_invalid_command_line_gives_one_json_document(here: Place, words: list[str]) -> None:
     done = here.run(*words, "--json")
     assert (done.code, done.document["exit_code"], done.err) == (2, 2, "")
 

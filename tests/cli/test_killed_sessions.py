@@ -108,7 +108,7 @@ def test_one_without_a_session_goes_on_by_the_same_message_and_by_its_name(here:
 
 
 @pytest.mark.wide
-def test_a_run_that_went_on_is_told_and_not_taken_again(here: Place, server: WireServer) -> None:
+def test_a_resumed_run_is_shown_by_why_and_refused_by_replay(here: Place, server: WireServer) -> None:
     killed(here, server, "--session", "s")
     here.said("ask", "--session", "s", "yes")
     ((first, *_),) = here.runs()

@@ -24,7 +24,7 @@ def here(tmp_path: Path) -> Place:
     return place
 
 
-def test_what_was_seen_is_listed_and_lies_in_no_project(here: Place) -> None:
+def test_seen_skills_are_listed_and_no_page_is_written_to_the_project(here: Place) -> None:
     assert [row["name"] for row in here.json("skill", "mapping", "alpha-one")["rows"]][:1] == ["alpha-one"]
     assert not (here.root / "docs").exists()
 

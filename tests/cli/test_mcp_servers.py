@@ -80,7 +80,7 @@ def test_approval_leaves_out_what_is_written_suspiciously_until_it_is_named(here
     assert here.said("call", "bad", "echo", "words=x") == "x\n"
 
 
-def test_of_a_list_that_is_too_long_for_a_report_every_tool_is_approved_as_it_is(here: Place) -> None:
+def test_all_tools_of_a_list_too_long_for_a_report_are_approved(here: Place) -> None:
     here.said("add", "My Server", "--", sys.executable, SERVER, "large_tools")
     assert len(here.json("approve", "My Server")["tools"]) == 2_001
     assert here.said("call", "My Server", "echo", "words=x") == "x\n"
@@ -188,7 +188,7 @@ def test_one_server_of_one_host_is_taken_over(here: Place) -> None:
     assert list(here.json("import", "--server", "maps")["added"]) == ["maps"]
 
 
-def test_what_else_stands_in_the_file_stays(here: Place) -> None:
+def test_other_entries_in_mcp_json_and_a_broken_file_are_left_unchanged(here: Place) -> None:
     file = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "mcp.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text('{"$schema": "x", "mcpServers": {"other": {"command": "o", "mine": [1]}}}')
@@ -235,7 +235,7 @@ def said(place: Place, text: str) -> Any:
         ('{"age": 7, "sure": true}', [{"name": "Ann Lee"}, {"age": 7, "sure": True}]),
     ],
 )
-def test_what_a_server_asks_is_asked_in_the_conversation_and_answered_there(
+def test_questions_of_a_server_are_asked_and_answered_in_the_conversation(
     asking: Place, second: str, told: list[dict[str, Any]]
 ) -> None:
     first = said(asking, "mcp call there echo words=tea")
@@ -253,7 +253,7 @@ def test_what_a_server_asks_is_asked_in_the_conversation_and_answered_there(
 
 
 @pytest.mark.requirement("RTE-29")
-def test_a_no_to_what_a_server_asks_reaches_it_and_ends_the_asking(asking: Place) -> None:
+def test_a_no_to_a_servers_question_reaches_it_as_decline_and_ends_the_questions(asking: Place) -> None:
     said(asking, "mcp call there echo words=tea")
     last = said(asking, "no")
     assert (last["state"], json.loads(last["raw"])) == ("success", ["decline"])
@@ -272,7 +272,7 @@ def test_a_resource_is_named_with_its_server_in_a_message(asking: Place) -> None
     assert (report["data"]["exit_code"], report["data"]["available"]) == (4, ["there"])
 
 
-def test_the_kernel_that_a_host_is_told_of_is_no_server_of_its_own(here: Place) -> None:
+def test_the_kernel_registered_with_a_host_is_not_listed_as_a_server(here: Place) -> None:
     Place(root=here.root).said("host", "install", "generic")
     assert (here.root / ".mcp.json").exists()
     assert here.json("list")["servers"] == []
@@ -302,7 +302,7 @@ class Refusing(BaseHTTPRequestHandler):
         (500, "ConnectionFailed", 7),
     ],
 )
-def test_an_address_that_does_not_let_in_or_has_nothing_is_told_by_its_name(
+def test_an_http_error_of_a_server_is_reported_by_type_and_status(
     here: Place, status: int, kind: str, code: int
 ) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Refusing,), {"status": status})) as server:

@@ -169,7 +169,7 @@ def test_a_schema_that_no_model_should_see_is_left_out(schema: dict[str, Any]) -
     assert mcp_tools([OfferedTool(server="s", name="t", schema=schema)], lambda _: True, call) == ()
 
 
-def test_what_hides_in_a_description_is_not_shown_to_a_model() -> None:
+def test_hidden_characters_in_a_tool_description_or_schema_are_not_shown_to_a_model() -> None:
     async def call(*_: Any) -> Any:
         raise AssertionError
 

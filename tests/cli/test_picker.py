@@ -44,7 +44,7 @@ def installed(place: Place) -> set[str]:
 
 
 @pytest.mark.requirement("LIF-2")
-def test_what_is_marked_is_installed(here: Place, source: str) -> None:
+def test_marked_skills_are_installed(here: Place, source: str) -> None:
     with picking(here, "install", source) as screen:
         assert "4 skills in" in screen.wait_for(HELP)
         screen.type(" ")  # alpha, the first
@@ -124,7 +124,9 @@ def test_a_line_of_the_list_holds_nothing_that_steers_a_terminal() -> None:
 
 @pytest.mark.wide
 @pytest.mark.parametrize("words", [("--all",), ("--skill", "alpha"), ("--dry-run", "--all")])
-def test_who_says_which_is_not_asked(here: Place, source: str, words: tuple[str, ...]) -> None:
+def test_no_picker_opens_when_skills_are_named_or_all_are_chosen(
+    here: Place, source: str, words: tuple[str, ...]
+) -> None:
     with picking(here, "install", source, *words) as screen:
         assert HELP not in screen.rest()
     assert screen.process.returncode == 0

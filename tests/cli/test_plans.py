@@ -96,7 +96,7 @@ def test_a_chat_shows_the_plan_and_runs_it_after_a_yes(here: Place, text: str, y
 
 
 @pytest.mark.wide
-def test_a_chat_shows_each_step_of_what_it_ran(here: Place) -> None:
+def test_a_chat_shows_each_step_of_a_workflow(here: Place) -> None:
     out = here.said("chat", stdin=f"{TWO}\nyes\n")
     assert out.count(f"[Workflow] {TWO}") == 2
     assert out.index("skills shout-loud done") < out.index("skills count-terms done")
@@ -111,7 +111,7 @@ def test_a_session_goes_on_with_its_plan_in_another_command(here: Place) -> None
 
 
 @pytest.mark.wide
-def test_what_was_approved_by_its_token_is_not_asked_for_again_in_its_session(here: Place) -> None:
+def test_approving_a_plan_by_its_token_leaves_a_later_proposal_of_it_proposed(here: Place) -> None:
     token = proposed(here, TWO)
     here.run("ask", "--session", "s1", TWO)
     assert here.json("workflow", "approve", token)["exit_code"] == 0

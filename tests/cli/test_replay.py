@@ -160,7 +160,7 @@ def test_a_workflows_turn_is_not_taken_again_and_says_so(here: Place) -> None:
 
 
 @pytest.mark.parametrize(("text", "code"), [("{", 6), ('{"v": 1}', 6), (None, 4)])
-def test_a_tape_that_is_broken_or_gone_is_told(here: Place, text: str | None, code: int) -> None:
+def test_a_broken_or_missing_recording_has_its_exit_code(here: Place, text: str | None, code: int) -> None:
     here.run("ask", "hello")
     (tape,) = (state_of(here.root) / "tapes").iterdir()
     tape.unlink() if text is None else tape.write_text(text)
@@ -168,7 +168,7 @@ def test_a_tape_that_is_broken_or_gone_is_told(here: Place, text: str | None, co
     assert here.json("replay", "20200101-000000000-000000")["exit_code"] == 4
 
 
-def test_what_the_log_says_differently_is_told_with_both_values(here: Place) -> None:
+def test_a_difference_from_the_log_is_reported_with_its_field_and_logged_value(here: Place) -> None:
     here.run("ask", "word count of this: one two")
     (log,) = (here.root / "mybox" / "logs" / "runs").iterdir()
     lines = [json.loads(line) for line in log.read_text().splitlines()]

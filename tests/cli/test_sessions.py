@@ -92,7 +92,7 @@ def test_the_history_holds_the_merged_request_only_and_the_question_leaves_it_un
 
 
 @pytest.mark.wide
-def test_an_explicit_command_is_no_answer(here: Place) -> None:
+def test_an_explicit_command_is_not_taken_as_an_answer(here: Place) -> None:
     ask(here, "创建任务")
     assert ask(here, "/word-count one two")["report"]["data"]["words"] == 2
     assert history(here)[0] == "/word-count one two"
@@ -159,7 +159,7 @@ def test_after_two_failures_a_message_that_says_something_new_is_done(here: Plac
 
 
 @pytest.mark.wide
-def test_what_was_explicitly_asked_for_is_tried_after_two_failures(here: Place) -> None:
+def test_an_explicit_command_runs_after_two_failures(here: Place) -> None:
     for _ in range(2):
         ask(here, "--yes", "paint the fence")
     assert ask(here, "/word-count one")["report"]["state"] == "success"

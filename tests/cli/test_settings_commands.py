@@ -122,7 +122,7 @@ def test_the_timeout_that_is_set_ends_a_skill(here: Place) -> None:
 
 
 @pytest.mark.parametrize("user", [True, False], ids=["user", "project"])
-def test_what_is_set_is_got_until_it_is_unset(here: Place, user: bool) -> None:
+def test_a_setting_keeps_its_value_until_it_is_unset(here: Place, user: bool) -> None:
     level = ["--user"] if user else []
     here.said("config", "set", "language", "zh", *level)
     assert here.said("config", "get", "language") == "zh\n"
@@ -134,7 +134,7 @@ def test_what_is_set_is_got_until_it_is_unset(here: Place, user: bool) -> None:
     assert here.said("config", "get", "language") == "auto\n"
 
 
-def test_unsetting_what_is_not_set_is_no_error(here: Place) -> None:
+def test_unsetting_a_missing_setting_is_not_an_error(here: Place) -> None:
     here.said("config", "unset", "language")
 
 
@@ -206,7 +206,7 @@ def test_a_project_cannot_set_servers_or_models(here: Place) -> None:
     assert told["settings"]["language"]["value"] == "zh"
 
 
-def test_a_person_is_told_what_of_the_project_was_left_out(here: Place) -> None:
+def test_ignored_project_settings_are_reported(here: Place) -> None:
     here.write({"navigator.toml": GRANTING})
     done = here.run("config", "list")
     assert (done.code, done.err.count("is read at user level only")) == (0, 2)

@@ -82,7 +82,7 @@ def test_init_leaves_a_page_of_the_persons_own_alone(empty: Place) -> None:
     assert empty.files()["docs/commands.md"] == b"mine\n"
 
 
-def test_a_dry_run_of_init_tells_and_writes_nothing_at_all(empty: Place) -> None:
+def test_a_dry_run_of_init_lists_the_files_and_writes_nothing(empty: Place) -> None:
     told = empty.json("init", "--dry-run")["written"]
     assert list(empty.root.iterdir()) == []
     empty.said("init")
@@ -110,12 +110,12 @@ def test_gc_removes_temporary_files_and_old_runs_and_nothing_else(full: Place) -
     assert set(full.files()) == KEPT
 
 
-def test_gc_tells_what_it_removed(full: Place) -> None:
+def test_gc_reports_the_removed_paths(full: Place) -> None:
     gone = full.json("gc")["removed"]
     assert sorted(gone) == ["mybox/logs/runs/old.jsonl", "mybox/temp/deep", "mybox/temp/old.txt", "mybox/workspace/old"]
 
 
-def test_a_dry_run_of_gc_tells_the_same_and_removes_nothing(full: Place) -> None:
+def test_a_dry_run_of_gc_reports_the_same_paths_and_removes_nothing(full: Place) -> None:
     before = full.files()
     told = full.json("gc", "--dry-run")
     assert (full.files(), told["dry_run"]) == (before, True)
@@ -220,7 +220,7 @@ def test_the_shipped_plugins_are_listed(here: Place) -> None:
     assert (listed["untrusted"], listed["failures"]) == ([], [])
 
 
-def test_a_list_into_a_closed_pipe_is_no_error(here: Place) -> None:
+def test_a_list_into_a_closed_pipe_is_not_an_error(here: Place) -> None:
     line = f"{' '.join(MODULE)} skill list | true"
     done = subprocess.run(["/bin/sh", "-c", line], cwd=here.root, env=environment(), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

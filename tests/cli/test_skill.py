@@ -34,7 +34,7 @@ def test_a_skill_of_a_repository_is_installed(run: Any, root: Path, repo: Path, 
 
 
 @pytest.mark.requirement("LIF-2")
-def test_an_install_tells_of_itself_as_json(run: Any, repo: Path) -> None:
+def test_an_install_reports_its_result_as_json(run: Any, repo: Path) -> None:
     told = run("install", f"file://{repo}", "--skill", "alpha-one", "--json", script=MANAGER).document()
     assert (told["changed"], [one["name"] for one in told["skills"]]) == (True, ["alpha-one"])
     assert len(told["commit"]) == 40
@@ -48,7 +48,7 @@ def test_several_skills_are_installed_at_once(run: Any, root: Path, repo: Path) 
 
 
 @pytest.mark.requirement("LIF-4")
-def test_what_is_installed_is_listed(run: Any, installed: Path) -> None:
+def test_an_installed_skill_is_listed(run: Any, installed: Path) -> None:
     done = run("list", script=MANAGER)
     assert done.code == 0
     assert any(line.split()[0] == "alpha-one" for line in done.out.splitlines())
@@ -64,14 +64,14 @@ def test_a_list_is_one_json_document(run: Any, installed: Path) -> None:
 
 @pytest.mark.requirement("LIF-3")
 @pytest.mark.parametrize("words", [("alpha",), ("first", "two"), ("ALPHA-ONE",)])
-def test_what_is_installed_is_found(run: Any, installed: Path, words: tuple[str, ...]) -> None:
+def test_an_installed_skill_is_found_by_search(run: Any, installed: Path, words: tuple[str, ...]) -> None:
     done = run("search", *words, script=MANAGER)
     assert (done.code, "alpha-one" in done.out) == (0, True)
 
 
 @pytest.mark.wide
 @pytest.mark.requirement("LIF-3", "LIF-16")
-def test_a_search_tells_its_scores_as_json(run: Any, installed: Path) -> None:
+def test_a_search_as_json_reports_score_and_reason(run: Any, installed: Path) -> None:
     told = run("search", "alpha-one", "--json", script=MANAGER).document()
     assert [(one["name"], one["score"], one["reason"]) for one in told["skills"]] == [("alpha-one", 100, "exact")]
 
@@ -83,20 +83,20 @@ def test_a_search_that_finds_nothing_succeeds_with_nothing(run: Any, installed: 
 
 
 @pytest.mark.requirement("LIF-1")
-def test_a_repository_is_told_before_anything_is_installed(run: Any, root: Path, repo: Path) -> None:
+def test_info_shows_the_skills_of_a_repository_without_an_install(run: Any, root: Path, repo: Path) -> None:
     done = run("info", f"file://{repo}", script=MANAGER)
     assert (done.code, "alpha-one" in done.out, "beta-two" in done.out) == (0, True, True)
     assert not (root / ".claude" / "skills" / "alpha-one").exists()
 
 
 @pytest.mark.requirement("LIF-1")
-def test_what_is_told_of_a_repository_is_one_json_document(run: Any, repo: Path) -> None:
+def test_info_of_a_repository_is_one_json_document(run: Any, repo: Path) -> None:
     told = run("info", f"file://{repo}", "--json", script=MANAGER).document()
     assert (told["count"], [one["name"] for one in told["skills"]]) == (2, ["alpha-one", "beta-two"])
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_an_installed_skill_is_told_by_its_name(run: Any, installed: Path, form: tuple[str, ...]) -> None:
+def test_info_shows_an_installed_skill_by_its_name(run: Any, installed: Path, form: tuple[str, ...]) -> None:
     done = run("info", "alpha-one", *form, script=MANAGER)
     assert (done.code, "first of the two" in done.out) == (0, True)
 

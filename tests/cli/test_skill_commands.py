@@ -65,7 +65,7 @@ def install(manager: Place, source: str, *skills: str, more: Sequence[str] = ())
 
 @pytest.mark.wide
 @pytest.mark.requirement("LIF-1")
-def test_info_tells_what_a_repository_holds(manager: Place, source: str) -> None:
+def test_info_lists_the_skills_of_a_repository(manager: Place, source: str) -> None:
     assert all(name in manager.said("info", source) for name in ("alpha", "beta", "tool"))
     assert {one["name"] for one in manager.json("info", source)["skills"]} == {"alpha", "beta", "tool"}
 
@@ -143,7 +143,7 @@ def test_search_finds_an_installed_skill_by_a_word_of_its_description(manager: P
 
 
 @pytest.mark.requirement("LIF-3")
-def test_search_tells_its_scope(manager: Place) -> None:
+def test_a_search_without_results_points_to_the_mapping_page(manager: Place) -> None:
     done = manager.run("search", "no-such-word-anywhere")
     assert (done.code, "docs/skills-mapping.md" in done.err) == (0, True)
 
@@ -156,7 +156,7 @@ def test_search_shows_as_many_as_asked_for(manager: Place, source: str) -> None:
     assert found["count"] > 1
 
 
-def test_info_of_an_installed_skill_tells_where_it_came_from(manager: Place, source: str) -> None:
+def test_info_of_an_installed_skill_shows_its_source(manager: Place, source: str) -> None:
     install(manager, source, "beta")
     assert manager.json("info", "beta")["receipt"]["source"] == source
     assert source in manager.said("info", "beta")
@@ -208,7 +208,7 @@ def test_a_skill_of_the_user_level_is_the_persons_and_not_the_projects(
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
-def test_what_goes_wrong_has_its_exit_code_and_a_hint(manager: Place, words: list[str], code: int) -> None:
+def test_a_failed_command_has_its_exit_code_and_a_hint(manager: Place, words: list[str], code: int) -> None:
     done = manager.run(*words)
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith("error: ") and "\nhint: " in done.err
@@ -278,7 +278,7 @@ def test_a_disabled_skill_is_still_listed_as_disabled(manager: Place) -> None:
 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
-def test_what_a_typed_command_installed_runs_as_long_as_it_is_that_byte_for_byte(
+def test_a_skill_installed_by_the_person_runs_while_it_is_unchanged_and_trusted(
     here: Place, manager: Place, source: str
 ) -> None:
     install(manager, source, "tool")
@@ -304,7 +304,9 @@ def test_trust_is_taken_back_even_where_the_skill_is_gone(manager: Place, source
 
 
 @pytest.mark.wide
-def test_trust_in_one_skill_is_no_trust_in_its_namesake(manager: Place, source: str, tmp_path: Path) -> None:
+def test_trust_in_a_skill_does_not_apply_to_its_namesake_in_another_project(
+    manager: Place, source: str, tmp_path: Path
+) -> None:
     install(manager, source, "tool")
     manager.said("trust", "tool")
     other = place_in(tmp_path / "other")

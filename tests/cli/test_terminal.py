@@ -165,7 +165,7 @@ def test_ctrl_c_in_the_middle_of_a_message_drops_the_message(here: Place) -> Non
 
 
 @pytest.mark.wide
-def test_what_is_under_way_is_shown(here: Place) -> None:
+def test_a_running_skill_is_shown(here: Place) -> None:
     with terminal(here) as screen:
         screen.wait_for("> ")
         screen.type("/dozer x\n")
@@ -194,7 +194,9 @@ def test_the_style_that_is_asked_for_is_kept_through_a_conversation(here: Place)
     ],
     ids=["yes", "no", "no then yes", "something else then yes", "yes to nothing"],
 )
-def test_a_yes_counts_for_what_was_asked_just_before(here: Place, lines: str, states: list[str], shown: bool) -> None:
+def test_a_yes_answers_only_the_question_just_before_it(
+    here: Place, lines: str, states: list[str], shown: bool
+) -> None:
     replies = here.run("chat", "--json", stdin=lines).document["replies"]
     assert [reply["report"]["state"] for reply in replies][: len(states)] == states
     assert any(reply["report"]["data"].get("stdout") == "hi-there" for reply in replies) is shown
@@ -219,7 +221,7 @@ def test_a_word_of_its_own_works_before_the_first_turn(here: Place, word: str) -
 
 @pytest.mark.wide
 @pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii:strict"])
-def test_a_line_that_cannot_be_decoded_is_no_surprise(here: Place, encoding: str) -> None:
+def test_an_undecodable_line_causes_no_internal_error(here: Place, encoding: str) -> None:
     text = b"hello \xff\xfe\n/word-count one two\n"
     done = here.run("chat", stdin=text, env={"PYTHONIOENCODING": encoding})
     assert "NAVIGATOR_DEBUG" not in done.err
@@ -233,7 +235,7 @@ def test_a_damaged_record_ends_a_turn_and_not_the_conversation(here: Place) -> N
 
 @pytest.mark.wide
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_program_that_is_told_to_end_takes_its_processes_with_it(here: Place, number: signal.Signals) -> None:
+def test_a_termination_signal_also_ends_the_processes_of_a_running_skill(here: Place, number: signal.Signals) -> None:
     with terminal(here) as screen:
         screen.wait_for("> ")
         screen.type("/dozer x\n")

@@ -89,7 +89,7 @@ def test_a_copy_in_an_agents_folder_has_no_row_of_its_own(here: Place, tmp_path:
 @pytest.mark.wide
 @pytest.mark.requirement("LIF-1")
 @pytest.mark.parametrize("name", ["alpha", "word-count"])
-def test_what_is_told_of_a_skill_reads_as_text(here: Place, repo: Path, name: str) -> None:
+def test_info_of_a_skill_is_plain_text_without_python_values(here: Place, repo: Path, name: str) -> None:
     here.said("install", repo.as_uri(), "--all")
     told = here.said("skill", "info", name)
     assert not [mark for mark in ("{'", "['", "None", "True", "False", "': ") if mark in told]
@@ -117,7 +117,7 @@ def chinese(place: Place, *words: str) -> list[str]:
 
 
 @pytest.mark.wide
-def test_news_and_updates_are_told_in_chinese(here: Place, repo: Path) -> None:
+def test_outdated_and_update_are_shown_in_chinese(here: Place, repo: Path) -> None:
     assert chinese(here, "update") == ["这里没有安装过技能"]
     here.said("install", repo.as_uri(), "--all")
     assert chinese(here, "outdated") == ["已是最新 2 个"]
@@ -133,7 +133,7 @@ def test_news_and_updates_are_told_in_chinese(here: Place, repo: Path) -> None:
 
 
 @pytest.mark.wide
-def test_a_rollback_is_told_in_chinese(here: Place, repo: Path) -> None:
+def test_a_rollback_and_a_frozen_install_are_shown_in_chinese(here: Place, repo: Path) -> None:
     here.said("install", repo.as_uri(), "--skill", "alpha")
     here.said("install", repo.as_uri(), "--skill", "beta")
     assert chinese(here, "rollback", "--dry-run") == ["将保留 alpha", "将移除 beta"]
@@ -144,7 +144,7 @@ def test_a_rollback_is_told_in_chinese(here: Place, repo: Path) -> None:
 
 
 @pytest.mark.requirement("LIF-1")
-def test_what_is_known_of_a_skill_is_told_in_chinese(here: Place, repo: Path) -> None:
+def test_info_of_a_skill_is_shown_in_chinese(here: Place, repo: Path) -> None:
     here.said("install", repo.as_uri(), "--skill", "alpha")
     told = dict(line.split("：", 1) for line in chinese(here, "info", "alpha"))
     assert (told["名称"], told["描述"], told["类型"], told["状态"]) == ("alpha", LONG, "B，提示词", "已安装，项目")
@@ -154,7 +154,7 @@ def test_what_is_known_of_a_skill_is_told_in_chinese(here: Place, repo: Path) ->
 
 @pytest.mark.wide
 @pytest.mark.requirement("LIF-1")
-def test_what_a_source_holds_is_told_in_chinese(here: Place, repo: Path) -> None:
+def test_info_of_a_source_is_shown_in_chinese(here: Place, repo: Path) -> None:
     done = here.run("--language", "zh", "skill", "info", repo.as_uri(), "--skill", "beta")
     assert done.out.splitlines()[0].split() == "技能 类型 许可证 字节 工具 脚本 插件 描述".split()
     assert done.out.splitlines()[2:] == ["beta：脚本 run.sh"]

@@ -42,14 +42,14 @@ def after(here: Place, *words: str, skill: str) -> tuple[str, list[str], Any]:
 
 
 @pytest.mark.parametrize("skill", ["no-such-skill", "for-people"])
-def test_what_is_not_offered(here: Place, skill: str) -> None:
+def test_an_unknown_or_person_only_skill_is_not_offered(here: Place, skill: str) -> None:
     fell_out, stages, told = after(here, "please sell me some tea", skill=skill)
     assert (fell_out, stages) == ("offered", [])
     assert skill in told["why"]
 
 
 @pytest.mark.wide
-def test_what_is_switched_off_is_not_offered(here: Place) -> None:
+def test_a_disabled_skill_is_not_offered(here: Place) -> None:
     here.said("skill", "disable", "ada-painter")
     fell_out, _, told = after(here, "paint a watercolour of boats at sea", skill="ada-painter")
     assert (fell_out, told["why"]) == ("offered", "ada-painter is switched off")
@@ -57,32 +57,32 @@ def test_what_is_switched_off_is_not_offered(here: Place) -> None:
 
 @pytest.mark.wide
 @pytest.mark.parametrize("message", ["please review this code", "帮我审查一下代码"])
-def test_what_others_are_nearer_than_is_not_shortlisted_or_not_chosen(here: Place, message: str) -> None:
+def test_a_less_similar_skill_is_not_shortlisted_or_not_chosen(here: Place, message: str) -> None:
     fell_out, stages, told = after(here, message, skill="ada-painter")
     assert fell_out in {"shortlisted", "chosen"} and stages[0] == "offered"
     assert "code-review" in told["why"] or "nearer" in told["why"]
 
 
 @pytest.mark.wide
-def test_where_another_is_called_by_name_nobody_looked_for_more(here: Place) -> None:
+def test_no_other_skill_is_searched_for_when_one_is_called_by_name(here: Place) -> None:
     fell_out, stages, told = after(here, "/word-count hello", skill="ada-painter")
     assert (fell_out, stages) == ("shortlisted", ["offered"])
     assert told["why"] == "nothing was looked for: skills word-count by syntax"
 
 
-def test_of_two_that_are_alike_neither_is_chosen_before_a_question(here: Place) -> None:
+def test_two_equal_skills_lead_to_a_question_before_a_choice(here: Place) -> None:
     fell_out, stages, told = after(here, "paint a watercolour of boats at sea", skill="bob_painter")
     assert (fell_out, stages, told["skill"]) == ("chosen", ["offered", "shortlisted"], "bob-painter")
     assert "asked first" in told["why"] and told["confidence"] is not None and told["best"][0].endswith("-painter")
 
 
-def test_what_comes_after_a_failure_is_not_loaded(here: Place) -> None:
+def test_a_skill_after_a_failed_step_is_not_loaded(here: Place) -> None:
     fell_out, stages, told = after(here, "--yes", "use fail-hard, ada-painter about the sea", skill="ada-painter")
     assert fell_out == "loaded" and stages[-1] == "chosen"
     assert "an earlier step ended it" in told["why"]
 
 
-def test_what_was_used_did_not_fall_out(here: Place) -> None:
+def test_a_used_skill_is_reported_as_used(here: Place) -> None:
     fell_out, stages, told = after(here, "/word-count hello", skill="word-count")
     assert (fell_out, stages[-1], told["why"]) == ("", "used", "it was used, and ended in success")
 

@@ -31,9 +31,7 @@ def here(tmp_path: Path) -> Place:
     ],
     ids=["en", "zh"],
 )
-def test_a_person_is_told_that_a_model_is_needed_and_how_to_go_on(
-    here: Place, message: str, said: str, way: str
-) -> None:
+def test_a_missing_model_is_reported_with_the_ways_to_continue(here: Place, message: str, said: str, way: str) -> None:
     with terminal(here, "ask", message, columns=160) as screen:
         shown = screen.rest()
     assert said in shown and way in shown and "--show-prompt" in shown

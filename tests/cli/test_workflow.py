@@ -132,7 +132,7 @@ def test_a_person_may_stand_in_any_folder(here: Place) -> None:
 
 
 @pytest.mark.parametrize("text", [TWO, TWO_ZH])
-def test_bytes_that_are_no_text_are_no_surprise(here: Place, text: str) -> None:
+def test_undecodable_bytes_in_a_message_cause_no_unicode_error(here: Place, text: str) -> None:
     done = here.run("ask", text.replace("shout-loud", "shout-loud \udcff\udcfe"))
     assert done.code in {2, 9}
     assert "UnicodeEncodeError" not in done.err
@@ -147,7 +147,7 @@ def test_nothing_is_listed_where_nothing_was_planned(here: Place) -> None:
 
 
 @pytest.mark.wide
-def test_the_list_has_what_is_stored_and_what_was_run(here: Place) -> None:
+def test_the_list_shows_stored_workflows_and_workflow_runs(here: Place) -> None:
     token, waiting = ended(here), proposed(here)
     listed = here.json("workflow", "list")
     assert [(one["name"], one["steps"], one["problem"]) for one in listed["workflows"]] == [(NAME, 2, "")]
@@ -217,7 +217,7 @@ def test_a_word_of_any_characters_is_put_in_as_it_is(here: Place, word: str) -> 
 
 
 @pytest.mark.wide
-def test_what_a_step_asks_for_may_be_agreed_to_beforehand_or_afterwards(here: Place) -> None:
+def test_consent_to_a_step_can_be_given_in_advance_or_on_request(here: Place) -> None:
     workflow_file(here.root, "loud", ("shout-loud", "/shout-loud a"))
     assert here.json("workflow", "run", "loud", "--yes")["report"]["data"]["output"] == "A"
     waiting = here.json("workflow", "run", "loud")
@@ -253,7 +253,7 @@ def test_a_run_can_be_ended_for_good(here: Place) -> None:
 
 
 @pytest.mark.wide
-def test_a_step_that_was_under_way_is_repeated_by_the_command_that_is_told(here: Place) -> None:
+def test_an_interrupted_step_is_repeated_by_the_suggested_command(here: Place) -> None:
     token = proposed(here)
     journal = open_journal(here.root)
     journal.mark(token, "running", ("type_a:shout-loud", "type_a:count-terms"))
@@ -334,7 +334,7 @@ HOSTILE = [
 
 @pytest.mark.wide
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_name_or_token_that_is_none_is_not_found(here: Place, command: str) -> None:
+def test_an_invalid_name_or_token_is_not_found(here: Place, command: str) -> None:
     before = here.files()
     codes = {token: here.run("workflow", command, "--json", "--", token).document["exit_code"] for token in HOSTILE}
     assert codes == dict.fromkeys(HOSTILE, 4)

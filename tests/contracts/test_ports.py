@@ -268,7 +268,7 @@ def test_a_receipt_survives_json(receipt: Receipt) -> None:
 
 
 @pytest.mark.parametrize("key", ["name", "commit", "files", "digest", "v"])
-def test_a_receipt_without_one_of_its_keys_is_none(key: str) -> None:
+def test_a_receipt_without_a_required_key_is_rejected(key: str) -> None:
     whole = receipt_from(
         {
             **dict.fromkeys("name source ref commit subpath tree digest installed_at".split(), "x"),
@@ -294,7 +294,7 @@ def gate(folder: Path) -> ConsentGate:
     return ConsentGate(ConsentStore(folder / "trust.json", FolderWriter([folder]), SystemClock()), ProcessRunner())
 
 
-def test_the_sandbox_runs_what_is_shipped_and_tells_how_it_ended(tmp_path: Path) -> None:
+def test_the_sandbox_runs_a_shipped_job_and_returns_its_outcome(tmp_path: Path) -> None:
     outcome = asyncio.run(gate(tmp_path).run(job(tmp_path, shipped=True)))
     assert (outcome.exit_code, outcome.stdout, outcome.timed_out) == (3, b"ok\n", False)
 
@@ -328,7 +328,7 @@ def test_an_object_with_name_aliases_description_and_handle_is_an_agent() -> Non
     assert isinstance(Echo(), Agent)
 
 
-def test_the_dispatcher_submits_tells_a_pulse_and_gives_one_report() -> None:
+def test_the_dispatcher_submits_a_packet_has_a_heartbeat_and_returns_one_report() -> None:
     async def done() -> tuple[str, Report, float, list[Event]]:
         held = InProcessDispatcher({"echo": Echo()}, SystemClock())
         task = await held.submit(order("echo", "t", key="k"))

@@ -77,7 +77,7 @@ def test_a_report_with_one_thing_wrong_keeps_its_state(case: tuple[dict[str, Any
 @pytest.mark.ci
 @many
 @given(HOSTILE)
-def test_whatever_comes_back_becomes_a_valid_report(answer: object) -> None:
+def test_any_answer_becomes_a_valid_report(answer: object) -> None:
     taken(answer)
 
 
@@ -96,7 +96,7 @@ def test_an_agent_cannot_say_that_it_is_another() -> None:
     assert taken({"state": "success", "meta": {"agent": "kernel"}}).agent == "worker"
 
 
-def test_a_time_that_is_none_is_replaced_by_what_was_measured() -> None:
+def test_an_invalid_time_is_replaced_by_the_measured_one() -> None:
     assert taken({"state": "success", "meta": {"time": -1, "ts": "now"}}).meta == MEASURED
 
 
@@ -111,7 +111,7 @@ def test_prose_is_an_error_that_keeps_the_prose() -> None:
     assert (report.state, report.data["type"], report.raw) == ("error", "InvalidReport", "I did it, trust me")
 
 
-def test_a_state_that_is_none_of_the_five_is_an_error_that_keeps_the_data() -> None:
+def test_an_unknown_state_is_an_error_that_keeps_the_data() -> None:
     report = taken({"state": "interrupted", "data": {"n": 1}})
     assert (report.state, report.data["n"], report.data["reported_state"]) == ("error", 1, "interrupted")
 
@@ -195,7 +195,7 @@ def test_an_error_of_the_kernel_keeps_its_exit_code(kind: type[KernelError]) -> 
 
 
 @pytest.mark.requirement("RTE-29")
-def test_what_a_server_asks_the_person_is_pending_and_says_what_it_needs() -> None:
+def test_a_question_from_a_server_is_pending_and_names_its_required_fields() -> None:
     report = failure(InputNeeded("Your name?", question="Your name?", required=["name"], key="k"), MEASURED)
     assert (report.state, report.exit_code, report.summary, report.subject) == ("pending", 9, "Your name?", "")
     assert (report.data["reason"], report.data["required"], report.data["key"]) == ("input", ["name"], "k")

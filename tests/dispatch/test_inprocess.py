@@ -80,7 +80,7 @@ def test_an_agent_gets_the_yaml_of_its_packet_and_nothing_else() -> None:
     assert agent.prompts == [packet.to_yaml()]
 
 
-def test_what_an_agent_got_serialised_again_equals_the_packet_in_the_log(tmp_path: Path) -> None:
+def test_the_packet_parsed_from_an_agents_prompt_equals_the_one_in_the_log(tmp_path: Path) -> None:
     agent, emit = speaker(), stream(tmp_path)
     packet = order("speaker", text="x\x85\u2028😀\x7f", number=1e30, nested={"a": [None, True]})
     delivery = DispatchDeps(
@@ -210,14 +210,14 @@ def test_an_unknown_agent_is_an_error_not_found() -> None:
     assert (report.state, report.exit_code, report.agent, report.recoverable) == ("error", 4, "nobody", True)
 
 
-def test_a_plugin_that_raises_is_told_of_by_name() -> None:
+def test_an_agent_that_raises_is_reported_by_name() -> None:
     told: list[tuple[str, str]] = []
     held = InProcessDispatcher({"bad": speaker(ValueError("odd"))}, SystemClock(), lambda *what: told.append(what))
     asyncio.run(sent(held, order("bad")))
     assert told == [("bad", "ValueError: odd")]
 
 
-def test_an_error_that_cannot_say_what_it_is_is_told_of_all_the_same() -> None:
+def test_an_error_whose_str_fails_is_reported_with_its_type() -> None:
     class Mute(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no text")

@@ -71,7 +71,7 @@ def test_a_page_for_host_agents_calls_only_what_the_registry_lists(page: Path) -
         ("```console\n$ make demos  # shows it\n```\n", ["no chore: make demos"]),
     ],
 )
-def test_what_is_not_there_is_reported(text: str, expected: list[str]) -> None:
+def test_a_missing_script_command_flag_file_or_chore_is_reported(text: str, expected: list[str]) -> None:
     assert problems(text) == expected
 
 
@@ -91,7 +91,7 @@ def test_what_is_not_there_is_reported(text: str, expected: list[str]) -> None:
         "---\nallowed-tools: Bash(python bin/*), Bash(python bin/navigator.py ask *)\n---\n",
     ],
 )
-def test_what_is_there_is_not_reported(text: str) -> None:
+def test_existing_commands_flags_files_and_chores_are_not_reported(text: str) -> None:
     assert problems(text) == []
 
 
@@ -119,7 +119,7 @@ def test_a_slash_command_says_what_it_does_takes_and_may_call(page: Path) -> Non
 
 
 @pytest.mark.parametrize("page", COMMANDS, ids=lambda path: path.stem)
-def test_a_slash_command_may_call_what_it_tells_to_call(page: Path) -> None:
+def test_a_slash_command_may_run_every_command_in_its_text_except_trust(page: Path) -> None:
     _, head, body = page.read_text("utf-8").split("---\n", 2)
     granted = tuple(grant.removesuffix(":*") for grant in re.findall(r"Bash\(([^)]*)\)", head))
     told = [" ".join(call.split()) for call in re.findall(r"`(python bin/[^`]*)`", body)]

@@ -69,7 +69,7 @@ def released(version: str) -> Callable[[str], str]:
 
 
 @pytest.mark.wide
-def test_what_is_not_committed_stops_it(repository: Repository) -> None:
+def test_uncommitted_changes_stop_a_release(repository: Repository) -> None:
     repository.write("README.md", lambda text: text + "\n", committed=False)
     done = repository.release("99.0.0", "--dry")
     assert done.returncode == 1
@@ -84,7 +84,7 @@ def test_a_tag_that_is_there_stops_it(repository: Repository) -> None:
 
 @pytest.mark.wide
 @pytest.mark.parametrize(("version", "why"), [("0.0.9", "is too low"), ("one", "three numbers")])
-def test_a_version_that_is_none_or_too_low_stops_it(repository: Repository, version: str, why: str) -> None:
+def test_a_malformed_or_too_low_version_stops_a_release(repository: Repository, version: str, why: str) -> None:
     done = repository.release(version, "--dry")
     assert (done.returncode, why in done.stderr) == (1, True), done.stderr
 

@@ -46,7 +46,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.mark.ci
 @pytest.mark.requirement("LIF-3")
 @pytest.mark.parametrize("which", ["off", "auto"])
-def test_well_known_skills_are_found_by_what_they_are_for(
+def test_well_known_skills_are_found_by_topic_or_name_prefix(
     project: Path, which: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NAVIGATOR_ENCODER", which)

@@ -112,7 +112,7 @@ def test_after_a_yes_it_is_made_with_a_line_that_counts(machine: Machine) -> Non
     assert (code, "making .venv, once: 1 s" in seen, '"word-count"' in seen) == (0, True, True), seen
 
 
-def test_what_went_wrong_while_it_was_made_is_shown(machine: Machine) -> None:
+def test_an_error_while_the_environment_is_made_is_shown(machine: Machine) -> None:
     (machine.clone / "Makefile").write_text(".venv/made:\n\t@echo no disk >&2; false\n")
     code, seen = machine.answer("y\n", "doctor.py")
     assert (code, "error: it could not be made" in seen, "no disk" in seen) == (1, True, True), seen

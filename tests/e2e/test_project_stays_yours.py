@@ -56,7 +56,7 @@ def here(tmp_path: Path, source: str) -> Place:
 
 
 @pytest.mark.wide
-def test_git_sees_what_a_team_shares_and_what_the_person_made(here: Place) -> None:
+def test_git_sees_only_shared_files_and_the_persons_own_files(here: Place) -> None:
     assert (git(here.root, "add", "-A").returncode, status(here.root)) == (0, SHARED)
 
 
@@ -104,7 +104,7 @@ def test_everything_works_in_a_fresh_clone(here: Place, source: str, tmp_path: P
 
 @pytest.mark.wide
 @pytest.mark.requirement("X-38")
-def test_a_persons_own_list_of_what_git_ignores_stays(here: Place, source: str) -> None:
+def test_a_persons_own_gitignore_files_stay_unchanged(here: Place, source: str) -> None:
     shutil.rmtree(here.root / ".claude")
     here.write({".claude/skills/.gitignore": "mine\n", ".gitignore": "mine, too\n"})
     here.said("skill", "install", source, "--skill", "alpha-one")
@@ -148,14 +148,14 @@ def loose(tmp_path: Path) -> Place:
     ],
     ids=" ".join,
 )
-def test_nothing_is_written_in_a_folder_that_is_no_project(loose: Place, words: tuple[str, ...]) -> None:
+def test_nothing_is_written_in_a_folder_that_is_not_a_project(loose: Place, words: tuple[str, ...]) -> None:
     before = loose.files()
     loose.run(*words)
     assert (loose.files(), [path for path in loose.root.rglob("*") if path.is_dir()]) == (before, [])
 
 
 @pytest.mark.wide
-def test_what_was_done_there_can_be_asked_for(loose: Place) -> None:
+def test_why_shows_a_run_outside_a_project_and_gc_works_there(loose: Place) -> None:
     run = loose.json("ask", "/word-count @data.txt")
     assert (run["report"]["data"]["words"], run["run"] in loose.said("why")) == (2, True)
     assert loose.said("gc", "--days", "0")

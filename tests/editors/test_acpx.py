@@ -105,7 +105,9 @@ def test_an_edit_of_a_model_is_a_tool_call_with_a_permission(
     assert done.code == code
 
 
-def test_a_model_that_fails_in_the_middle_is_told(place: Place, home: Path, server: WireServer, acpx: Acpx) -> None:
+def test_a_model_failure_in_the_middle_of_an_answer_is_shown(
+    place: Place, home: Path, server: WireServer, acpx: Acpx
+) -> None:
     file = home / ".config" / "navigator" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(settings(server, default="there:cut"))

@@ -61,7 +61,7 @@ def test_no_name_that_others_gave_is_an_instruction(path: str, name: str) -> Non
         assert all(not file.path.is_absolute() or file.path.is_relative_to(ROOT) for file in found.files)
 
 
-def test_what_is_shown_of_a_call_is_short_and_clean(tmp_path: Path) -> None:
+def test_the_title_input_and_locations_of_a_call_are_short_and_clean(tmp_path: Path) -> None:
     (tmp_path / "a.md").touch()
     assert title_of("run", {"argv": ["echo", "\x1b[31mred", "x" * 500]}).startswith("run echo red xxx")
     assert len(title_of("run", {"argv": ["x" * 500]})) == 120

@@ -17,7 +17,7 @@ from specialist.turns import of_phase_two, says
 SKILLS = ".claude/skills"
 
 
-def test_what_the_agent_can_do_is_said_first(place: Place) -> None:
+def test_initialize_returns_the_protocol_version_the_name_and_the_capabilities(place: Place) -> None:
     async def script(editor: Editor) -> None:
         first = await editor.agent.initialize(protocol_version=1)
         assert (first.protocol_version, first.agent_info.name, first.agent_capabilities.load_session) == (

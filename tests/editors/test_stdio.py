@@ -105,7 +105,7 @@ def test_stdout_holds_the_protocol_and_stderr_nothing(place: Place) -> None:
 
 
 @pytest.mark.wide
-def test_what_is_not_a_message_is_answered_and_skipped(place: Place) -> None:
+def test_invalid_messages_get_error_responses_and_later_requests_are_answered(place: Place) -> None:
     broken = [b"\n", b"{\n", b"[]\n", b"5\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", b'{"id": [], "result": 1}\n']
     broken += [b'{"id": 1, "method": 5}\n', b'{"id": 9, "error": "x"}\n', b"{}\n", b'{"method": "session/cancel"}\n']
     with started(place) as held:

@@ -33,7 +33,7 @@ def test_a_skill_is_named_before_its_result(place: Place) -> None:
     assert kinds == ["agent_thought_chunk", "agent_message_chunk", "agent_message_chunk"]
 
 
-def test_what_a_program_wrote_cannot_end_its_fence(place: Place) -> None:
+def test_program_output_cannot_close_its_code_fence(place: Place) -> None:
     editor = Editor()
     said(editor, place.root, "/shout '```' ![x](http://a.example/x)")
     assert editor.text.partition("\n\n")[2] == "````\n``` ![X](HTTP://A.EXAMPLE/X)\n````"
@@ -164,7 +164,7 @@ def test_a_question_ends_the_turn_and_the_next_prompt_answers_it(place: Place) -
 
 
 @pytest.mark.parametrize(("mode", "told"), [("failed", "its server failed (500)"), ("cut", "the connection broke")])
-def test_a_model_that_fails_is_told_with_a_hint_and_the_session_goes_on(
+def test_a_model_failure_is_shown_with_a_hint_and_the_session_goes_on(
     place: Place, home: Path, server: WireServer, mode: str, told: str
 ) -> None:
     file = home / ".config" / "navigator" / "config.toml"
@@ -260,7 +260,7 @@ def test_prompts_of_two_sessions_of_a_folder_run_side_by_side(place: Place) -> N
     assert editor.text.count("HELLO") == 2
 
 
-def test_what_a_tool_wants_to_be_seen_is_a_thought(tmp_path: Path) -> None:
+def test_toasts_and_progress_are_shown_as_cleaned_text_and_refreshes_are_not(tmp_path: Path) -> None:
     toast = UICommand(type="toast", payload={"message": "task\x1b[31m deleted"})
     refresh = UICommand(type="refresh", payload={"what": "tasks"})
     bodies: list[Body] = [toast, refresh, Progress(text="half way")]

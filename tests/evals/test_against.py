@@ -91,7 +91,7 @@ def test_a_setting_is_compared(here: Place) -> None:
 @pytest.mark.parametrize(
     ("against", "code"), [("nothing", 4), ("boldness=very", 2), ("no_setting=1", 2), ("stranger/SKILL.md", 2)]
 )
-def test_what_cannot_be_compared_says_why(here: Place, against: str, code: int) -> None:
+def test_an_invalid_comparison_target_has_its_exit_code(here: Place, against: str, code: int) -> None:
     here.write({"stranger/SKILL.md": VAGUE.replace("ledger-helper", "stranger")})
     assert here.run("eval", "--against", against).code == code
 
@@ -141,6 +141,6 @@ def test_additions_name_what_the_description_leaves_out() -> None:
         (Choice(), Choice(asked=("b",)), "other"),
     ],
 )
-def test_what_is_better_for_the_person(before: Choice, after: Choice, change: str) -> None:
+def test_a_changed_outcome_is_classified_as_better_worse_or_other(before: Choice, after: Choice, change: str) -> None:
     case = EvalCase("a", "f", "q", should_trigger=True)
     assert better(Outcome(case, before), Outcome(case, after)) == change

@@ -128,7 +128,7 @@ FAULTS: dict[str, tuple[str, Fault, tuple[str, ...]]] = {
 
 
 @pytest.mark.requirement("RTE-38")
-def test_what_is_shipped_is_green(shipped: Place) -> None:
+def test_the_shipped_skills_pass_their_evals(shipped: Place) -> None:
     told = shipped.json("eval", "--require-evals", "--host", "claude-code", "--host", "codex")
     assert (told["exit_code"], told["problems"]) == (0, [])
     assert told["cases"] >= 160

@@ -37,7 +37,7 @@ def test_a_new_skill_is_valid_and_passes_its_own_evals(here: Place, words: list[
     assert here.json("route", query)["entity"] == words[0]
 
 
-def test_what_is_there_stays(here: Place) -> None:
+def test_an_existing_skill_is_not_overwritten(here: Place) -> None:
     here.said("skill", "new", "tide-tables")
     before = here.files()
     assert here.run("skill", "new", "tide-tables", "--description", "other").code == 3
@@ -45,7 +45,7 @@ def test_what_is_there_stays(here: Place) -> None:
 
 
 @pytest.mark.parametrize("name", ["UPPER", "a/b", "..", "-x-", "con\u202etrol", "w\u043erd-count", "a" * 65])
-def test_a_name_that_is_none_writes_nothing(here: Place, name: str) -> None:
+def test_a_skill_with_an_invalid_name_is_refused_and_not_created(here: Place, name: str) -> None:
     done = here.run("skill", "new", "--", name)
     assert done.code in {2, 3}, done
     assert not (here.root / ".claude").exists()

@@ -254,7 +254,7 @@ def test_a_line_of_json_is_logged_for_each_answer_and_holds_no_text_of_it(person
     assert "secret" not in text and "private-name" not in text and served.tokens["admin"] not in text
 
 
-def test_too_many_requests_of_one_token_are_told_to_wait() -> None:
+def test_a_token_over_its_rate_limit_must_wait_and_another_need_not() -> None:
     from navigator_kernel.gateway.access import Buckets
 
     now = [0.0]

@@ -118,7 +118,7 @@ def test_an_answer_counts_once_and_the_thread_goes_on(served: Served, model: Wir
         ({"payload": True, "status": "maybe"}, 422),
     ],
 )
-def test_what_is_not_a_clear_answer_changes_nothing(
+def test_an_invalid_or_forbidden_answer_is_refused_and_the_approval_stays_pending(
     served: Served, model: WireServer, entry: dict[str, Any], status: int
 ) -> None:
     thread, held = waiting_task(served, model)
@@ -208,7 +208,7 @@ def test_a_thread_that_waits_is_read_again_with_its_interrupt(served: Served, mo
     assert events(served, asked(), "/ag-ui/connect") == []
 
 
-def test_a_run_under_way_is_followed_by_who_comes_later_and_stopped(served: Served, model: WireServer) -> None:
+def test_a_client_that_connects_later_can_follow_a_run_and_cancel_it(served: Served, model: WireServer) -> None:
     begun, free = threading.Event(), threading.Event()
 
     def slow(_messages: Any, _number: int) -> Said:

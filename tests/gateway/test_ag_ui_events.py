@@ -49,7 +49,7 @@ def test_a_run_that_is_stopped_closes_what_is_open_and_is_cancelled() -> None:
     assert kinds(held)[-3:] == ["SUBAGENT_ERROR", "STEP_FINISHED", "RUN_FINISHED"]
 
 
-def test_a_client_before_1_0_is_told_that_a_stopped_run_is_an_error() -> None:
+def test_a_client_before_1_0_gets_a_cancelled_run_as_an_error() -> None:
     held = sent(BEGUN, STEP, RunCancelled(reason="stopped"), speaks="")
     in_order(held)
     assert (held[-1]["type"], held[-1]["code"]) == ("RUN_ERROR", "cancelled")
@@ -68,7 +68,7 @@ def test_a_run_that_goes_on_after_a_crash_starts_once() -> None:
     assert len({step["stepName"] for step in of_kind(held, "STEP_STARTED")}) == 2
 
 
-def test_an_unexpected_error_names_itself_and_what_was_spent() -> None:
+def test_a_run_error_has_its_type_its_message_and_the_total_usage() -> None:
     spent = [Usage(model="there:worker", input_tokens=3, output_tokens=2, cached_tokens=1)] * 2
     held = sent(BEGUN, *spent, RunError(error={"type": "Oops", "msg": "it broke"}))
     in_order(held)

@@ -58,7 +58,7 @@ def test_a_page_can_act_on_the_commands_as_the_seed_does(served: Served, model: 
     assert by_type["toast"]["type"] == "success" and by_type["toast"]["message"]
 
 
-def test_a_failure_of_the_model_ends_the_run_with_what_to_do(served: Served, model: WireServer) -> None:
+def test_a_run_whose_model_fails_ends_exactly_once(served: Served, model: WireServer) -> None:
     del model.scripts["worker"]
     events = served.chat("/song-writer the moon")
     assert kinds(events)[-1] in {"RunCompleted", "RunError"}

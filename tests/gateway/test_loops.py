@@ -61,7 +61,7 @@ def test_a_turn_waits_for_a_busy_server_and_goes_on_all_the_same() -> None:
     assert held >= PATIENCE * 0.9
 
 
-def test_what_a_turn_waits_in_all_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_total_wait_of_a_turn_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr(loops, "time", SimpleNamespace(monotonic=lambda: sum(waits)))
     monkeypatch.setattr(loops, "_server_is_idle", SimpleNamespace(wait=waits.append))

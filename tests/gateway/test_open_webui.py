@@ -85,7 +85,7 @@ def test_an_answer_comes_whole(web_ui: httpx2.Client, model: WireServer) -> None
     assert asked(web_ui, "why is the sky blue?") == HELLO.text
 
 
-def test_an_answer_comes_in_pieces_with_what_the_kernel_does_as_reasoning(
+def test_a_streamed_answer_has_kernel_tool_calls_as_reasoning_not_as_tool_calls(
     web_ui: httpx2.Client, model: WireServer
 ) -> None:
     says(model, CREATE, Said(text="It is done."))

@@ -52,7 +52,7 @@ def test_an_answer_comes_whole_with_its_usage(client: OpenAI, model: WireServer)
 
 
 @pytest.mark.wide
-def test_what_the_kernel_does_is_reasoning_and_never_a_call(client: OpenAI, model: WireServer) -> None:
+def test_kernel_actions_are_streamed_as_reasoning_and_never_as_tool_calls(client: OpenAI, model: WireServer) -> None:
     says(model, CREATE, Said(text="It is done."))
     chunks = list(asked(client, "create it", model=TASKS, stream=True, stream_options={"include_usage": True}))
     deltas = [choice.delta for chunk in chunks for choice in chunk.choices]
@@ -254,7 +254,7 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}
     ],
     ids=lambda more: str(more)[:40],
 )
-def test_what_cannot_be_done_is_a_bad_request(client: OpenAI, more: dict[str, Any]) -> None:
+def test_an_invalid_or_unsupported_chat_completion_is_a_bad_request(client: OpenAI, more: dict[str, Any]) -> None:
     with pytest.raises(openai.BadRequestError):
         client.chat.completions.create(**{"model": "navigator", "messages": conversation("hello"), **more})
 

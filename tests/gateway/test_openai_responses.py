@@ -65,7 +65,7 @@ def test_the_packages_own_reader_of_streams_takes_it(client: OpenAI, model: Wire
     assert [item.type for item in answer.output] == ["reasoning", "message", "reasoning", "message", "reasoning"]
 
 
-def test_what_the_kernel_does_is_a_summary_of_reasoning(client: OpenAI, model: WireServer) -> None:
+def test_kernel_actions_are_in_the_reasoning_summary(client: OpenAI, model: WireServer) -> None:
     says(model, CREATE, Said(text="It is done."))
     answer = client.responses.create(model=TASKS, input="create it")
     notes = [part.text for item in answer.output if item.type == "reasoning" for part in item.summary]
@@ -175,6 +175,6 @@ def test_a_response_of_another_token_is_not_found(served: Served, client: OpenAI
     ],
     ids=lambda more: str(more)[:40],
 )
-def test_what_cannot_be_done_is_a_bad_request(client: OpenAI, more: dict[str, Any]) -> None:
+def test_an_invalid_or_unsupported_responses_request_is_a_bad_request(client: OpenAI, more: dict[str, Any]) -> None:
     with pytest.raises(openai.BadRequestError):
         client.responses.create(**{"model": "navigator", "input": "hello", **more})

@@ -48,7 +48,7 @@ def test_the_same_first_message_begins_another_session(client: OpenAI, model: Wi
     assert both == {first, second}
 
 
-def test_a_conversation_that_was_changed_is_a_new_session_with_what_was_said(client: OpenAI, model: WireServer) -> None:
+def test_a_changed_conversation_starts_a_new_session_with_its_history(client: OpenAI, model: WireServer) -> None:
     first = session_of(client, "tell me of the snow")
     other = session_of(client, "tell me of the snow", "It is cold.", "how cold?")
     assert other != first
@@ -65,7 +65,7 @@ def test_a_message_sent_again_branches_off(client: OpenAI, model: WireServer) ->
     assert seen(model) == list(said)
 
 
-def test_what_a_program_says_comes_first_and_does_not_count(client: OpenAI, model: WireServer) -> None:
+def test_a_system_message_comes_first_and_does_not_decide_the_session(client: OpenAI, model: WireServer) -> None:
     def sent(system: str, *said: str) -> str:
         messages = [{"role": "system", "content": system}, *conversation(*said)]
         answer = client.chat.completions.with_raw_response.create(model="navigator", messages=messages)
@@ -164,7 +164,7 @@ def test_the_oldest_places_of_conversations_are_forgotten(tmp_path: Path) -> Non
     assert [len(store.find(f"digest {number}")) for number in range(5)] == [0, 0, 1, 1, 1]
 
 
-def test_of_equal_conversations_the_newest_comes_first(tmp_path: Path) -> None:
+def test_the_newest_of_equal_conversations_comes_first(tmp_path: Path) -> None:
     store = Conversations(file=tmp_path / "c.sqlite", writer=FolderWriter([tmp_path]), clock=StepClock())
     for session, turn in (("a", 1), ("b", 1), ("a", 2)):
         store.keep("same", session, turn)

@@ -56,7 +56,7 @@ def test_a_file_is_not_sent_again_where_the_browser_has_it(anybody: httpx2.Clien
     )
 
 
-def test_a_file_is_packed_for_who_takes_that(anybody: httpx2.Client) -> None:
+def test_a_file_is_compressed_only_for_a_client_that_accepts_gzip(anybody: httpx2.Client) -> None:
     with anybody.stream("GET", "/", headers={"Accept-Encoding": "gzip"}) as answer:
         assert gzip.decompress(b"".join(answer.iter_raw())) == page_files()["/"].data
     assert "content-encoding" not in anybody.get("/", headers={"Accept-Encoding": "identity"}).headers

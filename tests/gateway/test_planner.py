@@ -240,7 +240,7 @@ def test_a_write_in_another_state_is_refused(served: Served) -> None:
 
 
 @pytest.mark.wide
-def test_of_writers_that_saw_one_state_one_wins(served: Served) -> None:
+def test_exactly_one_of_the_concurrent_writers_with_the_same_etag_succeeds(served: Served) -> None:
     with served.client() as client:
         for _ in range(20):
             made = client.post("/api/tasks", json={"title": "x"})
@@ -331,7 +331,7 @@ def test_a_token_for_chat_may_write(served: Served) -> None:
 
 
 # TOL-13: "note_search: semantic search of notes"
-def test_notes_are_found_by_what_they_mean_and_linked(served: Served) -> None:
+def test_notes_are_found_by_meaning_and_linked(served: Served) -> None:
     with served.client() as client:
         ids = []
         for title, content in (("Baking", "flour, yeast, an oven"), ("Sailing", "wind, oars and a harbour")):

@@ -109,7 +109,7 @@ def test_an_approval_has_the_change_as_a_diff_and_the_run_that_made_it_can_be_un
     assert get(served, f"/api/runs/{other}/changes")["changes"] == []
 
 
-def test_what_belongs_to_another_token_is_not_there(served: Served, model: WireServer) -> None:
+def test_the_details_of_a_run_of_another_token_are_not_found(served: Served, model: WireServer) -> None:
     run = run_of(served, "/song-writer the moon", "own", "approve")
     with served.client("chat") as client:
         for path in ("steps", "changes", "why"):

@@ -61,7 +61,9 @@ def test_an_approval_is_listed_in_full_and_counts_once(served: Served, model: Wi
 
 
 @pytest.mark.wide
-def test_what_a_turn_leaves_is_there_when_its_last_event_comes(served: Served, model: WireServer, task: int) -> None:
+def test_after_the_last_event_of_a_turn_its_approval_is_listed_and_a_next_run_is_accepted(
+    served: Served, model: WireServer, task: int
+) -> None:
     for number in range(10):
         approval = asks(served, model, task, f"ends-{number}")
         with served.client() as client:

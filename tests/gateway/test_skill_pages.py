@@ -118,7 +118,7 @@ def test_the_listings_of_hosts_say_what_has_no_room(served: Served, person: Pers
     assert set(claude["names"]) & set(names) and claude["beyond"] == len(claude["names"])
 
 
-def test_a_token_is_told_its_role(served: Served) -> None:
+def test_the_token_endpoint_returns_the_role_of_the_token(served: Served) -> None:
     for role in ("admin", "chat", "read"):
         with served.client(role) as client:
             assert client.get("/api/token").json()["role"] == role

@@ -102,7 +102,7 @@ def test_a_write_over_a_state_that_was_not_seen_is_refused(person: Person, serve
 
 
 @pytest.mark.parametrize("name", ["README", "-x", ".hidden", "a%00b", "a" * 81, "a.b"])
-def test_a_name_that_is_none_writes_no_file(person: Person, served: Served, name: str) -> None:
+def test_an_invalid_workflow_name_is_refused_and_writes_no_file(person: Person, served: Served, name: str) -> None:
     before = sorted(person.here.root.rglob("*.md"))
     with served.client() as client:
         answer = client.put(f"/api/workflows/{name}", json={"text": text(name)})
@@ -110,7 +110,7 @@ def test_a_name_that_is_none_writes_no_file(person: Person, served: Served, name
 
 
 @pytest.mark.parametrize("path", ["..%2fx", "..%2f..%2f.claude%2fskills%2fsong-writer%2fSKILL", "%2fetc%2fpasswd"])
-def test_a_path_is_no_name(served: Served, path: str) -> None:
+def test_a_path_in_place_of_a_workflow_name_is_not_found(served: Served, path: str) -> None:
     with served.client() as client:
         for method in ("GET", "PUT", "DELETE"):
             body = {"text": text()} if method == "PUT" else None

@@ -107,7 +107,7 @@ def test_a_file_outside_is_refused_and_one_that_is_not_there_too(root: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["pipe", "socket", "src", ".", "src/"])
-def test_what_is_no_regular_file_is_refused(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     os.mkfifo("pipe")
     with socket.socket(socket.AF_UNIX) as held:
@@ -134,7 +134,7 @@ def test_a_file_without_the_right_to_read_it_is_refused(root: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["absent", "a\0b", "a\udc80", "x" * 300, "x/" * PATH_LIMIT, "notes.md/x", "loop", "loop/x"]
 )
-def test_what_is_no_path_to_a_file_is_not_found(root: Path, name: str) -> None:
+def test_a_missing_or_invalid_path_is_not_found_with_a_short_message(root: Path, name: str) -> None:
     (root / "loop").symlink_to("loop")
     with pytest.raises(NotFound) as caught:
         read(root, name)
@@ -175,7 +175,7 @@ def to_pipe(path: Path, _: Path) -> None:
     ],
     ids=["folder", "inner-folder", "file", "file-to-pipe"],
 )
-def test_what_is_exchanged_between_check_and_open_leads_nowhere(
+def test_a_path_that_is_swapped_between_check_and_open_is_not_read(
     root: Path, place: str, target: str, change: Callable[[Path, Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(root, "folder/deep/notes.txt", "inside")
@@ -211,7 +211,7 @@ def test_no_handle_is_left_open(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["id_rsa", "credentials", "outside"])
-def test_a_refusal_is_told_of_a_name_that_might_be_a_persons(root: Path, name: str) -> None:
+def test_a_file_mention_is_reported_as_refused_even_if_it_could_mean_a_person(root: Path, name: str) -> None:
     put(root, "id_rsa")
     put(root, "credentials")
     (root / "outside").symlink_to(root.parent / "outside" / "notes.txt")

@@ -86,7 +86,7 @@ def test_any_template_is_filled(template: str, filling: Filling, braces: bool, n
 
 @settings(max_examples=100)
 @given(st.lists(PLACES | st.sampled_from(["a", " ", "\n", "的"]), max_size=6), FILLINGS)
-def test_what_is_filled_in_is_never_filled_again(pieces: list[str], filling: Filling) -> None:
+def test_values_in_a_filled_template_are_not_expanded_again(pieces: list[str], filling: Filling) -> None:
     alone = [fill(piece, filling) for piece in pieces]
     assert fill(" ".join(pieces), filling) == " ".join(alone)
 
@@ -160,7 +160,7 @@ def test_any_path_is_a_file_of_the_project_or_refused(written: str, files: Proje
 @pytest.mark.requirement("PRE-21")
 @settings(max_examples=100)
 @given(body=WRITTEN)
-def test_what_stands_between_fences_is_left_as_it_is(body: str, files: ProjectFiles) -> None:
+def test_text_inside_a_code_fence_stays_unchanged_and_has_no_commands_or_files(body: str, files: ProjectFiles) -> None:
     assume("```" not in body)
     found = taken(f"before\n```\n{body}\n```\nafter", files)
     assert (found.cleaned_content, found.commands, found.files) == (f"before\n```\n{body}\n```\nafter", (), ())
@@ -168,7 +168,9 @@ def test_what_stands_between_fences_is_left_as_it_is(body: str, files: ProjectFi
 
 @settings(max_examples=100)
 @given(body=WRITTEN.filter(lambda text: "\ud800" not in text and "\r" not in text))
-def test_what_a_file_holds_is_put_in_as_it_is_and_never_read_again(body: str, files: ProjectFiles) -> None:
+def test_file_content_is_inserted_unchanged_and_not_parsed_for_commands_or_files(
+    body: str, files: ProjectFiles
+) -> None:
     (files.root / "file.txt").write_text(body)
     found = taken("see @file.txt", files)
     (files.root / "file.txt").unlink()

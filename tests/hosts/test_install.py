@@ -111,7 +111,7 @@ def read(name: str, data: bytes) -> dict[str, Any]:
     return held
 
 
-def test_what_somebody_else_added_since_stays(here: Place, home: Path) -> None:
+def test_uninstall_keeps_an_entry_that_was_added_after_the_install(here: Place, home: Path) -> None:
     here.said("host", "install", "claude-code")
     file = here.root / ".mcp.json"
     held = json.loads(file.read_text())
@@ -135,7 +135,9 @@ def test_what_somebody_else_added_since_stays(here: Place, home: Path) -> None:
         (".codex/config.toml", b'[mcp_servers.navigator]\ncommand = "another"\n', 3),
     ],
 )
-def test_what_it_cannot_edit_safely_it_leaves_alone(here: Place, home: Path, name: str, data: bytes, code: int) -> None:
+def test_a_file_that_cannot_be_edited_safely_is_left_unchanged_with_a_hint(
+    here: Place, home: Path, name: str, data: bytes, code: int
+) -> None:
     lay({name: data}, here, home)
     done = here.run("host", "install", "codex" if name.startswith(".codex") else "claude-code")
     assert (done.code, "hint: " in done.err) == (code, True)

@@ -76,7 +76,7 @@ def test_a_message_that_needs_no_skill_gets_nothing(here: Place) -> None:
      b'{"prompt": "hi", "cwd": "/no/such/folder"}', b'{"prompt": "hi", "cwd": "\\u0000"}'],
     ids=range(11),
 )  # fmt: skip
-def test_whatever_goes_wrong_the_host_is_told_nothing_and_no_failure(tmp_path: Path, home: Path, data: bytes) -> None:
+def test_invalid_input_to_the_hook_gives_no_output_and_no_failure(tmp_path: Path, home: Path, data: bytes) -> None:
     done = hooked(place_in(tmp_path), data)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -116,7 +116,7 @@ def test_a_process_that_cannot_answer_is_waited_for_once(tmp_path: Path, home: P
         ({}, []),
     ],
 )
-def test_what_is_said_is_names_and_no_more(found: dict[str, Any], names: list[str]) -> None:
+def test_a_hint_names_at_most_three_skills_and_never_an_invalid_name(found: dict[str, Any], names: list[str]) -> None:
     told = render_hint(found)
     assert all(name in told for name in names) if names else told == ""
     assert "gh" not in told and "\x1b" not in told

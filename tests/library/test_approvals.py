@@ -50,7 +50,7 @@ def test_a_message_is_never_a_yes(kernel: Kernel, place: Place, word: str) -> No
         asyncio.run(_reply(kernel, approval.id))
 
 
-def test_a_no_is_told_and_nothing_is_done(kernel: Kernel, place: Place) -> None:
+def test_a_denial_is_an_event_and_the_command_does_not_run(kernel: Kernel, place: Place) -> None:
     approval = asked(kernel, "!touch made.txt", "s")
 
     async def denied() -> list[object]:

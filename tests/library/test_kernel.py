@@ -26,7 +26,7 @@ async def listened(run: Run) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", ["nowhere", "notes.txt"])
-def test_a_project_that_is_no_folder_is_an_error(place: Place, name: str) -> None:
+def test_a_project_that_is_not_a_folder_is_an_error(place: Place, name: str) -> None:
     with pytest.raises(NotFound, match="no folder is called"):
         Kernel(place.root / name)
     with pytest.raises(NotFound, match="no folder is called"):
@@ -110,7 +110,7 @@ def test_turns_of_a_session_that_are_asked_for_at_once_are_taken_one_after_anoth
     assert asyncio.run(several()) == ["WORD0", "WORD1", "WORD2"]
 
 
-def test_two_event_loops_at_once_are_told_so(kernel: Kernel) -> None:
+def test_using_a_kernel_from_two_event_loops_at_once_raises_busy(kernel: Kernel) -> None:
     async def first() -> None:
         run = kernel.run("/doze now")
         await anext(aiter(run))
@@ -186,7 +186,7 @@ def test_cancelling_by_id_ends_the_run_and_its_processes(kernel: Kernel, place: 
 
 
 @pytest.mark.parametrize("how", ["break", "cancel"])
-def test_who_stops_listening_ends_the_run_and_its_processes(kernel: Kernel, place: Place, how: str) -> None:
+def test_a_caller_that_stops_listening_ends_the_run_and_its_processes(kernel: Kernel, place: Place, how: str) -> None:
     async def stops() -> None:
         async def listen() -> None:
             async for event in kernel.run("/doze now"):

@@ -93,7 +93,7 @@ def test_a_skill_with_a_command_runs_in_the_sandbox(
 
 
 @pytest.mark.requirement("JIT-12", "SAF-1")
-def test_what_needs_a_yes_is_not_done_and_comes_back_as_an_approval(
+def test_a_tool_call_that_needs_approval_is_not_carried_out_and_returns_the_approval(
     kernel: Kernel, agent_of: Callable[..., Call], place: Place
 ) -> None:
     call = agent_of(kernel, "song-writer")

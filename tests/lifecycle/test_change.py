@@ -266,7 +266,7 @@ def test_an_update_of_an_edited_skill_is_refused_and_names_the_files(ready: Read
     assert tree(project.root) == before
 
 
-def test_a_forced_update_keeps_a_copy_of_what_was_edited(ready: Ready) -> None:
+def test_a_forced_update_keeps_a_backup_of_an_edited_skill(ready: Ready) -> None:
     project = ready("update")
     mine = content(project.skills / "alpha")
     told = {one["name"]: one for one in project.run("update", force=True)["skills"]}
@@ -276,7 +276,9 @@ def test_a_forced_update_keeps_a_copy_of_what_was_edited(ready: Ready) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_dry_run_writes_nothing_and_tells_what_then_happens(ready: Ready, repo: Path, command: str) -> None:
+def test_a_dry_run_writes_nothing_and_reports_the_result_of_the_real_run(
+    ready: Ready, repo: Path, command: str
+) -> None:
     project, params = ready(command), COMMANDS[command](repo)
     before = tree(project.root)
     operation = OPERATIONS.get(command, command)

@@ -86,7 +86,7 @@ def test_a_reader_finishes_what_a_killed_process_began(
     assert content(project.root) == content(whole.root)
 
 
-def test_what_was_prepared_and_not_begun_is_gone_with_the_next_change(
+def test_a_change_that_was_staged_but_not_begun_is_discarded_by_the_next_change(
     tmp_path: Path, home: Path, repo: Path, other: Path
 ) -> None:
     project = begun(tmp_path, home, repo, other, "staged-beta")

@@ -80,7 +80,7 @@ def test_uninstall_takes_the_link_too_and_says_so(linked: Project) -> None:
 
 
 @pytest.mark.parametrize("kind", ["elsewhere", "absolute", "file", "folder"])
-def test_uninstall_leaves_what_is_no_link_of_ours(linked: Project, kind: str) -> None:
+def test_uninstall_leaves_foreign_links_files_and_folders_unchanged(linked: Project, kind: str) -> None:
     path = linked.agents / "alpha"
     path.unlink()
     foreign(path, kind, linked)
@@ -218,7 +218,7 @@ def test_a_linked_skill_is_listed_once_with_its_link_and_without_a_remark(linked
     assert "shadowed" not in [note.code for note in catalogue.diagnostics()]
 
 
-def test_a_link_the_other_way_round_is_no_second_skill_either(project: Project, repo: Path) -> None:
+def test_a_link_in_claude_to_a_skill_in_agents_is_not_a_second_skill(project: Project, repo: Path) -> None:
     """As other installers make them: the skill in .agents/skills, the link in .claude/skills."""
     project.run("install", source=f"file://{repo}", skill="alpha", target="agents")
     project.skills.mkdir(parents=True)
@@ -227,7 +227,7 @@ def test_a_link_the_other_way_round_is_no_second_skill_either(project: Project, 
     assert project.run("list")["count"] == 1
 
 
-def test_a_link_that_leads_out_of_the_project_is_told_of_as_before(
+def test_a_link_to_a_skill_outside_the_project_is_reported_as_shadowed(
     project: Project, home: Path, repo: Path, tmp_path: Path
 ) -> None:
     project.run("install", source=f"file://{repo}", skill="alpha", user=True)
@@ -312,7 +312,7 @@ def test_a_link_is_made_as_it_is_written(writer: FolderWriter, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("text", ["", "/etc", "../c", "../../out", "../../home/x", "../../../../../etc", "a\0b"])
-def test_a_link_that_would_lead_out_of_what_may_be_written_is_refused(
+def test_an_invalid_link_target_or_one_outside_the_writable_project_folders_is_refused(
     writer: FolderWriter, tmp_path: Path, text: str
 ) -> None:
     with pytest.raises(Refused):

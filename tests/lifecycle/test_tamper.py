@@ -171,7 +171,7 @@ def place(repo: Path, tmp_path: Path) -> Place:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_command_line_names_the_file_and_ends_with_6_where_there_is_no_git(
+def test_verify_on_the_command_line_names_the_file_and_exits_with_6_without_git(
     place: Place, tmp_path: Path, kind: str
 ) -> None:
     nothing = {"PATH": str(tmp_path / "nothing")}

@@ -151,7 +151,9 @@ def test_looking_leaves_every_byte_and_time_as_it_was(
 
 
 @each_change
-def test_outdated_tells_what_became_of_a_skill(project: Project, change: Callable[[Path], None]) -> None:
+def test_outdated_shows_the_state_of_a_skill_after_each_upstream_change(
+    project: Project, change: Callable[[Path], None]
+) -> None:
     change(project.upstream)
     others = "unreachable" if change is disappear else "current"
     assert project.states() == {"alpha": CHANGES[change][0], "beta": others, "gamma": others}
@@ -172,7 +174,9 @@ def test_update_follows_what_can_be_followed_and_touches_nothing_else(
 
 @pytest.mark.wide
 @each_change
-def test_a_dry_run_tells_what_then_happens(project: Project, change: Callable[[Path], None]) -> None:
+def test_an_update_dry_run_reports_the_result_of_the_real_update(
+    project: Project, change: Callable[[Path], None]
+) -> None:
     change(project.upstream)
     told, done = project.did("update", "--dry-run"), project.did("update")
     assert (told.pop("dry_run"), done.pop("dry_run")) == (True, False)
@@ -295,7 +299,7 @@ def test_a_commit_stays_what_it_is(project: Project) -> None:
 
 
 @pytest.mark.wide
-def test_a_deleted_branch_is_told_of_its_own_skills_only(project: Project) -> None:
+def test_a_deleted_branch_makes_only_its_own_skills_unreachable(project: Project) -> None:
     git(project.upstream, "branch", "feature")
     project.did("uninstall", "alpha")
     project.install("alpha", more=("--ref=feature",))
@@ -308,7 +312,7 @@ def test_a_deleted_branch_is_told_of_its_own_skills_only(project: Project) -> No
 
 
 @pytest.mark.wide
-def test_a_source_that_is_gone_is_told_of_its_own_skills_only(project: Project, tmp_path: Path) -> None:
+def test_a_missing_source_makes_only_its_own_skills_unreachable(project: Project, tmp_path: Path) -> None:
     other = make_repo(tmp_path, {"delta/SKILL.md": skill_text("delta")}, name="other")
     project.did("install", f"file://{other}")
     disappear(project.upstream)

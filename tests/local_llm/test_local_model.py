@@ -117,7 +117,7 @@ def test_one_that_is_cancelled_is_let_go_of(models: Models) -> None:
     assert answered < 10.0
 
 
-def test_a_whole_turn_is_answered_and_told_as_it_comes(here: Place) -> None:
+def test_a_whole_turn_is_answered_and_its_usage_is_recorded(here: Place) -> None:
     done = here.run("ask", "--json", "/song-writer a song about rain")
     told = json.loads(done.out)
     assert told["report"]["state"] in {"success", "partial"}, told

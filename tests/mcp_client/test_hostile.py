@@ -97,7 +97,7 @@ def left(place: Place, server: str) -> set[int]:
 
 @pytest.mark.requirement("AGT-9")
 @pytest.mark.parametrize(("mode", "operation", "state", "told"), CASES, ids=[case[0] for case in CASES])
-def test_whatever_a_server_does_is_a_typed_report_in_time(
+def test_each_hostile_server_gives_a_typed_report_in_time_and_leaves_no_process(
     beside: Place, mode: str, operation: str, state: str, told: str
 ) -> None:
     beside.servers["bad"] = McpServer(command=sys.executable, args=(str(SERVER), mode))
@@ -113,7 +113,7 @@ def test_whatever_a_server_does_is_a_typed_report_in_time(
     assert (left(beside, "bad"), left(beside, "good")) == (set(), set())
 
 
-def test_of_fifty_calls_side_by_side_each_has_its_own_answer(beside: Place) -> None:
+def test_fifty_concurrent_calls_to_one_server_process_each_get_their_own_answer(beside: Place) -> None:
     client = beside.client()
 
     async def all_of_them() -> list[Any]:
@@ -126,7 +126,7 @@ def test_of_fifty_calls_side_by_side_each_has_its_own_answer(beside: Place) -> N
     assert len(list((beside.workspace("mcp-good")).glob("started.*"))) == 1
 
 
-def test_a_server_that_was_killed_is_started_anew(beside: Place) -> None:
+def test_a_killed_server_is_restarted_by_the_next_call(beside: Place) -> None:
     assert called(beside, "good").raw == "hello"
     connection = beside.client()._open["good"]
     for process in working_in(beside.workspace("mcp-good")):
@@ -147,7 +147,7 @@ def test_a_server_that_fails_three_times_is_left_alone_for_a_while(beside: Place
     assert "failed 3 times one after another" in told[-1].summary
 
 
-def test_what_is_large_is_kept_whole_in_a_file(beside: Place) -> None:
+def test_a_large_result_is_truncated_and_kept_whole_in_a_file(beside: Place) -> None:
     beside.servers["bad"] = McpServer(command=sys.executable, args=(str(SERVER), "large"))
     report = called(beside, "bad")
     whole = json.loads(Path(report.data["file"]).read_text())
@@ -156,9 +156,7 @@ def test_what_is_large_is_kept_whole_in_a_file(beside: Place) -> None:
 
 
 @pytest.mark.parametrize(("mode", "why"), [("changed_tool", "not what was agreed to"), ("injection", "ignore")])
-def test_a_yes_to_everything_is_no_yes_to_a_tool_that_changed_or_is_suspicious(
-    beside: Place, mode: str, why: str
-) -> None:
+def test_blanket_consent_does_not_cover_a_changed_or_suspicious_tool(beside: Place, mode: str, why: str) -> None:
     beside.servers["bad"] = McpServer(command=sys.executable, args=(str(SERVER), mode))
     if mode == "changed_tool":
         tools = asyncio.run(beside.client().call("bad", "tools", {}, "run-1"))["tools"]

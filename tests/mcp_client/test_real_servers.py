@@ -209,7 +209,7 @@ def test_a_name_that_is_not_there_comes_with_the_nearest(
 
 
 @pytest.mark.parametrize("everything", KINDS, indirect=True)
-def test_its_progress_is_told(everything: Place) -> None:
+def test_the_progress_of_a_tool_call_is_reported(everything: Place) -> None:
     seen: list[tuple[float, float | None]] = []
 
     async def progress(done: float, of: float | None, _message: str | None) -> None:
@@ -275,7 +275,7 @@ def test_a_flood_of_its_log_does_no_harm(everything: Place) -> None:
 
 
 @pytest.mark.parametrize("everything", KINDS, indirect=True)
-def test_what_is_watched_is_read_again_when_it_changes(everything: Place) -> None:
+def test_a_watched_resource_is_read_again_after_an_update_notification(everything: Place) -> None:
     client = everything.client()
 
     async def twice() -> list[Any]:
@@ -308,7 +308,7 @@ def test_one_that_dies_while_it_is_watched_is_a_failed_connection(everything: Pl
 
 
 @pytest.mark.parametrize("everything", KINDS, indirect=True)
-def test_what_it_asks_the_person_is_told_and_their_answer_goes_back(everything: Place) -> None:
+def test_an_elicitation_request_asks_the_person_and_the_answer_reaches_the_server(everything: Place) -> None:
     with pytest.raises(InputNeeded) as caught:
         called(everything, "it", "trigger-elicitation-request")
     key = caught.value.data["key"]
@@ -318,6 +318,6 @@ def test_what_it_asks_the_person_is_told_and_their_answer_goes_back(everything: 
     assert "Ann" in str(told["content"])
 
 
-def test_what_needs_a_model_of_ours_is_not_even_offered(everything: Place) -> None:
+def test_tools_that_need_sampling_are_not_offered(everything: Place) -> None:
     names = [tool["name"] for tool in asked(everything, "it", "tools")["tools"]]
     assert ("echo" in names, [name for name in names if "sampling" in name]) == (True, [])

@@ -101,7 +101,7 @@ def test_a_token_is_made_once_and_only_its_owner_may_read_it(here: Place, home: 
 
 
 @pytest.mark.wide
-def test_a_port_that_is_taken_is_told_in_words(here: Place) -> None:
+def test_a_port_in_use_is_reported_as_an_error_without_the_token(here: Place) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

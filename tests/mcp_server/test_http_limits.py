@@ -123,7 +123,7 @@ def answered(url: str) -> bool:
 
 
 @pytest.mark.wide
-def test_who_comes_after_the_most_connections_is_sent_away_until_one_ends(url: str) -> None:
+def test_a_connection_over_the_limit_is_refused_until_others_end(url: str) -> None:
     with ExitStack() as held:
         for _ in range(CONNECTIONS):
             held.enter_context(connected(url))

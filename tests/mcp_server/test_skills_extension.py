@@ -107,7 +107,7 @@ def test_an_address_of_nothing_that_is_served_is_an_error_of_the_protocol(here: 
 
 
 @pytest.mark.wide
-def test_a_folder_is_read_by_what_lies_directly_in_it(here: Place) -> None:
+def test_reading_a_directory_lists_its_direct_entries_and_refuses_invalid_uris(here: Place) -> None:
     async def run(client: Any) -> list[Any]:
         root = await asked(client, "resources/directory/read", uri="skill://boat-songs")
         inner = await asked(client, "resources/directory/read", uri="skill://boat-songs/references")
@@ -179,7 +179,7 @@ def test_a_skill_that_merely_lies_in_the_project_is_not_served(here: Place) -> N
 
 
 @pytest.mark.wide
-def test_what_does_not_keep_to_the_specification_is_left_out_and_stops_no_other(here: Place) -> None:
+def test_a_skill_that_may_not_be_served_is_left_out_and_the_others_are_served(here: Place) -> None:
     left_out(here, "under_score", skill_text("under_score"))
     left_out(here, "other-name", skill_text("another-name"))
     left_out(here, "too-long", skill_text("too-long", "x" * 1025))

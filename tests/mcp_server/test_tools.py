@@ -68,7 +68,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 
 @pytest.mark.wide
-def test_what_cannot_be_done_is_one_typed_error(here: Place) -> None:
+def test_an_invalid_tool_call_gets_one_typed_error_with_a_hint(here: Place) -> None:
     async def run(client: Any) -> list[tuple[str, dict[str, Any], str]]:
         found = []
         for tool, arguments, _ in WRONG:
@@ -116,7 +116,7 @@ def test_a_skill_that_models_may_not_call_is_not_there_for_them(here: Place) -> 
 
 
 @pytest.mark.wide
-def test_a_shipped_skill_runs_and_why_tells_how(here: Place) -> None:
+def test_a_shipped_skill_runs_and_why_lists_the_steps_of_the_run(here: Place) -> None:
     here.write({"notes.txt": "one two three"})
 
     async def run(client: Any) -> tuple[Any, Any, Any]:
@@ -155,7 +155,7 @@ def test_two_runs_at_once_run_side_by_side(here: Place, home: Path) -> None:
 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
-def test_what_the_person_did_not_agree_to_waits_for_them_and_for_nobody_else(here: Place) -> None:
+def test_a_run_without_consent_waits_for_the_person_and_cannot_be_approved_by_the_host(here: Place) -> None:
     """The host is told the command by which the person says yes; saying it through the host does nothing."""
     here.write(below(".claude/skills/speaker", type_a("speaker", SAYS)))
 
@@ -202,7 +202,7 @@ SMUGGLED = (
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1", "X-43")
 @pytest.mark.parametrize("args", SMUGGLED)
-def test_arguments_of_a_host_are_no_instructions(here: Place, args: str) -> None:
+def test_commands_hidden_in_arguments_of_a_host_are_refused_and_not_run(here: Place, args: str) -> None:
     """A skill that models may not call, a command and a workflow behind the first line of the arguments."""
     hidden = skill_text("boat-songs", "Writes songs about boats", "disable-model-invocation: true\n")
     here.write({".claude/skills/boat-songs/SKILL.md": hidden})

@@ -201,7 +201,7 @@ def test_the_whole_request_has_a_limit(server: WireServer, kind: str) -> None:
         ("tls", "no_tls", 0),
     ],
 )
-def test_a_server_that_cannot_be_reached_is_told_with_the_reason(
+def test_an_unreachable_server_is_reported_with_the_reason(
     server: WireServer, monkeypatch: pytest.MonkeyPatch, kind: str, url: str, ending: str, waits: int
 ) -> None:
     known: Any = socket.getaddrinfo
@@ -243,7 +243,7 @@ def test_a_failure_is_one_sentence_and_one_hint_in_two_languages(server: WireSer
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_came_of_an_answer_that_broke_off_is_kept_with_what_it_took(server: WireServer, kind: str) -> None:
+def test_the_partial_text_and_the_usage_of_an_interrupted_answer_are_kept(server: WireServer, kind: str) -> None:
     """Anthropic says at the beginning what it has read; OpenAI says nothing before the end."""
     seen = ask(models_of(server, kind), "cut")
     assert seen.error is not None
@@ -253,7 +253,7 @@ def test_what_came_of_an_answer_that_broke_off_is_kept_with_what_it_took(server:
     assert (usage["requests"], usage["unknown_requests"], usage["input_tokens"]) == (1, 1, read)
 
 
-def test_what_failed_requests_took_comes_with_the_answer(server: WireServer) -> None:
+def test_the_usage_of_failed_requests_comes_with_the_answer(server: WireServer) -> None:
     seen = ask(models_of(server), "silent-once")
     assert seen.completion is not None
     assert [(one.model, one.spent.requests, one.spent.unknown) for one in seen.completion.tried] == [
@@ -293,7 +293,9 @@ def test_a_call_of_a_tool_is_read_and_answered(server: WireServer, kind: str, st
 
 @pytest.mark.requirement("JIT-3")
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_anthropic_may_keep_is_marked_where_tools_make_several_requests(server: WireServer, kind: str) -> None:
+def test_cache_control_is_set_for_anthropic_only_and_only_where_tools_are_offered(
+    server: WireServer, kind: str
+) -> None:
     messages = (ChatMessage(role="system", text="You help."), *QUESTION)
     for tools in ((), (ToolSpec(name="look_up", description="d"),)):
         ask(models_of(server, kind), "well", asked=Asked(messages=messages, tools=tools))
@@ -339,7 +341,9 @@ def test_the_shape_of_an_answer_is_asked_for(server: WireServer) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
-def test_what_it_took_is_told_with_what_came_from_a_cache(server: WireServer, kind: str, streamed: bool) -> None:
+def test_usage_counts_cached_tokens_and_has_no_cost_where_the_price_is_unknown(
+    server: WireServer, kind: str, streamed: bool
+) -> None:
     seen = ask(models_of(server, kind), "well", streamed=streamed)
     assert seen.completion is not None
     spent = seen.completion.spent
@@ -347,7 +351,7 @@ def test_what_it_took_is_told_with_what_came_from_a_cache(server: WireServer, ki
     assert (spent.priced, spent.to_dict()["cost"]) == (False, None)  # nobody knows what a made-up model costs
 
 
-def test_a_known_price_is_told(server: WireServer) -> None:
+def test_a_model_with_a_known_price_has_a_cost(server: WireServer) -> None:
     server.scripts["gpt-4o-mini"] = lambda _messages, _number: HELLO
     models = models_of(server)._replace(providers={"there": ModelProvider(server.url, "openai-chat")})
     seen = ask(models, "gpt-4o-mini")
@@ -374,7 +378,7 @@ def test_it_can_be_stopped_in_the_middle(server: WireServer) -> None:
     ("name", "error"),
     [("there", UsageProblem), ("nobody:x", KernelError), (":x", UsageProblem), ("deepseek:x", NotFound)],
 )
-def test_a_name_that_cannot_be_asked_is_told_with_a_hint(
+def test_an_unusable_model_name_is_an_error_with_a_hint(
     name: str, error: type[KernelError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)

@@ -112,7 +112,7 @@ def test_a_skill_that_the_model_fails_for_is_named_and_the_others_keep_theirs(he
         (["word-count"], 2),
     ],
 )
-def test_what_cannot_be_learned_says_why(here: Place, words: list[str], code: int) -> None:
+def test_an_invalid_learn_command_has_its_exit_code(here: Place, words: list[str], code: int) -> None:
     assert here.run("skill", "learn", *words, "--yes").code == code
 
 

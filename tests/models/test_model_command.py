@@ -133,7 +133,7 @@ def test_a_key_of_the_keyring_is_used_and_never_shown(here: Place, mine: Path, s
         (["test", "deepseek:x"], 4),
     ],
 )
-def test_what_goes_wrong_has_its_exit_code_and_a_hint(
+def test_each_failure_of_the_model_command_has_its_exit_code_and_a_hint(
     here: Place, mine: Path, server: WireServer, words: list[str], code: int
 ) -> None:
     first = 0.3 if "there:hangs" in words else 60
@@ -153,6 +153,6 @@ def test_what_goes_wrong_has_its_exit_code_and_a_hint(
         "[models.providers.there]\nurl = 'http://x'\nnonsense = 'y'\n",
     ],
 )
-def test_a_setting_that_does_not_fit_is_told(here: Place, mine: Path, text: str) -> None:
+def test_an_invalid_model_setting_is_a_usage_error(here: Place, mine: Path, text: str) -> None:
     mine.write_text(text)
     assert here.json("model", "list")["error"]["exit_code"] == 2

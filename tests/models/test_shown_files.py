@@ -101,7 +101,9 @@ def test_pictures_and_pdfs_are_blocks_of_the_result_in_anthropics(
 @pytest.mark.requirement("JIT-5")
 @pytest.mark.parametrize("vision", [None, False])
 @pytest.mark.parametrize("of", [openai, anthropic])
-def test_a_model_that_sees_none_is_told_so(server: WireServer, tmp_path: Path, of: Any, vision: bool | None) -> None:
+def test_a_model_without_vision_gets_a_note_in_place_of_a_picture_or_pdf(
+    server: WireServer, tmp_path: Path, of: Any, vision: bool | None
+) -> None:
     picture, paper = file_of(tmp_path, "a.png", png(), "image/png"), file_of(tmp_path, "a.pdf", pdf(), PDF)
     text = json.dumps(sent(server, of(server, vision=vision), picture, paper))
     assert f"file 0\\n{UNSEEN}" in text and f"file 1\\n{UNREAD}" in text and "base64" not in text
@@ -152,7 +154,9 @@ def test_the_newest_files_fit_one_request(server: WireServer, tmp_path: Path, mo
     [("anthropic", True, True), ("openai", True, True), ("google", True, True), ("deepseek", False, False),
      ("ollama", False, False), ("mine", False, False), ("mine-sees", True, False), ("mine-anthropic", True, True)],
 )  # fmt: skip
-def test_what_is_known_of_a_provider_counts_until_the_settings_say_more(provider: str, sees: bool, reads: bool) -> None:
+def test_the_file_types_of_a_model_follow_from_its_provider_or_its_settings(
+    provider: str, sees: bool, reads: bool
+) -> None:
     models = Models(
         providers={
             "mine": ModelProvider("http://127.0.0.1:1/v1"),

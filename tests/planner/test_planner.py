@@ -109,7 +109,7 @@ def test_a_list_is_by_time_and_narrowed_down(planner: Planner) -> None:
         ("link_create", {"source_id": 1, "target_id": 2}, "there is no note"),
     ],
 )
-def test_what_cannot_be_is_told_and_nothing_changes(
+def test_an_invalid_tool_call_names_its_problem_and_changes_nothing(
     planner: Planner, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
     do(planner, "task_create", title="first")
@@ -136,7 +136,7 @@ def test_the_default_project_stays_and_takes_in_the_tasks_of_others(planner: Pla
 
 @both()
 @pytest.mark.requirement("TOL-13")
-def test_of_two_who_change_a_task_at_once_the_later_is_refused(planner: Planner) -> None:
+def test_a_change_or_deletion_of_a_task_that_changed_meanwhile_is_refused(planner: Planner) -> None:
     number = do(planner, "task_create", title="x")["id"]
     sessions = planner["task_get"].sessions
     assert sessions is not None
@@ -180,7 +180,7 @@ def test_notes_are_found_by_their_words_and_linked(planner: Planner) -> None:
 
 
 @pytest.mark.wide
-def test_notes_are_found_by_what_they_mean(tmp_path: Path) -> None:
+def test_notes_are_found_by_meaning(tmp_path: Path) -> None:
     from navigator_kernel.adapters.files.writer import FolderWriter
     from navigator_kernel.adapters.index.use_encoder import UseEncoder
 
@@ -221,7 +221,7 @@ def test_times_are_kept_in_utc(planner: Planner) -> None:
     assert moment(made["start_time"]).astimezone(UTC).hour == 7
 
 
-def test_a_strangers_link_is_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_symbolic_link_is_not_opened_as_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(URL, raising=False)
     (tmp_path / "outside").write_bytes(b"")
     (tmp_path / "planner.sqlite").symlink_to(tmp_path / "outside")
@@ -231,7 +231,7 @@ def test_a_strangers_link_is_no_database(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("url", ["postgresql://ann@127.0.0.1:9/x", "nonsense", "sqlite:////no/such/folder/x.sqlite"])
-def test_a_database_that_cannot_be_used_is_told_without_its_address(
+def test_an_unusable_database_is_reported_with_a_hint_and_without_its_url(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setenv(URL, url)

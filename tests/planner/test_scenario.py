@@ -65,7 +65,7 @@ def events(here: Place, run: str) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.wide
 @pytest.mark.requirement("JIT-8", "JIT-9", "JIT-13", "EVT-1", "EVT-2", "EVT-3", "EVT-6", "TOL-7", "TOL-12")
-def test_a_task_is_created_and_everything_is_told_in_order(here: Place, server: WireServer) -> None:
+def test_a_task_is_created_and_its_events_come_in_order(here: Place, server: WireServer) -> None:
     says(server, CREATE, DONE)
     told = here.json("ask", "--session", "s", ASKED)
     assert (told["exit_code"], told["route"]["entity"], told["report"]["raw"]) == (0, "task_manager", DONE.text)
@@ -117,7 +117,7 @@ def test_a_deletion_that_nobody_agreed_to_does_not_happen(
 
 @pytest.mark.ci
 @pytest.mark.requirement("SAF-8")
-def test_what_waits_holds_no_secret_that_was_said(here: Place, server: WireServer) -> None:
+def test_a_secret_is_redacted_in_the_stored_session_of_a_pending_approval(here: Place, server: WireServer) -> None:
     secret = "AKIA" + "ABCDEFGHIJKLMNOP"
     says(server, CREATE, DONE)
     here.json("ask", "--session", "s", ASKED)
@@ -168,7 +168,7 @@ def test_a_tool_that_the_person_denies_is_not_offered(here: Place, home: Path, s
 
 @pytest.mark.ci
 @pytest.mark.requirement("EVT-2")
-def test_a_command_that_a_model_prints_is_none(here: Place, server: WireServer) -> None:
+def test_a_ui_command_in_the_text_of_a_model_is_removed_and_sends_no_event(here: Place, server: WireServer) -> None:
     text = 'Done.\n```json\n{"type": "refresh", "payload": {"target": "tasks"}}\n```\nGood.'
     says(server, Said(text=text))
     told = here.json("ask", ASKED)

@@ -157,7 +157,7 @@ def test_kernel_register_agents_cannot_replace_an_agent_of_the_kernel(root: Path
     assert kernel_at(root).agents["worker"].description != "Repeats"
 
 
-def test_what_is_no_agent_is_named_as_a_failure(root: Path, install: Any) -> None:
+def test_a_value_that_is_not_an_agent_is_a_failure_that_names_the_plugin_and_hook(root: Path, install: Any) -> None:
     name = install("@hookimpl\ndef kernel_register_agents(ports):\n    return ['worker']\n")
     failures = kernel_at(root).failures()
     assert [(failure["plugin"], failure["hook"]) for failure in failures] == [(name, "kernel_register_agents")]
@@ -284,7 +284,7 @@ def test_kernel_precheck_says_the_notice_of_the_first_turn(root: Path, install: 
     assert notice.code == "mine"
 
 
-def test_kernel_finish_turn_is_told_of_the_reply(root: Path, install: Any) -> None:
+def test_kernel_finish_turn_gets_the_reply(root: Path, install: Any) -> None:
     name = install(FINISH)
     reply = turn(kernel_at(root))
     assert sys.modules[name].told == [reply]

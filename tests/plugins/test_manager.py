@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def test_a_plugin_that_raises_is_named_with_its_hook_and_the_others_go_on(
     assert failed(plugins) == [(f"{kind.__name__.lower()}-1", HOOK)]
 
 
-def test_what_a_plugin_says_when_it_fails_is_cleaned() -> None:
+def test_the_error_text_of_a_plugin_is_cleaned_of_control_characters() -> None:
     plugins = loaded(Bad(RuntimeError("a\x1b[31mb\nc")))
     plugins.all(HOOK, Path("/p"))
     assert plugins.failures[0].to_dict() == {"plugin": "bad-0", "hook": HOOK, "error": "RuntimeError: ab c"}
@@ -189,6 +190,16 @@ def test_a_folder_is_loaded_under_a_private_module_name(tmp_path: Path) -> None:
     assert "_navigator_mine_json" in sys.modules
 
 
+def test_a_folder_that_changed_is_loaded_with_its_new_code(tmp_path: Path) -> None:
+    file = tmp_path / "mine" / "agent.py"
+    file.parent.mkdir()
+    for number in (1, 2):
+        file.write_text(f"number = {number}\n")  # same size
+        os.utime(file, (0, 0))
+        add_folders(build_manager(), tmp_path, "changed")
+        assert sys.modules["_navigator_changed_mine"].number == number
+
+
 @pytest.mark.parametrize("value", ["no_such_module", "json:no_such_name", "json.tool:main.x"])
 def test_an_entry_point_that_cannot_be_loaded_is_named(value: str) -> None:
     plugins = build_manager()
@@ -258,14 +269,14 @@ def test_a_package_that_is_put_in_a_folder_of_the_path_is_seen_through_the_cache
 
 
 @pytest.mark.parametrize("text", ["", "no json", "[]", "{}", '{"key": 1}', '{"key": null, "found": 5}', "\xff"])
-def test_a_cache_that_is_none_is_made_anew(tmp_path: Path, install: Any, text: str) -> None:
+def test_an_installed_plugin_is_found_despite_an_invalid_cache(tmp_path: Path, install: Any, text: str) -> None:
     name = install("")
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "plugins.json").write_bytes(text.encode("latin-1"))
     assert (name, name) in cached(tmp_path / "cache")
 
 
-def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, install: Any) -> None:
+def test_an_installed_plugin_is_found_when_the_cache_cannot_be_written(tmp_path: Path, install: Any) -> None:
     name = install("")
     (tmp_path / "cache").write_text("a file where the folder should be")
     assert (name, name) in cached(tmp_path / "cache")

@@ -60,7 +60,7 @@ def test_entering_a_project_runs_nothing_of_its_agents(
     assert not (root / "ran").exists()
 
 
-def test_a_folder_that_is_not_trusted_is_told_of(agents: Path, said: Any) -> None:
+def test_an_untrusted_folder_is_listed_as_untrusted_and_not_loaded(agents: Path, said: Any) -> None:
     listed = said("plugin", "list")
     assert (listed["untrusted"], "project:guest" in listed["plugins"]) == ([str(agents)], False)
 
@@ -97,7 +97,7 @@ def test_loading_an_agent_leaves_its_folder_as_it_was_and_so_trusted(agents: Pat
     assert sorted(path.name for path in agents.rglob("*")) == before
 
 
-def test_trust_in_one_place_is_no_trust_in_a_copy(
+def test_trust_in_a_folder_does_not_extend_to_a_copy(
     root: Path, agents: Path, said: Any, tmp_path: Path, capsys: Any
 ) -> None:
     said("plugin", "trust", str(agents))

@@ -48,7 +48,7 @@ def ranker(tmp_path: Path, encoder: Encoder) -> Ranker:
     return Ranker(index.view, encoder)
 
 
-def test_of_any_message_every_row_has_the_same_numbers_either_way(ranker: Ranker) -> None:
+def test_lexical_features_are_the_same_from_arrays_and_row_by_row(ranker: Ranker) -> None:
     chance = Random(3)
     for text in [*ODD, *(" ".join(chance.choices(WORDS, k=8)) for _ in range(20))]:
         said = ranker.said(text)

@@ -156,7 +156,7 @@ def test_words_are_matched_wherever_a_skill_writes_them(village: Any, where: str
 
 @pytest.mark.requirement("INT-10")
 @pytest.mark.parametrize("first", ["kilo", "zulu"])
-def test_of_two_equal_ones_the_higher_priority_is_first(village: Any, first: str) -> None:
+def test_the_skill_with_the_higher_priority_comes_first_of_two_equal_ones(village: Any, first: str) -> None:
     same = "paints watercolours of boats"
     place = village({name: (same, f"priority: {90 if name == first else 10}\n") for name in ("kilo", "zulu")})
     assert place.router.retrieve("paint a watercolour of boats").candidates[0].name == first

@@ -219,7 +219,7 @@ def test_files_of_their_own_leave_the_message_whole(place: Routing) -> None:
 
 
 @pytest.mark.requirement("SEN-7", "STK-1")
-def test_two_clear_wishes_are_no_follow_up(place: Routing) -> None:
+def test_two_clear_requests_are_not_a_follow_up(place: Routing) -> None:
     session = Session(id="s", turn=1, sticky=Sticky(agent="skills", target="tea-brewer"))
     decision = place.decide("also paint a boat and write a song", session)
     assert decision.result == Skills(names=("boat-painter", "song-writer"))
@@ -238,7 +238,7 @@ def test_each_skill_gets_an_order_of_its_own_in_the_same_turn(place: Routing, te
 
 
 @pytest.mark.requirement("PKT-10", "SEN-2")
-def test_what_one_of_them_lacks_is_asked_before_any_runs(tmp_path: Path) -> None:
+def test_a_missing_param_of_one_skill_is_asked_for_before_any_skill_runs(tmp_path: Path) -> None:
     needs = 'required_params: [{name: text, validation: not_empty, prompt: "which text"}]\n'
     write_skills(tmp_path, {"song-writer": "writes songs", "line-counter": ("counts lines", needs)})
     place = routing_at(tmp_path)
@@ -249,7 +249,7 @@ def test_what_one_of_them_lacks_is_asked_before_any_runs(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("COV-2")
-def test_of_several_names_one_that_is_not_there_is_named(place: Routing) -> None:
+def test_an_unknown_name_among_several_skills_is_reported_with_a_suggestion(place: Routing) -> None:
     from msgspec.structs import replace
 
     from navigator_kernel.stages.decide import decide
@@ -304,7 +304,7 @@ def test_the_time_grows_no_faster_than_the_text(piece: str) -> None:
     assert min(seconds(LIMIT) for _ in range(3)) < 20 * min(seconds(LIMIT // 4) for _ in range(3)) / 2 + 0.05
 
 
-def test_a_long_text_is_no_list_of_wishes() -> None:
+def test_a_text_over_the_limit_is_not_split_into_clauses() -> None:
     text = f"write a song and paint a boat {'x' * LIMIT}"
     assert clauses(text) == ()
     assert parts(text) == (text,)

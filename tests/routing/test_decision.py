@@ -36,7 +36,7 @@ def few(tmp_path: Path, encoder: UseEncoder) -> SemanticRanker:
 
 @pytest.mark.requirement("X-45")
 @pytest.mark.parametrize("text", ["deploy my app to kubernetes", "help me with SEO", "create an invoice", "做一个网站"])
-def test_among_few_skills_none_is_offered_for_what_none_of_them_does(few: SemanticRanker, text: str) -> None:
+def test_among_few_skills_none_is_offered_for_an_unrelated_request(few: SemanticRanker, text: str) -> None:
     found = few.judged(text, 5)
     assert (found.band, found.offered) == ("direct", ())
 
@@ -67,7 +67,7 @@ def test_among_few_skills_the_one_that_does_it_is_taken(few: SemanticRanker, tex
     "text",
     ["no need to merge these pdf files", "旅行不用你规划了", "merge these pdf files? never mind", "代码已经审查好了"],
 )
-def test_what_is_not_needed_is_not_taken(few: SemanticRanker, text: str) -> None:
+def test_a_declined_or_finished_request_routes_to_no_skill(few: SemanticRanker, text: str) -> None:
     assert few.judged(text, 5).band != "route"
 
 

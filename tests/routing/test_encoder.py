@@ -50,7 +50,7 @@ def test_its_vectors_are_those_of_the_package_along_the_shipped_directions(encod
         assert np.abs(encoder.encode(TEXTS, kind) - wanted).max() < 1e-5
 
 
-def test_of_many_pieces_the_first_and_the_last_are_read(encoder: UseEncoder) -> None:
+def test_only_the_first_and_last_pieces_of_a_long_text_are_read(encoder: UseEncoder) -> None:
     letters = list("bcdefghjklmnopqrstuvwxyz" * 2)  # a piece or two each, and all within the characters that are read
     said = " ".join(letters)
     changed = {at: " ".join([*letters[:at], "7", *letters[at + 1 :]]) for at in (0, 15, 25, 35, 42, 47)}
@@ -61,7 +61,7 @@ def test_of_many_pieces_the_first_and_the_last_are_read(encoder: UseEncoder) -> 
     assert np.allclose(alone, whole, atol=1e-5)
 
 
-def test_of_many_pieces_words_without_a_subject_go_first_and_no_more_than_need_to(encoder: UseEncoder) -> None:
+def test_function_words_are_dropped_first_from_a_long_text_and_only_as_needed(encoder: UseEncoder) -> None:
     letters = " ".join("bcdefghjklmnopqrstuvwxyz")  # 27 pieces with the marks of a beginning and an end
     short, same, long, changed = encoder.encode(
         [letters, f"the {letters}", f"The {letters} of it", f"{letters} it"], "query"
@@ -106,7 +106,9 @@ def test_languages_meet(encoder: UseEncoder) -> None:
 
 
 @pytest.mark.parametrize("name", ["table.u8", "dense.npy", "beginnings.u64", "scores.f32", "meta.json"])
-def test_damaged_arrays_are_prepared_anew(encoder: UseEncoder, encoder_folder: Path, tmp_path: Path, name: str) -> None:
+def test_damaged_arrays_are_prepared_again(
+    encoder: UseEncoder, encoder_folder: Path, tmp_path: Path, name: str
+) -> None:
     first = encoder.encode(TEXTS[:2], "query")
     folder = prepared(tmp_path).prepared
     folder.mkdir()
@@ -173,7 +175,7 @@ def test_opened_and_used_at_once_it_is_prepared_once(encoder: UseEncoder, tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == [made.prepared.name]
 
 
-def test_what_goes_wrong_while_it_opens_is_told_to_the_first_text(
+def test_an_error_while_the_encoder_opens_is_raised_by_the_first_encode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(use_encoder, "HASHES", {**use_encoder.HASHES, "sp.model": "0" * 64})

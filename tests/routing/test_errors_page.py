@@ -14,7 +14,7 @@ def candidate(name: str, **parts: float) -> Candidate:
 ASKED = Question("the secret words of a data set", ("right",))
 
 
-def test_a_right_first_place_and_an_empty_list_are_no_mistakes() -> None:
+def test_a_right_first_candidate_and_an_empty_list_are_not_mistakes() -> None:
     assert mistake(ASKED, [candidate("right")]) is None
     assert mistake(ASKED, []) is None
 
@@ -27,12 +27,12 @@ def test_the_cause_is_what_speaks_most_for_the_wrong_one() -> None:
     assert mistake(ASKED, [named, right]) == Mistake(0.8, "its name spoke for the wrong one")
 
 
-def test_what_was_not_found_or_not_meant_has_a_cause_of_its_own() -> None:
+def test_a_missing_right_skill_and_a_message_for_no_skill_have_their_own_causes() -> None:
     assert mistake(ASKED, [candidate("wrong")]) == Mistake(0.8, NOT_FOUND)
     assert mistake(Question("hello", ()), [candidate("wrong")]) == Mistake(0.8, NONE_MEANT)
 
 
-def test_the_page_counts_the_most_confident_and_tells_no_question() -> None:
+def test_the_page_counts_all_mistakes_and_the_causes_of_the_most_confident() -> None:
     held = [Mistake(0.9, NOT_FOUND)] * LOOKED_AT + [Mistake(0.1, NONE_MEANT)] * 5
     told = page({"azure": held}, {"azure": 100})
     row = next(line for line in told.splitlines() if line.startswith("| azure"))

@@ -68,7 +68,7 @@ def test_each_line_has_terms_in_lower_case_and_folded_phrases() -> None:
     assert [one for one in phrases if fold(one) != one.replace("_", "-")] == []
 
 
-def test_words_alone_find_a_skill_by_what_stands_for_its_name(tmp_path: Path) -> None:
+def test_a_skill_is_found_by_a_term_for_its_name_without_an_encoder(tmp_path: Path) -> None:
     held = SemanticRanker(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), None))
     held.learn([Entry(id=name, name=name, description=f"Work with {name} files") for name in ("pptx", "xlsx", "pdf")])
     assert held.judged("帮我做一个幻灯片", 3).candidates[0].name == "pptx"

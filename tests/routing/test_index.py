@@ -59,7 +59,9 @@ def heads(root: Path) -> list[int]:
     return [path.stat().st_mtime_ns for path in root.glob("index/*/current.json")]
 
 
-def test_of_the_same_state_nothing_is_encoded_or_written(index_at: Index, encoder: Encoder, tmp_path: Path) -> None:
+def test_syncing_an_unchanged_state_encodes_and_writes_nothing(
+    index_at: Index, encoder: Encoder, tmp_path: Path
+) -> None:
     index_at().sync(entries())
     before, counting = heads(tmp_path), Counting(encoder)
     again = index_at(counting)
@@ -79,7 +81,7 @@ def test_only_what_is_new_or_changed_is_encoded(index_at: Index, encoder: Encode
     assert set(counting.texts) == {"pdf merge", "pdf merge: Joins PDF documents.", "joins"}
 
 
-def test_what_has_gone_is_found_no_more(index_at: Index) -> None:
+def test_a_removed_entry_is_not_found_until_it_is_added_again(index_at: Index) -> None:
     index = index_at()
     index.sync(entries())
     index.sync([entry for entry in entries() if entry.name != "pdf-merge"])
@@ -88,7 +90,7 @@ def test_what_has_gone_is_found_no_more(index_at: Index) -> None:
     assert found(index, "merge these pdf files")[0] == "pdf-merge"
 
 
-def test_what_came_and_went_is_told_wherever_it_is_and_in_whatever_order(index_at: Index, encoder: Encoder) -> None:
+def test_sync_counts_all_changes_and_encodes_only_new_entries_in_any_order(index_at: Index, encoder: Encoder) -> None:
     """In the process that made the last change, and in one that reads it."""
     counting, chance, held = Counting(encoder), Random(3), entries()
     index, kept = index_at(counting), set(TOLD)
@@ -108,7 +110,7 @@ def test_what_came_and_went_is_told_wherever_it_is_and_in_whatever_order(index_a
         kept = names
 
 
-def test_an_entry_that_is_told_twice_is_there_until_it_is_told_no_more(index_at: Index) -> None:
+def test_an_entry_given_twice_is_indexed_until_it_is_no_longer_given(index_at: Index) -> None:
     index, (one, *others) = index_at(None), entries()
     for told in ([one, one, *others], [one, *others], [*others, one], [one, *others, one], others):
         index.sync(told)
@@ -123,7 +125,7 @@ def test_without_an_encoder_words_serve_alone(index_at: Index) -> None:
     assert found(index, "merge these pdf files") == ["pdf-merge"]
 
 
-def test_many_changes_end_in_an_index_made_anew_without_the_dead(index_at: Index) -> None:
+def test_an_index_with_many_removed_entries_is_rebuilt_without_them(index_at: Index) -> None:
     index = index_at()
     many = [Entry(id=f"s{at}", name=f"skill-{at}", description=f"Does thing {at}.") for at in range(400)]
     index.sync(many)
@@ -151,7 +153,7 @@ HARM: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("harm", HARM)
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_index_is_made_anew(index_at: Index, tmp_path: Path, name: str, harm: str) -> None:
+def test_a_damaged_index_is_rebuilt(index_at: Index, tmp_path: Path, name: str, harm: str) -> None:
     index_at().sync(entries())
     (generation,) = tmp_path.glob("index/*/g-*")
     HARM[harm](generation / name)
@@ -162,7 +164,7 @@ def test_a_damaged_index_is_made_anew(index_at: Index, tmp_path: Path, name: str
     assert index_at().sync(entries()) == 0
 
 
-def test_what_a_killed_process_left_is_made_anew(index_at: Index, tmp_path: Path) -> None:
+def test_an_index_that_a_killed_process_left_half_written_is_rebuilt(index_at: Index, tmp_path: Path) -> None:
     index_at().sync(entries())
     (folder,) = tmp_path.glob("index/*")
     (folder / "changing").write_bytes(b"")

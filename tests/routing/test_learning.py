@@ -75,7 +75,7 @@ def test_words_that_say_nothing_or_too_much_are_a_usage_problem(here: Place, wor
     assert here.json("route", *words)["exit_code"] == 2
 
 
-def test_a_damaged_file_is_told_of_and_started_afresh(here: Place) -> None:
+def test_a_damaged_lessons_file_is_an_error_until_forget_resets_it(here: Place) -> None:
     (state_of(here.root) / "lessons.json").write_text("{ broken")
     assert here.json("route", "--lessons")["exit_code"] == 6
     assert here.json("route", "a boat", "--teach", "ada-painter")["exit_code"] == 6
@@ -112,14 +112,14 @@ def test_a_choice_leads_to_the_chosen_skill_and_is_learned(talk: Talk, answer: s
 
 
 @pytest.mark.parametrize("answer", ["painter", "no", "neither", "3", "what is the difference", "not zoe-painter", ""])
-def test_what_chooses_nothing_is_not_learned(talk: Talk, answer: str) -> None:
+def test_an_answer_that_chooses_no_skill_is_not_learned(talk: Talk, answer: str) -> None:
     talk.say(ASKED)
     assert talk.say(answer).decision.reason != "chosen"
     assert learned(talk) == {}
 
 
 @pytest.mark.parametrize("text", ["/ada-painter a boat", "what can you do?", "ada-painter"])
-def test_what_was_no_question_is_not_learned(talk: Talk, text: str) -> None:
+def test_a_skill_name_without_an_open_question_is_not_learned(talk: Talk, text: str) -> None:
     talk.say(text)
     talk.say("zoe-painter")
     assert learned(talk) == {}
@@ -236,7 +236,7 @@ def test_a_message_that_was_learned_goes_to_its_skill_from_then_on(company: Comp
 
 @pytest.mark.timeout(300)
 @pytest.mark.ci
-def test_what_one_skill_is_taught_costs_no_other_its_messages(company: Company) -> None:
+def test_teaching_one_skill_costs_the_others_at_most_2_percent_accuracy_on_average(company: Company) -> None:
     before = company({})
     alone = [right(before, without=[one]) - right(company({one: ALL_TAUGHT[one]}), without=[one]) for one in DESKS]
     after = company(ALL_TAUGHT)

@@ -1,4 +1,4 @@
-"""Tier 1: what is said of MCP servers in so many words."""
+"""Tier 1: literal commands about MCP servers."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_a_request_comes_first_to_its_skill_in_either_language(meaning: Semantic
         "tell me a joke",
     ],
 )
-def test_what_no_skill_is_for_is_left_alone(meaning: SemanticRanker, text: str) -> None:
+def test_a_message_that_fits_no_skill_goes_direct(meaning: SemanticRanker, text: str) -> None:
     assert meaning.judged(text, 5).band == "direct"
 
 
@@ -100,7 +100,7 @@ def test_a_bolder_router_takes_more(meaning: SemanticRanker) -> None:
 
 
 @pytest.mark.requirement("X-45", "RTE-21")
-def test_what_is_not_sure_is_offered_three_at_most(meaning: SemanticRanker) -> None:
+def test_an_ambiguous_message_is_offered_at_most_three_skills(meaning: SemanticRanker) -> None:
     found = meaning.judged("帮我看看这张照片", 5)
     assert (found.band, found.reason) == ("ambiguous", "likely")
     assert found.offered == tuple(one.name for one in found.candidates[: len(found.offered)])
@@ -184,7 +184,7 @@ def test_a_new_skill_is_found_at_once(meaning: SemanticRanker) -> None:
 
 @pytest.mark.parametrize("harm", [b"\xff", b"[", b"7"])
 @pytest.mark.parametrize("name", ["rows", "spans"])
-def test_an_index_of_the_right_length_that_nobody_made_is_made_anew(
+def test_an_index_with_invalid_content_of_the_right_length_is_rebuilt(
     place: Routing, tmp_path: Path, name: str, harm: bytes
 ) -> None:
     asked = "冰箱里有鸡蛋和西红柿，可以做什么菜"
@@ -199,7 +199,7 @@ def test_an_index_of_the_right_length_that_nobody_made_is_made_anew(
     assert again.router.retrieve(asked).candidates[0].name == "recipe-finder"
 
 
-def test_an_index_that_names_other_skills_is_made_anew(place: Routing, tmp_path: Path) -> None:
+def test_an_index_that_names_other_skills_is_rebuilt(place: Routing, tmp_path: Path) -> None:
     asked = "冰箱里有鸡蛋和西红柿，可以做什么菜"
     place.router.retrieve(asked)
     (path,) = tmp_path.glob("index/*/g-*/rows")
@@ -224,7 +224,7 @@ def test_rows_that_count_no_more_crowd_none_out(meaning: SemanticRanker) -> None
     assert {one.name for one in meaning.judged("join file 3 to file 4", 50).candidates} == {one.id for one in held}
 
 
-def test_of_skills_that_are_what_they_were_nothing_is_told_anew(
+def test_an_entry_is_built_only_for_a_new_skill_or_a_skill_with_a_new_lesson(
     tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A skill that came, or a lesson, costs what it is, not what all others are."""

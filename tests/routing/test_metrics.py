@@ -39,7 +39,7 @@ def test_coverage_is_the_longest_beginning_that_is_right_often_enough() -> None:
     assert coverage(answers, 0.6) == 3 / 4
 
 
-def test_what_is_taken_and_what_is_taken_astray() -> None:
+def test_routed_gives_the_taken_and_the_right_share_and_stray_the_wrongly_taken_share() -> None:
     answers = [said(0, taken=True), said(1, taken=True), said(labels=0, taken=True), said(labels=0)]
     assert routed(answers) == (3 / 4, 1 / 3)
     assert stray(answers) == 0.5

@@ -75,7 +75,7 @@ def runs(text: str) -> set[str]:
     return found
 
 
-def test_no_skill_was_told_a_request() -> None:
+def test_no_shipped_skill_contains_a_phrase_of_a_request() -> None:
     pages = [path.read_text(encoding="utf-8") for path in shipped_home().skills.glob("*/SKILL.md")]
     told = {run for page in pages for line in page.splitlines() for run in runs(line)}
     assert [text for pair in PAIRS for text in pair[1:] if runs(text) & told] == []

@@ -150,7 +150,7 @@ def test_an_answer_is_read(text: str, expected: Judged) -> None:
         lambda x: st.lists(x) | st.dictionaries(st.sampled_from(["skills", "direct", "question"]), x),
     ).map(json.dumps)
 )
-def test_whatever_is_said_names_only_what_was_offered(text: str) -> None:
+def test_any_answer_is_parsed_into_offered_skills_only(text: str) -> None:
     assert set(parsed(text, OFFERED).skills) <= set(OFFERED)
 
 
@@ -167,12 +167,14 @@ def test_whatever_is_said_names_only_what_was_offered(text: str) -> None:
         ({"direct": True}, False),
     ],
 )
-def test_the_shape_holds_an_answer_to_what_was_offered(answer: Any, fits: bool) -> None:
+def test_the_answer_schema_accepts_only_offered_skills_and_valid_fields(answer: Any, fits: bool) -> None:
     assert Draft202012Validator(shape(["boat-painter", "song-writer"])).is_valid(answer) is fits
 
 
 @pytest.mark.parametrize(("model", "costs"), [("withheld", True), ("says-nothing", True), ("key-refused", False)])
-def test_what_a_failure_cost_is_told(server: WireServer, place: Routing, model: str, costs: bool) -> None:
+def test_the_usage_of_a_failed_model_request_is_reported_unless_it_cost_nothing(
+    server: WireServer, place: Routing, model: str, costs: bool
+) -> None:
     found = judged(server, place, model)
     assert (bool(found.failure), found.model) == (True, f"there:{model}")
     assert [(one.model, one.spent.requests) for one in found.used] == ([(f"there:{model}", 1)] if costs else [])
@@ -264,7 +266,7 @@ def test_a_sure_match_asks_no_model(here: Place, server: WireServer) -> None:
 
 @pytest.mark.wide
 @pytest.mark.requirement("RTE-18", "INT-12")
-def test_where_two_are_equally_likely_a_model_chooses(here: Place, server: WireServer) -> None:
+def test_a_model_chooses_between_two_equally_likely_skills(here: Place, server: WireServer) -> None:
     server.scripts["judge"] = lambda _messages, _number: Said(text='{"skills": ["art-of-bob"], "direct": false}')
     told = here.json("ask", AMBIGUOUS)
     assert (told["route"]["tier"], told["route"]["entity"]) == ("model", "art-of-bob")

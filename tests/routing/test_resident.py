@@ -91,13 +91,13 @@ def test_the_output_is_the_same_with_a_resident_process_and_without(here: Place,
         assert here.said("route", "--resident", *words) == plain
 
 
-def test_what_the_resident_process_says_is_what_is_shown(here: Place) -> None:
+def test_the_answer_of_the_resident_process_is_shown(here: Place) -> None:
     told = {**here.json("route", "hello"), "kind": "skills", "entity": "from-afar"}
     with answering(here.root, json.dumps(told).encode() + b"\n"):
         until(lambda: "skills: from-afar" in here.said("route", "--resident", "hello"))  # a busy machine may be late
 
 
-def test_where_it_says_nothing_in_time_the_answer_is_found_without_it(here: Place) -> None:
+def test_route_gives_the_usual_answer_when_the_resident_process_stays_silent(here: Place) -> None:
     with place_of_socket(here.root) as (_, listener):
         listener.listen()
         assert here.said("route", "--resident", "brew green tea") == here.said("route", "brew green tea")
@@ -135,7 +135,7 @@ def test_a_folder_that_is_not_private_is_refused_by_both(here: Place, made: Any)
     assert ask("hello", str(here.root), timeout=LIMIT, start=True) is None
 
 
-def test_who_answers_in_a_folder_that_others_may_enter_is_not_asked(here: Place) -> None:
+def test_a_process_whose_socket_folder_is_open_to_others_is_not_asked(here: Place) -> None:
     with answering(here.root, b'{"kind": "skills"}\n'):
         assert ask("hello", str(here.root), timeout=LIMIT) == {"kind": "skills"}
         Path(socket_path(str(here.root))).parent.chmod(0o750)
@@ -172,7 +172,7 @@ def test_a_value_that_does_not_fit_is_an_error(served: Serving, given: dict[str,
 
 
 @pytest.mark.wide
-def test_who_says_nothing_is_dropped_while_others_are_answered(served: Serving) -> None:
+def test_a_silent_or_slow_client_is_dropped_while_others_are_answered(served: Serving) -> None:
     with served.link() as silent, served.link() as slow:
         slow.sendall(b'{"v": 1')
         assert served.asked("brew green tea")["entity"] == "tea-maker"
@@ -195,7 +195,7 @@ def test_it_ends_when_nobody_asks(here: Place) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_told_to_end_it_takes_its_socket_with_it(served: Serving, number: signal.Signals) -> None:
+def test_sigterm_or_sigint_ends_it_and_removes_its_socket(served: Serving, number: signal.Signals) -> None:
     served.process.send_signal(number)
     assert served.ended() == 0
     assert not served.path.exists()
@@ -221,7 +221,7 @@ def test_a_second_one_for_the_project_is_busy(here: Place, served: Serving) -> N
 
 
 @pytest.mark.wide
-def test_of_two_that_start_at_once_one_serves(here: Place) -> None:
+def test_only_one_of_two_resident_processes_started_at_once_serves(here: Place) -> None:
     words = (*MODULE, "route", "--serve")
     both = [subprocess.Popen(words, cwd=here.root, env=environment(), stderr=subprocess.DEVNULL) for _ in range(2)]
     try:
@@ -252,7 +252,7 @@ def test_a_skill_that_comes_later_is_found(here: Place, served: Serving) -> None
     assert "cactus-keeper" in {found["entity"], *found["options"]}
 
 
-def test_settings_that_change_count_and_broken_ones_are_told_until_they_are_mended(
+def test_changed_settings_apply_and_broken_ones_are_an_error_until_they_are_removed(
     here: Place, served: Serving
 ) -> None:
     here.write({"navigator.toml": 'language = "zh"\n'})
@@ -270,7 +270,7 @@ def test_broken_settings_end_the_start_as_they_end_route(here: Place) -> None:
     assert here.json("route", "--serve") == here.json("route", "hello")
 
 
-def test_what_cannot_be_read_at_the_start_leaves_no_socket(here: Place) -> None:
+def test_a_damaged_state_file_at_the_start_is_an_error_and_leaves_no_socket(here: Place) -> None:
     (state_of(here.root) / "disabled.json").write_text("{")
     assert here.json("route", "--serve")["exit_code"] == 6
     assert not Path(socket_path(str(here.root))).exists()
@@ -285,14 +285,14 @@ def test_serve_goes_with_nothing_else(here: Place, words: list[str]) -> None:
     assert here.json(*words)["exit_code"] == 2
 
 
-def test_a_path_that_is_too_long_for_a_socket_is_told(here: Place, tmp_path: Path) -> None:
+def test_serve_with_a_socket_path_that_is_too_long_has_a_hint_at_xdg_runtime_dir(here: Place, tmp_path: Path) -> None:
     runtime = tmp_path / ("r" * 100)
     runtime.mkdir()
     done = here.json("route", "--serve", env={"XDG_RUNTIME_DIR": str(runtime)})
     assert "XDG_RUNTIME_DIR" in done["error"]["hint"]
 
 
-def test_a_path_that_is_too_long_is_no_answer(here: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_over_the_limit_gets_no_answer(here: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = tmp_path / ("r" * 100)
     (runtime / "navigator").mkdir(parents=True, mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
@@ -331,7 +331,7 @@ def test_one_is_begun_on_demand_away_from_the_caller_and_from_the_projects_modul
         assert files == {Path(os.devnull)}
 
 
-def test_what_is_begun_keeps_nothing_of_the_caller_open(here: Place) -> None:
+def test_a_started_process_keeps_no_pipe_of_the_caller_open(here: Place) -> None:
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
     with begun_processes(here.root) as pid, os.fdopen(reading, "rb") as pipe:
@@ -347,7 +347,7 @@ def test_none_is_begun_from_inside_a_run(here: Place, monkeypatch: pytest.Monkey
     assert ask("hello", str(here.root), start=True) is None
 
 
-def test_who_has_other_settings_is_not_answered_by_it(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_with_other_settings_gets_no_answer(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NAVIGATOR_LANGUAGE", "zh")
     assert served.asked("brew green tea") is None
 
@@ -357,12 +357,12 @@ def test_who_has_other_settings_is_not_answered_by_it(served: Serving, monkeypat
     [b"", b"hello\n", b"[]\n", b"{}\n", b'{"error": {}}\n', b'{"kind": "skills"', b"[" * 90_000 + b"\n", b"\xff\n"],
     ids=["none", "words", "list", "nothing", "error", "half", "deep", "bytes"],
 )
-def test_an_answer_that_is_none_is_none(here: Place, answer: bytes) -> None:
+def test_an_invalid_answer_counts_as_no_answer(here: Place, answer: bytes) -> None:
     with answering(here.root, answer):
         assert ask("hello", str(here.root), timeout=LIMIT) is None
 
 
-def test_one_that_says_nothing_is_waited_for_no_longer_than_told(here: Place) -> None:
+def test_a_silent_resident_process_gives_no_answer_after_the_timeout(here: Place) -> None:
     with place_of_socket(here.root) as (_, listener):
         listener.listen()
         assert ask("hello", str(here.root), timeout=0.2) is None

@@ -36,7 +36,7 @@ def test_a_text_has_the_terms_of_its_runs_of_letters_and_digits() -> None:
         assert terms(text) == [term for run in runs for term in terms_module._of_run(run)]
 
 
-def test_what_is_kept_stays_within_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_terms_stays_within_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terms_module, "_KEPT", 5)
     monkeypatch.setattr(terms_module, "_TERMS", terms_module._Terms())
     text = " ".join([*(f"word{at}" for at in range(12)), "中" * 100])

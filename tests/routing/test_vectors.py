@@ -52,7 +52,7 @@ def test_a_message_that_is_an_example_is_nearly_all_of_it_its_rows() -> None:
     assert 0.0 <= second < 0.02 and 0.0 <= untaught < 0.02
 
 
-def test_where_no_row_has_examples_nothing_is_shared() -> None:
+def test_without_examples_in_any_row_all_shares_are_zero() -> None:
     assert explained(vectors([], []), along(0), [0, 1]) == [0.0, 0.0]
     assert vectors([]).measured(np.zeros(WIDTH, dtype=np.float32), []).shape == (0, 4)
 
@@ -64,7 +64,7 @@ def test_a_row_without_examples_has_its_text_in_the_share() -> None:
     assert untaught > taught
 
 
-def test_who_says_the_same_among_much_else_has_the_smaller_share() -> None:
+def test_a_row_with_the_same_example_among_many_others_has_the_smaller_share() -> None:
     held = vectors([along(0)], [along(0), *(along(at) for at in range(3, WIDTH))])
     own, copied = explained(held, along(0), [0, 1])
     assert own > copied + 0.2
@@ -77,7 +77,7 @@ def test_two_that_say_the_same_share_what_one_would_have() -> None:
     assert shared[0] < alone[0] - 0.2
 
 
-def test_who_is_near_twice_does_not_explain_twice_as_much() -> None:
+def test_a_duplicate_example_leaves_the_share_of_its_row_nearly_unchanged() -> None:
     once = explained(vectors([along(0, 1)], [along(5)]), along(0), [0, 1])
     twice = explained(vectors([along(0, 1), along(0, 1)], [along(5)]), along(0), [0, 1])
     assert twice[0] == pytest.approx(once[0], abs=0.02)
@@ -91,7 +91,7 @@ def test_a_message_and_its_words_are_encoded_together_as_they_are_apart(encoder:
     assert encoder.message(text, [])[1].shape == (0, encoder.dimensions)
 
 
-def test_of_a_long_message_its_beginning_and_its_end_are_read(encoder: UseEncoder) -> None:
+def test_the_middle_of_a_long_message_does_not_change_its_encoding(encoder: UseEncoder) -> None:
     limit = LIMITS["query"]
     start, end = "a" * (limit - ENDING), "z" * ENDING
     read, same = encoder.encode([f"{start}{'m' * 500}{end}", f"{start}{'q' * 900}{end}"], "query")
@@ -140,7 +140,7 @@ def grown(held: np.ndarray, rows: int, before: Vectors | None = None) -> Vectors
 
 
 @pytest.mark.parametrize("exact", [50, 1_000], ids=["in clusters", "in full"])
-def test_rows_that_came_later_are_found_without_comparing_the_others_anew(
+def test_added_rows_are_found_without_reprocessing_the_earlier_rows(
     monkeypatch: pytest.MonkeyPatch, exact: int
 ) -> None:
     monkeypatch.setattr(vectors_module, "EXACT", exact)

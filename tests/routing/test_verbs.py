@@ -1,4 +1,4 @@
-"""Tier 1: what is said in so many words, in both languages."""
+"""Tier 1: literal commands, in both languages."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a_skills_exact_name_as_the_object_is_that_skill(
 @pytest.mark.parametrize(
     "text", ["run code-reviews", "the code-review was late", "run code-review-checklists", "code reviewers talk"]
 )
-def test_a_name_inside_another_word_or_sentence_is_no_object(crowd: Any, text: str) -> None:
+def test_a_name_inside_another_word_or_sentence_is_not_an_object(crowd: Any, text: str) -> None:
     assert crowd.says(text) is None
 
 
@@ -248,7 +248,7 @@ def test_the_name_of_a_script_goes_to_the_worker(crowd: Any, text: str, name: st
 @pytest.mark.parametrize(
     "text", ["run evil", "run ../evil.py", "run bin/evil.py", "doctor who", "chat with me", "the doctor"]
 )
-def test_a_script_that_is_not_listed_and_a_plain_word_are_no_script(crowd: Any, text: str) -> None:
+def test_an_unlisted_script_or_a_plain_word_is_not_a_script(crowd: Any, text: str) -> None:
     assert crowd.says(text) is None
 
 
@@ -313,7 +313,7 @@ def test_an_unknown_name_is_not_guessed(crowd: Any, text: str) -> None:
 
 @pytest.mark.requirement("LIF-8")
 @pytest.mark.parametrize("text", ["install the frobnicate skill", "安装 frobnicate 技能"])
-def test_a_skill_of_no_known_repository_is_installed_once_its_source_is_told(crowd: Any, text: str) -> None:
+def test_an_install_command_for_a_skill_of_no_known_repository_has_an_empty_source(crowd: Any, text: str) -> None:
     assert crowd.says(text) == life("install", skills=("frobnicate",))
 
 

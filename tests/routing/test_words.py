@@ -90,7 +90,7 @@ def test_the_best_come_first_wherever_they_are(index_at: Index) -> None:
     assert view.words.search(dict.fromkeys(["300"], 1.0), SEARCHED, 5)[0][0] == 300
 
 
-def test_what_has_gone_is_found_no_more_and_does_not_shorten_what_is(index_at: Index, tmp_path: Path) -> None:
+def test_removed_rows_are_not_found_and_do_not_shorten_the_results(index_at: Index, tmp_path: Path) -> None:
     index = index_at("index")
     view = held(index, MANY)
     before, best = commits(tmp_path), list(scores(view, "word1 word2", 25))
@@ -148,9 +148,7 @@ def test_another_process_finds_the_newest_rows_too(index_at: Index) -> None:
     assert scores(view, "0") == {}
 
 
-def test_who_reads_an_older_state_is_told_no_row_twice_and_none_that_came_later(
-    index_at: Index, tmp_path: Path
-) -> None:
+def test_a_reader_of_an_older_state_finds_no_row_twice_and_no_later_rows(index_at: Index, tmp_path: Path) -> None:
     """Between tantivy's commit and the new head a reader has the old head and all that tantivy has."""
     index = index_at("index")
     held(index, MANY[:100])
@@ -173,7 +171,7 @@ HARM: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_newest_rows_that_cannot_be_read_are_made_anew(index_at: Index, tmp_path: Path, harm: str) -> None:
+def test_unreadable_newest_rows_are_rebuilt(index_at: Index, tmp_path: Path, harm: str) -> None:
     held(index_at("index"), MANY[:100])
     held(index_at("index"), MANY[:101])
     (path,) = tmp_path.glob("index/*/g-*/newest")

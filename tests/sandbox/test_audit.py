@@ -49,7 +49,7 @@ def record(place: Place) -> Path:
     return state_of(place.root) / "audit.jsonl"
 
 
-def test_a_refusal_is_on_record_with_what_nobody_agreed_to(here: Place) -> None:
+def test_a_refusal_is_recorded_with_the_subject_that_needed_consent(here: Place) -> None:
     here.run("ask", "/maker")
     (one,) = entries(here)
     assert (one["event"], one["subject"].startswith("type_a:maker@sha256:")) == ("refused", True)
@@ -64,7 +64,7 @@ def test_a_run_is_on_record_from_its_authorisation_to_the_files_that_it_left(her
     assert len({one["run"] for one in (authorised, started, ended)}) == 1
 
 
-def test_what_the_person_denies_is_on_record_with_its_rule(here: Place) -> None:
+def test_a_denial_by_policy_is_recorded_with_its_rule(here: Place) -> None:
     file = Path(here.json("config", "path")["user"])
     file.parent.mkdir(parents=True)
     file.write_text('[policy]\ndeny = ["skills"]\n')
@@ -91,7 +91,7 @@ def test_trust_and_its_end_are_on_record(here: Place) -> None:
 
 
 @pytest.mark.wide
-def test_of_many_skills_that_are_trusted_at_once_each_is_on_record_whole(tmp_path: Path) -> None:
+def test_all_of_many_skills_trusted_at_once_are_recorded_in_fewer_entries(tmp_path: Path) -> None:
     names = [f"tool-{number}" for number in range(30)]
     files = {path: text for name in names for path, text in below(f"skills/{name}", type_a(name, MAKES)).items()}
     repo, here = make_repo(tmp_path, files), place_in(tmp_path)
@@ -135,7 +135,7 @@ def test_a_record_that_was_changed_says_so_and_where(here: Place, change: str) -
     assert (done.code, done.document["error"]["line"] in {2, 3}) == (6, True)
 
 
-def chained_anew(lines: list[bytes], secret: bytes, start: str) -> tuple[bytes, bytes]:
+def chained_again(lines: list[bytes], secret: bytes, start: str) -> tuple[bytes, bytes]:
     """The record and the head that somebody writes who has another key than the person's."""
 
     def code(before: str, body: bytes) -> str:
@@ -157,7 +157,7 @@ def test_a_record_that_was_edited_and_chained_again_is_seen(here: Place, known: 
     lines = record(here).read_bytes().splitlines(keepends=True)
     secret = (user_state() / "audit.key").read_bytes() if known else b"0" * 32
     edited = [lines[0].replace(b"trusted", b"denied"), *lines[1:]]
-    whole, head = chained_anew(edited, secret, record(here).parent.name)
+    whole, head = chained_again(edited, secret, record(here).parent.name)
     record(here).write_bytes(whole)
     record(here).with_suffix(".head").write_bytes(head)
     assert here.run("log").code == (
@@ -174,7 +174,7 @@ def test_lines_that_were_cut_off_at_the_end_are_seen(here: Place, gone: int) -> 
     assert (done.code, done.document["error"]["line"]) == (6, 4 - gone)
 
 
-def test_what_is_recorded_after_a_cut_hides_it_not(here: Place) -> None:
+def test_entries_recorded_after_a_truncation_do_not_hide_it(here: Place) -> None:
     here.said("ask", "/maker", "--yes")
     lines = record(here).read_bytes().splitlines(keepends=True)
     record(here).write_bytes(b"".join(lines[:-1]))
@@ -272,7 +272,7 @@ def test_a_line_without_a_code_is_not_believed(here: Place) -> None:
 @pytest.mark.wide
 @given(facts=FACTS)
 @settings(max_examples=60, deadline=None)
-def test_every_entry_fits_its_line_and_names_who_and_what(facts: dict[str, Any]) -> None:
+def test_every_entry_fits_its_line_and_keeps_its_identifying_fields(facts: dict[str, Any]) -> None:
     names = {"run": "r1", "actor": "type_a", "subject": "s" * 900, "digest": "sha256:1", "origin": "o", "by": "b"}
     line = written({**facts, **names})
     held = json.loads(line)
@@ -322,7 +322,7 @@ def test_two_processes_at_once_lose_no_entry_and_keep_the_chain(here: Place) -> 
     assert [one["event"] for one in entries(here)].count("ended") == 6
 
 
-def test_a_half_written_last_line_is_told_and_the_next_entry_stands_on_its_own(here: Place) -> None:
+def test_a_half_written_last_line_is_reported_and_the_next_entry_gets_its_own_line(here: Place) -> None:
     here.said("skill", "trust", "maker")
     with record(here).open("ab") as file:
         file.write(b'{"v":1,"half')

@@ -31,13 +31,13 @@ def of_version_1(book: ConsentStore, **notes: str) -> None:
     book.file.write_text(json.dumps({"trusted": {name: {"note": note} for name, note in notes.items()}}))
 
 
-def test_of_version_1_what_an_install_left_counts_no_more(book: ConsentStore) -> None:
+def test_trust_that_an_install_recorded_in_version_1_no_longer_counts(book: ConsentStore) -> None:
     of_version_1(book, typed="by hand", left=BY_INSTALLING, other="by hand")
     assert (book.trusted("typed"), book.trusted("left")) == (True, False)
     assert (book.subjects(), book.dropped()) == (("other", "typed"), 1)
 
 
-def test_what_is_written_once_is_of_this_version_and_drops_nothing(book: ConsentStore) -> None:
+def test_the_first_write_upgrades_a_version_1_store_so_that_nothing_more_is_dropped(book: ConsentStore) -> None:
     of_version_1(book, typed="by hand", left=BY_INSTALLING)
     book.trust("new", note=BY_INSTALLING)
     assert (book.subjects(), book.dropped()) == (("new", "typed"), 0)
@@ -68,13 +68,15 @@ def test_one_that_fills_an_entry_alone_is_named_alone(book: ConsentStore, record
 @pytest.mark.parametrize(
     ("agreed", "by"), [("it", "a yes"), ("wide", "a yes to wide"), ("wider", "a yes to wider"), ("", "--yes")]
 )
-def test_who_agreed_is_on_record(book: ConsentStore, record: Record, agreed: str, by: str) -> None:
+def test_an_authorisation_is_recorded_with_the_consent_that_allowed_it(
+    book: ConsentStore, record: Record, agreed: str, by: str
+) -> None:
     book.allow("run", agreed) if agreed else book.allow_orders("run")
     book.require("run", "it", "do it", unless=("wide", "wider"))
     assert record.entries == [("authorised", {"run": "run", "subject": "it", "by": by})]
 
 
-def test_a_yes_of_another_run_is_none(book: ConsentStore, record: Record) -> None:
+def test_a_yes_of_another_run_does_not_count(book: ConsentStore, record: Record) -> None:
     book.allow("other", "it")
     with pytest.raises(ConsentNeeded) as caught:
         book.require("run", "it", "do it", unless=("wide",), command="x")

@@ -29,7 +29,7 @@ def decided(tmp_path: Path, standing: Standing = NOBODY, policy: Policy | None =
 
 
 @pytest.mark.requirement("SAF-1")
-def test_what_it_wants_is_asked_about_until_it_is_granted(tmp_path: Path) -> None:
+def test_declared_network_access_is_asked_about_until_granted_and_undeclared_access_is_denied(tmp_path: Path) -> None:
     network = GIVEN["network"]
     asked = decided(tmp_path, network=True)[network]
     assert asked == ("ask", f"its manifest: {SAID['network']}", "exit code 9 without a yes")
@@ -40,7 +40,7 @@ def test_what_it_wants_is_asked_about_until_it_is_granted(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("SAF-1")
-def test_what_the_person_denies_is_denied_whatever_was_agreed_to(tmp_path: Path) -> None:
+def test_a_denial_in_the_settings_overrides_every_consent(tmp_path: Path) -> None:
     agreed = Standing(shipped=True, trusted=True, granted=True, rung="bubblewrap")
     denied = decided(tmp_path, agreed, Policy(frozenset({"net*", "skills"})), network=True)
     assert denied[GIVEN["network"]] == ("deny", "your settings: [policy] deny net*", "so it does not run")
@@ -61,7 +61,7 @@ def test_whether_it_runs_is_decided_by_whose_its_bytes_are(
     assert decided(tmp_path, NOBODY._replace(**known))["run"][:2] == expected
 
 
-def test_where_nothing_can_contain_it_it_does_not_run(tmp_path: Path) -> None:
+def test_without_a_sandbox_backend_containment_is_denied(tmp_path: Path) -> None:
     assert decided(tmp_path)["be contained"][:2] == ("allow", "bubblewrap works here")
     assert decided(tmp_path, NOBODY._replace(rung=""))["be contained"][:2] == ("deny", "nothing here can contain it")
 

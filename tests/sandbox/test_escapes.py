@@ -104,7 +104,7 @@ def test_it_is_given_no_stdin_and_no_word_of_the_callers_environment(world: Worl
 @pytest.mark.parametrize(
     ("how", "code"), [("sys.exit(7)", 7), ("os.kill(os.getpid(), 9)", 137), ("sys.exit(137)", 137)]
 )
-def test_an_end_is_told_the_same_under_every_rung(world: World, rung: str, how: str, code: int) -> None:
+def test_exit_codes_are_the_same_under_every_sandbox_backend(world: World, rung: str, how: str, code: int) -> None:
     assert world.attempt(f"import os, sys; {how}", rung)["code"] == code
 
 

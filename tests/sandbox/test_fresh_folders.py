@@ -90,7 +90,7 @@ def test_home_and_current_folder_are_others_in_each_step(
 
 
 @pytest.mark.wide
-def test_what_the_step_before_left_can_be_read_and_not_changed(
+def test_files_of_the_previous_step_can_be_read_but_not_changed(
     ran: tuple[Place, dict[str, object], dict[str, object]],
 ) -> None:
     _, first, second = ran
@@ -152,7 +152,7 @@ TREES = {
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_whatever_a_run_leaves_its_end_is_on_record_and_it_can_be_cleared(tmp_path: Path, tree: str) -> None:
+def test_a_run_that_leaves_an_awkward_tree_is_recorded_as_ended_and_can_be_cleared(tmp_path: Path, tree: str) -> None:
     place = place_in(tmp_path)
     place.write(below(".claude/skills/maker", type_a("maker", f"{TREES[tree]}print('made')\n")))
     place.run("ask", "/maker", "--yes")

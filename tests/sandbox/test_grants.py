@@ -114,7 +114,7 @@ def installed(place: Place, tmp_path: Path, name: str) -> str:
 
 
 @pytest.mark.wide
-def test_what_was_installed_by_command_runs_without_a_question(here: Place, tmp_path: Path) -> None:
+def test_a_skill_installed_by_command_runs_without_a_question(here: Place, tmp_path: Path) -> None:
     here.said("skill", "install", installed(here, tmp_path, "one"), "--skill", "fetched")
     assert here.run("ask", "/fetched").code == 0
 
@@ -162,13 +162,13 @@ def test_the_network_is_a_question_of_its_own(here: Place, site: str) -> None:
 
 
 @pytest.mark.wide
-def test_who_is_granted_the_network_reaches_it(here: Place, site: str) -> None:
+def test_a_skill_that_is_granted_the_network_reaches_it(here: Place, site: str) -> None:
     reaching(here)
     done = here.run("ask", f"/reacher {site}", "--yes")
     assert (done.code, "reached" in done.out) == (0, True)
 
 
-def test_who_does_not_declare_the_network_does_not_get_it_by_a_yes(here: Place, site: str) -> None:
+def test_a_yes_does_not_give_the_network_to_a_skill_that_does_not_declare_it(here: Place, site: str) -> None:
     here.write(below(".claude/skills/sly", type_a("sly", f"import sys; sys.argv = ['', {site!r}]\n{REACHES}")))
     done = here.run("ask", "/sly", "--yes")
     assert (done.code, "reached" in done.out) == (1, False)
@@ -195,7 +195,7 @@ def test_an_install_agrees_to_no_network(here: Place, tmp_path: Path, site: str)
         ('[policy]\ndeny = ["shell"]\n', "!echo hi", "deny shell"),
     ],
 )
-def test_what_the_person_denies_is_refused_by_name_whatever_is_agreed_to(
+def test_an_action_denied_by_policy_is_refused_with_its_rule_despite_a_yes(
     here: Place, settings: str, text: str, rule: str
 ) -> None:
     reaching(here)
@@ -205,7 +205,7 @@ def test_what_the_person_denies_is_refused_by_name_whatever_is_agreed_to(
     assert (done.code, data["reason"], rule in data["rule"]) == (3, "policy", True)
 
 
-def test_what_is_denied_for_one_skill_is_left_to_the_others(here: Place) -> None:
+def test_a_denial_for_one_skill_does_not_apply_to_another(here: Place) -> None:
     settle(here, '[policy.skills.other]\ndeny = ["skills"]\n')
     assert here.run("ask", "/tool x", "--yes").code == 0
 
@@ -223,7 +223,7 @@ def test_a_project_cannot_set_a_policy(here: Place) -> None:
     assert here.run("ask", "/tool x", "--yes").code == 0
 
 
-def test_a_denied_tool_is_told_with_its_rule(here: Place) -> None:
+def test_policy_explain_shows_a_denied_tool_with_its_rule(here: Place) -> None:
     settle(here, '[policy]\ndeny = ["tool:send_*"]\n')
     found = {one["what"]: one for one in here.json("policy", "explain", "tool", "send_mail")["decisions"]}
     assert (found["call send_mail"]["verdict"], "tool:send_*" in found["call send_mail"]["rule"]) == ("deny", True)

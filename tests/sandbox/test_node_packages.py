@@ -84,7 +84,7 @@ def test_an_environment_that_was_changed_is_made_again(tmp_path: Path, registry:
         ("npm:direct@1.0.0", Refused, "url"),
     ],
 )
-def test_what_cannot_be_had_is_typed_and_leaves_nothing(
+def test_packages_that_cannot_be_installed_raise_a_typed_error_and_leave_no_environment(
     tmp_path: Path, registry: Registry, requirement: str, kind: type[KernelError], reason: str
 ) -> None:
     registry.add("forged", {"index.js": ""})
@@ -127,7 +127,9 @@ def test_names_and_versions_are_taken(tmp_path: Path, version: str, found: str) 
     [("a", "file:../x"), ("a", "git+https://example.org/a.git"), ("a", "https://example.org/a.tgz"), ("a", "ann/a"),
      ("a", "npm:b@1"), ("a", "link:../x"), ("a", "workspace:*"), ("../a", "1"), ("A", "1"), ("-g", "1 --x=/y"), ("a b", "1")],
 )  # fmt: skip
-def test_what_comes_from_elsewhere_is_refused(tmp_path: Path, name: str, version: str) -> None:
+def test_a_dependency_with_an_outside_source_or_an_invalid_name_is_refused(
+    tmp_path: Path, name: str, version: str
+) -> None:
     with pytest.raises(Refused) as caught:
         declared(tmp_path, {"dependencies": {name: version}})
     assert caught.value.data["reason"] == "package"

@@ -51,7 +51,7 @@ def rung(request: pytest.FixtureRequest, world: World) -> str:
 
 @pytest.mark.requirement("AGT-2")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_a_python_script_does_works(world: World, rung: str, name: str) -> None:
+def test_ordinary_python_programs_work(world: World, rung: str, name: str) -> None:
     found = world.attempt(f"{PROGRAMS[name]}\nprint('worked')", rung)
     assert (found["out"].strip(), found["code"]) == ("worked", 0), found
 

@@ -36,7 +36,7 @@ def told(place: Place, *words: str) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
-def test_what_is_told_of_running_is_what_happens(here: Place) -> None:
+def test_policy_explain_predicts_whether_a_skill_runs(here: Place) -> None:
     assert told(here, "looker")["run"] == ("ask", "nobody has agreed to these bytes")
     assert here.run("ask", "/looker").code == 9
     here.said("skill", "trust", "looker")
@@ -49,7 +49,9 @@ def test_what_is_told_of_running_is_what_happens(here: Place) -> None:
 
 
 @pytest.mark.parametrize(("says", "verdict", "code"), [("", "deny", 1), ("reads: project\n", "allow", 0)])
-def test_what_is_told_of_the_project_is_what_happens(here: Place, says: str, verdict: str, code: int) -> None:
+def test_policy_explain_predicts_whether_a_skill_can_read_the_project(
+    here: Place, says: str, verdict: str, code: int
+) -> None:
     manifest = here.root / ".claude/skills/looker/SKILL.md"
     manifest.write_text(manifest.read_text().replace("description:", f"{says}description:", 1))
     here.said("skill", "trust", "looker")
@@ -70,7 +72,7 @@ def test_a_prompt_starts_nothing(here: Place) -> None:
 @pytest.mark.parametrize(
     ("tools", "verdict"), [("", "deny"), ("tools: [read_file]\n", "deny"), ("tools: [write_file]\n", "allow")]
 )
-def test_a_tool_is_told_by_what_the_manifest_lists(here: Place, tools: str, verdict: str) -> None:
+def test_policy_explain_allows_a_tool_only_if_the_manifest_lists_it(here: Place, tools: str, verdict: str) -> None:
     manifest = here.root / ".claude/skills/looker/SKILL.md"
     manifest.write_text(manifest.read_text().replace("description:", f"{tools}description:", 1))
     assert told(here, "looker", "write_file")["call write_file"][0] == verdict
@@ -90,7 +92,7 @@ def test_a_tool_is_told_by_what_the_manifest_lists(here: Place, tools: str, verd
         ("", "tools: [boat_add]\n", "run", "deny", "its manifest names other tools, and has no allowed-tools"),
     ],
 )
-def test_a_built_in_tool_is_told_as_it_is_offered(
+def test_policy_explain_shows_the_verdict_and_the_rule_for_a_built_in_tool(
     here: Place, home: Path, settings: str, extra: str, tool: str, verdict: str, rule: str
 ) -> None:
     here.write({".claude/skills/painter/SKILL.md": skill_text("painter", "Paints pictures.", extra)})

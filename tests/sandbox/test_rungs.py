@@ -58,7 +58,7 @@ def test_the_best_that_works_is_used_and_remembered(
 
 
 @pytest.mark.parametrize("held", ["", "[", "7", '{"key": 1, "rung": "x"}', '{"rung": {}}'])
-def test_a_memory_that_is_none_of_ours_is_read_past(runner: ContainedRunner, held: str) -> None:
+def test_an_invalid_record_of_the_chosen_sandbox_is_ignored(runner: ContainedRunner, held: str) -> None:
     runner.memory.parent.mkdir()
     runner.memory.write_text(held)
     found = runner.rung()
@@ -100,7 +100,7 @@ def test_with_bubblewrap_hidden_landlock_takes_over(
 
 
 @pytest.mark.requirement("SAF-8")
-def test_without_a_sandbox_nothing_runs_and_three_ways_are_told(
+def test_without_a_sandbox_nothing_runs_unless_unsafe_and_the_hint_lists_three_remedies(
     runner: ContainedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contain, "rungs", lambda: (broken("only"),))
@@ -135,13 +135,15 @@ def test_a_program_that_is_not_there_is_named(runner: ContainedRunner, tmp_path:
         ran(runner, job(tmp_path, "frobnicate"))
 
 
-def test_an_argument_that_is_too_long_is_told(runner: ContainedRunner, tmp_path: Path) -> None:
+def test_an_argument_that_is_too_long_is_a_usage_problem(runner: ContainedRunner, tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="128 KiB"):
         ran(runner, job(tmp_path, "echo", "x" * 131_072))
     assert len(ran(runner, job(tmp_path, "echo", "x" * 131_000)).stdout) == 131_001
 
 
-def test_what_a_job_names_is_read_and_not_written(runner: ContainedRunner, tmp_path: Path) -> None:
+def test_a_job_can_read_but_not_write_a_named_file_and_cannot_read_an_unnamed_one(
+    runner: ContainedRunner, tmp_path: Path
+) -> None:
     (tmp_path / "named").write_text("said")
     (tmp_path / "other").write_text("unsaid")
     (tmp_path / "run").mkdir()
@@ -153,7 +155,7 @@ def test_what_a_job_names_is_read_and_not_written(runner: ContainedRunner, tmp_p
 
 
 @pytest.mark.parametrize("rung", rungs(), ids=lambda rung: rung.name)
-def test_who_may_read_the_project_sees_no_conversation_and_no_other_run(
+def test_project_access_excludes_sessions_unnamed_inputs_and_links_out_of_the_project(
     runner: ContainedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: SandboxBackend
 ) -> None:
     monkeypatch.setattr(contain, "rungs", lambda: (rung,))

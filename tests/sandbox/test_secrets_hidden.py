@@ -71,7 +71,7 @@ def read_by(rung: SandboxBackend, root: Path, kept: Path, *paths: str, whole: bo
 
 
 @pytest.mark.parametrize("rung", RUNGS)
-def test_who_reads_the_project_reads_no_file_of_secrets(
+def test_a_process_that_reads_the_project_cannot_read_secret_files(
     here: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: SandboxBackend
 ) -> None:
     monkeypatch.setattr(contain, "rungs", lambda: (rung,))

@@ -70,7 +70,7 @@ def contained(request: pytest.FixtureRequest, clone: Clone, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("shadow", ["click.py", "rich/__init__.py", "navigator_kernel/__init__.py", "json.py"])
-def test_what_lies_beside_a_clones_doctor_is_not_run_without_a_question(clone: Clone, shadow: str) -> None:
+def test_a_module_beside_a_clones_doctor_is_not_run_without_a_question(clone: Clone, shadow: str) -> None:
     clone.place.write({f"bin/{shadow}": clone.steal})
     done = clone.ask("run doctor")
     assert (done.code, "hunter2" in done.out, clone.ran) == (9, False, False)
@@ -127,7 +127,7 @@ print("planted", home)
 
 
 @pytest.mark.wide
-def test_what_a_step_plants_in_its_home_does_not_reach_the_next_steps_doctor(contained: Clone) -> None:
+def test_files_that_a_step_plants_in_its_home_do_not_reach_the_next_steps_doctor(contained: Clone) -> None:
     files = below(".claude/skills/plant", type_a("plant", PLANT.format(steal=contained.steal)))
     contained.place.write(files)
     shutil.rmtree(contained.place.root / "bin")

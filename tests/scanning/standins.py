@@ -209,7 +209,7 @@ def ssh(words: list[str]) -> None:
     fetched("ssh.invalid/session", b"" if sys.stdin.isatty() else sys.stdin.buffer.read())
 
 
-# Packages: what is installed from a stranger's address runs, as its setup script would
+# A package from a stranger's address runs when it is installed, as its setup script would
 
 
 def packages(words: list[str]) -> int:

@@ -68,7 +68,7 @@ def test_an_update_keeps_it_while_the_finding_is_the_same(here: Place, source: P
 
 
 @pytest.mark.wide
-def test_what_a_project_brings_along_accepts_nothing(here: Place, tmp_path: Path) -> None:
+def test_an_acceptance_in_a_shared_lock_file_does_not_count_for_another_person(here: Place, tmp_path: Path) -> None:
     """Another person has the lock file with the receipt in it, and never said yes."""
     repo = make_repo(tmp_path, {"grabber/SKILL.md": BAD["SKILL.md"], "grabber/setup.sh": LEAK})
     origin = f"file://{repo}"
@@ -93,7 +93,7 @@ def installed(place: Place) -> set[str]:
 
 
 @pytest.mark.requirement("SAF-1")
-def test_of_all_skills_a_blocked_one_is_left_out_until_its_rule_is_named(here: Place, several: Path) -> None:
+def test_install_all_leaves_out_a_blocked_skill_until_its_rule_is_accepted(here: Place, several: Path) -> None:
     done = here.run("skill", "install", str(several), "--all")
     assert (done.code, installed(here)) == (1, {"reader"})
     assert "--skill grabber --accept grabber:credential-flow" in done.err
@@ -103,7 +103,7 @@ def test_of_all_skills_a_blocked_one_is_left_out_until_its_rule_is_named(here: P
 
 
 @pytest.mark.requirement("SAF-1")
-def test_of_several_named_skills_each_block_is_told_with_the_command_that_accepts_it(
+def test_each_blocked_skill_of_several_named_ones_is_reported_with_its_accept_command(
     here: Place, several: Path
 ) -> None:
     both = ["skill", "install", str(several), "--skill", "grabber", "--skill", "taker"]
@@ -141,7 +141,7 @@ def test_a_person_at_a_terminal_is_asked_nothing_about_all_skills(here: Place, s
     assert ("type credential-flow" in screen, installed(here)) == (False, {"reader"})
 
 
-def test_a_skill_of_another_name_is_accepted_by_the_command_that_is_told(here: Place, source: Path) -> None:
+def test_the_suggested_accept_command_installs_a_skill_under_its_other_name(here: Place, source: Path) -> None:
     done = here.run("skill", "install", str(source), "--as", "mine")
     assert done.code == 3
     command = done.err.partition("navigator skill install ")[2].split()
@@ -230,7 +230,7 @@ def test_the_command_that_accepts_a_block_names_the_project_that_was_named(
     assert installed(here) == {"grabber"}
 
 
-def test_a_name_that_is_taken_is_told_with_the_command_for_that_place(here: Place, tmp_path: Path) -> None:
+def test_a_name_conflict_is_reported_with_the_uninstall_command_for_that_target(here: Place, tmp_path: Path) -> None:
     one, other = (laid(tmp_path / name / "mine", {"SKILL.md": skill_text("mine", name)}) for name in ("one", "other"))
     here.said("install", str(one), "--target", "agents")
     done = here.run("install", str(other), "--target", "agents")

@@ -44,7 +44,7 @@ def test_a_command_that_cannot_work_or_reaches_too_far_is_a_finding(command: str
     "command",
     ["python run.py {text}", "python3 ${SKILL_ROOT}/run.py", "bash scripts/run.sh", "./run.py", "/hub:board"],
 )
-def test_a_command_that_works_is_no_finding(command: str) -> None:
+def test_a_valid_command_has_no_findings(command: str) -> None:
     assert codes(command) == []
 
 

@@ -19,7 +19,7 @@ from scanning.test_content_rules import told
     ],
     ids=["until", "once", "quoted", "whether"],
 )
-def test_a_condition_or_a_quotation_is_no_claim(sentence: str) -> None:
+def test_a_claim_in_a_condition_or_a_quotation_is_at_most_a_note(sentence: str) -> None:
     assert {level for _, level in told(f"# Work\n\n{sentence}\n")} <= {"note"}
 
 
@@ -47,7 +47,7 @@ def test_a_condition_or_a_quotation_is_no_claim(sentence: str) -> None:
     ],
     ids=lambda value: value if "\n" not in value else "",
 )
-def test_what_honest_skills_do_is_at_most_a_note(path: str, text: str) -> None:
+def test_a_common_practice_of_honest_skills_is_at_most_a_note(path: str, text: str) -> None:
     assert {level for _, level in told(text, path)} <= {"note"}
 
 
@@ -72,7 +72,7 @@ def test_what_honest_skills_do_is_at_most_a_note(path: str, text: str) -> None:
         ("a.js", "const a = atob(b);\nnew Function(a)();\n", "encoded-execute"),
     ],
 )
-def test_a_value_is_followed_from_where_it_is_read_to_what_is_done_with_it(path: str, text: str, code: str) -> None:
+def test_a_value_is_followed_from_its_source_to_its_sink(path: str, text: str, code: str) -> None:
     assert (code, "error") in told(text, path)
 
 

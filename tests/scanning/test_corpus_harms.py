@@ -58,7 +58,7 @@ def test_there_are_enough_samples_of_each_sort() -> None:
     assert {name: count for name, count in counted.items() if count < ENOUGH_OF_A_CATEGORY} == {}
 
 
-def test_samples_are_told_apart_by_their_names() -> None:
+def test_sample_names_are_unique() -> None:
     names = Counter(sample.name for sample in (*MALICIOUS, *BENIGN))
     assert [name for name, count in names.items() if count > 1] == []
 
@@ -94,7 +94,9 @@ def test_a_skill_that_only_talks_does_nothing(ground: Playground) -> None:
     assert ground.loose(quiet) == frozenset()
 
 
-def test_what_runs_in_the_box_reaches_no_network_and_writes_nowhere_else(ground: Playground, tmp_path: Path) -> None:
+def test_a_script_in_the_playground_reaches_no_network_and_writes_nothing_outside(
+    ground: Playground, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.write_text("as it was\n")
     tries = f"""import os, pathlib, pwd, socket

@@ -188,7 +188,7 @@ def test_a_scanner_that_fails_is_named_with_the_reason(scanner: Any, judged: Any
 
 
 @pytest.mark.wide
-def test_what_others_find_counts_though_a_scanner_fails(scanner: Any, judged: Any) -> None:
+def test_findings_of_one_scanner_count_even_if_another_fails(scanner: Any, judged: Any) -> None:
     scanner("raise RuntimeError('it cannot')")
     scanner("return [one(level='error')]")
     verdict, codes, _ = judged()
@@ -248,7 +248,7 @@ def test_a_scanner_that_hangs_is_dead_afterwards(
 
 @pytest.mark.wide
 @pytest.mark.parametrize("what", ["print('{}')", "os.write(1, b'{}')", "sys.stdout.write('x' * 1000000)"])
-def test_what_a_scanner_prints_is_no_part_of_its_answer(scanner: Any, judged: Any, what: str) -> None:
+def test_the_printed_output_of_a_scanner_is_not_part_of_its_answer(scanner: Any, judged: Any, what: str) -> None:
     scanner(f"{what}\n    return [one()]")
     assert judged() == ("warn", ["seen"], ["a plugin saw it"])
 
@@ -285,14 +285,14 @@ def test_a_scanner_sees_nothing_that_is_not_of_the_skill_on_its_input(scanner: A
 
 
 @pytest.mark.wide
-def test_where_no_plugin_has_a_scanner_the_other_process_is_asked_once(install: Any, said: Any, asked: Any) -> None:
+def test_if_no_plugin_has_a_scanner_the_plugin_process_is_asked_once(install: Any, said: Any, asked: Any) -> None:
     install(QUIET)
     assert said("scan", "--all")["count"] > 5
     assert asked == [0]
 
 
 @pytest.mark.wide
-def test_where_a_plugin_has_a_scanner_it_is_asked_for_each_skill(
+def test_if_a_plugin_has_a_scanner_the_plugin_process_is_asked_once_per_skill(
     scanner: Any, said: Any, asked: Any, root: Path
 ) -> None:
     scanner("return []")
@@ -302,6 +302,6 @@ def test_where_a_plugin_has_a_scanner_it_is_asked_for_each_skill(
     assert asked == [1, 1]
 
 
-def test_where_there_is_no_plugin_no_process_is_started(said: Any, asked: Any) -> None:
+def test_without_plugins_no_plugin_process_is_asked(said: Any, asked: Any) -> None:
     said("scan", "--all")
     assert asked == []

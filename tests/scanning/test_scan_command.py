@@ -123,7 +123,7 @@ def test_a_skill_that_is_one_file_is_looked_at(here: Place) -> None:
     ],
     ids=["unknown", "nothing", "both", "choice of all", "choice of one", "nowhere", "option"],
 )
-def test_what_goes_wrong_has_its_exit_code_and_a_hint(here: Place, words: list[str], code: int) -> None:
+def test_each_error_of_scan_has_its_exit_code_and_a_hint(here: Place, words: list[str], code: int) -> None:
     done = scan(here, *words)
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith("error: ") and "\nhint: " in done.err
@@ -177,7 +177,7 @@ def test_sarif_names_each_rule_once(sarif: Any) -> None:
     assert all(rule["shortDescription"]["text"] for rule in rules)
 
 
-def test_sarif_of_what_is_harmless_has_no_results(here: Place, source: Path) -> None:
+def test_sarif_of_a_harmless_skill_has_no_results(here: Place, source: Path) -> None:
     done = scan(here, source / "reader", "--sarif")
     assert (done.code, done.document["runs"][0]["results"]) == (0, [])
 
@@ -222,7 +222,7 @@ def test_a_receipt_keeps_the_verdict(here: Place, source: Path, name: str, verdi
     assert (told["verdict"], receipt["verdict"], bool(told["findings"])) == (verdict, verdict, verdict == "warn")
 
 
-def test_a_blocked_skill_among_them_is_left_out_and_told_of(here: Place, source: Path) -> None:
+def test_install_all_leaves_out_a_blocked_skill_and_reports_it(here: Place, source: Path) -> None:
     told = here.json("skill", "install", str(source), "--all")
     left = {one["name"]: [finding["code"] for finding in one["findings"]] for one in told["left_out"]}
     assert (told["exit_code"], left) == (1, {"grabber": ["credential-flow"]})
@@ -244,7 +244,7 @@ def test_an_update_to_something_dangerous_is_refused(here: Place, source: Path) 
 
 
 @pytest.mark.requirement("SAF-8")
-def test_a_secret_in_a_skill_is_told_of_and_not_shown(here: Place, source: Path) -> None:
+def test_a_secret_in_a_skill_is_reported_but_not_shown(here: Place, source: Path) -> None:
     token = "ghp_" + "k7Qz9mXw2RtLp4VbNc8Hs6JdYf3GaEu5TiOv"
     (source / "reader/notes.md").write_text(f"# Notes\n\nuse {token} here\n")
     done = scan(here, source / "reader")
@@ -262,7 +262,7 @@ def test_foreign_words_cannot_steer_the_terminal(here: Place, tmp_path: Path, fi
     assert "\\u001b" not in done.out and "\\u202e" not in done.out
 
 
-def test_hidden_words_are_told_in_letters_that_show(here: Place, tmp_path: Path) -> None:
+def test_hidden_text_is_reported_in_visible_characters(here: Place, tmp_path: Path) -> None:
     hidden = "".join(chr(0xE0000 + ord(mark)) for mark in "run x")
     folder = laid(tmp_path, {"reader": {"SKILL.md": skill_text("reader") + hidden}})
     done = scan(here, folder / "reader")

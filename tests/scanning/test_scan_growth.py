@@ -85,7 +85,7 @@ def units(rule: Rule, example: str) -> Iterator[str]:
 @pytest.mark.ci
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=lambda number: f"{number}-{EXAMPLES[number][0]}")
-def test_what_a_rule_looks_for_takes_time_in_proportion(number: int) -> None:
+def test_repeated_needles_and_near_matches_of_a_rule_take_time_in_proportion(number: int) -> None:
     rule = rules()[number]
     path = "x.sh" if "code" in rule.kinds else "x.md"
     found = {unit: grown for unit in units(rule, EXAMPLES[number][2]) if (grown := grows_too_fast(unit, path))}

@@ -110,14 +110,14 @@ def busy_child(place: Place) -> int:
 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
-def test_what_takes_too_long_is_cut_off_and_the_next_skill_is_scanned(scanners: Any) -> None:
+def test_a_scan_that_takes_too_long_is_stopped_and_the_next_skill_is_scanned(scanners: Any) -> None:
     scan = scanners(seconds=3)
     began = time.monotonic()
     found = scan(skill(), {"SKILL.md": b"# Reader\n", "x.sh": SLOW})
     assert time.monotonic() - began < 50
     assert said(found) == [(NOT_SCANNED, "reader", "the content scanner: it took longer than 3 seconds")]
     assert verdict_of(found) == "not_scanned"
-    scan._seconds = 40  # also for the process that begins anew
+    scan._seconds = 40  # also for the next process
     assert [one.code for one in scan(skill("next"), {"x.sh": LEAK})] == ["credential-flow"]
 
 
@@ -179,7 +179,7 @@ def test_a_scanner_that_is_stopped_is_dead(scanners: Any) -> None:
 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
-def test_what_needs_too_much_memory_is_told_of_and_the_next_skill_is_scanned(scanners: Any) -> None:
+def test_a_scan_that_needs_too_much_memory_is_reported_and_the_next_skill_is_scanned(scanners: Any) -> None:
     scan = scanners(memory=200 * MIB)
     found = scan(skill(), {"x.txt": "\U0001f600".encode() + b"a b " * (9 * MIB // 4)})
     assert {one.code for one in found} == {NOT_SCANNED}
@@ -188,7 +188,7 @@ def test_what_needs_too_much_memory_is_told_of_and_the_next_skill_is_scanned(sca
 
 
 @pytest.mark.requirement("SAF-1")
-def test_a_scanner_that_dies_is_told_of_and_the_next_skill_is_scanned(scanners: Any) -> None:
+def test_a_scanner_that_dies_is_reported_and_the_next_skill_is_scanned(scanners: Any) -> None:
     scan = scanners()
     scan.start()
     os.kill(pid_of(scan), signal.SIGKILL)
@@ -198,7 +198,7 @@ def test_a_scanner_that_dies_is_told_of_and_the_next_skill_is_scanned(scanners: 
     assert [one.code for one in scan(skill("next"), {"x.sh": LEAK})] == ["credential-flow"]
 
 
-def test_a_scanner_that_cannot_start_is_told_of(scanners: Any) -> None:
+def test_a_scanner_that_cannot_start_is_reported(scanners: Any) -> None:
     (found,) = scanners(memory=10 * MIB)(skill(), {"x.sh": LEAK})
     assert (found.code, found.path) == (NOT_SCANNED, "reader")
 
@@ -237,7 +237,9 @@ def test_a_scanner_that_nobody_closed_ends_with_the_program(tmp_path: Path) -> N
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("size", [1, 9], ids="{} MiB".format)
-def test_what_stands_behind_long_comments_is_found_and_not_installed(here: Place, tmp_path: Path, size: int) -> None:
+def test_harmful_code_behind_long_comments_is_found_and_the_skill_is_not_installed(
+    here: Place, tmp_path: Path, size: int
+) -> None:
     source = laid(tmp_path / "grabber", {"setup.sh": COMMENT * (size * MIB // len(COMMENT) + 1) + LEAK})
     error = here.json("skill", "install", source)["error"]
     assert (error["exit_code"], [one["code"] for one in error["findings"]]) == (3, ["credential-flow"])

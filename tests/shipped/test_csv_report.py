@@ -69,13 +69,15 @@ def assert_figures(told: Any, held: list[Fraction], rows: int) -> None:
         (["٣"], 3.0),
     ],
 )
-def test_what_counts_as_a_number(place: Place, cells: list[str], total: float | None) -> None:
+def test_a_column_of_plain_numbers_is_summed_and_any_other_is_text(
+    place: Place, cells: list[str], total: float | None
+) -> None:
     path = place.write("t.csv", "n;x\n" + "".join(f'"{cell}";1\n' for cell in cells))
     column = place.script("csv-report", path).data["columns"]["n"]
     assert (column["type"], column.get("sum")) == (("text", None) if total is None else ("number", total))
 
 
-def test_columns_of_one_name_and_of_none_are_told_apart(place: Place) -> None:
+def test_columns_with_the_same_name_or_without_a_name_get_distinct_names(place: Place) -> None:
     path = place.write("t.csv", "a,a,,\n1,2,3,4\n")
     assert list(place.script("csv-report", path).data["columns"]) == ["a", "a (2)", "column 3", "column 4"]
 
@@ -84,7 +86,7 @@ def test_columns_of_one_name_and_of_none_are_told_apart(place: Place) -> None:
     ("content", "said"),
     [(b"", "the file is empty"), (b"\xef\xbb\xbf", "the file is empty"), (b"a," * 600, "601 columns, more than 500")],
 )
-def test_what_is_no_table_is_said_in_one_line(place: Place, content: bytes, said: str) -> None:
+def test_an_empty_or_too_wide_csv_file_is_reported_in_one_line(place: Place, content: bytes, said: str) -> None:
     assert said in place.script("csv-report", place.write("t.csv", content)).complaint
 
 
@@ -96,7 +98,7 @@ def test_a_file_that_is_not_there_is_named(place: Place) -> None:
     "content",
     [b"a,b\n1", b"a\n" + b"x" * 300_000, b"\xff\xfe,b\n1,2", b'a\n"never closed\n', b"a\0b,c\n1,2", b"a\rb\r"],
 )
-def test_an_odd_file_gives_a_report_of_what_is_there(place: Place, content: bytes) -> None:
+def test_a_malformed_csv_file_still_gets_a_report_with_columns(place: Place, content: bytes) -> None:
     assert place.script("csv-report", place.write("t.csv", content)).data["columns"]
 
 

@@ -99,7 +99,7 @@ def test_links_special_files_and_version_control_are_left_out(place: Place) -> N
     assert (data["files"], data["skipped"]) == (1, {"folders": 2, "links": 2, "special": 1})
 
 
-def test_a_hard_link_is_no_copy(place: Place) -> None:
+def test_a_hard_link_is_not_a_duplicate(place: Place) -> None:
     path = place.write("a", "same bytes")
     (place.root / "b").hardlink_to(path)
     assert place.data("/folder-inventory")["duplicates"] == []
@@ -108,7 +108,7 @@ def test_a_hard_link_is_no_copy(place: Place) -> None:
     assert (group["count"], set(group["files"]) < {"a", "b", "c"}) == (2, True)
 
 
-def test_what_cannot_be_compared_is_counted(place: Place) -> None:
+def test_files_that_are_too_large_to_compare_are_counted(place: Place) -> None:
     for name in ("a", "b"):
         with place.write(name, "").open("wb") as file:
             file.truncate(3 * 2**30)  # holes: 3 GiB that take no space
@@ -129,7 +129,7 @@ def test_a_name_is_shown_without_what_steers_a_terminal(place: Place) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere", "a", "", "a\x1b[31m"])
-def test_what_is_no_folder_is_named_on_one_line(place: Place, name: str) -> None:
+def test_a_path_that_is_not_a_folder_is_named_in_one_line(place: Place, name: str) -> None:
     place.write("a", "x")
     done = place.script("folder-inventory", "--", name)
     assert done.data["files"] == 1 if not name else done.complaint == f"there is no folder {name!r}"

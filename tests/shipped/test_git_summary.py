@@ -112,7 +112,7 @@ def test_a_period_may_be_how_long_ago(place: Place, ago: str) -> None:
 
 
 @pytest.mark.parametrize("when", ["yesterday-ish", "2026-13-01", "1", "0001-01-01", "9999-12-31", "30 parsecs"])
-def test_what_is_no_date_is_said_with_what_is_one(place: Place, when: str) -> None:
+def test_an_invalid_date_is_reported_with_an_example_of_a_valid_one(place: Place, when: str) -> None:
     git(place.root, "init", "--quiet")
     assert "30d" in place.script("git-summary", f"--since={when}").complaint
 
@@ -138,7 +138,7 @@ def test_a_repository_without_commits_has_none(place: Place) -> None:
     assert (data["commits"], data["first"], data["authors"], data["branch"]) == (0, None, [], "trunk")
 
 
-def test_a_folder_that_is_no_repository_is_said_to_be_none(place: Place) -> None:
+def test_a_folder_that_is_not_a_git_repository_is_reported(place: Place) -> None:
     assert "not a git repository" in place.script("git-summary").complaint
 
 
@@ -182,7 +182,7 @@ def test_no_program_of_the_repository_is_run_and_nothing_in_it_changes(place: Pl
     assert snapshot(place.root / ".git") == before
 
 
-def test_what_is_missing_of_a_partial_clone_is_not_fetched(place: Place) -> None:
+def test_missing_objects_of_a_partial_clone_are_not_fetched(place: Place) -> None:
     history(place.root, 4, 6)
     ran = place.root / "ran"
     settings = {

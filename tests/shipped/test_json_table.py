@@ -113,7 +113,7 @@ def test_without_a_file_it_is_asked_for(place: Place) -> None:
         (b"[NaN, 1e400, -0]", 3),
     ],
 )
-def test_what_counts_as_a_row(place: Place, text: bytes, rows: int) -> None:
+def test_each_form_of_json_gives_the_expected_number_of_rows(place: Place, text: bytes, rows: int) -> None:
     assert place.script("json-table", place.write("data", text)).data["rows"] == rows
 
 
@@ -134,17 +134,17 @@ def test_what_counts_as_a_row(place: Place, text: bytes, rows: int) -> None:
         (json.dumps({str(at): 1 for at in range(600)}).encode(), "600 columns, more than 500"),
     ],
 )
-def test_what_is_no_table_is_said_in_one_line(place: Place, text: bytes, said: str) -> None:
+def test_a_json_file_without_a_usable_table_is_reported_in_one_line(place: Place, text: bytes, said: str) -> None:
     assert said in place.script("json-table", place.write("data", text)).complaint
 
 
 @pytest.mark.parametrize("depth", [100, 900, 980, 985, 990, 995, 2_000])
-def test_however_deep_values_lie_there_is_no_traceback(place: Place, depth: int) -> None:
+def test_deeply_nested_values_cause_no_traceback(place: Place, depth: int) -> None:
     done = place.script("json-table", place.write("data", "[" * depth + "]" * depth))
     assert done.data["rows"] == 1 if done.code == 0 else done.complaint
 
 
-def test_an_unknown_column_is_named_with_those_that_there_are(place: Place) -> None:
+def test_an_unknown_column_is_an_error_that_lists_all_columns(place: Place) -> None:
     said = place.script("json-table", "--columns", "nmae", place.write("data", json.dumps(RECORDS))).complaint
     assert said == "there is no column 'nmae': there are 'name', 'age', 'city'"
 

@@ -121,12 +121,12 @@ def test_an_anchor_is_made_as_github_makes_it(place: Place, heading: str, anchor
         "plain (gone.md) and [gone.md]",
     ],
 )
-def test_what_is_no_link_is_left_alone(place: Place, text: str) -> None:
+def test_text_that_is_not_a_link_is_not_counted_as_a_link(place: Place, text: str) -> None:
     place.write("a.md", f"{text}\n")
     assert place.data("/link-check")["links"] == 0
 
 
-def test_what_follows_a_block_or_a_comment_is_looked_at_again(place: Place) -> None:
+def test_links_after_a_code_block_a_comment_or_inline_code_are_checked(place: Place) -> None:
     place.write(
         "a.md",
         "```\ncode\n```\n[a](x.md)\n<!-- b --> [c](y.md) <!--\n--> [d](z.md)\n`e` [f](w.md) `g`\n```py` no block\n[h](v.md)\n",
@@ -191,7 +191,7 @@ def test_nothing_outside_the_project_is_looked_at(place: Place) -> None:
 
 
 @pytest.mark.parametrize("link", ["x" * 300, "x/" * 3_000, "\x1b[31mx", "%00", "%ff%fe", "~", "*", "a.md/b", "😀.md"])
-def test_an_odd_link_is_told_in_clean_text(place: Place, link: str) -> None:
+def test_an_odd_broken_link_is_shown_in_at_most_300_printable_characters(place: Place, link: str) -> None:
     place.write("a.md", f"[x]({link})\n")
     (found,) = place.data("/link-check")["broken"] or [{"link": ""}]
     assert len(found["link"]) <= 300 and found["link"].isprintable()
@@ -234,7 +234,7 @@ def test_no_line_takes_long(place: Place, line: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere", "../elsewhere"])
-def test_what_is_not_there_or_not_ours_is_named_on_one_line(place: Place, name: str) -> None:
+def test_a_path_that_is_missing_or_outside_the_project_is_named_in_one_line(place: Place, name: str) -> None:
     assert repr(name) in place.script("link-check", name).complaint
 
 

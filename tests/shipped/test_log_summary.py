@@ -101,7 +101,7 @@ def test_levels_have_one_name_each(place: Place, line: str, level: str) -> None:
     assert data["levels"] == {level: 1}
 
 
-def test_what_follows_a_line_of_the_log_is_a_part_of_it(place: Place) -> None:
+def test_continuation_lines_are_counted_and_have_no_level_of_their_own(place: Place) -> None:
     text = (
         "2026-01-31 09:30:00 ERROR boom\nTraceback (most recent call last):\n  File 'x.py', line 3\nValueError: no\n\n"
     )

@@ -74,7 +74,7 @@ def test_a_bare_order_is_asked_about_and_the_answer_completes_it(place: Place, o
         ('create a task "call Ada"', "call Ada"),
     ],
 )
-def test_a_task_that_is_told_is_not_asked_for(place: Place, text: str, task: str) -> None:
+def test_a_task_in_the_request_is_filled_in_without_a_question(place: Place, text: str, task: str) -> None:
     assert prompt(place, text).endswith(f"Task: {task}")
 
 
@@ -96,5 +96,5 @@ def test_the_rules_for_tasks_are_in_its_prompt(place: Place, rule: str) -> None:
     assert rule in prompt(place, "/task_manager buy milk")
 
 
-def test_what_a_task_says_is_not_read_as_a_placeholder(place: Place) -> None:
+def test_placeholder_syntax_in_a_task_is_left_as_text(place: Place) -> None:
     assert prompt(place, "/task_manager {{request}} and {task}").endswith("Task: {{request}} and {task}")

@@ -75,12 +75,12 @@ def test_the_samples_are_prompts_with_the_importance_that_the_documents_give_the
 
 
 @pytest.mark.requirement("FMT-11", "STA-3", "X-44")
-def test_what_is_shipped_is_nothing_that_the_person_installed(place: Place) -> None:
+def test_shipped_skills_do_not_count_as_installed(place: Place) -> None:
     notice = place.talk().say("/code-review x").notice
     assert notice is not None and notice.count == 0
 
 
-def test_what_is_shipped_is_listed_everywhere_it_must_be() -> None:
+def test_the_wheel_and_the_digests_list_exactly_the_shipped_skills() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
     copied = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     wheel = {source.removeprefix(".claude/skills/") for source in copied if source.startswith(".claude/skills/")}
@@ -133,7 +133,7 @@ def test_nothing_is_declared_that_does_not_exist_yet(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_what_only_reads_may_be_run_again(name: str) -> None:
+def test_a_shipped_skill_with_a_script_is_marked_as_idempotent(name: str) -> None:
     assert skill(name).kind == "A"
     assert frontmatter(name)["metadata"]["navigator-idempotent"] == "true"
 

@@ -89,12 +89,12 @@ def test_a_folder_a_file_or_the_project_is_looked_at(tree: Place, text: str, fil
     assert [mark["file"] for mark in tree.data(text)["marks"]] == files
 
 
-def test_the_owner_of_a_mark_is_told(tree: Place) -> None:
+def test_the_owner_of_a_mark_is_reported(tree: Place) -> None:
     (mark,) = tree.data("/todo-scan src/b.py")["marks"]
     assert mark == {"file": "b.py", "line": 1, "tag": "FIXME", "text": "two", "owner": "ada"}
 
 
-def test_what_nobody_wrote_is_left_out_and_counted(tree: Place) -> None:
+def test_generated_folders_and_binary_files_are_skipped_and_counted(tree: Place) -> None:
     for name in (".git/x", "node_modules/x.js", "src/__pycache__/x.py", "env/x.py", "cache/x.py", "mybox/logs/x.log"):
         tree.write(name, "# TODO: not mine\n")
     tree.write("env/pyvenv.cfg", "")

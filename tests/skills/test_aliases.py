@@ -33,7 +33,7 @@ from skill_repositories import skill_text
         (["frobnicate", "weather", "天气"], ["天气", "weather"]),
     ],
 )
-def test_what_the_glossary_has_is_said_in_the_other_language(texts: list[str], words: list[str]) -> None:
+def test_words_in_the_glossary_are_translated_into_the_other_language(texts: list[str], words: list[str]) -> None:
     assert other_words(texts) == words
 
 
@@ -109,7 +109,7 @@ def test_one_that_cannot_be_read_is_read_past_and_stays(project: Any, source: Pa
     assert sidecar(project).read_bytes() == data or harm == '{"words": "x"}'
 
 
-def test_what_it_says_is_bounded_and_clean(project: Any, source: Path) -> None:
+def test_aliases_are_limited_in_number_and_length_and_cleaned(project: Any, source: Path) -> None:
     project.run("install", source=str(source), all=True)
     said = ["\x1b[31mred", "x" * 65, "", 7, *(f"n{at}" for at in range(100))]
     sidecar(project).write_text(json.dumps({"aliases": said}))

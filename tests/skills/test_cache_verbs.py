@@ -143,7 +143,7 @@ def test_a_word_is_searched_in_name_description_and_repository(known: Any, word:
 
 
 #
-def test_a_row_tells_where_it_stands_and_what_installs_it(known: Any) -> None:
+def test_a_mapping_row_has_its_page_and_its_install_command(known: Any) -> None:
     (toast,) = known.run("mapping", word="toast")["rows"]
     assert toast == {
         "name": "toast",
@@ -173,7 +173,7 @@ def test_a_row_that_could_not_be_installed_has_no_command(known: Any) -> None:
     assert known.run("mapping")["rows"][0]["install"] == ""
 
 
-def test_what_was_seen_is_in_the_mapping_and_can_be_installed(project: Any, tmp_path: Path) -> None:
+def test_an_observed_skill_is_in_the_mapping_and_can_be_installed(project: Any, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": skill_text("b", "draws")})
     project.run("info", source=f"file://{repo}")
     (row,) = project.run("mapping", word="draws")["rows"]

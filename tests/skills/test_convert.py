@@ -63,7 +63,7 @@ def test_a_folder_is_converted_by_its_manifest(project: Any, written: Path) -> N
     assert project.run("convert", path=str(written / "pdf"))["path"] == str(written / "pdf" / "SKILL.md")
 
 
-def test_what_was_written_converts_to_itself(project: Any, written: Path, tmp_path: Path) -> None:
+def test_a_converted_skill_converts_to_itself(project: Any, written: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "pdf" / "SKILL.md")
     project.run("convert", path=str(written / "pdf.mdc"), out=out)
     before = snapshot(tmp_path)
@@ -114,7 +114,9 @@ def test_a_skill_of_ones_own_can_be_rewritten(project: Any) -> None:
 
 
 @pytest.mark.parametrize(("path", "error"), [("none.md", NotFound), (".", NotFound), ("empty.md", NotLoadable)])
-def test_what_cannot_be_converted_says_why(project: Any, path: str, error: type[Exception]) -> None:
+def test_converting_a_missing_or_empty_manifest_raises_a_typed_error(
+    project: Any, path: str, error: type[Exception]
+) -> None:
     (project.root / "empty.md").write_text("")
     with pytest.raises(error):
         project.run("convert", path=path)

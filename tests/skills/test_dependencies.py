@@ -74,13 +74,13 @@ def test_the_documented_form_is_read_from_a_manifest(tmp_path: Path) -> None:
     assert declared(read) == ("pandas>=1.5,<3", "rich")
 
 
-def test_what_the_machine_must_have_is_never_looked_for_in_an_index(tmp_path: Path) -> None:
+def test_system_requirements_are_not_declared_as_packages(tmp_path: Path) -> None:
     """A package index has strangers' packages that are called node and git."""
     assert declared(skill(tmp_path, "python>=3.10, node>=18, git>=2.35, pip, rich")) == ("rich",)
 
 
 @pytest.mark.parametrize("versions", [">=3.8", ">=3.8,<4", "==3.*", "~=3.9", "!=2.7", ">3.0.1", "", "<=99"])
-def test_a_fitting_python_is_no_package(tmp_path: Path, versions: str) -> None:
+def test_a_matching_python_requirement_is_not_a_package(tmp_path: Path, versions: str) -> None:
     assert declared(skill(tmp_path, f"python{versions}, rich")) == ("rich",)
 
 
@@ -101,7 +101,7 @@ def test_a_file_of_requirements_is_read_where_metadata_names_none(tmp_path: Path
     assert declared(skill(tmp_path, "numpy", file=text)) == ("numpy",)
 
 
-def test_another_folder_is_read_where_it_is_told(tmp_path: Path) -> None:
+def test_packages_are_read_from_another_folder_if_one_is_given(tmp_path: Path) -> None:
     held = skill(tmp_path / "there")
     (tmp_path / "staged").mkdir()
     (tmp_path / "staged" / "requirements.txt").write_text("rich\n")
@@ -192,7 +192,9 @@ def test_a_long_script_is_not_looked_at(tmp_path: Path) -> None:
         ("C:\\rich", "path"),
     ],
 )
-def test_what_reaches_elsewhere_is_refused_by_name(tmp_path: Path, line: str, reason: str) -> None:
+def test_unsupported_options_and_outside_sources_of_packages_are_refused_with_a_reason(
+    tmp_path: Path, line: str, reason: str
+) -> None:
     for given in (skill(tmp_path / "m", [line]), skill(tmp_path / "f", file=f"numpy\n{line}\n")):
         with pytest.raises(Refused) as caught:
             declared(given)
@@ -204,14 +206,14 @@ def test_what_reaches_elsewhere_is_refused_by_name(tmp_path: Path, line: str, re
     "line",
     ["two words", "rich=1", "1>=rich>", "${PACKAGE}", "ri\x1b[1mch", "пакет", "rich>=1; import os\n;", "x" * 2000],
 )
-def test_what_is_no_requirement_is_named(tmp_path: Path, line: str) -> None:
+def test_an_invalid_requirement_is_reported_without_escape_characters(tmp_path: Path, line: str) -> None:
     with pytest.raises(NotLoadable) as caught:
         declared(skill(tmp_path, [line]))
     assert caught.value.data["reason"] == "requirement"
     assert "\x1b" not in caught.value.message
 
 
-def test_a_map_is_no_list_of_packages(tmp_path: Path) -> None:
+def test_a_map_is_not_a_list_of_packages(tmp_path: Path) -> None:
     for written in ({"python": ["rich"]}, [{"role": "common"}]):
         with pytest.raises(NotLoadable):
             declared(skill(tmp_path, written))
@@ -224,7 +226,7 @@ def test_bytes_are_named_only_of_one_version(tmp_path: Path) -> None:
         assert caught.value.data["reason"] == "hash"
 
 
-def test_a_password_in_an_address_is_not_told_on(tmp_path: Path) -> None:
+def test_a_password_in_an_address_is_not_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(Refused) as caught:
         declared(skill(tmp_path, ["rich @ https://me:hunter2@x.invalid/y.whl"]))
     assert "hunter2" not in str(caught.value.to_dict())

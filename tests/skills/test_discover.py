@@ -106,12 +106,12 @@ def test_folders_that_the_listing_leaves_out_change_nothing() -> None:
         ("node_modules/x/skills/pdf", "hidden"),
     ],
 )
-def test_examples_tests_and_hidden_folders_are_told_apart(folder: str, role: str) -> None:
+def test_examples_tests_and_hidden_skills_are_recognised_by_their_folders(folder: str, role: str) -> None:
     (found,) = find_skills(tree(f"{folder}/SKILL.md"), top="repo")
     assert found.role == role
 
 
-def test_what_lies_in_a_folder_that_was_named_is_no_example() -> None:
+def test_a_skill_in_an_examples_folder_that_was_named_is_not_an_example() -> None:
     (found,) = find_skills(tree("examples/pdf/SKILL.md"), top="repo", subpath="examples")
     assert found.role == "skill"
 

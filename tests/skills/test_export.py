@@ -93,7 +93,7 @@ def test_a_skill_file_holds_one_skill(held: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["out", "out.zip", "out.skill"])
-def test_a_dry_run_tells_the_same_and_writes_nothing(held: Any, tmp_path: Path, target: str) -> None:
+def test_a_dry_run_of_export_gives_the_same_answer_and_writes_nothing(held: Any, tmp_path: Path, target: str) -> None:
     before = snapshot(tmp_path)
     planned = held.run("export", name="alpha", target=str(tmp_path / target), dry_run=True)
     assert snapshot(tmp_path) == before and not (tmp_path / "out").exists()
@@ -102,7 +102,9 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(held: Any, tmp_path: Path, 
 
 @pytest.mark.parametrize(("target", "taken"), [("out", "out/alpha"), ("out.zip", "out.zip")])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_what_is_there_is_not_written_over(held: Any, tmp_path: Path, target: str, taken: str, dry_run: bool) -> None:
+def test_export_does_not_overwrite_an_existing_skill_or_archive(
+    held: Any, tmp_path: Path, target: str, taken: str, dry_run: bool
+) -> None:
     held.run("export", name="alpha", target=str(tmp_path / target))
     before = snapshot(tmp_path)
     with pytest.raises(Refused) as caught:
@@ -184,7 +186,7 @@ def test_a_repository_in_a_skill_of_ones_own_stays_at_home(project: Any, tmp_pat
     assert sorted(snapshot(tmp_path / "out" / "mine")) == ["SKILL.md", "lib/a.py"]
 
 
-def test_a_skill_that_was_changed_is_told(held: Any, tmp_path: Path) -> None:
+def test_export_marks_a_skill_that_was_changed_since_its_install(held: Any, tmp_path: Path) -> None:
     (held.skills / "alpha" / "SKILL.md").write_text(skill_text("alpha", "changed"))
     answer = held.run("export", all=True, target=str(tmp_path / "out"))
     assert [one["changed_since_installed"] for one in answer["skills"]] == [True, False]

@@ -70,7 +70,7 @@ def test_a_path_behind_the_repository_names_the_skills_below_it(tmp_path: Path) 
     assert names(source) == ["pdf"]
 
 
-def test_a_page_of_no_branch_is_told(tmp_path: Path) -> None:
+def test_a_page_of_an_unknown_branch_is_a_fetch_failure_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(FetchFailed, match="gone/a"):
         names(at_page(make_repo(tmp_path, FILES), "https://github.com/o/r/tree/gone/a"))
 

@@ -141,7 +141,7 @@ def test_links_on_the_way_of_a_link_are_followed() -> None:
     assert paths({"s/a": "up/../b", "s/up": "../deep/er", "deep/er/x": "100644", "deep/b": "100644"})["a"] == "deep/b"
 
 
-def test_without_the_tree_links_lead_only_to_what_lies_in_the_skill() -> None:
+def test_without_the_tree_links_resolve_only_inside_the_skill() -> None:
     assert paths({"s/a": "b/c", "s/b/c": "100644", "s/d": "b"}, whole=False) == {
         "a": "s/b/c",
         "b/c": "s/b/c",
@@ -202,7 +202,7 @@ def test_a_link_that_was_not_read_is_refused() -> None:
         ({"s/" + "n" * 201: "100644"}, "path-long"),
     ],
 )
-def test_what_may_not_be_written_is_refused_with_its_code(files: dict[str, str], code: str) -> None:
+def test_unsafe_files_are_refused_with_their_code(files: dict[str, str], code: str) -> None:
     assert code in codes(files)
 
 

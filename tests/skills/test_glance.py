@@ -42,7 +42,7 @@ def test_a_glance_costs_no_look_at_each_file(skills: Path, monkeypatch: pytest.M
     assert [path for path in looked if str(path).endswith("SKILL.md")] == []
 
 
-def test_what_comes_goes_or_is_switched_off_is_seen_by_a_glance(skills: Path) -> None:
+def test_a_glance_sees_added_and_disabled_skills(skills: Path) -> None:
     off: set[str] = set()
     catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),), disabled=lambda: frozenset(off))
     with catalogue.glance(above=0):
@@ -54,7 +54,7 @@ def test_what_comes_goes_or_is_switched_off_is_seen_by_a_glance(skills: Path) ->
         assert names(catalogue) == ["beta", "gamma"]
 
 
-def test_what_is_changed_in_its_place_is_seen_by_the_next_whole_look(skills: Path) -> None:
+def test_a_glance_misses_an_edit_in_place_and_the_next_full_look_sees_it(skills: Path) -> None:
     catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),))
     assert names(catalogue) == ["alpha", "beta"]
     (skills / "alpha" / "SKILL.md").write_text(skill_text("alpha", "does another thing"))

@@ -59,7 +59,7 @@ def test_the_hash_is_the_one_that_the_package_computes(name: str, folder: str) -
     assert foreign_hash(held) == HASHES[name]
 
 
-def test_what_the_package_leaves_out_is_not_hashed() -> None:
+def test_files_that_the_package_leaves_out_are_not_hashed() -> None:
     held = {"SKILL.md": b"x"}
     assert foreign_hash({**held, ".git/config": b"", "a/node_modules/b.js": b""}) == foreign_hash(held)
 
@@ -95,7 +95,7 @@ def test_a_second_import_changes_nothing(project: Any, repo: Path) -> None:
 
 
 @pytest.mark.wide
-def test_a_dry_run_tells_what_then_happens(project: Any, repo: Path) -> None:
+def test_a_dry_run_of_import_lock_gives_the_answer_of_the_import_and_writes_nothing(project: Any, repo: Path) -> None:
     lost = {"source": "x", "sourceType": "node_modules"}
     write_lock(project, {**both(repo), "gone": entry(repo, "gone", skillPath="gone/SKILL.md"), "lost": lost})
     before = snapshot(project.root)
@@ -196,7 +196,7 @@ def test_two_entries_of_one_skill_are_one_skill(project: Any, repo: Path) -> Non
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_of_two_skills_with_one_name_the_second_is_a_failure(
+def test_the_second_of_two_skills_with_the_same_name_is_refused(
     project: Any, repo: Path, tmp_path: Path, dry_run: bool
 ) -> None:
     other = make_repo(tmp_path, {"beta/SKILL.md": skill_text("beta", "other")}, name="other")
@@ -225,7 +225,7 @@ def test_a_file_that_is_named_is_read_from_there(project: Any, repo: Path, tmp_p
     "text", ["", "{", "[]", '{"version": 1}', '{"version": 1, "skills": []}', '{"version": 1, "skills": {"a": 1}}',
              '{"version": 3, "skills": {}}', "[" * 100_000]
 )  # fmt: skip
-def test_what_is_no_lock_is_damaged_and_installs_nothing(project: Any, text: str) -> None:
+def test_an_invalid_lock_file_is_reported_as_damaged_and_nothing_is_installed(project: Any, text: str) -> None:
     (project.root / "skills-lock.json").write_text(text)
     with pytest.raises(Damaged):
         project.run("import-lock")

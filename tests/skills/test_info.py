@@ -53,9 +53,7 @@ def finding(level: Any, code: str = "shell") -> Diagnostic:
 
 @pytest.mark.requirement("LIF-1")
 @pytest.mark.parametrize(("level", "verdict"), [("warning", "warn"), ("error", "block")])
-def test_the_findings_of_scanners_are_told_of_a_skill_that_is_named(
-    maker: Maker, repo: Path, level: str, verdict: str
-) -> None:
+def test_info_shows_the_scanner_findings_of_a_named_skill(maker: Maker, repo: Path, level: str, verdict: str) -> None:
     scanner = Scanner(finding(level))
     project = maker(scan=scanner)
     (alpha,) = project.run("info", source=f"file://{repo}", skill="alpha")["skills"]
@@ -71,7 +69,9 @@ def test_the_findings_of_scanners_are_told_of_a_skill_that_is_named(
     [(None, "not_scanned"), (Scanner(), "ok"), (Scanner(finding("warning", NOT_SCANNED)), "not_scanned")],
     ids=["none", "clean", "failed"],
 )
-def test_nothing_found_and_nobody_looked_are_told_apart(maker: Maker, repo: Path, scan: Any, verdict: str) -> None:
+def test_info_distinguishes_a_clean_skill_from_one_that_was_not_scanned(
+    maker: Maker, repo: Path, scan: Any, verdict: str
+) -> None:
     (beta,) = maker(scan=scan).run("info", source=f"file://{repo}", skill="beta")["skills"]
     assert (beta["verdict"], beta["findings"] == []) == (verdict, scan is None or not scan.found)
 
@@ -83,7 +83,7 @@ def test_files_of_skills_that_are_not_named_are_neither_read_nor_scanned(maker: 
     assert scanner.seen == {}
 
 
-def test_what_an_install_would_refuse_is_a_finding(project: Project, tmp_path: Path) -> None:
+def test_info_shows_a_link_out_of_a_skill_as_a_blocking_finding(project: Project, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a")}, name="odd")
     add_raw(repo, {"a/secret": ("120000", b"/etc/passwd")})
     (told,) = project.run("info", source=f"file://{repo}", skill="a")["skills"]
@@ -92,18 +92,18 @@ def test_what_an_install_would_refuse_is_a_finding(project: Project, tmp_path: P
 
 
 @pytest.mark.requirement("LIF-1")
-def test_a_skill_is_told_with_its_plugin_and_role(project: Project, repo: Path) -> None:
+def test_info_shows_the_plugin_and_the_role_of_each_skill(project: Project, repo: Path) -> None:
     skills = project.run("info", source=f"file://{repo}")["skills"]
     told = {one["name"]: (one["plugin"], one["role"]) for one in skills}
     assert told == {"alpha": ("office", "skill"), "beta": ("", "skill"), "gamma": ("", "example")}
 
 
-def test_what_is_wrong_with_a_plugins_manifest_is_told(project: Project, repo: Path) -> None:
+def test_info_reports_an_odd_plugin_name_in_the_marketplace_file(project: Project, repo: Path) -> None:
     (problem,) = project.run("info", source=f"file://{repo}")["problems"]
     assert (problem["code"], problem["path"]) == ("plugin-name-odd", ".claude-plugin/marketplace.json")
 
 
-def test_the_page_of_a_folder_is_told_with_the_ref_that_the_server_has(project: Project, repo: Path) -> None:
+def test_info_splits_the_page_of_a_folder_into_an_existing_ref_and_a_subpath(project: Project, repo: Path) -> None:
     git(repo, "branch", "feature/new")
     source = Source(kind="git", url=f"file://{repo}", label="o/r", page="feature/new/office/skills")
     deps = project.lifecycle.deps

@@ -58,7 +58,7 @@ def test_a_local_folder_is_a_source(project: Any) -> None:
     assert answer["commit"] == ""
 
 
-def test_what_only_an_author_can_change_is_a_note_at_install(project: Any) -> None:
+def test_a_format_problem_that_only_the_author_can_fix_is_a_note_at_install(project: Any) -> None:
     """Nothing of it is lost; `skill validate` warns of it."""
     folder = project.root.parent / "elsewhere"
     folder.mkdir()
@@ -115,7 +115,7 @@ def test_a_ref_chooses_the_version(project: Any, tmp_path: Path, kind: str) -> N
 
 
 # X-38
-def test_receipt_lock_and_database_tell_source_commit_and_every_hash(project: Any, tmp_path: Path) -> None:
+def test_receipt_lock_and_database_agree_on_the_commit_and_the_digest(project: Any, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, TWO)
     project.run("install", source=f"file://{repo}", skill="alpha")
     receipt = json.loads((project.inner / "alpha.json").read_text())

@@ -56,7 +56,7 @@ def test_a_skill_with_a_problem_is_left_out_with_its_reason_and_the_others_are_i
     assert (answer["exit_code"], answer["counts"]["blocked"]) == (1, 1)
 
 
-def test_what_a_scanner_blocks_is_left_out_and_named(maker: Any, tmp_path: Path) -> None:
+def test_a_skill_that_a_scanner_blocks_is_left_out_and_named(maker: Any, tmp_path: Path) -> None:
     def scan(skill: Any, contents: Any) -> list[Diagnostic]:
         bad = Diagnostic(code="bad-rule", level="error", path="SKILL.md", message="it is bad")
         return [bad] if skill.name == "b" else []
@@ -82,7 +82,7 @@ def test_a_file_that_is_too_large_keeps_only_its_own_skill_out(project: Any, tmp
     assert installed(project) == ["a", "c"]
 
 
-def test_a_name_that_is_in_use_here_is_left_to_who_has_it(project: Any, tmp_path: Path) -> None:
+def test_a_skill_whose_name_is_taken_is_left_out_and_the_existing_one_stays(project: Any, tmp_path: Path) -> None:
     project.run("install", source=f"file://{make_repo(tmp_path, {'a/SKILL.md': skill_text('a', 'mine')}, name='one')}")
     (project.skills / "b").mkdir()
     repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in "abc"}, name="two")
@@ -92,7 +92,7 @@ def test_a_name_that_is_in_use_here_is_left_to_who_has_it(project: Any, tmp_path
     assert (answer["exit_code"], installed(project)) == (1, ["a", "c"])
 
 
-def test_where_nothing_can_be_installed_nothing_is_written(maker: Any, tmp_path: Path) -> None:
+def test_if_every_skill_is_blocked_no_skill_is_written(maker: Any, tmp_path: Path) -> None:
     bad = Diagnostic(code="bad", level="error", path="SKILL.md", message="it is bad")
     project = maker(scan=lambda _skill, _contents: [bad])
     repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in "ab"})
@@ -133,7 +133,7 @@ def test_copies_under_the_folders_of_several_agents_are_one_skill(project: Any, 
     assert (project.skills / "pdf" / "run.py").is_file()
 
 
-def test_a_broken_link_in_place_of_a_copy_is_no_failure(project: Any, tmp_path: Path) -> None:
+def test_a_broken_link_in_place_of_a_copy_is_not_a_failure(project: Any, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"src/pdf/SKILL.md": skill_text("pdf"), "docx/SKILL.md": skill_text("docx")})
     add_raw(repo, {".gemini/skills/pdf/SKILL.md": ("120000", b"../../../old/pdf/SKILL.md")})
     answer = every(project, repo)
@@ -153,7 +153,7 @@ def twins(tmp_path: Path, name: str = "repo") -> Path:
 
 
 @pytest.mark.requirement("LIF-2")
-def test_of_different_skills_of_one_name_the_nearest_keeps_it_and_the_others_are_called_after_their_owners(
+def test_the_nearest_of_several_namesakes_keeps_the_name_and_the_others_get_their_owners_prefix(
     project: Any, tmp_path: Path
 ) -> None:
     answer = every(project, twins(tmp_path))
@@ -221,7 +221,7 @@ def test_names_do_not_depend_on_the_order_of_the_tree(maker: Any, tmp_path: Path
 # What is not a skill, and what is not wanted
 
 
-def test_placeholders_examples_and_files_without_a_text_are_no_skills(project: Any, tmp_path: Path) -> None:
+def test_placeholders_examples_and_manifests_without_a_text_are_not_skills(project: Any, tmp_path: Path) -> None:
     files = {f"skills/{name}/SKILL.md": skill_text(name) for name in ("pdf", "README", "TEMPLATE", "template-skill")}
     files["skills/empty/SKILL.md"] = "---\nname: empty\ndescription: nothing\n---\n"
     files["skills/tool/SKILL.md"] = "---\nname: tool\ndescription: a tool\ncommand: echo hi\n---\n"
@@ -231,7 +231,7 @@ def test_placeholders_examples_and_files_without_a_text_are_no_skills(project: A
     assert set(left(answer).values()) == {"placeholder", "no-text", "example"}
 
 
-def test_a_slash_command_of_another_agent_is_no_program(project: Any, tmp_path: Path) -> None:
+def test_a_slash_command_of_another_agent_is_not_a_program(project: Any, tmp_path: Path) -> None:
     commands = {"one": "/hub:board", "two": "/board now", "three": "/usr/bin/env x", "four": "echo /board"}
     files = {f"{name}/SKILL.md": skill_text(name, extra=f"command: {text}\n") for name, text in commands.items()}
     told = {one["name"]: one for one in every(project, make_repo(tmp_path, files))["skills"]}
@@ -261,7 +261,9 @@ def test_an_excluded_name_that_is_not_there_is_asked_about_before_anything_is_do
 
 
 @pytest.mark.requirement("LIF-2")
-def test_of_several_named_skills_the_good_ones_are_installed_and_the_others_named(maker: Any, tmp_path: Path) -> None:
+def test_the_valid_ones_of_several_named_skills_are_installed_and_the_others_are_reported(
+    maker: Any, tmp_path: Path
+) -> None:
     bad = Diagnostic(code="bad", level="error", path="SKILL.md", message="it is bad")
     project = maker(scan=lambda skill, _contents: [bad] if skill.name == "b" else [])
     repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in "abc"})
@@ -270,7 +272,7 @@ def test_of_several_named_skills_the_good_ones_are_installed_and_the_others_name
     assert left(answer) == {"b": "scanner", "nowhere": "not-found"}
 
 
-def test_where_none_of_several_can_be_installed_the_error_has_the_code_of_the_first(
+def test_if_none_of_several_named_skills_exists_the_error_names_each_and_nothing_is_written(
     project: Any, tmp_path: Path
 ) -> None:
     repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in "ab"})
@@ -328,7 +330,7 @@ def test_each_choice_of_a_source_means_one_skill(project: Any, tmp_path: Path) -
     assert "goes far" in (project.skills / "run" / "SKILL.md").read_text()
 
 
-def test_who_cannot_choose_is_told_no_choices(project: Any, tmp_path: Path) -> None:
+def test_a_client_that_cannot_choose_gets_no_choices(project: Any, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in ("one", "two")})
     with pytest.raises(UsageProblem) as caught:
         project.run("install", source=f"file://{repo}")

@@ -119,7 +119,7 @@ def test_every_format_has_a_line_and_a_sample() -> None:
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
-def test_a_layout_is_told_by_what_the_file_says(kind: str) -> None:
+def test_each_layout_is_detected_from_the_content_and_the_name_of_its_file(kind: str) -> None:
     name, text = SAMPLES[kind]
     assert detect_format(text.encode(), name) == kind
 
@@ -188,7 +188,7 @@ def test_a_shipped_skill_says_the_same_in_its_canonical_form(path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["skill", "header", "text"])
-def test_what_is_written_keeps_the_specification_where_no_host_asks_for_more(kind: str) -> None:
+def test_a_canonical_file_without_host_keys_passes_strict_validation(kind: str) -> None:
     name, text = SAMPLES[kind]
     stem = read(to_canonical(text.encode(), name), name.partition(".")[0]).name
     assert validate(to_canonical(text.encode(), name), stem, {}, strict=True) == []
@@ -213,7 +213,7 @@ def test_what_is_written_keeps_the_specification_where_no_host_asks_for_more(kin
         f"---\nname: x\ndescription: {'d' * 2000}\n---\nGo.\n",
     ],
 )
-def test_what_was_forgiven_is_written_right_and_stays(text: str) -> None:
+def test_a_tolerated_manifest_keeps_its_meaning_and_its_canonical_form_is_stable(text: str) -> None:
     written = to_canonical(text.encode(), "x")
     assert said(read(written)) == said(read(text.encode()))
     assert to_canonical(written, "x") == written
@@ -227,7 +227,7 @@ def test_nothing_of_a_description_is_cut() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"---\nname: &a x\n---\n", b'prompt = "\\u0007"', b"---\nname: x\n---\n"])
-def test_what_cannot_be_used_is_refused(data: bytes) -> None:
+def test_an_unusable_file_cannot_be_converted(data: bytes) -> None:
     with pytest.raises(NotLoadable):
         to_canonical(data, "x y")
 

@@ -32,7 +32,9 @@ def repo(tmp_path: Path) -> Path:
 
 @pytest.mark.requirement("LIF-1")
 @pytest.mark.parametrize("partial", [True, False])
-def test_info_tells_what_a_repository_holds_before_installing(project: Any, tmp_path: Path, partial: bool) -> None:
+def test_info_describes_the_skills_of_a_repository_without_installing_them(
+    project: Any, tmp_path: Path, partial: bool
+) -> None:
     repo = make_repo(tmp_path, FILES, name="seen", partial=partial)
     answer = project.run("info", source=f"file://{repo}")
     assert (answer["count"], answer["commit"]) == (2, git(repo, "rev-parse", "HEAD").strip())
@@ -44,13 +46,13 @@ def test_info_tells_what_a_repository_holds_before_installing(project: Any, tmp_
     assert not (project.skills / "alpha").exists()
 
 
-def test_info_of_a_named_skill_tells_its_size(project: Any, repo: Path) -> None:
+def test_info_of_a_named_skill_shows_its_size(project: Any, repo: Path) -> None:
     (alpha,) = project.run("info", source=f"file://{repo}", skill="alpha")["skills"]
     assert alpha["size"] == sum(len(FILES[f"skills/alpha/{name}"].encode()) for name in ("SKILL.md", "scripts/run.py"))
 
 
 @pytest.mark.requirement("LIF-1")
-def test_info_of_an_installed_name_tells_its_receipt(project: Any, repo: Path) -> None:
+def test_info_of_an_installed_skill_shows_its_receipt(project: Any, repo: Path) -> None:
     project.run("install", source=f"file://{repo}", skill="alpha")
     answer = project.run("info", source="alpha")
     assert answer["receipt"]["source"] == f"file://{repo}"
@@ -66,7 +68,7 @@ def test_info_says_why_a_manifest_cannot_be_used(project: Any, tmp_path: Path) -
 
 
 @pytest.mark.requirement("LIF-4")
-def test_list_marks_what_is_managed_and_what_is_not(project: Any, repo: Path) -> None:
+def test_list_marks_managed_and_unmanaged_skills(project: Any, repo: Path) -> None:
     project.run("install", source=f"file://{repo}", skill="beta")
     (project.skills / "mine").mkdir()
     (project.skills / "mine" / "SKILL.md").write_text(skill_text("mine"))
@@ -209,7 +211,7 @@ def test_disable_and_enable_are_remembered_beside_the_skill(project: Any, repo: 
     assert snapshot(project.skills) == before
 
 
-def test_what_is_not_installed_cannot_be_disabled(project: Any) -> None:
+def test_a_skill_that_is_not_installed_cannot_be_disabled(project: Any) -> None:
     with pytest.raises(SkillNotFound):
         project.run("disable", name="nothing")
 
@@ -244,7 +246,7 @@ def test_verify_notices_a_file_that_became_a_link(project: Any, repo: Path) -> N
 
 
 @pytest.mark.requirement("LIF-3")
-def test_search_finds_what_is_installed_and_says_why(project: Any, repo: Path) -> None:
+def test_search_finds_installed_skills_and_says_why(project: Any, repo: Path) -> None:
     project.run("install", source=f"file://{repo}", all=True)
     answer = project.run("search", query="charts")
     assert [(one["name"], one["score"], one["reason"]) for one in answer["skills"]] == [("beta", 50, "description")]

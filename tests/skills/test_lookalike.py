@@ -51,14 +51,14 @@ def reason(name: str, known: list[str] = KNOWN) -> str:
         "code\u00ad-review",
     ],
 )
-def test_what_looks_like_an_installed_name_is_refused(name: str) -> None:
+def test_a_name_that_looks_like_an_installed_name_is_refused(name: str) -> None:
     assert reason(name) == "lookalike"
 
 
 @pytest.mark.parametrize(
     "name", ["w\u043erker", "\u0455kills", "m\u0441p", "naviga\u0442or", "\uff4d\uff43\uff50", "n\u00e0vigator"]
 )
-def test_what_looks_like_a_reserved_name_is_refused(name: str) -> None:
+def test_a_name_that_looks_like_a_reserved_name_is_refused(name: str) -> None:
     assert reason(name, []) == "lookalike"
 
 
@@ -106,7 +106,7 @@ def test_a_name_comes_back_in_its_composed_form() -> None:
     assert refuse_lookalike("cafe\u0301", ["caf\u00e9"]) == "caf\u00e9"
 
 
-def test_the_message_tells_the_letters_that_nobody_can_see_apart() -> None:
+def test_the_message_names_the_code_point_of_a_confusable_letter() -> None:
     with pytest.raises(Refused, match="U\\+043E") as raised:
         refuse_lookalike("c\u043ede-review", KNOWN)
     assert raised.value.data["like"] == "code-review"

@@ -64,7 +64,7 @@ def test_repair_names_the_skills_whose_folders_are_gone_and_no_others(project: A
     assert (level["unlinked"], level["swept"]) == ([], 0)
 
 
-def test_repair_of_what_is_right_writes_nothing(project: Any, tmp_path: Path) -> None:
+def test_repair_of_intact_records_writes_nothing(project: Any, tmp_path: Path) -> None:
     project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
     before = snapshot(project.root)
     assert project.run("repair")["levels"][0]["rewritten"] == []
@@ -170,7 +170,7 @@ def test_two_processes_installing_at_once_both_get_in(project: Any, tmp_path: Pa
     assert [project.mapping.find(name) for name in names] == [(f"file://{repo}", name) for name in names]
 
 
-def test_of_the_earlier_locks_the_newest_are_kept(
+def test_only_the_newest_of_the_earlier_lock_files_are_kept(
     project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apply, "KEPT_LOCKS", 3)

@@ -54,7 +54,7 @@ def test_a_catalogue_is_searched_with_the_documented_score(catalogue: Path, quer
     assert [(one["name"], one["score"], one["reason"]) for one in found(query, catalogue)] == told
 
 
-def test_a_hit_tells_all_that_is_known_of_it(catalogue: Path) -> None:
+def test_a_hit_has_its_entry_score_reason_catalogue_and_install_command(catalogue: Path) -> None:
     assert found("pdf", catalogue)[0] == {
         "name": "pdf",
         "description": "reads files",
@@ -79,7 +79,7 @@ def test_a_file_is_read_in_both_forms_and_under_any_address(tmp_path: Path, wrap
     assert len(found("pdf", address.format(path), base=tmp_path)) == 2
 
 
-def test_what_several_catalogues_have_is_found_once(catalogue: Path, tmp_path: Path) -> None:
+def test_an_entry_in_two_catalogues_is_found_once_under_the_first(catalogue: Path, tmp_path: Path) -> None:
     (tmp_path / "two.json").write_text(json.dumps(ENTRIES[:1]))
     assert [one["catalogue"] for one in found("anthropics pdf", catalogue, tmp_path / "two.json")] == [
         str(catalogue),
@@ -96,7 +96,7 @@ def test_a_hit_can_be_installed_as_it_says(project: Any, tmp_path: Path) -> None
     assert project.run("install", source=source, skill=skill)["skills"][0]["name"] == "a"
 
 
-def test_without_a_catalogue_the_person_is_told_how_to_name_one() -> None:
+def test_a_search_without_a_configured_catalogue_is_a_usage_error() -> None:
     with pytest.raises(UsageProblem, match="no catalogue is configured"):
         found("pdf")
 
@@ -117,7 +117,7 @@ def test_other_addresses_are_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["/no/such/file", "file:///no/such/file", "/etc", "~nobody-here/x", "https:///x"])
-def test_what_cannot_be_read_is_a_failed_fetch(address: str) -> None:
+def test_an_unreadable_catalogue_is_a_failed_fetch(address: str) -> None:
     with pytest.raises(FetchFailed):
         found("pdf", address)
 

@@ -54,7 +54,7 @@ def test_uses_add_three_each_and_fifteen_at_most(uses: int, bonus: int) -> None:
 
 
 @pytest.mark.requirement("LIF-3")
-def test_what_no_keyword_matches_is_not_found_however_much_it_is_used() -> None:
+def test_a_skill_without_a_matching_keyword_is_not_found_however_often_it_is_used() -> None:
     assert search([skill("pdf")], "docx", {"pdf": 9}) == ()
     assert search([skill("pdf")], " ", {}) == ()
 
@@ -110,14 +110,14 @@ def test_a_name_that_is_typed_in_part_is_found_first() -> None:
 
 
 @pytest.mark.requirement("LIF-3")
-def test_what_only_the_router_finds_is_added_in_its_order() -> None:
+def test_skills_found_only_by_the_router_follow_in_the_routers_order() -> None:
     held = [skill("a"), skill("b"), skill("c", tags=("word",)), skill("d")]
     hits = search(held, "word", {}, order=["d", "b", "c"])
     assert [(hit.skill.name, hit.reason) for hit in hits] == [("c", "tag"), ("d", "router"), ("b", "router")]
 
 
 @pytest.mark.requirement("LIF-3")
-def test_what_the_router_is_sure_of_counts_as_a_description_does() -> None:
+def test_a_skill_that_the_router_is_sure_of_scores_like_a_description_match() -> None:
     held = [skill("a", tags=("word",)), skill("b"), skill("c", "a word")]
     hits = search(held, "word", {}, order=["b"], sure={"b"})
     assert [(hit.skill.name, hit.score) for hit in hits] == [("b", 50), ("c", 50), ("a", 30)]
@@ -132,7 +132,7 @@ def test_a_use_counts_however_the_name_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"uses": []}', "\0" * 40, "[" * 100_000])
-def test_damaged_counts_are_no_bonus_and_are_left_as_they_are(tmp_path: Path, text: str) -> None:
+def test_a_damaged_usage_file_yields_no_counts_and_is_not_overwritten(tmp_path: Path, text: str) -> None:
     path = tmp_path / "usage.json"
     path.write_text(text)
     assert use_counts(tmp_path) == {}
@@ -140,6 +140,6 @@ def test_damaged_counts_are_no_bonus_and_are_left_as_they_are(tmp_path: Path, te
     assert path.read_text() == text
 
 
-def test_counts_that_are_no_numbers_are_not_counted(tmp_path: Path) -> None:
+def test_invalid_use_counts_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "usage.json").write_text('{"uses": {"a": "x", "b": Infinity, "c": true, "d": -1, "e": 2}}')
     assert use_counts(tmp_path) == {"e": 2}

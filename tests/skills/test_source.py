@@ -58,7 +58,7 @@ def test_every_form_of_a_repository_is_read(text: str, url: str, ref: str, subpa
         ("https://git.example.org/p.git/-/blob/a/b/c/SKILL.md", "https://git.example.org/p.git", "a/b/c"),
     ],
 )
-def test_where_the_branch_of_a_page_ends_is_left_to_the_server(text: str, url: str, page: str) -> None:
+def test_a_page_url_is_parsed_without_splitting_its_branch_from_its_path(text: str, url: str, page: str) -> None:
     source = parse_source(text, base=BASE)
     assert (source.url, source.page, source.ref, source.subpath) == (url, page, "", "")
 
@@ -153,7 +153,7 @@ def test_a_folder_is_unknown_to_the_mapping_and_a_repository_is_not() -> None:
         "https://github.com/o/r/tree/--upload-pack=x/a",
     ],
 )
-def test_what_could_start_something_else_is_refused(text: str) -> None:
+def test_an_unsafe_source_is_refused_with_a_hint_and_without_its_password_in_the_message(text: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_source(text, base=BASE)
     assert "secret" not in caught.value.message

@@ -44,7 +44,7 @@ def codes(text: str | bytes, folder: str = "x", files: Mapping[str, bytes | None
         head(f"compatibility: {'c' * 500}"),
     ],
 )
-def test_what_the_specification_allows_has_no_finding(text: str) -> None:
+def test_a_skill_within_the_specification_has_no_findings(text: str) -> None:
     assert check(text) == []
 
 
@@ -106,12 +106,12 @@ def test_each_rule_of_the_specification_has_its_code_and_line(text: str | bytes,
     assert (found[code].level, found[code].line) == ("error", line)
 
 
-def test_a_bundled_license_that_is_there_is_no_finding() -> None:
+def test_a_bundled_license_file_that_exists_has_no_finding() -> None:
     assert codes(head("license: Complete terms in LICENSE.txt"), files={"LICENSE.txt": None}) == []
 
 
 @pytest.mark.parametrize("text", [head().replace("\n", "\r\n"), head(body="line\n" * 501)])
-def test_advice_is_no_error(text: str) -> None:
+def test_advice_is_not_an_error(text: str) -> None:
     assert [note.level for note in check(text)] == ["warning"]
 
 
@@ -137,7 +137,9 @@ def test_without_strict_only_what_cannot_be_used_is_an_error() -> None:
         (head("a: 1\na: 2"), "duplicate-key"),
     ],
 )
-def test_what_cannot_be_read_has_its_reason(text: str, code: str, strict: bool) -> None:
+def test_an_unreadable_skill_has_an_error_with_its_reason_code_strict_or_not(
+    text: str, code: str, strict: bool
+) -> None:
     found = {note.code: note.level for note in check(text, strict=strict)}
     assert found[code] == "error"
 
@@ -250,7 +252,7 @@ def test_evals_must_be_well_formed(path: str, value: object, code: str | None) -
 
 
 @pytest.mark.parametrize("data", [b"{", b"\xff", b"[" * 100_000])
-def test_evals_that_are_no_json_are_named(data: bytes) -> None:
+def test_evals_that_are_not_json_are_reported(data: bytes) -> None:
     assert codes(head(), files={"evals/evals.json": data}) == ["evals-json"]
 
 

@@ -78,7 +78,9 @@ def test_a_removed_file_is_gone(catalogue: ResourceCatalogue, put: Put) -> None:
     assert names(catalogue) == []
 
 
-def test_what_is_no_resource_is_left_alone(catalogue: ResourceCatalogue, skills: Path, put: Put) -> None:
+def test_files_and_folders_that_are_not_resources_are_ignored(
+    catalogue: ResourceCatalogue, skills: Path, put: Put
+) -> None:
     put("alpha")
     put("deep/inside")
     put(".navigator")
@@ -280,7 +282,7 @@ def test_an_executor_of_a_broken_file_says_why_it_cannot_be_had(catalogue: Resou
 
 
 @pytest.mark.requirement("REG-9")
-def test_a_folder_called_skill_md_is_no_skill(catalogue: ResourceCatalogue, skills: Path) -> None:
+def test_a_folder_named_like_a_skill_file_is_not_a_skill(catalogue: ResourceCatalogue, skills: Path) -> None:
     (skills / "odd" / "SKILL.md").mkdir(parents=True)
     (skills / "odd.md").mkdir()
     assert names(catalogue) == []
@@ -303,7 +305,9 @@ def test_a_dangling_link_is_passed_over(catalogue: ResourceCatalogue, put: Put, 
     assert names(catalogue) == ["good"]
 
 
-def test_a_broken_file_that_is_mended_is_there(catalogue: ResourceCatalogue, put: Put) -> None:
+def test_a_broken_skill_file_is_listed_without_findings_after_it_is_fixed(
+    catalogue: ResourceCatalogue, put: Put
+) -> None:
     path = put("alpha")
     good = path.read_text()
     path.write_text("---\n")
@@ -339,7 +343,7 @@ def test_a_digest_changes_with_any_file_of_the_folder(catalogue: ResourceCatalog
 
 
 @pytest.mark.requirement("REG-3", "INT-10")
-def test_a_priority_is_part_of_what_is_offered(catalogue: ResourceCatalogue, put: Put) -> None:
+def test_a_listed_resource_has_its_priority_tags_and_type(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha", extra="priority: 80\ntags: one, two\n")
     [offered] = catalogue.list_resources()
     assert (offered.priority, offered.tags, offered.type) == (80, ("one", "two"), "skill")

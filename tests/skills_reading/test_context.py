@@ -79,7 +79,7 @@ def test_a_session_keeps_what_it_loaded(skills: Path, put: Put) -> None:
 
 
 @pytest.mark.requirement("CTX-8")
-def test_an_agent_without_skills_is_told_so_in_both_languages() -> None:
+def test_the_skills_prompt_says_in_both_languages_that_no_skill_is_available() -> None:
     context = SkillsContext()
     assert context.get_skills_prompt() == "no skill available yet"
     assert context.get_skills_prompt("zh") == "暂无可用 skill"
@@ -92,7 +92,7 @@ def test_a_disabled_skill_is_beyond_the_boundary(skills: Path, put: Put) -> None
 
 
 @pytest.mark.requirement("CTX-9")
-def test_a_skill_is_told_apart_from_the_tools_it_uses(skills: Path, put: Put) -> None:
+def test_the_skills_prompt_lists_a_skill_without_the_tools_it_uses(skills: Path, put: Put) -> None:
     put("alpha", extra="tools: [task_get, task_list]\n")
     [tool] = [json.loads(line) for line in loaded(skills).get_skills_prompt().split("\n")]
     assert tool["name"] == "alpha"

@@ -217,7 +217,7 @@ def test_the_sections_are_known_in_every_form_and_both_languages(form: str, syst
     assert (skill.system_prompt, skill.user_template) == ("S", "U")
 
 
-def test_a_heading_inside_a_fence_is_no_section() -> None:
+def test_a_heading_inside_a_code_fence_is_not_a_section() -> None:
     skill = meta("license: MIT", "```md\n## System Prompt\nfake\n```\n\n## System Prompt\n\nreal")
     assert skill.system_prompt == "real"
 
@@ -270,7 +270,7 @@ def test_a_key_that_the_kernel_does_not_know_is_kept(lines: str, key: str, value
     assert meta(lines).extra == {key: value}
 
 
-def test_keys_of_the_specification_are_no_strangers() -> None:
+def test_keys_of_the_specification_are_not_extra_keys() -> None:
     assert meta("license: MIT\ncompatibility: any\nmetadata: {author: me}").extra == {}
 
 

@@ -53,7 +53,7 @@ from skills_reading.manifests import codes, meta, read
         ("---\nname: x\n---\nGo and do.\n", "no-description"),
     ],
 )
-def test_what_is_odd_is_read_and_has_a_code(text: str, code: str) -> None:
+def test_a_file_with_a_tolerated_defect_is_read_with_a_diagnostic_code(text: str, code: str) -> None:
     assert code in codes(read(text))
 
 
@@ -112,7 +112,7 @@ def test_one_value_without_quotes_leaves_all_others_as_they_are() -> None:
     assert codes(skill) == ["yaml-unquoted"]
 
 
-def test_text_is_no_metadata_because_a_rule_follows_it() -> None:
+def test_body_text_before_a_horizontal_rule_is_not_metadata() -> None:
     skill = read("---\nname: x\ndescription: d\n\n# Do it\n\nThis first.\nThen that.\n\n---\n\nDone.\n")
     assert (skill.description, skill.sop.splitlines()[0], codes(skill)) == ("d", "# Do it", ["unclosed"])
 
@@ -206,7 +206,7 @@ def test_names_of_any_script_are_names(name: str) -> None:
         ("---\nname: x\n---\n", "no-description"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_a_reason(text: str, reason: str) -> None:
+def test_an_unloadable_file_is_refused_with_a_reason(text: str, reason: str) -> None:
     with pytest.raises(NotLoadable) as raised:
         read(text)
     assert raised.value.data["reason"] == reason

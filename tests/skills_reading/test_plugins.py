@@ -116,7 +116,7 @@ def test_a_note_says_in_which_line() -> None:
     assert plugins({".claude-plugin/plugin.json": b'{\n"name": }'}).diagnostics[0].line == 2
 
 
-def test_what_was_not_read_or_is_a_link_says_nothing() -> None:
+def test_a_plugin_manifest_that_is_a_symlink_or_was_not_read_is_ignored() -> None:
     held = [
         TreeEntry(path="plugin.json", mode="120000", kind="blob", oid="x"),
         *entries("a/.claude-plugin/plugin.json"),

@@ -30,7 +30,9 @@ def test_a_copy_of_a_shipped_skill_is_shipped(copied: ResourceCatalogue) -> None
     assert is_shipped(copied)
 
 
-def test_what_an_installer_compiled_beside_it_changes_nothing(copied: ResourceCatalogue, tmp_path: Path) -> None:
+def test_a_shipped_skill_with_compiled_bytecode_still_counts_as_shipped(
+    copied: ResourceCatalogue, tmp_path: Path
+) -> None:
     py_compile.compile(str(tmp_path / "word-count" / "scripts" / "word_count.py"), doraise=True)
     assert (tmp_path / "word-count" / "scripts" / "__pycache__").is_dir()
     assert is_shipped(copied)

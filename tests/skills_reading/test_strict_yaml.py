@@ -39,7 +39,7 @@ heads = st.lists(st.one_of(usual, usual, quoted, odd, indented), min_size=1, max
 @example("description: a\n  goes on\n")
 @example("name: a\nname: b\n")
 @example(f"name: {'a' * 70}\n")
-def test_what_is_read_without_a_parser_is_what_the_parser_reads(head: str) -> None:
+def test_frontmatter_read_without_the_parser_equals_the_parsers_result(head: str) -> None:
     easy = strict_yaml._easy(head)
     if easy is not None:
         assert easy == strict_yaml._from_events(head), "value, lines and plain values"
@@ -69,7 +69,7 @@ def test_a_usual_manifest_needs_no_parser_loaded() -> None:
 @pytest.mark.parametrize(
     "word", ["yes", "No", "ON", "off", "true", "False", "null", "~", "1", "1.5", ".inf", "2024-01-01"]
 )
-def test_a_typed_word_is_told_by_the_easy_reader_too(word: str) -> None:
+def test_an_unquoted_boolean_null_number_or_date_is_reported_as_not_text(word: str) -> None:
     data = f"---\nname: x\ndescription: d\nlicense: {word}\n---\nGo.\n".encode()
     skill = read_manifest(data, path=Path("x/SKILL.md"), folder=Path("x"))
     assert [one.code for one in skill.diagnostics] == ["not-text"]

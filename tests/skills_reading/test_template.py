@@ -131,7 +131,7 @@ def test_after_a_double_dash_a_value_may_look_like_an_option(value: str) -> None
     assert argv("tool -- {y} {x}", params={"x": value, "y": "y"}) == ("tool", "--", "y", value)
 
 
-def test_a_negative_number_is_no_option() -> None:
+def test_a_negative_number_is_not_an_option() -> None:
     assert argv("tool --top {x}", params={"x": "-1.5"}) == ("tool", "--top", "-1.5")
 
 
@@ -169,7 +169,7 @@ def test_python_is_the_one_that_runs_the_kernel(name: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["", "   ", "tool 'open"])
-def test_a_command_that_is_no_command_cannot_be_loaded(command: str) -> None:
+def test_a_command_that_is_empty_or_has_an_open_quote_cannot_be_loaded(command: str) -> None:
     with pytest.raises(NotLoadable):
         argv(command)
 
@@ -232,7 +232,7 @@ def test_a_custom_command_has_positional_arguments() -> None:
 
 
 @pytest.mark.parametrize("text", ["awk '{print $1}'", "costs $5", "a {json} example"])
-def test_examples_in_a_skills_text_are_no_placeholders(text: str) -> None:
+def test_examples_in_a_skills_text_are_not_placeholders(text: str) -> None:
     assert executor(sop=text).prompt("go", ("one",), {"json": "x"}) == f"{text}\n\ngo"
 
 

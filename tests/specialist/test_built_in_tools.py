@@ -133,7 +133,7 @@ def test_files_that_came_out_are_named_with_their_size(writer: Place, server: Wi
     assert (done.code, f"file: {file} (11 bytes)" in done.err) == (0, True)
 
 
-def test_what_the_person_declines_is_not_done(writer: Place, server: WireServer) -> None:
+def test_a_declined_edit_is_not_made_and_the_model_is_not_asked_again(writer: Place, server: WireServer) -> None:
     says(server, call("edit", file_path="notes.txt", old_string="two", new_string="2"), HELLO)
     assert asked(writer, "/song-writer change notes.txt")["exit_code"] == 9
     assert asked(writer, "no")["exit_code"] == 0

@@ -50,7 +50,9 @@ def test_a_failure_is_a_sentence_and_a_hint_and_json_keeps_the_data(
 
 
 @pytest.mark.wide
-def test_a_failure_is_told_in_the_language_of_the_message(here: Place, mine: Path, server: WireServer) -> None:
+def test_a_model_failure_is_reported_in_the_language_of_the_message(
+    here: Place, mine: Path, server: WireServer
+) -> None:
     asks(mine, server, "failed")
     err = here.run("ask", "/song-writer 写一首关于船的歌").err
     assert "模型 'there:failed'：服务器出错 (500)" in err and "请稍后重新发送" in err
@@ -58,7 +60,7 @@ def test_a_failure_is_told_in_the_language_of_the_message(here: Place, mine: Pat
 
 @pytest.mark.wide
 @pytest.mark.parametrize("mode", ["cut", "error-in-stream"])
-def test_what_came_of_an_answer_that_broke_off_is_kept_and_marked(
+def test_the_partial_answer_of_an_interrupted_stream_is_kept_and_marked_incomplete(
     here: Place, mine: Path, server: WireServer, mode: str
 ) -> None:
     asks(mine, server, mode)
@@ -79,7 +81,7 @@ def test_what_came_of_an_answer_that_broke_off_is_kept_and_marked(
 
 
 @pytest.mark.wide
-def test_what_was_streamed_when_it_broke_off_is_in_the_log_to_its_end(
+def test_all_text_that_was_streamed_before_a_stream_broke_off_is_in_the_run_log(
     here: Place, mine: Path, server: WireServer
 ) -> None:
     asks(mine, server, "cut")

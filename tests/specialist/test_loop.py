@@ -43,7 +43,7 @@ def test_a_tool_is_called_and_its_answer_goes_back(server: WireServer) -> None:
     assert names[:3] == ["Usage", "ToolCallStarted", "ToolCallCompleted"] and names[-1] == "Usage"
 
 
-def test_the_text_is_told_as_it_comes_and_never_in_the_middle_of_a_word(server: WireServer) -> None:
+def test_text_is_streamed_in_pieces_that_never_end_inside_a_word(server: WireServer) -> None:
     done = worked(server, [Said(text="One two-hundred\nthree，四五。六")])
     pieces = [body.text for body in done.heard("RunContent") if isinstance(body, RunContent)]
     assert len(pieces) > 2 and "".join(pieces) == "One two-hundred\nthree，四五。六"
@@ -122,7 +122,7 @@ def test_how_far_it_came_is_one_value_that_can_be_written_down(server: WireServe
 
 
 @pytest.mark.wide
-def test_what_was_done_before_the_time_ran_out_is_kept(server: WireServer) -> None:
+def test_tool_results_from_before_a_timeout_are_kept(server: WireServer) -> None:
     class Slow(Table):
         async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
             if self.called:

@@ -33,7 +33,7 @@ def is_private(packet: Packet) -> bool:
 
 
 @pytest.mark.parametrize(("role", "private"), [("tool", True), ("assistant", False)])
-def test_what_a_tool_told_before_the_order_waited_is_private(role: Any, private: bool) -> None:
+def test_saved_progress_makes_a_packet_private_only_if_it_holds_a_tool_message(role: Any, private: bool) -> None:
     before = AgentState(messages=(ChatMessage(role=role, text="hunter2"),))
     assert is_private(order(**{PROGRESS: before.kept()})) is private
 
@@ -48,7 +48,7 @@ def test_the_text_of_another_skill_is_not_the_persons_data() -> None:
 
 
 @pytest.mark.parametrize("name", ["files", "memory", "previous"])
-def test_what_an_order_names_is_private(name: str) -> None:
+def test_a_packet_with_files_memory_or_previous_output_is_private(name: str) -> None:
     assert is_private(order(**{name: "x"}))
 
 

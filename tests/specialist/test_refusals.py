@@ -59,7 +59,9 @@ def text(place: Place, path: str) -> str:
     ],
     ids=["n", "zh", "e reason", "e, then reason", "e without reason"],
 )
-def test_a_no_is_told_to_the_model_which_goes_on(writer: Place, server: WireServer, typed: list[str], why: str) -> None:
+def test_a_denial_and_its_reason_are_sent_to_the_model_which_goes_on(
+    writer: Place, server: WireServer, typed: list[str], why: str
+) -> None:
     says(server, edit("docs/notes.txt"), HELLO)
     with terminal(writer, "chat") as screen:
         begin(screen)

@@ -54,7 +54,7 @@ def delivered(here: Place, packet: Packet) -> Report:
 
 @pytest.mark.requirement("PKT-5")
 @pytest.mark.parametrize(("on_error", "asked", "state"), [("fix", 2, "success"), ("propagate", 1, "error")])
-def test_what_is_not_accepted_is_done_once_more(
+def test_a_result_that_fails_validation_is_retried_only_with_on_error_fix(
     here: Place, server: WireServer, on_error: OnError, asked: int, state: str
 ) -> None:
     says(server, SUN, RAIN)
@@ -71,7 +71,9 @@ def test_it_is_done_once_more_and_no_oftener(here: Place, server: WireServer) ->
     assert (delivered(here, order("fix", "contains:rain")).state, len(of_phase_two(server))) == ("error", 2)
 
 
-def test_what_no_model_answered_is_not_asked_once_more(here: Place, mine: Path, server: WireServer) -> None:
+def test_a_failed_model_request_is_not_retried_even_with_on_error_fix(
+    here: Place, mine: Path, server: WireServer
+) -> None:
     mine.write_text(mine.read_text().replace("there:worker", "there:failed"))
     assert (delivered(here, order("fix", "contains:rain")).state, server.asked("failed")) == ("error", 1)
 
@@ -94,7 +96,7 @@ def test_the_limit_of_a_manifest_counts(here: Place, mine: Path, server: WireSer
 @pytest.mark.wide
 @pytest.mark.requirement("FMT-5")
 @pytest.mark.parametrize(("backend", "told"), [("gpt-old", True), ("quick", False), ("", False)])
-def test_a_model_that_is_not_set_is_told_and_the_usual_one_is_asked(
+def test_an_unknown_backend_is_reported_and_the_default_model_is_asked(
     here: Place, server: WireServer, backend: str, told: bool
 ) -> None:
     here.write({".claude/skills/song-writer/SKILL.md": song(f"backend: {backend}\n" if backend else "")})

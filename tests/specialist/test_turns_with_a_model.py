@@ -26,7 +26,7 @@ def test_a_message_without_a_skill_is_answered(here: Place, server: WireServer) 
     assert [tool["function"]["name"] for tool in body["tools"]] == ["skill"]
 
 
-def test_a_person_sees_the_answer_and_what_it_took(here: Place) -> None:
+def test_the_answer_is_printed_with_its_model_token_count_and_unknown_price(here: Place) -> None:
     done = here.run("ask", "why is the sky blue?")
     assert (done.code, done.out) == (0, f"{HELLO.text}\n")
     assert "there:worker, 132 tokens, price not known" in done.err
@@ -42,7 +42,9 @@ def test_a_skills_prompt_is_worked_on(here: Place, server: WireServer) -> None:
 
 
 @pytest.mark.requirement("EVT-1", "EVT-6", "EVT-7")
-def test_what_happens_is_told_in_order(here: Place, server: WireServer) -> None:
+def test_the_events_of_a_turn_with_a_tool_call_are_in_order_with_text_and_usage(
+    here: Place, server: WireServer
+) -> None:
     says(server, Said(calls=[("skill", '{"name": "song-writer"}')]), Said(text="One two three."))
     run = here.json("ask", "/song-writer a song")["run"]
     kinds = [event["type"] for event in events(here, run)]
@@ -62,7 +64,9 @@ def test_a_model_may_read_a_skill_that_routing_missed(here: Place, server: WireS
 
 @pytest.mark.requirement("TOL-9")
 @pytest.mark.parametrize("name", ["no-such-skill", "counter"])
-def test_a_skill_without_guidelines_is_no_answer(here: Place, server: WireServer, name: str) -> None:
+def test_a_call_for_a_skill_without_guidelines_returns_no_other_skills_guidelines(
+    here: Place, server: WireServer, name: str
+) -> None:
     here.write({f".claude/skills/counter/{path}": text for path, text in type_a("counter", "print(1)\n").items()})
     says(server, Said(calls=[("skill", f'{{"name": "{name}"}}')]), HELLO)
     here.json("ask", "why is the sky blue?")
@@ -137,13 +141,13 @@ def test_a_secret_that_a_model_writes_is_shown_to_nobody(here: Place, server: Wi
     assert secret not in here.run("session", "export", "s").out
 
 
-def test_what_a_model_writes_steers_no_terminal(here: Place, server: WireServer) -> None:
+def test_control_characters_in_a_models_answer_are_not_printed(here: Place, server: WireServer) -> None:
     says(server, Said(text="a\x1b[2Jb\u202ec\x07 [bold]d[/bold]"))
     done = here.run("ask", "/song-writer a song")
     assert done.out.startswith("abc [bold]d[/bold]\n") and "\x1b" not in done.out + done.err
 
 
-def test_what_a_model_writes_is_expanded_nowhere(here: Place, server: WireServer) -> None:
+def test_commands_files_and_placeholders_in_a_models_answer_are_never_expanded(here: Place, server: WireServer) -> None:
     here.write({"notes.txt": "the notes"})
     says(server, Said(text="!`touch canary` @notes.txt $ARGUMENTS {request} /song-writer"))
     told = here.json("ask", "--session", "s", "/song-writer a song")

@@ -96,7 +96,9 @@ def test_a_test_finds_how_a_model_comes_to_tools_and_keeps_it_for_the_person(
 
 
 @pytest.mark.wide
-def test_the_settings_say_more_than_what_was_found(here: Place, mine: Path, server: WireServer) -> None:
+def test_the_tools_setting_overrides_the_test_result_and_an_invalid_one_is_refused(
+    here: Place, mine: Path, server: WireServer
+) -> None:
     found(server, READY)
     assert here.json("model", "test")["tools"] == "none"
     mine.write_text(settings(server) + 'tools = "native"\n')
@@ -164,7 +166,7 @@ def test_one_that_can_use_no_tools_answers_questions_and_says_that_it_cannot_do_
     assert "cannot use tools: it does not call them" in told["report"]["summary"]
 
 
-def test_a_server_that_takes_no_tools_and_was_not_tested_is_told_with_what_finds_out(
+def test_an_untested_server_that_rejects_tools_is_reported_with_a_hint_to_run_model_test(
     here: Place, server: WireServer
 ) -> None:
     server.declines["worker"] = ("tools",)
@@ -172,7 +174,7 @@ def test_a_server_that_takes_no_tools_and_was_not_tested_is_told_with_what_finds
     assert (report["data"]["kind"], "navigator model test" in report["data"]["hint"]) == ("rejected", True)
 
 
-def test_what_is_told_of_tools_is_as_it_was_written() -> None:
+def test_the_tool_prompt_matches_its_golden_file() -> None:
     assert prompt((MOON,)) == GOLDEN.read_text(encoding="utf-8")
 
 
@@ -195,14 +197,14 @@ def test_the_conversation_is_json_in_which_a_result_cannot_pass_for_another_mess
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_the_text_of_an_answer_is_told_while_it_comes(size: int) -> None:
+def test_the_streamed_text_of_an_answer_equals_its_final_text(size: int) -> None:
     text = 'a "b" \\ \n\t/ é 船 😀 {"tool": "run"}'
     for plain in (True, False):
         done, told = recited(Recited(json.dumps({"answer": text}, ensure_ascii=plain), size=size))
         assert (done.message.text, told, done.message.calls) == (text, text, ())
 
 
-def test_of_a_call_nothing_is_told_and_each_has_a_name_of_its_own() -> None:
+def test_a_tool_call_streams_no_text_and_has_a_unique_id() -> None:
     calls = []
     for _ in range(2):
         done, told = recited(Recited('{"tool": "look_up", "arguments": {"word": "moon"}}'))
@@ -230,7 +232,7 @@ def test_an_answer_that_was_cut_is_kept_so_that_it_can_go_on() -> None:
     ],
     ids=["prose", "call-in-prose", "both", "no-object", "list", "deep", "empty"],
 )
-def test_what_has_neither_form_is_a_failure_and_never_a_call(text: str, kind: str) -> None:
+def test_output_that_is_neither_a_valid_answer_nor_a_valid_call_is_a_failure_with_a_hint(text: str, kind: str) -> None:
     with pytest.raises(ModelFailed) as caught:
         recited(Recited(text, size=1000))
     assert (caught.value.data["kind"], bool(caught.value.hint)) == (kind, True)

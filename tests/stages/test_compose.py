@@ -100,7 +100,7 @@ def test_without_a_model_nothing_is_ever_a_success() -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), [("say", "no model"), ("说话", "没有配置")])
-def test_what_can_be_done_without_a_model_is_said_in_the_persons_language(text: str, words: str) -> None:
+def test_the_reply_without_a_model_is_in_the_language_of_the_message(text: str, words: str) -> None:
     assert words in reply(RouteDecision(result=Direct()), text=text).report.summary
 
 
@@ -138,7 +138,7 @@ def test_a_question_waits_for_its_answer() -> None:  # X-11
     ],
 )
 @pytest.mark.parametrize("text", ["say", "说话"])
-def test_what_is_not_there_is_an_error_that_names_it(result: Any, code: int, text: str) -> None:
+def test_a_missing_resource_is_an_error_with_its_name_and_suggestions(result: Any, code: int, text: str) -> None:
     made = reply(RouteDecision(result=result), text=text)
     assert (made.report.state, made.report.exit_code) == ("error", code)
     assert "nope" in made.report.summary
@@ -209,7 +209,7 @@ def test_the_state_update_says_where_follow_ups_go() -> None:
 
 
 @pytest.mark.requirement("OUT-3", "SAF-5")
-def test_two_failures_in_a_row_are_told_with_a_question() -> None:
+def test_a_question_is_added_after_two_failures_in_a_row() -> None:
     assert say("ask.failed_twice", "en") in ran("error", session=Session(id="s", failures=1)).sections.state_update
     assert say("ask.failed_twice", "en") not in ran("error").sections.state_update
 
@@ -231,7 +231,7 @@ def test_sections_are_in_the_language_of_the_message() -> None:
         Unknown(what="skill", name="x"),
     ],
 )
-def test_there_are_no_sections_where_no_task_ran(result: Any) -> None:
+def test_sections_are_empty_if_no_task_ran(result: Any) -> None:
     made = reply(RouteDecision(result=result))
     assert made.sections.to_dict() == {"logic_trace": [], "action_vector": [], "state_update": []}
 
@@ -312,7 +312,7 @@ def test_failures_in_a_row_are_counted(state: str, failures: int) -> None:
 
 
 @pytest.mark.requirement("SAF-1")
-def test_what_needs_a_yes_waits_with_the_steps_behind_it() -> None:
+def test_a_step_that_needs_approval_waits_with_the_steps_behind_it() -> None:
     plan = plan_of(order(target="skill:a"), order(target="skill:b"), order(target="skill:c"))
     stopped = report("pending", subject="type_a:b@sha256:1")
     approval = reply(RAN, report(), stopped, plan=plan).session.approval

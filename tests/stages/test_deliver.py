@@ -245,7 +245,7 @@ def test_a_path_matches_as_a_whole_and_not_by_its_ending() -> None:
     assert checked(order(validation="file_exists:a.md"), report).state == "error"
 
 
-def test_a_truth_value_is_no_number() -> None:
+def test_a_boolean_is_not_an_integer() -> None:
     report = Report(state="success", summary="fine", meta=Meta(agent="a", time=0, ts=NOW), data={"n": True})
     assert checked(order(validation={"properties": {"n": {"type": "integer"}}}), report).state == "error"
 
@@ -261,7 +261,7 @@ def test_fields_that_are_there_leave_the_report_as_it_is(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("state", ["error", "timeout", "pending"])
-def test_a_report_that_is_no_success_is_not_checked(tmp_path: Path, state: State) -> None:
+def test_an_unsuccessful_report_is_not_validated(tmp_path: Path, state: State) -> None:
     report = one(tmp_path, {"state": state, "data": {"n": 1}}, validation="contains:gold", fields=["m"])
     assert (report.state, report.data) == (state, {"n": 1})
 
@@ -273,7 +273,7 @@ def size(report: Report) -> int:
     return len(json.dumps(report.to_dict(), ensure_ascii=False))
 
 
-def test_what_is_short_is_carried_whole(tmp_path: Path) -> None:
+def test_short_output_stays_whole_in_the_report(tmp_path: Path) -> None:
     report = one(tmp_path, {"state": "success", "data": {"text": "x" * 30_000}})
     assert (len(report.data["text"]), list(tmp_path.glob("step-*"))) == (30_000, [])
 
@@ -288,7 +288,7 @@ def test_what_is_short_is_carried_whole(tmp_path: Path) -> None:
     ],
     ids=["text", "raw", "rows", "many keys"],
 )
-def test_what_is_too_long_goes_to_a_file_and_the_report_says_where(tmp_path: Path, answer: Any) -> None:
+def test_long_output_goes_to_a_file_that_the_report_names(tmp_path: Path, answer: Any) -> None:
     report = one(tmp_path, answer)
     assert (report.state, report.data["n"], report.data["offloaded"]) == (answer["state"], 1, "step-1.json")
     kept = json.loads((tmp_path / "step-1.json").read_text(encoding="utf-8"))

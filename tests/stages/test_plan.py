@@ -52,7 +52,7 @@ def test_a_packet_has_every_mandatory_part(place: Routing) -> None:
 
 @pytest.mark.requirement("PKT-6")
 @pytest.mark.parametrize("section", ["subagent_type", "task_spec", "params", "constraints", "return_spec", "context"])
-def test_a_packet_without_a_section_is_none(place: Routing, section: str) -> None:
+def test_a_planned_packet_without_one_of_its_sections_cannot_be_read(place: Routing, section: str) -> None:
     raw = packet(place, "/plain-one").to_dict()
     del raw[section]
     with pytest.raises((KeyError, TypeError)):
@@ -177,7 +177,7 @@ def test_a_single_matter_is_a_single_step(place: Routing, text: str) -> None:
         Workflow(name="x"),
     ],
 )
-def test_what_the_kernel_answers_itself_is_not_dispatched(place: Routing, result: Any) -> None:
+def test_direct_unknown_unclear_and_workflow_routes_are_not_dispatched(place: Routing, result: Any) -> None:
     assert of(place, result) == DispatchPlan(steps=())
 
 
@@ -205,7 +205,7 @@ def test_what_the_kernel_answers_itself_is_not_dispatched(place: Routing, result
         ("执行 text-one", ("text",)),
     ],
 )
-def test_what_is_missing_or_unfit_is_asked_for_before_any_dispatch(
+def test_missing_or_invalid_parameters_are_asked_for_before_any_dispatch(
     place: Routing, text: str, missing: tuple[str, ...]
 ) -> None:
     assert asked(place, text).missing == missing
@@ -222,7 +222,7 @@ def test_the_question_is_in_the_language_of_the_message(place: Routing) -> None:
     assert "需要" in asked(place, "执行 text-one").question
 
 
-def test_optional_parameters_are_told_with_the_question(place: Routing) -> None:
+def test_the_question_for_missing_parameters_lists_the_optional_ones(place: Routing) -> None:
     assert asked(place, "/calm-one").optional == ("top",)
 
 
@@ -256,7 +256,7 @@ def test_an_order_that_lacks_something_is_a_question(place: Routing, result: Any
 
 
 @pytest.mark.requirement("PKT-9")
-def test_a_question_for_a_server_names_those_that_there_are(place: Routing) -> None:
+def test_a_question_for_a_server_lists_all_servers(place: Routing) -> None:
     found = of(place, Mcp(operation="list"), servers=("files", "search"))
     assert isinstance(found, NeedClarification)
     assert "files" in found.question and "search" in found.question

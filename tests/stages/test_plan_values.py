@@ -46,7 +46,7 @@ def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
         ("/calm-one --top 5 hello", "text", "hello"),
     ],
 )
-def test_a_value_is_taken_from_what_was_said(place: Routing, text: str, name: str, value: str) -> None:
+def test_a_parameter_value_is_taken_from_the_message(place: Routing, text: str, name: str, value: str) -> None:
     assert packet(place, text).params.required[name] == value
 
 

@@ -64,7 +64,7 @@ def test_a_plugins_notice_goes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("odd", ["text", 3, ("few_skills", 1), False])
-def test_what_is_no_notice_is_left_out(tmp_path: Path, odd: object) -> None:
+def test_a_notice_of_the_wrong_type_is_left_out(tmp_path: Path, odd: object) -> None:
     assert precheck(catalogue_of(tmp_path, 20), NEW, lambda count: odd) is None
 
 

@@ -101,7 +101,7 @@ def test_execute_is_async_and_yields_the_result(root: Path) -> None:
         ("@@tester x\nthen stop", "then stop"),
     ],
 )
-def test_what_is_left_has_no_instruction_in_it(root: Path, text: str, left: str) -> None:
+def test_instructions_are_removed_from_the_remaining_text(root: Path, text: str, left: str) -> None:
     assert take(root, text).cleaned_content == left
 
 

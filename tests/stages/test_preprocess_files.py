@@ -44,7 +44,7 @@ def test_several_files_are_read_in_order_and_each_once(root: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["see @file.", "see @file, then", "(@file)", "看 @file。", "看：@file，谢谢", "is it @file?"]
 )
-def test_punctuation_round_a_path_is_no_part_of_it(root: Path, text: str) -> None:
+def test_punctuation_around_a_path_is_not_part_of_it(root: Path, text: str) -> None:
     found = take(root, text)
     assert [file.written for file in found.files] == ["file"]
     assert found.need == text.replace("@", "")
@@ -63,7 +63,7 @@ def test_every_missing_file_is_named(root: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["ask @alice about it", "thanks @bob!", "@everyone hello", "@", "@ home", "a @@ b"])
-def test_a_name_after_an_at_that_is_no_file_stays_text(root: Path, text: str) -> None:
+def test_an_at_mention_that_is_not_a_file_stays_text(root: Path, text: str) -> None:
     found = take(root, text)
     assert (found.cleaned_content, found.files) == (text, ())
 
@@ -133,7 +133,7 @@ def test_a_folder_is_refused_by_name(root: Path) -> None:
         "\\@notes.md",
     ],
 )
-def test_what_a_file_holds_is_never_read_as_an_instruction(root: Path, content: str) -> None:
+def test_file_content_is_never_read_as_an_instruction(root: Path, content: str) -> None:
     (root / "hostile.txt").write_text(content)
     found = take(root, "see @hostile.txt")
     assert found.commands == ()

@@ -79,7 +79,7 @@ def test_a_no_declines(text: str) -> None:
         "继续说",
     ],
 )
-def test_what_is_neither_agrees_to_nothing(text: str) -> None:
+def test_a_message_that_is_neither_yes_nor_no_approves_and_declines_nothing(text: str) -> None:
     found = resume(Message(text=text), ASKED)
     assert (found.approved, found.declined, found.message.text) == (None, False, text)
 
@@ -112,7 +112,7 @@ def test_a_yes_that_nobody_asked_for_is_a_message(text: str) -> None:
         ("install the x skill", "acme/skills", "install the x skill acme/skills"),
     ],
 )
-def test_an_answer_is_merged_with_what_it_answers(original: str, answer: str, merged: str) -> None:
+def test_an_answer_is_appended_to_the_original_message(original: str, answer: str, merged: str) -> None:
     assert resume(Message(text=answer), waiting(original)).message.text == merged
 
 
@@ -131,7 +131,7 @@ def test_an_answer_is_merged_with_what_it_answers(original: str, answer: str, me
         "I'll handle it",
     ],
 )
-def test_an_instruction_or_a_release_word_is_no_answer(text: str) -> None:
+def test_an_instruction_or_a_release_word_is_not_an_answer(text: str) -> None:
     assert resume(Message(text=text), waiting()).message.text == text
 
 

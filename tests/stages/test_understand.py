@@ -190,7 +190,7 @@ def test_a_release_word_frees_the_session(place: Routing, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["stop the music please", "停止服务的命令是什么", "unstoppable", "不要停止"])
-def test_a_release_word_inside_a_sentence_is_none(place: Routing, text: str) -> None:
+def test_a_release_word_inside_a_sentence_does_not_release(place: Routing, text: str) -> None:
     assert place.intent(text).action != Direct(topic="released")
 
 

@@ -119,7 +119,7 @@ def test_no_command_on_what_a_clone_locks_makes_trust(cloned: Place, source: Pat
 
 
 @pytest.mark.wide
-def test_an_update_of_what_the_person_installed_keeps_the_agreement(tmp_path: Path, source: Path) -> None:
+def test_an_update_of_an_installed_skill_keeps_the_persons_consent(tmp_path: Path, source: Path) -> None:
     place = Place(root=tmp_path / "own")
     (place.root / ".git").mkdir(parents=True)
     place.said("skill", "install", f"file://{source}", "--skill", "tool")

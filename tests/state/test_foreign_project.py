@@ -63,7 +63,7 @@ def test_a_file_of_another_user_makes_the_project_foreign(tmp_path: Path, name: 
 
 
 @as_root
-def test_a_link_to_what_another_user_owns_makes_the_project_foreign(tmp_path: Path) -> None:
+def test_a_link_to_a_folder_of_another_user_makes_the_project_foreign(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     os.chown(outside, NOBODY, NOBODY)
@@ -98,7 +98,7 @@ def test_a_recorded_yes_lets_the_project_be_used_until_it_is_taken_back(tmp_path
 
 
 @as_root
-def test_who_calls_through_sudo_may_use_their_own_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_may_use_their_own_project_through_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.chown(tmp_path, NOBODY, NOBODY)
     assert foreign(str(tmp_path)) == str(tmp_path)
     monkeypatch.setenv("SUDO_UID", str(NOBODY))
@@ -118,7 +118,7 @@ def test_commands_in_a_folder_of_root_that_all_may_write_to_are_refused(words: t
 
 @as_another
 @pytest.mark.parametrize("name", ["mybox", "agents", ".claude", "docs", "bin"])
-def test_commands_in_a_clone_that_links_to_what_others_may_write_to_are_refused(tmp_path: Path, name: str) -> None:
+def test_commands_in_a_clone_that_links_to_a_world_writable_folder_are_refused(tmp_path: Path, name: str) -> None:
     clone = tmp_path / "clone"
     (clone / ".git").mkdir(parents=True)
     (clone / name).symlink_to(OTHERS)
@@ -128,7 +128,7 @@ def test_commands_in_a_clone_that_links_to_what_others_may_write_to_are_refused(
 
 
 @as_another
-def test_a_mark_that_leads_to_what_others_may_write_to_makes_no_project(shared: Path) -> None:
+def test_a_project_marker_that_links_to_a_world_writable_folder_is_ignored(shared: Path) -> None:
     (shared / ".git").symlink_to(OTHERS)
     mine = shared / "mine"
     mine.mkdir()

@@ -42,7 +42,9 @@ def test_looking_writes_nothing(base: Path, root: Path) -> None:
 
 
 @pytest.mark.requirement("X-42")
-def test_a_folder_that_is_no_project_gets_no_id_and_keeps_its_state_when_it_becomes_one(base: Path, root: Path) -> None:
+def test_a_folder_that_is_not_a_project_gets_no_id_and_keeps_its_state_when_it_becomes_one(
+    base: Path, root: Path
+) -> None:
     (root / ".git").rmdir()
     first = state(base, root)
     first.claim()
@@ -121,7 +123,7 @@ def test_git_ignores_the_id(base: Path, root: Path) -> None:
 
 
 @pytest.mark.requirement("X-42")
-def test_a_persons_own_list_of_what_git_ignores_stays(base: Path, root: Path) -> None:
+def test_an_existing_gitignore_of_mybox_is_not_changed(base: Path, root: Path) -> None:
     (root / "mybox").mkdir()
     (root / "mybox" / ".gitignore").write_text("mine\n")
     state(base, root).claim()

@@ -79,7 +79,7 @@ def test_the_names_that_are_looked_for_are_those_that_are_moved() -> None:
     assert set(OLD_STATE) == set(_MOVED)
 
 
-def test_what_was_said_and_learned_is_there_afterwards(root: Path) -> None:
+def test_an_upgrade_keeps_history_lessons_tapes_and_the_audit_log(root: Path) -> None:
     upgrade(root)
     assert [one.text for one in open_sessions(root).history("work")] == ["hello"]
     assert open_lessons(root).of("pdf") == ("merge these",)
@@ -124,14 +124,14 @@ def test_a_second_project_of_the_home_is_moved_when_it_is_entered(root: Path, tm
     assert upgrade(root) and upgrade(other)
 
 
-def test_what_a_clone_brings_to_a_new_home_is_not_moved(tmp_path: Path) -> None:
+def test_old_state_in_a_clone_is_not_moved_to_a_new_home(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     make_old_state(clone)
     assert upgrade(clone) == []
     assert open_sessions(clone).listed() == []
 
 
-def test_what_a_clone_brings_to_a_home_that_only_this_version_used_is_not_moved(tmp_path: Path) -> None:
+def test_old_state_in_a_clone_is_not_moved_to_a_home_used_only_by_this_version(tmp_path: Path) -> None:
     here = Place(root=tmp_path / "mine")
     here.write({".claude/skills/word/SKILL.md": skill_text("word")})
     assert here.run("ask", "/word hello").code == 0
@@ -147,7 +147,7 @@ def test_a_note_that_cannot_be_read_allows_nothing(root: Path) -> None:
     assert upgrade(root) == []
 
 
-def test_what_a_clone_brings_after_the_upgrade_is_not_moved(root: Path, tmp_path: Path) -> None:
+def test_old_state_in_a_clone_is_not_moved_after_the_upgrade(root: Path, tmp_path: Path) -> None:
     upgrade(root)
     clone = tmp_path / "clone"
     make_old_state(clone)
@@ -156,7 +156,7 @@ def test_what_a_clone_brings_after_the_upgrade_is_not_moved(root: Path, tmp_path
     assert open_sessions(clone).listed() == []
 
 
-def test_a_file_that_is_no_database_stays_where_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_stays_where_it_is(tmp_path: Path) -> None:
     make_old_home()
     old = tmp_path / "p" / "mybox" / "state"
     old.mkdir(parents=True)

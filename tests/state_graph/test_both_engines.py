@@ -59,7 +59,7 @@ def test_the_turns_before_are_remembered(engine: Engine, server: WireServer) -> 
     assert told[1:3] == [("user", "my name is Ann, hello there"), ("assistant", "Hello Ann.")]
 
 
-def test_a_tool_writes_its_row_and_everything_is_told_in_order(engine: Engine, server: WireServer, root: Path) -> None:
+def test_a_tool_writes_its_row_and_the_events_are_in_order(engine: Engine, server: WireServer, root: Path) -> None:
     says(server, CREATE, Said(text="Done."))
     assert engine.say("/task_manager tea tomorrow at three").state == "success"
     assert rows(root) == [(1, "tea")]

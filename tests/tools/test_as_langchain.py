@@ -47,7 +47,7 @@ def test_it_runs_in_a_tool_node_with_nested_arguments() -> None:
 
 
 @pytest.mark.requirement("TOL-4")
-def test_what_fails_is_told_in_one_form() -> None:
+def test_a_tool_exception_becomes_a_failed_message_in_langgraph() -> None:
     assert (
         called({"name": "Ann", "sails": []}, ToolFactory().from_crud(paint, "paint", "Paints").as_langchain())
         == "failed: no sails"

@@ -52,11 +52,13 @@ def test_allowed_tools_narrow_what_is_offered(tmp_path: Path, allowed: tuple[str
         (("WebFetch", "mcp__notes__add(x)", "boat_add"), ("WebFetch", "mcp__notes__add")),
     ],
 )
-def test_what_allowed_tools_names_and_nobody_has_is_left_out(words: tuple[str, ...], missing: tuple[str, ...]) -> None:
+def test_left_out_lists_the_allowed_tools_that_are_not_offered(
+    words: tuple[str, ...], missing: tuple[str, ...]
+) -> None:
     assert left_out(words, {"skill", "read", "edit", "run", "boat_add"}) == missing
 
 
-def test_a_file_is_read_by_its_lines_and_what_is_left_is_named(box: Toolbox) -> None:
+def test_a_long_file_is_read_by_numbered_lines_and_the_next_offset_is_given(box: Toolbox) -> None:
     text = "\n".join(f"line {number}" for number in range(1, 3_001))
     box.call("write", file_path="long.txt", content=text)
     first = box.call("read", file_path="long.txt")
@@ -75,7 +77,7 @@ def test_a_file_is_read_by_its_lines_and_what_is_left_is_named(box: Toolbox) -> 
         "{root}/notes.txt",
     ],
 )
-def test_what_the_skill_holds_and_the_person_named_is_read_without_a_question(box: Toolbox, path: str) -> None:
+def test_files_of_the_skill_and_files_the_person_named_are_read_without_a_question(box: Toolbox, path: str) -> None:
     written = path.format(skill=box.work.folder, root=box.root)
     assert box.call("read", file_path=written).text.startswith("     1\t")
 
@@ -189,7 +191,7 @@ def test_scripts_of_the_skill_are_asked_about_once_and_other_commands_each_time(
     assert len(box.asked) == 1 and "hello.py" in box.asked[0].message
 
 
-def test_what_a_command_leaves_is_there_for_the_next_one(box: Toolbox) -> None:
+def test_a_file_made_by_a_command_is_available_to_the_next_one(box: Toolbox) -> None:
     assert "wrote: made.txt" in box.agreed("run", command="bash scripts/make.sh").text
     assert "exit code 0\nmade" in box.agreed("run", 2, command="cat made.txt | head -1").text
     assert box.call("read", file_path="made.txt").text == "     1\tmade"
@@ -268,7 +270,7 @@ def test_run_is_limited_to_the_commands_of_allowed_tools(tmp_path: Path, command
         ("edit", {"file_path": "new.md", "old_string": "a", "new_string": "b"}, "there is no"),
     ],
 )
-def test_what_does_not_fit_is_a_failure_with_a_reason(
+def test_an_invalid_tool_call_is_a_failure_with_a_reason(
     box: Toolbox, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     answer = box.call(tool, **arguments)

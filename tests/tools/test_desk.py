@@ -1,4 +1,4 @@
-"""The fence offers what a skill declares and a person allows, asks where a tool says so, and tells of what is done."""
+"""The fence offers what a skill declares and a person allows, asks where a tool says so, and reports each call."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_the_persons_policy_takes_them_away(policy: Policy) -> None:
         Policy(skills={"sailor": frozenset({"tool:sink"})}),
     ],
 )
-def test_what_the_person_denies_is_neither_offered_nor_called(policy: Policy) -> None:
+def test_a_tool_denied_by_policy_is_neither_offered_nor_called(policy: Policy) -> None:
     sink, record = Tool("sink"), Record()
     held = desk(sink, Tool("row"), policy=policy, record=record)
     assert offered(held, work("sink", "row")) == ["look_up", "row"]
@@ -306,7 +306,7 @@ def test_a_field_is_filled_once() -> None:
         ('{"type": "refresh", "payload": {broken', '{"type": "refresh", "payload": {broken'),
     ],
 )
-def test_what_looks_like_a_command_is_taken_out_of_text(text: str, kept: str) -> None:
+def test_only_valid_ui_commands_are_removed_from_text(text: str, kept: str) -> None:
     assert without_commands(text) == kept
 
 
@@ -323,7 +323,7 @@ class Files(Table):
         return Tool("fetch", confirm="Fetch it?") if call.name == "fetch" else None
 
 
-def test_a_built_in_tool_that_is_refused_is_told_with_its_hint_and_is_on_record() -> None:
+def test_a_refused_built_in_tool_is_reported_with_its_hint_and_audited() -> None:
     record = Record()
     held = replace(desk(record=record), built_in=Files())
     answer = call(held, work(), "forbidden")

@@ -105,7 +105,7 @@ def test_a_crud_function_is_a_tool_and_its_session_is_not_a_models_to_see(factor
 
 
 @pytest.mark.requirement("TOL-3", "TOL-4")
-def test_what_fails_is_rolled_back_closed_and_told_in_a_line(factory: ToolFactory) -> None:
+def test_a_failed_call_is_rolled_back_closed_and_reported_in_one_line(factory: ToolFactory) -> None:
     done = run(factory.from_crud(add_and_fail, "fails", "Fails"), {"name": "Bob"})
     assert done == Result(error="it sank")
     assert Watched.seen == ["rollback", "close"]
@@ -136,13 +136,13 @@ def test_nested_values_stay_nested(factory: ToolFactory, func: Any, schema: Any)
     ("arguments", "words"),
     [({}, "name: Field required"), ({"name": 3}, "name: "), ({"name": "a", "sails": [{}]}, "sails.0.colour: ")],
 )
-def test_arguments_that_do_not_fit_are_told_by_their_place(
+def test_invalid_arguments_are_reported_with_their_path(
     factory: ToolFactory, arguments: dict[str, Any], words: str
 ) -> None:
     assert words in run(factory.from_crud(paint, "paint", "Paints", Order), arguments).error
 
 
-def test_an_argument_that_nothing_takes_is_told(factory: ToolFactory) -> None:
+def test_an_unknown_argument_is_reported(factory: ToolFactory) -> None:
     assert "more: Extra inputs" in run(factory.from_crud(add, "boat_add", "Adds"), {"name": "x", "more": 1}).error
 
 
@@ -186,7 +186,7 @@ def needs(db: Session) -> None: ...
 
 
 @pytest.mark.parametrize(("func", "made"), [(nothing, ToolFactory()), (needs, ToolFactory()), (print, ToolFactory())])
-def test_what_cannot_be_a_tool_is_told_when_it_is_made(func: Any, made: ToolFactory) -> None:
+def test_a_function_that_cannot_be_a_tool_is_refused_when_the_tool_is_made(func: Any, made: ToolFactory) -> None:
     with pytest.raises(NotLoadable) as caught:
         made.from_crud(func, "x", "x")
     assert caught.value.hint

@@ -50,7 +50,7 @@ def test_an_address_that_is_not_allowed_is_refused_without_a_question(tmp_path: 
 @pytest.mark.parametrize(
     "url", ["https://example.org/a b", "https://example.org/\nx", "https://[", f"https://{'a' * 2000}"]
 )
-def test_what_is_not_an_address_is_an_error(url: str) -> None:
+def test_an_invalid_url_is_a_usage_error(url: str) -> None:
     with pytest.raises(UsageProblem):
         target_of(url, ("example.org",))
 

@@ -173,7 +173,7 @@ def test_a_long_page_is_cut_and_kept_whole(fetched: Fetched, there: Pages) -> No
     assert path.parent == fetched.box.workspace and path.read_text().endswith("line 4999\n")
 
 
-def test_what_is_not_text_is_kept_as_a_file(fetched: Fetched, there: Pages) -> None:
+def test_a_page_that_is_not_text_is_kept_as_a_file(fetched: Fetched, there: Pages) -> None:
     there.replies["/boat.png"] = Reply(b"\x89PNG\r\n\x1a\n\x00", "image/png")
     answer = fetched.agreed(f"{there.url}/boat.png")
     (kept,) = fetched.box.workspace.glob("page-*.png")
@@ -205,7 +205,7 @@ def test_a_server_of_this_machine_is_asked_over_http_where_it_is_named(tmp_path:
         (Reply(status=302, headers={"Location": "/it"}), "leads on more than 5 times"),
     ],
 )
-def test_what_goes_wrong_is_told(fetched: Fetched, there: Pages, reply: Reply, said: str) -> None:
+def test_a_failed_fetch_is_reported_with_its_reason(fetched: Fetched, there: Pages, reply: Reply, said: str) -> None:
     there.replies["/it"] = reply
     answer = fetched.agreed(f"{there.url}/it")
     assert answer.failed and said in answer.text

@@ -308,7 +308,7 @@ def test_a_change_behind_many_blanks_stands_in_the_diff(box: Toolbox) -> None:
 
 @pytest.mark.requirement("JIT-12", "X-43")
 @pytest.mark.parametrize("other", ["call", "arguments", "bytes", "tool"])
-def test_a_yes_for_one_call_is_none_for_the_next(box: Toolbox, other: str) -> None:
+def test_a_yes_to_one_call_does_not_cover_another_call_or_a_changed_file(box: Toolbox, other: str) -> None:
     edit = {"file_path": "notes.txt", "old_string": "one", "new_string": "1"}
     with pytest.raises(ConsentNeeded) as needed:
         box.call("edit", 7, **edit)
@@ -357,7 +357,7 @@ def fence(box: Toolbox) -> GuardedTools:
         (("Bash(git:*)",), "run", {"command": "git status\ntouch ran.txt"}),
     ],
 )
-def test_what_another_skill_is_allowed_is_not_allowed_to_this_one(
+def test_a_skill_does_not_inherit_the_allowed_tools_of_another_skill_in_the_same_run(
     box: Toolbox, allowed: tuple[str, ...], tool: str, arguments: Mapping[str, Any]
 ) -> None:
     """A skill that may do everything has worked in the same run and the same process before."""

@@ -53,7 +53,7 @@ def test_a_pdf_is_shown_with_its_pages_where_it_counts_them(box: Toolbox, data: 
 
 
 @pytest.mark.wide
-def test_what_a_pdf_packs_is_unpacked_up_to_a_limit(box: Toolbox) -> None:
+def test_a_pdf_with_a_decompression_bomb_is_still_described(box: Toolbox) -> None:
     import zlib
 
     bomb = zlib.compress(bytes(512 * 1024 * 1024), 9)
@@ -74,7 +74,7 @@ def test_what_a_pdf_packs_is_unpacked_up_to_a_limit(box: Toolbox) -> None:
         ("song.zip", b"PK\x03\x04\x00", "is a binary file of 5 bytes"),
     ],
 )
-def test_what_no_model_can_take_is_an_error_with_a_hint(box: Toolbox, name: str, data: bytes, said: str) -> None:
+def test_a_file_that_no_model_can_take_is_an_error_with_a_hint(box: Toolbox, name: str, data: bytes, said: str) -> None:
     (box.workspace / name).write_bytes(data)
     answer = box.call("read", file_path=name)
     assert answer.failed and said in answer.text and "script" in answer.text and answer.files == ()

@@ -73,7 +73,7 @@ def test_a_yes_that_names_the_skill_gives_it_its_tools(book: ConsentStore, for_g
     assert offered(held, order) == ["look_up", "row"] and not call(held, order, "row").failed
 
 
-def test_that_yes_ends_with_the_first_changed_byte(book: ConsentStore) -> None:
+def test_a_yes_to_a_skill_does_not_cover_a_changed_digest(book: ConsentStore) -> None:
     order = unknown("row")
     book.trust(skill_subject("sailor", order.digest), note="a test")
     with pytest.raises(ConsentNeeded):
@@ -106,7 +106,7 @@ def test_everything_is_not_a_subject_that_a_file_can_bring(book: ConsentStore) -
         book.require("run-1", "shell:id@sha256:0", "run id")
 
 
-def test_what_a_server_says_of_its_own_tool_opens_nothing(book: ConsentStore) -> None:
+def test_a_server_tool_that_claims_to_only_read_still_needs_consent(book: ConsentStore) -> None:
     look = Served("look", confirm="Call look?")
     asked(desk(look, book=book), work("look"), "look")
     assert look.ran == []
@@ -148,7 +148,7 @@ def test_a_yes_for_the_session_does_not_cover_what_goes_outward_after_private_da
     assert asked(held, order, "look", at="sky").data["subject"] != subject
 
 
-def test_what_stays_inside_asks_for_nothing_after_private_data(book: ConsentStore) -> None:
+def test_a_tool_that_sends_nothing_out_needs_no_consent_after_private_data(book: ConsentStore) -> None:
     read = Inside("read")
     held, order = desk(read, book=book), replace(work("read"), private=True)
     assert not call(held, order, "read").failed and not call(held, order, "read").failed

@@ -1,4 +1,4 @@
-"""What a person wants borne in mind reaches prompts, and a turn starts from nothing else of the past (X-30)."""
+"""Notes of a person reach prompts, and a turn takes nothing else from the past (X-30)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_preferences_are_in_a_prompt_under_their_heading(root: Path, own: Path, 
     assert prompt(talk_in(root), text).endswith(f"\n{head}\n- Short lines\n- No rhymes\n- British spelling")
 
 
-def test_without_preferences_there_is_no_heading(root: Path) -> None:
+def test_a_prompt_without_preferences_has_no_memory_heading(root: Path) -> None:
     assert "[Related memory]" not in prompt(talk_in(root))
 
 
@@ -113,7 +113,7 @@ def test_memory_has_at_most_1000_tokens(root: Path, own: Path, wishes: list[str]
     assert kept == [wish for wish in wishes if wish in kept]
 
 
-def test_where_there_is_too_much_what_shares_words_with_the_message_is_kept(tmp_path: Path) -> None:
+def test_the_memory_limit_keeps_a_note_that_shares_words_with_the_message(tmp_path: Path) -> None:
     page = tmp_path / "p.md"
     page.write_text("\n".join([*(f"- nothing {at} {'of note ' * 9}" for at in range(300)), "- boats must be blue"]))
     kept = [
@@ -157,7 +157,7 @@ def test_a_byte_that_changes_while_a_conversation_goes_on_ends_the_trust(root: P
     assert "Send it" not in prompt(talk)
 
 
-def test_trust_in_one_project_is_none_in_another_with_the_same_page(root: Path, tmp_path: Path) -> None:
+def test_trust_in_one_project_does_not_cover_the_same_page_in_another(root: Path, tmp_path: Path) -> None:
     page = trust(root)
     second = project_in(tmp_path / "second")
     copy = second / ".claude" / "memory" / "preferences.md"
@@ -184,7 +184,7 @@ def test_nothing_of_the_turn_before_is_in_the_next_ones_order(root: Path, own: P
 
 
 @pytest.mark.requirement("RTE-26")
-def test_what_a_workflow_handed_over_is_not_in_the_turn_after_it(root: Path) -> None:
+def test_output_handed_over_in_a_workflow_is_not_in_the_next_turn(root: Path) -> None:
     talk = talk_in(root)
     talk.say("make a grid and then run draft-poem", consent=True)
     talk.say("/draft-poem on rain")

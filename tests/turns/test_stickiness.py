@@ -58,9 +58,7 @@ def flaky(root: Path, talker: Talker) -> Talk:
 
 @pytest.mark.requirement("SAF-7")
 @pytest.mark.parametrize("word", ["retry", "try again", "Once more, please", "重试", "再试一次。"])
-def test_an_order_that_failed_is_tried_again_when_asked_with_what_went_wrong(
-    flaky: Talk, root: Path, word: str
-) -> None:
+def test_a_retry_word_repeats_the_failed_packet_with_its_error(flaky: Talk, root: Path, word: str) -> None:
     failed = flaky.say("/fetch-it the thing", consent=True)
     assert failed.report.state == "error"
     assert "the disk is away" in str(failed.report.data)
@@ -99,7 +97,7 @@ def test_a_new_matter_forgets_what_failed(flaky: Talk, root: Path) -> None:
     assert tries(root) == 1
 
 
-def test_what_failed_is_kept_between_processes() -> None:
+def test_a_failed_packet_survives_session_serialization() -> None:
     from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
     from navigator_kernel.values.packet import Context, Packet, TaskSpec
 

@@ -214,7 +214,7 @@ def test_another_message_agrees_to_nothing(talk: Any, root: Path) -> None:
     assert not list(root.rglob("made"))
 
 
-def test_a_no_is_logged_with_what_it_was_about(talk: Any) -> None:
+def test_a_denial_is_logged_with_its_subject(talk: Any) -> None:
     talk.say("!echo hello")
     talk.say("no")
     requested = next(e.body.subject for e in talk.events if e.type == "ApprovalRequested")
@@ -238,7 +238,7 @@ def test_a_yes_is_for_one_run(talk: Any) -> None:
 
 
 @pytest.mark.requirement("SAF-1")
-def test_what_was_declined_is_not_followed_up(talk: Any) -> None:
+def test_a_message_after_a_declined_skill_is_not_a_follow_up(talk: Any) -> None:
     talk.say("/shout-loud hello")
     talk.say("no")
     assert talk.say("and now?").decision.kind == "direct"
@@ -255,7 +255,7 @@ def test_an_answer_completes_what_was_asked_for(talk: Any) -> None:
 
 
 @pytest.mark.requirement("SEN-1")
-def test_what_is_wanted_stays_the_same_through_question_and_answer(talk: Any) -> None:
+def test_an_answered_question_keeps_its_target_and_has_the_answer_in_its_intent(talk: Any) -> None:
     talk.say("/word-count")
     talk.say("to be or not to be")
     [step] = [event.body for event in talk.events if isinstance(event.body, StepStarted)]

@@ -65,7 +65,7 @@ def test_an_edited_file_names_the_line_of_the_mistake_and_nothing_runs(root: Pat
     assert (packets(talk), talk.kernel.journal.listed()) == ([], [])
 
 
-def test_a_workflow_that_is_no_text_is_named(root: Path) -> None:
+def test_a_workflow_file_that_is_not_text_is_named_in_the_error(root: Path) -> None:
     workflow_file(root, "poems", ("draft-poem", "/draft-poem")).write_bytes(b"---\n\xff\xfe\n")
     with pytest.raises(Damaged, match="poems"):
         talk_in(root).say("#poems")

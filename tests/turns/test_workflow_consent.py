@@ -157,7 +157,7 @@ def test_a_yes_to_a_plan_covers_the_skill_that_it_installs_and_no_other(root: Pa
 
 
 @pytest.mark.requirement("SAF-1")
-def test_what_a_yes_covers_is_shown_whole(root: Path) -> None:
+def test_a_worker_step_of_a_plan_is_shown_in_full(root: Path) -> None:
     """A step of the worker is shown to its last word: what is cut off cannot be agreed to."""
     names = [f"some-long-name-of-a-skill-{number}" for number in range(9)]
     for name in names:

@@ -56,7 +56,7 @@ def left(root: Path, script: str, second: str = "run shout-loud on it") -> Repor
         "用 count-terms 统计上一步的输出",
     ],
 )
-def test_a_word_for_what_came_before_means_its_output(root: Path, second: str) -> None:
+def test_a_step_with_or_without_a_back_reference_works_on_the_previous_output(root: Path, second: str) -> None:
     assert left(root, "print('one two three four five')\n", second).data["words"] == 5
 
 
@@ -151,7 +151,7 @@ def test_a_step_that_wrote_no_file_hands_none_over(root: Path) -> None:
     "files",
     ["12", '"table.csv"', "{}", "[1, null]", '["gone.csv"]', '["../../../../notes.txt"]', '["/etc/passwd"]', "true"],
 )
-def test_what_a_skill_says_of_files_is_no_surprise(root: Path, files: str) -> None:
+def test_an_invalid_files_list_from_a_skill_does_not_fail_the_workflow(root: Path, files: str) -> None:
     assert left(root, f"print('{{\"files\": {files}}}')\n").state == "success"
 
 
@@ -161,7 +161,7 @@ def test_a_file_that_a_step_did_not_write_is_not_handed_over(root: Path, files: 
     assert (report.state, report.data["reason"]) == ("error", "missing")
 
 
-def test_what_a_skill_says_was_stored_elsewhere_is_not_fetched_for_it(root: Path) -> None:
+def test_a_file_that_a_skill_declares_as_offloaded_is_not_read(root: Path) -> None:
     (root / "secret.json").write_text(json.dumps({"data": {}, "raw": "the secret"}))
     report = left(root, 'print(\'{"offloaded": "secret.json"}\')\n')
     assert "SECRET.JSON" in str(report.data)

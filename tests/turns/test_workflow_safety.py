@@ -32,7 +32,7 @@ def targets(talk: Talk) -> list[str]:
 
 
 @pytest.mark.requirement("SAF-1")
-def test_a_skill_whose_bytes_cannot_be_told_is_not_covered_by_its_name(root: Path, talk: Talk) -> None:
+def test_a_yes_to_a_plan_does_not_cover_a_skill_that_could_not_be_hashed(root: Path, talk: Talk) -> None:
     link = root / ".claude" / "skills" / "make-grid" / "link"
     link.symlink_to("/etc/hostname")
     talk.say("count the terms in @notes.txt and then make a grid")
@@ -86,7 +86,7 @@ def test_many_empty_lines_take_no_time() -> None:
     assert time.process_time() - began < 1
 
 
-def test_a_name_that_is_too_long_for_a_file_is_no_surprise(root: Path) -> None:
+def test_a_file_name_that_is_too_long_does_not_fail_a_turn(root: Path) -> None:
     put_skill(root, "name-long", ("Names", "", f'print(\'{{"files": ["{"a" * 300}"]}}\')\n'))
     talk = talk_in(root)
     talk.say("run name-long and then run shout-loud on it")
@@ -170,7 +170,7 @@ def test_a_file_that_is_answered_and_may_not_be_read_is_refused_before_there_is_
     assert talk.say("@big.csv").report.exit_code == 3
 
 
-def test_a_result_that_cannot_be_written_is_told_beside_the_result(root: Path) -> None:
+def test_an_unwritable_result_file_gives_a_partial_report_with_the_result(root: Path) -> None:
     put_skill(root, "block-it", ("Blocks", "", "import os\nos.makedirs('result.md')\nprint('done')\n"))
     workflow_file(root, "block", ("block-it", "/block-it"), head="output: {location: file}")
     reply = talk_in(root).say("#block", consent=True)

@@ -215,12 +215,12 @@ def test_a_retry_goes_on_from_the_step_that_failed(root: Path) -> None:
 # What the conversation keeps
 
 
-def test_what_was_asked_and_what_came_of_it_is_the_history(talk: Talk) -> None:
+def test_the_history_holds_the_message_and_the_result_of_the_workflow(talk: Talk) -> None:
     reply = talk.say(TWO, consent=True)
     assert [(said.role, said.text) for said in reply.said] == [("user", TWO), ("assistant", "count-terms done")]
 
 
-def test_a_plan_that_waits_is_no_history(talk: Talk) -> None:
+def test_a_waiting_plan_is_not_in_the_history(talk: Talk) -> None:
     assert talk.say(TWO).said == ()
 
 

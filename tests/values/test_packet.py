@@ -135,7 +135,7 @@ def test_the_yaml_has_the_layout_of_document_002() -> None:
 
 @pytest.mark.requirement("PKT-6")
 @pytest.mark.parametrize("section", ["subagent_type", "task_spec", "params", "constraints", "return_spec", "context"])
-def test_a_packet_without_one_of_its_sections_is_none(section: str) -> None:
+def test_a_packet_that_lacks_a_section_is_refused_with_the_name_of_the_section(section: str) -> None:
     raw: dict[str, Any] = order().to_dict()
     del raw[section]
     with pytest.raises(KeyError, match=section):
@@ -153,5 +153,5 @@ def test_a_parameter_is_found_wherever_it_stands(where: str, value: int) -> None
     assert params.value(where, 3) == value
 
 
-def test_an_order_asks_for_a_summary_unless_told_otherwise() -> None:
+def test_the_default_return_format_is_summary() -> None:
     assert ReturnSpec().format == "summary"

@@ -50,7 +50,7 @@ def test_cleaned_text_for_a_line_is_one_line(text: str) -> None:
 @given(
     st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=40).filter(lambda t: not set(t) & set(IGNORABLE))
 )
-def test_what_a_person_can_read_stays(text: str) -> None:
+def test_readable_text_is_not_changed_by_cleaning(text: str) -> None:
     assert clean(text) == text
 
 

@@ -46,7 +46,7 @@ def output(box: Box, token: str, step: int) -> str:
 
 @pytest.mark.requirement("WFL-7")
 @pytest.mark.parametrize("third", [False, True], ids=["by-text", "by-file"])
-def test_after_a_kill_the_next_step_works_with_what_the_last_one_left(box: Box, *, third: bool) -> None:
+def test_after_a_kill_the_next_step_uses_the_output_of_the_last_one(box: Box, *, third: bool) -> None:
     box.skill("say-again", REPEATS)
     token = box.proposed("run draw-number and then run say-again" if third else TWO)
     assert box.dying("after end:1").run("workflow", "approve", token).code == KILLED
@@ -144,7 +144,7 @@ def test_a_kill_between_the_file_and_the_yes_leaves_a_plan_that_can_be_agreed_to
     assert list((box.place.root / "mybox" / "workflows").iterdir()) == files
 
 
-def test_of_two_processes_that_resume_a_run_one_is_turned_away(box: Box) -> None:
+def test_a_second_process_cannot_resume_a_run_that_is_being_resumed(box: Box) -> None:
     box.skill("wait-here", WAITS + DRAWS)
     token = box.proposed("run wait-here and then run double-it")
     assert box.dying("before begin:1").run("workflow", "approve", token).code == KILLED
@@ -254,7 +254,7 @@ def test_ctrl_c_ends_a_step_with_its_processes_and_leaves_a_run_that_goes_on(box
     assert box.acts(token) == {"draw-number": 1, "wait-here": 2}
 
 
-def test_what_a_killed_process_was_running_has_ended_when_the_step_is_repeated(box: Box) -> None:
+def test_the_skill_of_a_killed_process_ends_and_its_step_is_repeated(box: Box) -> None:
     box.skill("wait-here", WAITS + DRAWS, idempotent=True)
     token = box.proposed("run wait-here and then run double-it")
     killed = box.start("workflow", "approve", token)

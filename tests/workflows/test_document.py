@@ -109,14 +109,14 @@ def plan(**given: Any) -> WorkflowPlan:
 @pytest.mark.ci
 @pytest.mark.requirement("WFL-9")
 @given(plan=plans(), language=st.sampled_from(["en", "zh"]))
-def test_what_is_written_reads_back_equal(plan: WorkflowPlan, language: Language) -> None:
+def test_a_written_workflow_reads_back_equal(plan: WorkflowPlan, language: Language) -> None:
     assert loads(dumps(plan, language), plan.name, LIMIT) == plan
 
 
 @pytest.mark.wide
 @settings(max_examples=30)
 @given(plan=plans())
-def test_what_the_journal_keeps_reads_back_equal(plan: WorkflowPlan) -> None:
+def test_a_plan_in_the_journal_format_reads_back_equal(plan: WorkflowPlan) -> None:
     assert plan_from(json.loads(json.dumps(plan_to_dict(plan)))) == plan
 
 

@@ -147,7 +147,7 @@ def test_a_mistake_is_named_with_its_line(old: str, new: str, place: str, word: 
 
 
 @pytest.mark.parametrize("edit", [edit for edit in EDITS if edit != "second item"])
-def test_a_mistake_is_told_once_and_not_as_others_that_are_none(edit: str) -> None:
+def test_a_single_mistake_is_reported_as_exactly_one_problem(edit: str) -> None:
     """What stands in frontmatter that cannot be read is not missing, and what stands below a heading is not second."""
     assert len(problems(FILE.replace(*EDITS[edit][:2]))) == 1
 
@@ -180,7 +180,7 @@ def test_four_steps_are_too_many_unless_more_are_allowed() -> None:
     assert len(loads(text, "report", 4).steps) == 4
 
 
-def test_a_file_without_steps_is_none() -> None:
+def test_a_workflow_file_without_steps_is_refused() -> None:
     assert any("0 steps" in message for _, message in problems(FILE.partition("# My")[0]))
 
 

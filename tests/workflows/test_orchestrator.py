@@ -87,7 +87,7 @@ def test_a_need_of_one_step_gets_a_plan_too(talk: Talk) -> None:
         f"/master-orchestrator {NEED_ZH}",
     ],
 )
-def test_the_prefix_is_no_part_of_the_need(talk: Talk, text: str) -> None:
+def test_the_prefix_is_not_part_of_the_need(talk: Talk, text: str) -> None:
     reply = talk.say(text)
     assert skills_of(reply) == ["shout-loud", "count-terms"]
     assert reply.workflow is not None
@@ -118,7 +118,7 @@ def test_the_command_without_a_need_is_a_call_of_the_skill(talk: Talk) -> None:
     assert (reply.decision.entity, reply.report.data["success"]) == ("master-orchestrator", True)
 
 
-def test_what_a_step_needs_is_asked_for_and_answered(talk: Talk) -> None:
+def test_a_missing_parameter_of_a_step_is_asked_for_and_the_answer_is_used(talk: Talk) -> None:
     assert talk.say("/master-orchestrator run shout-loud").report.data["required"] == ["text"]
     assert skills_of(talk.say("hello there")) == ["shout-loud"]
     assert talk.say("yes").report.data["output"] == "HELLO THERE"
@@ -168,7 +168,7 @@ def test_its_examples_are_calls_of_it(root: Path, example: str) -> None:
 
 @pytest.mark.requirement("CMD-3")
 @pytest.mark.parametrize("need", [NEED, "run shout-loud on x", "list the zibs"])
-def test_a_success_is_told_with_its_result_and_skill(talk: Talk, need: str) -> None:
+def test_a_success_has_a_result_and_its_skill_and_no_error(talk: Talk, need: str) -> None:
     data = talk.say(f"/master-orchestrator {need}").report.data
     assert (data["success"], data["skill"]) == (True, "master-orchestrator")
     assert data["result"]
@@ -223,7 +223,7 @@ def test_a_report_of_a_failure_is_an_error_whatever_it_is_of(state: str) -> None
 
 
 @pytest.mark.requirement("CMD-3")
-def test_a_question_is_no_success(talk: Talk) -> None:
+def test_a_question_is_not_a_success(talk: Talk) -> None:
     assert talk.say("/master-orchestrator run shout-loud").report.data["success"] is False
 
 
@@ -255,7 +255,7 @@ def test_an_answer_is_not_verbose_unless_it_is_asked_to_be(talk: Talk) -> None:
 
 
 @pytest.mark.requirement("CMD-5")
-def test_a_plan_is_told_in_four_parts(talk: Talk) -> None:
+def test_the_result_of_a_plan_has_four_parts(talk: Talk) -> None:
     result = talk.say(f"/master-orchestrator {NEED}").report.data["result"]
     assert list(result) == ["decomposition", "resources", "steps", "expected"]
     assert result["decomposition"] == ["run shout-loud on @notes.txt", "count the terms in it"]

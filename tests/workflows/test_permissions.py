@@ -32,7 +32,7 @@ def test_a_skill_is_repeated_where_it_says_so_or_only_gives_its_text(kernel: Ker
 
 
 @pytest.mark.parametrize(("operation", "may"), [("list", True), ("read", True), ("call", False)])
-def test_of_a_server_all_but_a_call_is_repeated(kernel: Kernel, operation: str, may: bool) -> None:
+def test_listing_and_reading_a_server_may_be_repeated_but_not_a_call(kernel: Kernel, operation: str, may: bool) -> None:
     assert is_idempotent(order("mcp", "server:x", operation=operation), kernel) is may
 
 
@@ -40,7 +40,9 @@ def test_of_a_server_all_but_a_call_is_repeated(kernel: Kernel, operation: str, 
     ("operation", "may"),
     [("skill.install", True), ("skill.list", True), ("skill.uninstall", False), ("script.run", False), ("skill", True)],
 )
-def test_of_the_worker_skill_commands_are_repeated_but_an_uninstall(kernel: Kernel, operation: str, may: bool) -> None:
+def test_worker_skill_commands_may_be_repeated_but_not_an_uninstall_or_a_script(
+    kernel: Kernel, operation: str, may: bool
+) -> None:
     assert is_idempotent(order("worker", "x", operation=operation), kernel) is may
 
 
@@ -76,7 +78,7 @@ def test_a_file_that_a_step_may_not_read_is_named_with_the_reason(tmp_path: Path
     assert order_problem(order(optional={"arguments": [word]}), sandbox, (root, own)) == expected
 
 
-def test_a_yes_to_a_plan_covers_what_is_here_and_what_the_plan_itself_installs(kernel: Kernel) -> None:
+def test_a_yes_to_a_plan_covers_installed_skills_and_skills_that_the_plan_installs(kernel: Kernel) -> None:
     def step(agent: str, skill: str, text: str) -> WorkflowStep:
         return WorkflowStep(text=text, skill=skill, agent=agent, input=text)
 

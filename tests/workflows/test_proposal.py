@@ -42,7 +42,7 @@ def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
         "需求理解：先用 sum-column 处理 @data.csv，再画一张图表",
     ],
 )
-def test_steps_in_so_many_words_become_a_plan(place: Routing, text: str) -> None:
+def test_explicit_steps_become_a_plan(place: Routing, text: str) -> None:
     assert bound(place, text) == ["sum-column", "draw-chart"]
 
 
@@ -56,7 +56,7 @@ def test_one_order_is_a_plan_where_a_plan_is_asked_for(place: Routing) -> None:
 @pytest.mark.parametrize(
     "text", ["list the zibs and then show the frobs", "先列出张三再显示李四", "hello", "今天天气怎么样"]
 )
-def test_where_no_skill_fits_any_step_there_is_no_workflow(place: Routing, text: str) -> None:
+def test_no_workflow_is_proposed_if_no_skill_fits_any_step(place: Routing, text: str) -> None:
     assert proposed(place, text) is None
 
 
@@ -80,7 +80,7 @@ def test_a_long_text_is_never_taken_apart(place: Routing, alone: bool) -> None:
         "count the words",
     ],
 )
-def test_what_one_skill_does_is_not_split(place: Routing, text: str) -> None:
+def test_a_message_for_one_skill_is_not_split(place: Routing, text: str) -> None:
     assert proposed(place, text) is None
 
 
@@ -320,11 +320,11 @@ def test_each_step_can_be_run_on_its_own(place: Routing) -> None:
         ("run skill_manager list and then draw a chart", "skill-manager-then-draw-chart"),
     ],
 )
-def test_a_plan_is_named_by_what_it_does(place: Routing, text: str, name: str) -> None:
+def test_a_plan_is_named_after_its_steps(place: Routing, text: str, name: str) -> None:
     assert plan(place, text).name == name
 
 
-def test_a_plan_says_the_message_and_what_goes_from_step_to_step(place: Routing) -> None:
+def test_a_plan_holds_the_message_and_describes_the_output_of_each_step(place: Routing) -> None:
     found = plan(place, TWO)
     assert found.description == TWO
     assert [step.output for step in found.steps] == ["its output and files go to the next step", "the result"]

@@ -107,7 +107,7 @@ def test_a_numbered_list_is_a_list_of_steps(place: Routing) -> None:
         ("draw a chart and then run mail-letter", "mail-letter", ("to",)),
     ],
 )
-def test_what_a_step_needs_and_nobody_hands_it_is_asked_first(
+def test_a_missing_parameter_of_a_skill_step_is_asked_for_first(
     place: Routing, text: str, skill: str, missing: tuple[str, ...]
 ) -> None:
     asked = question(place, text)
@@ -138,7 +138,9 @@ def test_text_and_files_of_a_later_step_come_from_the_one_before(place: Routing,
         ("mcp call and then draw a chart", "tool"),
     ],
 )
-def test_what_a_step_of_another_agent_needs_is_asked_first_too(place: Routing, text: str, missing: str) -> None:
+def test_a_missing_parameter_of_a_worker_or_mcp_step_is_asked_for_first_too(
+    place: Routing, text: str, missing: str
+) -> None:
     found = proposed(place, text)
     assert isinstance(found, NeedClarification)
     assert missing in found.missing
@@ -197,7 +199,7 @@ def test_a_file_may_be_the_answer(place: Routing, answer: str) -> None:
     assert place.request(found.steps[0].input).files[0].problem == ""
 
 
-def test_an_answer_is_no_part_of_what_is_split(place: Routing) -> None:
+def test_an_answer_is_not_split_into_steps(place: Routing) -> None:
     found = plan(place, "run count-words and then draw a chart", answer="eat, then run sum-column")
     assert [step.skill for step in found.steps] == ["count-words", "draw-chart"]
     assert found.description == "run count-words and then draw a chart"

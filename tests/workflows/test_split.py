@@ -19,7 +19,7 @@ def test_there_are_sixty_messages_of_each_kind_in_two_languages() -> None:
 
 @pytest.mark.requirement("WFL-1")
 @pytest.mark.parametrize(("message", "steps"), MULTI)
-def test_steps_in_so_many_words_come_apart_as_written(message: str, steps: tuple[str, ...]) -> None:
+def test_explicit_steps_are_split_as_written(message: str, steps: tuple[str, ...]) -> None:
     assert split(message) == steps
 
 
@@ -44,7 +44,7 @@ def test_one_order_with_tempting_words_stays_whole(message: str) -> None:
         ("部署测试环境，部署完后跑测试", ("部署测试环境", "跑测试")),
     ],
 )
-def test_an_order_is_told_by_its_form_where_its_verb_is_not_known(message: str, steps: tuple[str, ...]) -> None:
+def test_orders_with_unknown_verbs_are_split_by_their_form(message: str, steps: tuple[str, ...]) -> None:
     assert split(message) == steps
 
 
@@ -60,7 +60,7 @@ def test_an_order_is_told_by_its_form_where_its_verb_is_not_known(message: str, 
         "translate the sentence he ate then left the room",
     ],
 )
-def test_what_somebody_else_does_is_no_step(message: str) -> None:
+def test_a_described_sequence_of_actions_is_not_split_into_steps(message: str) -> None:
     assert split(message) == (message,)
 
 
@@ -78,7 +78,7 @@ def test_an_order_begins_with_an_imperative(word: str) -> None:
 @pytest.mark.parametrize(
     "said", ["what happens", "the server broke", "we cleaned it", "解析的过程", "为什么失败", "", "。"]
 )
-def test_a_question_a_report_and_a_thing_are_no_orders(said: str) -> None:
+def test_a_question_a_statement_or_a_noun_phrase_is_not_an_order(said: str) -> None:
     assert not is_order(said)
 
 

@@ -263,7 +263,9 @@ def test_axe_finds_nothing_in_a_conversation(
     assert found_by_axe(page) == []
 
 
-def test_a_token_that_may_not_approve_is_told_so(open_page: Opener, model: WireServer) -> None:
+def test_accepting_a_change_without_the_approve_role_names_that_role_and_keeps_the_button(
+    open_page: Opener, model: WireServer
+) -> None:
     page = open_page(role="chat")
     says(model, Said(calls=[("edit", json.dumps(CHANGE))]), Said(text="Done."))
     send(page, "/song-writer change @notes.txt")
@@ -272,7 +274,7 @@ def test_a_token_that_may_not_approve_is_told_so(open_page: Opener, model: WireS
     expect(page.get_by_role("button", name="Accept once")).to_be_visible()
 
 
-def test_a_token_that_only_reads_is_told_so(open_page: Opener) -> None:
+def test_a_read_only_token_gets_an_alert_that_names_the_chat_role(open_page: Opener) -> None:
     page = open_page(role="read")
     expect(page.get_by_role("alert").first).to_contain_text("role chat")
 

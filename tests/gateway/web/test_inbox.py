@@ -53,7 +53,7 @@ def test_an_answer_given_elsewhere_is_said(
     expect(held).to_have_count(0)
 
 
-def test_what_the_terminal_asks_appears_and_goes_when_the_terminal_answers(
+def test_a_terminal_approval_appears_in_the_inbox_and_is_marked_once_answered_there(
     open_page: Opener, served: Served, person: Person, model: WireServer
 ) -> None:
     page = open_page("/inbox")
@@ -112,7 +112,7 @@ def test_an_approval_is_answered_with_the_keyboard_alone(
     expect(card(page, order[1]).get_by_role("status")).to_contain_text("You cancelled the run.")
 
 
-def test_a_token_that_may_not_approve_is_told_so(
+def test_a_token_without_the_approve_role_gets_a_message_and_the_file_stays_unchanged(
     open_page: Opener, served: Served, person: Person, model: WireServer
 ) -> None:
     approval = ask_to_edit(served, person, model, "mine", role="chat")
@@ -124,7 +124,7 @@ def test_a_token_that_may_not_approve_is_told_so(
         client.post(f"/api/approvals/{approval}", json={"answer": "no"})
 
 
-def test_what_hides_in_a_change_is_written_out(
+def test_a_change_shows_control_characters_escaped_and_html_as_text(
     open_page: Opener, served: Served, person: Person, model: WireServer
 ) -> None:
     evil = "<img src=x onerror=alert(1)>\u202e\u001b[31mtxt\u200b"

@@ -198,9 +198,7 @@ def test_a_project_is_created_and_deleted_and_its_tasks_stay(open_page: Opener, 
     assert task_of(served, number)["project_id"] == 1
 
 
-def test_notes_are_written_found_by_what_they_mean_read_as_markdown_and_linked(
-    open_page: Opener, served: Served
-) -> None:
+def test_notes_are_written_shown_as_markdown_linked_and_found_by_meaning(open_page: Opener, served: Served) -> None:
     post(served, "/api/notes", title="Sailing", content="wind, oars and a harbour")
     page = open_page("/planner?tab=notes")
     page.get_by_role("button", name="New note").click()

@@ -50,7 +50,9 @@ def live(page: Page, state: str) -> None:
     expect(page.locator(".live")).to_contain_text(state, timeout=PATIENCE)
 
 
-def test_what_was_said_while_the_page_was_alone_appears_once(person: Person, model: WireServer, page: Page) -> None:
+def test_messages_from_before_and_after_a_server_restart_appear_exactly_once(
+    person: Person, model: WireServer, page: Page
+) -> None:
     says(model, Said(text="first answer"))
     with serving_somewhere(person) as served:
         served.chat("/song-writer one", "alone")
