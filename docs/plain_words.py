@@ -18,7 +18,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "CLAUDE.md", "docs/**/*.md")
+PAGES = ("README.md", "CLAUDE.md", "docs/**/*.md", ".claude/**/*.md")
 TESTS = "tests/**/*.py"
 CODE = ("kernel/navigator_kernel/**/*.py", "agents/**/*.py", "bin/*.py", "docs/*.py")
 LEFT_OUT = (

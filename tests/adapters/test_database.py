@@ -31,6 +31,7 @@ def test_new_rows_replace_the_default_table_and_other_tables_stay(tmp_path: Path
     path.write_bytes(data)
     assert read_rows(path) == ({"name": "new"},)
     with TinyDB(path) as database:
+        assert [row.doc_id for row in database.all()] == [1]
         assert database.table("other").all() == [{"x": 1}]
 
 

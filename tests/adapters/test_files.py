@@ -124,6 +124,8 @@ def test_a_read_only_folder_its_contents_and_its_parent_cannot_be_removed(root: 
     for path in (root / "kept", root / "kept" / "a", root):
         with pytest.raises(Refused, match="only be read"):
             writer.remove(path)
+    with pytest.raises(Refused, match="only be read"):
+        writer.write(root / "kept" / "a", b"")
 
 
 def test_moving_needs_a_free_target(writer: FolderWriter, root: Path) -> None:

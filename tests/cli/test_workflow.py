@@ -339,8 +339,8 @@ def test_an_invalid_name_or_token_is_not_found(here: Place, command: str) -> Non
     codes = {token: here.run("workflow", command, "--json", "--", token).document["exit_code"] for token in HOSTILE}
     assert codes == dict.fromkeys(HOSTILE, 4)
     ours = ("mybox/logs/", "mybox/state/", "mybox/.gitignore")
-    after = {path for path in here.files() if not path.startswith(ours)}
-    assert after == {path for path in before if not path.startswith(ours)}
+    after = {path: data for path, data in here.files().items() if not path.startswith(ours)}
+    assert after == {path: data for path, data in before.items() if not path.startswith(ours)}
 
 
 def test_a_name_to_run_is_never_taken_for_a_message(here: Place) -> None:

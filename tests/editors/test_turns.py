@@ -260,7 +260,7 @@ def test_prompts_of_two_sessions_of_a_folder_run_side_by_side(place: Place) -> N
     assert editor.text.count("HELLO") == 2
 
 
-def test_toasts_and_progress_are_shown_as_cleaned_text_and_refreshes_are_not(tmp_path: Path) -> None:
+def test_toasts_and_progress_are_cleaned_thoughts_and_refreshes_are_not_shown(tmp_path: Path) -> None:
     toast = UICommand(type="toast", payload={"message": "task\x1b[31m deleted"})
     refresh = UICommand(type="refresh", payload={"what": "tasks"})
     bodies: list[Body] = [toast, refresh, Progress(text="half way")]
@@ -270,6 +270,7 @@ def test_toasts_and_progress_are_shown_as_cleaned_text_and_refreshes_are_not(tmp
         for update in Updates(tmp_path, "s").of(Event(run="r", turn=0, step=0, seq=seq, ts="", parent=None, body=body))
     ]
     assert [update.content.text for update in shown] == ["task deleted\n", "half way\n"]
+    assert {update.session_update for update in shown} == {"agent_thought_chunk"}
 
 
 def test_an_image_is_an_error_and_a_link_is_a_mention(place: Place) -> None:

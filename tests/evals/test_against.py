@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,7 +94,8 @@ def test_a_setting_is_compared(here: Place) -> None:
 )
 def test_an_invalid_comparison_target_has_its_exit_code(here: Place, against: str, code: int) -> None:
     here.write({"stranger/SKILL.md": VAGUE.replace("ledger-helper", "stranger")})
-    assert here.run("eval", "--against", against).code == code
+    done = here.run("eval", "--against", against)
+    assert (done.code, re.split("[=/]", against)[0] in done.err) == (code, True)
 
 
 def test_a_proposal_says_what_the_text_has_and_writes_nothing(here: Place) -> None:

@@ -58,11 +58,14 @@ def test_a_page_can_act_on_the_commands_as_the_seed_does(served: Served, model: 
     assert by_type["toast"]["type"] == "success" and by_type["toast"]["message"]
 
 
-def test_a_run_whose_model_fails_ends_exactly_once(served: Served, model: WireServer) -> None:
+def test_a_run_whose_model_fails_ends_once_with_the_error_and_the_way_to_retry(served: Served, model: WireServer) -> None:
     del model.scripts["worker"]
     events = served.chat("/song-writer the moon")
-    assert kinds(events)[-1] in {"RunCompleted", "RunError"}
     assert sum(one.event in {"RunCompleted", "RunError"} for one in events) == 1
+    ended = events[-1].data["payload"]
+    assert (events[-1].event, ended["state"]) == ("RunCompleted", "error")
+    assert ended["summary"] == "model 'there:worker': the connection broke before the answer was complete"
+    assert 'it failed; "retry" tries it once more' in ended["sections"]["state_update"]
 
 
 def test_a_client_resumes_behind_the_event_that_it_saw_last(served: Served) -> None:

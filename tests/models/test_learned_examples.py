@@ -103,17 +103,20 @@ def test_a_skill_that_the_model_fails_for_is_named_and_the_others_keep_theirs(he
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("words", "code", "said"),
     [
-        ([], 2),
-        (["kiln-log", "--all"], 2),
-        (["kiln-log", "--show", "--forget"], 2),
-        (["nobody"], 4),
-        (["word-count"], 2),
+        ([], 2, "which skills?"),
+        (["kiln-log", "--all"], 2, "which skills?"),
+        (["kiln-log", "--show", "--forget"], 2, "--show or --forget, not both"),
+        (["nobody"], 4, "no skill called 'nobody' is installed"),
+        (["word-count"], 2, "'word-count' was not installed"),
     ],
 )
-def test_an_invalid_learn_command_has_its_exit_code(here: Place, words: list[str], code: int) -> None:
-    assert here.run("skill", "learn", *words, "--yes").code == code
+def test_an_invalid_learn_command_has_its_exit_code_and_says_why(
+    here: Place, words: list[str], code: int, said: str
+) -> None:
+    done = here.run("skill", "learn", *words, "--yes")
+    assert (done.code, said in done.err) == (code, True), done.err
 
 
 @pytest.mark.parametrize(

@@ -143,16 +143,17 @@ def test_each_failure_of_the_model_command_has_its_exit_code_and_a_hint(
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "wrong"),
     [
-        '[models]\nfallback = "x:y"\n',
-        "[models]\nretries = -1\n",
-        "[models]\nnonsense = 1\n",
-        "[models.providers.there]\nkind = 'openai'\n",
-        "[models.providers.there]\nurl = 'ftp://x'\n",
-        "[models.providers.there]\nurl = 'http://x'\nnonsense = 'y'\n",
+        ('[models]\nfallback = "x:y"\n', "fallback"),
+        ("[models]\nretries = -1\n", "retries"),
+        ("[models]\nnonsense = 1\n", "nonsense"),
+        ("[models.providers.there]\nkind = 'openai'\n", "url"),
+        ("[models.providers.there]\nurl = 'ftp://x'\n", "no http:// or https:// url"),
+        ("[models.providers.there]\nurl = 'http://x'\nnonsense = 'y'\n", "nonsense"),
     ],
 )
-def test_an_invalid_model_setting_is_a_usage_error(here: Place, mine: Path, text: str) -> None:
+def test_an_invalid_model_setting_is_a_usage_error(here: Place, mine: Path, text: str, wrong: str) -> None:
     mine.write_text(text)
-    assert here.json("model", "list")["error"]["exit_code"] == 2
+    error = here.json("model", "list")["error"]
+    assert (error["exit_code"], wrong in error["msg"]) == (2, True), error

@@ -94,8 +94,10 @@ def test_a_message_and_its_words_are_encoded_together_as_they_are_apart(encoder:
 def test_the_middle_of_a_long_message_does_not_change_its_encoding(encoder: UseEncoder) -> None:
     limit = LIMITS["query"]
     start, end = "a" * (limit - ENDING), "z" * ENDING
-    read, same = encoder.encode([f"{start}{'m' * 500}{end}", f"{start}{'q' * 900}{end}"], "query")
+    texts = [f"{start}{'m' * 500}{end}", f"{start}{'q' * 900}{end}", f"{start}{'m' * 500}{'y' * ENDING}"]
+    read, same, another = encoder.encode(texts, "query")
     assert np.allclose(read, same, atol=1e-6)
+    assert not np.allclose(read, another, atol=1e-2)
 
 
 def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_first(

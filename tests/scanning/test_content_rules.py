@@ -290,7 +290,7 @@ def test_a_hit_in_a_note_only_kind_of_passage_is_at_most_a_note(rule: Rule) -> N
     levels = {
         hit.level for kind in kinds for hit in rule.hits(Passage("x", kind, text, 0, text), text.lower(), rule.any)
     }
-    assert levels <= {"note"}
+    assert levels == {"note"}
 
 
 def test_persistence_is_an_error_only_if_the_persisted_command_is_harmful() -> None:

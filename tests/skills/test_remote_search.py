@@ -97,8 +97,9 @@ def test_a_hit_can_be_installed_as_it_says(project: Any, tmp_path: Path) -> None
 
 
 def test_a_search_without_a_configured_catalogue_is_a_usage_error() -> None:
-    with pytest.raises(UsageProblem, match="no catalogue is configured"):
+    with pytest.raises(UsageProblem, match="no catalogue is configured") as caught:
         found("pdf")
+    assert "catalogues = [" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

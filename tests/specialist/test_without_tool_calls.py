@@ -62,11 +62,17 @@ class Recited:
 
 
 def recited(model: Recited, messages: Sequence[ChatMessage] = ()) -> tuple[Completion, str]:
-    """What came of it, and what was told while it came."""
+    """The completion, and the text that was streamed."""
+    done, pieces = in_pieces(model, messages)
+    return done, "".join(pieces)
+
+
+def in_pieces(model: Recited, messages: Sequence[ChatMessage] = ()) -> tuple[Completion, list[str]]:
+    """The completion, and the pieces of text that were streamed."""
     pieces: list[str] = []
     asked = Asked(messages=(*messages, ChatMessage(role="user", text="Go.")), tools=(MOON,))
     done = asyncio.run(TextCalls(model).complete(asked, pieces.append))
-    return done, "".join(pieces)
+    return done, pieces
 
 
 @pytest.mark.wide
@@ -200,8 +206,9 @@ def test_the_conversation_is_json_in_which_a_result_cannot_pass_for_another_mess
 def test_the_streamed_text_of_an_answer_equals_its_final_text(size: int) -> None:
     text = 'a "b" \\ \n\t/ é 船 😀 {"tool": "run"}'
     for plain in (True, False):
-        done, told = recited(Recited(json.dumps({"answer": text}, ensure_ascii=plain), size=size))
-        assert (done.message.text, told, done.message.calls) == (text, text, ())
+        done, pieces = in_pieces(Recited(json.dumps({"answer": text}, ensure_ascii=plain), size=size))
+        assert (done.message.text, "".join(pieces), done.message.calls) == (text, text, ())
+        assert (len(pieces) > 1) == (size < len(text))
 
 
 def test_a_tool_call_streams_no_text_and_has_a_unique_id() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,13 @@ def test_a_pdf_with_a_decompression_bomb_is_still_described(box: Toolbox) -> Non
 
     bomb = zlib.compress(bytes(512 * 1024 * 1024), 9)
     (box.workspace / "a.pdf").write_bytes(b"%PDF-1.7\n<</Type /ObjStm>>\nstream\n" + bomb)
-    assert box.call("read", file_path="a.pdf").text.startswith("a.pdf is a PDF, ")
+    tracemalloc.start()
+    try:
+        assert box.call("read", file_path="a.pdf").text.startswith("a.pdf is a PDF, ")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 * 1024 * 1024, "bytes; 512 MiB unpacked"
 
 
 @pytest.mark.parametrize(

@@ -269,7 +269,8 @@ def test_the_skill_of_a_killed_process_ends_and_its_step_is_repeated(box: Box) -
         wait_for(lambda: box.find(token, "begun"))
     finally:
         box.touch(token, "go")
-        ended(second)
+        done = ended(second)
+    assert (done.code, box.acts(token)) == (0, {"wait-here": 2, "double-it": 1})
 
 
 @pytest.mark.requirement("WFL-9")

@@ -312,12 +312,13 @@ def _number(table: Mapping[str, Any], name: str, otherwise: float) -> float:
 
 def _provider(name: str, body: Any) -> ModelProvider:
     if not isinstance(body, dict) or not str(body.get("url", "")).startswith(("http://", "https://")):
-        raise UsageProblem(f"model provider {name!r} has no url", hint=f'[models.providers.{name}] url = "https://…"')
-    unknown = sorted({*body} - set(ModelProvider._fields))
-    kinds = {word: bool if word == "vision" else str for word in body}
-    if unknown or not all(isinstance(value, kinds[word]) for word, value in body.items()):
+        hint = f'[models.providers.{name}] url = "https://…"'
+        raise UsageProblem(f"model provider {name!r} has no http:// or https:// url", hint=hint)
+    kinds = dict.fromkeys(ModelProvider._fields, str) | {"vision": bool}
+    wrong = [word for word, value in body.items() if word not in kinds or not isinstance(value, kinds[word])]
+    if wrong:
         hint = "url, kind, key and tools, each a text; vision, true or false"
-        raise UsageProblem(f"model provider {name!r} is not well written", hint=hint)
+        raise UsageProblem(f"model provider {name!r} has invalid settings: {', '.join(wrong)}", hint=hint)
     if body.get("tools", "") not in ("", *TOOLING):
         raise UsageProblem(
             f"{body['tools']!r} is not a value of 'models.providers.{name}.tools'", hint=f"one of: {', '.join(TOOLING)}"

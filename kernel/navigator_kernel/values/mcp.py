@@ -112,11 +112,11 @@ def server_from(name: str, body: Any, origin: str = "settings") -> McpServer:
     if not NAME.fullmatch(name) or "__" in name:
         raise UsageProblem(f"{name!r} is not an MCP server's name", hint="letters, digits, '-', '_', '.', at most 64")
     if not isinstance(body, Mapping):
-        raise UsageProblem(f"MCP server {name!r} is not well written", hint="a table with a command, or a url")
+        raise UsageProblem(f"MCP server {name!r} has invalid settings", hint="a table with a command, or a url")
     kind, url = str(body.get("type", body.get("transport", ""))), body.get("httpUrl", body.get("url", ""))
     command = body.get("command", "")
     if kind == "sse":
-        raise UsageProblem(f"MCP server {name!r} speaks SSE, which MCP gave up", hint="use its streamable HTTP address")
+        raise UsageProblem(f"MCP server {name!r} uses SSE, a transport that MCP has removed", hint="use its streamable HTTP address")
     if not isinstance(command, str) or not isinstance(url, str) or bool(command) == bool(url):
         raise UsageProblem(f"MCP server {name!r} has no command", hint=f'[mcp.servers.{name}] command = "…", or url')
     args, env, headers = (
@@ -129,9 +129,11 @@ def server_from(name: str, body: Any, origin: str = "settings") -> McpServer:
     numbers = isinstance(connect, int | float) and not isinstance(connect, bool) and 0 < connect <= 600
     if not tables or not isinstance(network, bool) or not numbers:
         hint = "args is a list, env and headers are tables, network true or false, connect seconds"
-        raise UsageProblem(f"MCP server {name!r} is not well written", hint=hint)
+        raise UsageProblem(f"MCP server {name!r} has invalid settings", hint=hint)
     if url and not url.startswith(("http://", "https://", "${")):
-        raise UsageProblem(f"MCP server {name!r} has no address that can be asked", hint="http:// or https://")
+        raise UsageProblem(
+            f"MCP server {name!r} has no http:// or https:// address", hint=f'[mcp.servers.{name}] url = "https://…"'
+        )
     return McpServer(command, tuple(map(str, args)), _texts(env), network, url, _texts(headers), float(connect), origin)
 
 
