@@ -58,7 +58,9 @@ def test_a_page_can_act_on_the_commands_as_the_seed_does(served: Served, model: 
     assert by_type["toast"]["type"] == "success" and by_type["toast"]["message"]
 
 
-def test_a_run_whose_model_fails_ends_once_with_the_error_and_the_way_to_retry(served: Served, model: WireServer) -> None:
+def test_a_run_whose_model_fails_ends_once_with_the_error_and_the_way_to_retry(
+    served: Served, model: WireServer
+) -> None:
     del model.scripts["worker"]
     events = served.chat("/song-writer the moon")
     assert sum(one.event in {"RunCompleted", "RunError"} for one in events) == 1

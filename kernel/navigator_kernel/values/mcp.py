@@ -116,7 +116,8 @@ def server_from(name: str, body: Any, origin: str = "settings") -> McpServer:
     kind, url = str(body.get("type", body.get("transport", ""))), body.get("httpUrl", body.get("url", ""))
     command = body.get("command", "")
     if kind == "sse":
-        raise UsageProblem(f"MCP server {name!r} uses SSE, a transport that MCP has removed", hint="use its streamable HTTP address")
+        said = f"MCP server {name!r} uses SSE, a transport that MCP has removed"
+        raise UsageProblem(said, hint="use its streamable HTTP address")
     if not isinstance(command, str) or not isinstance(url, str) or bool(command) == bool(url):
         raise UsageProblem(f"MCP server {name!r} has no command", hint=f'[mcp.servers.{name}] command = "…", or url')
     args, env, headers = (
