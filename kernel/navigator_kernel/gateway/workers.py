@@ -30,6 +30,7 @@ class TurnWorkers:
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="navigator-turn")
         self._running: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Task[Reply]]] = {}
         self._waiting: dict[str, Future[Reply]] = {}
+        self._cancelled: set[str] = set()  # some of `_waiting`
         self._guard = threading.Lock()
 
     def start(self, run: str, take: Take) -> Future[Reply]:
@@ -37,19 +38,31 @@ class TurnWorkers:
         with self._guard:
             future = self._threads.submit(self._take, run, take)
             self._waiting[run] = future
-        future.add_done_callback(lambda _: self._waiting.pop(run, None))
+        future.add_done_callback(lambda _: self._forget(run))
         return future
+
+    def _forget(self, run: str) -> None:
+        with self._guard:
+            self._waiting.pop(run, None)
+            self._cancelled.discard(run)
 
     def cancel(self, run: str) -> None:
         """Stops the turn and its processes, or takes it out of the queue. NotFound where it is not under way."""
+        waiting = self._waiting.get(run)
+        if waiting is None or not (waiting.cancel() or self._stop(run)):
+            raise NotFound(f"no run {run!r} is under way", hint="it may have ended")
+
+    def _stop(self, run: str) -> bool:
+        """Cancels a turn that has a thread, now or when that has made its kernel. False where it has ended."""
         with self._guard:
-            running, waiting = self._running.get(run), self._waiting.get(run)
-            if running is not None:
+            waiting = self._waiting.get(run)
+            if waiting is None or waiting.done():
+                return False
+            self._cancelled.add(run)
+            if running := self._running.get(run):
                 loop, task = running
                 loop.call_soon_threadsafe(task.cancel)
-                return
-        if waiting is None or not waiting.cancel():
-            raise NotFound(f"no run {run!r} is under way", hint="it may have ended")
+            return True
 
     @property
     def under_way(self) -> tuple[str, ...]:
@@ -64,10 +77,7 @@ class TurnWorkers:
         self._threads.shutdown(wait=False, cancel_futures=True)
         _, late = wait(held, patience)
         for run in self.under_way if late else ():
-            with self._guard:
-                running = self._running.get(run)
-            if running is not None:
-                running[0].call_soon_threadsafe(running[1].cancel)
+            self._stop(run)
         self._threads.shutdown(wait=True)
 
     def _take(self, run: str, take: Take) -> Reply:
@@ -85,4 +95,6 @@ class TurnWorkers:
         task = asyncio.ensure_future(turn)
         with self._guard:
             self._running[run] = asyncio.get_running_loop(), task
+            if run in self._cancelled:
+                task.cancel()
         return await task

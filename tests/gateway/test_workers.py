@@ -1,0 +1,99 @@
+"""Turns on threads of their own can be stopped at any time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from navigator_kernel.config.settings import load_settings
+from navigator_kernel.errors import Interrupted, NotFound
+from navigator_kernel.gateway.workers import TurnWorkers
+
+LIMIT = 20.0  # seconds
+
+
+class Preparing:
+    """A pool whose next turn waits for its kernel."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    @contextmanager
+    def turns(self) -> Iterator[Any]:
+        self.begun.set()
+        assert self.go.wait(LIMIT)
+        yield None
+
+
+@pytest.fixture
+def preparing() -> Preparing:
+    return Preparing()
+
+
+@pytest.fixture
+def workers(tmp_path: Path, preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> TurnWorkers:
+    held = TurnWorkers(tmp_path, load_settings(tmp_path), most=1)
+    monkeypatch.setattr(held, "pool", preparing)
+    return held
+
+
+class Turn:
+    """Notes whether it ran."""
+
+    ran = False
+
+    async def take(self, _turns: object) -> Any:
+        self.ran = True
+
+
+def test_a_turn_that_is_stopped_while_its_kernel_is_made_does_not_run(
+    workers: TurnWorkers, preparing: Preparing
+) -> None:
+    turn = Turn()
+    future = workers.start("one", turn.take)
+    assert preparing.begun.wait(LIMIT)
+    workers.cancel("one")
+    preparing.go.set()
+    with pytest.raises(Interrupted):
+        future.result(LIMIT)
+    assert not turn.ran
+
+
+def test_a_turn_that_waits_for_a_thread_is_stopped_and_the_one_before_it_runs(
+    workers: TurnWorkers, preparing: Preparing
+) -> None:
+    first, second = Turn(), Turn()
+    before = workers.start("one", first.take)
+    future = workers.start("two", second.take)
+    workers.cancel("two")
+    preparing.go.set()
+    before.result(LIMIT)
+    assert (future.cancelled(), first.ran, second.ran) == (True, True, False)
+
+
+def test_closing_stops_a_turn_whose_kernel_is_being_made(workers: TurnWorkers, preparing: Preparing) -> None:
+    turn = Turn()
+    future = workers.start("one", turn.take)
+    assert preparing.begun.wait(LIMIT)
+    closing = threading.Thread(target=workers.close, args=(0.0,))
+    closing.start()
+    while "one" not in workers._cancelled:
+        closing.join(0.01)
+    preparing.go.set()
+    closing.join(LIMIT)
+    with pytest.raises(Interrupted):
+        future.result(LIMIT)
+    assert not turn.ran
+
+
+def test_a_turn_that_has_ended_is_not_found(workers: TurnWorkers, preparing: Preparing) -> None:
+    preparing.go.set()
+    workers.start("one", Turn().take).result(LIMIT)
+    for run in ("one", "another"):
+        with pytest.raises(NotFound, match=f"no run '{run}' is under way"):
+            workers.cancel(run)
