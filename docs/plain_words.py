@@ -7,7 +7,6 @@ does the same with more rules, but its package fetches the program from a host t
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import sys
@@ -20,6 +19,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "CLAUDE.md", "docs/**/*.md", ".claude/**/*.md")
 TESTS = "tests/**/*.py"
+IN_TESTS = re.compile(r'def \w+|#.*|"""(?:.|\n)*?"""')
 CODE = ("kernel/navigator_kernel/**/*.py", "agents/**/*.py", "bin/*.py", "docs/*.py")
 LEFT_OUT = (
     "docs/contributing",
@@ -40,9 +40,8 @@ def main() -> int:
 def hits(words: dict[str, str]) -> Iterator[tuple[str, int, str, str]]:
     """Path from the root, line from 1, the words as they stand there, and what to write."""
     patterns = [(re.compile(source, re.IGNORECASE), better) for source, better in words.items()]
-    any_word = re.compile("|".join(f"(?:{source})" for source in words), re.IGNORECASE)
     for path in files():
-        for line, text in prose(path, any_word):
+        for line, text in prose(path):
             for pattern, better in patterns:
                 for hit in pattern.finditer(text):
                     yield str(path.relative_to(ROOT)), line + text.count("\n", 0, hit.start()), hit.group(), better
@@ -54,32 +53,19 @@ def files() -> Iterator[Path]:
     yield from (path for path in found if not str(path.relative_to(ROOT)).startswith(LEFT_OUT))
 
 
-def prose(path: Path, any_word: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+def prose(path: Path) -> Iterator[tuple[int, str]]:
     """The line at which a text begins, and the text: a page as a whole, each string and comment of code. A string of a
-    test may be what a person types: of tests the docstrings, comments and names of functions. Nothing of a file
-    without any of the words: finding the parts takes longer than searching."""
+    test may be what a person types: of tests the names of functions, the comments and the docstrings."""
     text = path.read_text("utf-8")
-    if not any_word.search(text) and not any_word.search(text.replace("_", " ")):
-        return
     if path.suffix == ".md":
         yield 1, text
-        return
-    is_test = path.is_relative_to(ROOT / "tests")
-    wanted = {tokenize.COMMENT} if is_test else {tokenize.COMMENT, tokenize.STRING}
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in wanted:
-            yield token.start[0], token.string
-    if is_test:
-        yield from _described(ast.parse(text))
-
-
-def _described(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Names of functions as words, and all docstrings."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.lineno, node.name.replace("_", " ")
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield (node.body[0].lineno if node.body else 1), ast.get_docstring(node, clean=False) or ""
+    elif path.is_relative_to(ROOT / "tests"):
+        for part in IN_TESTS.finditer(text):
+            yield 1 + text.count("\n", 0, part.start()), part.group().replace("_", " ")
+    else:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in {tokenize.STRING, tokenize.COMMENT}:
+                yield token.start[0], token.string
 
 
 if __name__ == "__main__":
