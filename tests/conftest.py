@@ -207,7 +207,7 @@ def caches(
 
 @pytest.fixture(scope="session")
 def spare_homes() -> dict[str, tuple[Path, Contents]]:
-    """By what was put into it: a home that no test changed, and what it contained at first."""
+    """By the caches in it: a home that no test changed, with its contents at the beginning."""
     return {}
 
 
@@ -222,12 +222,13 @@ def home(
 ) -> Iterator[Path]:
     """An empty HOME with a git identity; nothing of the person who runs the tests shows through. One that a test did not
     change is the home of a later test: making and removing it takes several milliseconds."""
-    if repr(caches) not in spare_homes:
+    key = repr(caches)
+    if key not in spare_homes:
         made = fill(new_folder("home"), caches)
-        spare_homes[repr(caches)] = made, contents(made)
-    folder, before = spare_homes.pop(repr(caches))
+        spare_homes[key] = made, contents(made)
+    folder, before = spare_homes.pop(key)
     yield enter(folder, monkeypatch)
     if contents(folder) == before:
-        spare_homes[repr(caches)] = folder, before
+        spare_homes[key] = folder, before
     elif FAILED not in request.node.stash:
         done_with.append(folder)

@@ -76,16 +76,21 @@ def test_a_turn_that_waits_for_a_thread_is_stopped_and_the_one_before_it_runs(
     assert (future.cancelled(), first.ran, second.ran) == (True, True, False)
 
 
-def test_closing_stops_a_turn_whose_kernel_is_being_made(workers: TurnWorkers, preparing: Preparing) -> None:
+def test_closing_stops_a_turn_whose_kernel_is_being_made(
+    workers: TurnWorkers, preparing: Preparing, monkeypatch: pytest.MonkeyPatch
+) -> None:
     turn = Turn()
     future = workers.start("one", turn.take)
     assert preparing.begun.wait(LIMIT)
-    closing = threading.Thread(target=workers.close, args=(0.0,))
-    closing.start()
-    while "one" not in workers._cancelled:
-        closing.join(0.01)
-    preparing.go.set()
-    closing.join(LIMIT)
+    shutdown = workers._threads.shutdown
+
+    def shut_down(*, wait: bool, cancel_futures: bool = False) -> None:
+        if wait:  # the last step of closing
+            preparing.go.set()
+        shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    monkeypatch.setattr(workers._threads, "shutdown", shut_down)
+    workers.close(0.0)
     with pytest.raises(Interrupted):
         future.result(LIMIT)
     assert not turn.ran

@@ -165,7 +165,7 @@ def test_one_repository_of_them_all_is_listed_and_gives_only_what_does_no_harm(g
     sound(ground)
 
 
-def test_one_of_two_skills_with_lookalike_names_is_left_out(ground: Ground, ours: Run) -> None:
+def test_only_one_of_two_skills_with_lookalike_names_is_installed(ground: Ground, ours: Run) -> None:
     code, document = ours(twins(ground))
     (left,) = document["left_out"]
     assert (code, left["reason"], ground.skills(ground.ours)) == (1, "lookalike", {"coco"})

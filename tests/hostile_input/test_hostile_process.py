@@ -42,13 +42,13 @@ def test_a_message_of_any_bytes_ends(ground: Ground) -> None:
     assert (done.code, harmless(ground, done)) == (9, True)
 
 
-def test_arguments_that_are_not_valid_utf8_are_accepted_as_a_message(ground: Ground) -> None:
+def test_a_message_with_invalid_utf8_is_accepted(ground: Ground) -> None:
     done = Place(root=ground.project).run("ask", "--json", "--", "/mirror", "\udcff\udcc3")
     assert (done.document["exit_code"], harmless(ground, done)) == (0, True)
 
 
 @pytest.mark.requirement("PRE-8")
-def test_dev_stdin_is_refused_as_a_file_and_its_content_never_appears(ground: Ground) -> None:
+def test_reading_dev_stdin_as_a_file_is_refused_and_shows_nothing_of_it(ground: Ground) -> None:
     done = Place(root=ground.project).run("ask", "/mirror @/dev/stdin", stdin=SECRET)
     assert (done.code, harmless(ground, done)) == (3, True)
 

@@ -119,7 +119,8 @@ def server_from(name: str, body: Any, origin: str = "settings") -> McpServer:
         said = f"MCP server {name!r} uses SSE, a transport that MCP has removed"
         raise UsageProblem(said, hint="use its streamable HTTP address")
     if not isinstance(command, str) or not isinstance(url, str) or bool(command) == bool(url):
-        raise UsageProblem(f"MCP server {name!r} has no command", hint=f'[mcp.servers.{name}] command = "…", or url')
+        hint = f'[mcp.servers.{name}] command = "…", or url'
+        raise UsageProblem(f"MCP server {name!r} needs either a command or a url", hint=hint)
     args, env, headers = (
         body.get("args", []),
         body.get("env") or {},
