@@ -111,14 +111,14 @@ def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
     out = os.dup(1)
     os.dup2(2, 1)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
-    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(out, fcntl.F_SETOWN, os.getpid())
     os.write(out, _READY)
     while head := _all_of(_HEAD):
         seconds, question = marshal.loads(_all_of(int.from_bytes(head)))  # noqa: S302 - the kernel wrote it
         _limit_time(seconds)
-        _die_with_asker(on=True)
+        _die_with_asker(out, on=True)
         told = json.dumps(answer(question)).encode()
-        _die_with_asker(on=False)
+        _die_with_asker(out, on=False)
         message = memoryview(len(told).to_bytes(_HEAD) + told)
         while message:
             message = message[os.write(out, message) :]
@@ -133,12 +133,13 @@ def _limit_time(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
-def _die_with_asker(*, on: bool) -> None:
+def _die_with_asker(out: int, *, on: bool) -> None:
     """A pipe whose other end was closed sends SIGIO, which ends a process that does not handle it (fcntl(2), O_ASYNC);
-    a thread that watches would wait until a pattern has matched."""
-    flags = fcntl.fcntl(0, fcntl.F_GETFL)
-    fcntl.fcntl(0, fcntl.F_SETFL, flags | os.O_ASYNC if on else flags & ~os.O_ASYNC)
-    if on and _events(0, 0, 0):
+    a thread that watches would wait until a pattern has matched. It is the pipe of the answers, which nobody reads
+    while this works: the pipe of the questions also sends it for each write, sometimes after that was read."""
+    flags = fcntl.fcntl(out, fcntl.F_GETFL)
+    fcntl.fcntl(out, fcntl.F_SETFL, flags | os.O_ASYNC if on else flags & ~os.O_ASYNC)
+    if on and _events(out, 0, 0):
         os._exit(0)  # it was closed just before
 
 
