@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/made
+QUIET := install -qq --disable-pip-version-check
 SITE := build/site-tools
 REST := not slow and not bench and not local_llm and not open_webui
 FAST := $(REST) and not ci
@@ -153,7 +154,10 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "making .venv, once" >&2
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.txt
+	@$(BIN)/python -m pip $(QUIET) --require-hashes --no-deps -r .venv/uv.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes --no-deps -r requirements.lock \
+		|| $(BIN)/python -m pip $(QUIET) --require-hashes --no-deps -r requirements.lock  # uv reads no pip.conf
+	@$(BIN)/python -m pip $(QUIET) --no-deps --no-build-isolation -e .
 	@missing=$$($(BIN)/python -m pip check --disable-pip-version-check) || { echo "$$missing" >&2; exit 1; }
 	@touch $@
