@@ -12,6 +12,7 @@ import io
 import json
 import os
 import pkgutil
+import posix
 import runpy
 import socket
 import sys
@@ -84,6 +85,7 @@ def become(asked: dict[str, Any], streams: list[int]) -> None:
 
 if __name__ == "__main__":
     preload(ASKING if sys.argv[2] == "asking" else ())
+    os._exit = posix._exit  # coverage's own would save in each forked process what this one has run, too
     script, *args = serve(socket.socket(fileno=int(sys.argv[1])))
     sys.argv = [script or MAIN, *args]
     if script:

@@ -26,6 +26,7 @@ CHECKS = (
 DEAD = "http://127.0.0.1:9"
 NO_NETWORK = dict.fromkeys(("http_proxy", "https_proxy"), DEAD) | {"no_proxy": "127.0.0.1", "GIT_SSH_COMMAND": "false"}
 RATE = "45/s"  # one token has 50 requests a second
+EVENTS = "/api/events"  # a stream that does not end: each case takes as long as it is waited for
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(1_200)]
 
@@ -37,14 +38,14 @@ def contract_server(person: Person, model_server: WireServer) -> Iterator[Served
         yield held
 
 
-def run(served: Served, folder: Path, *options: str) -> Any:
-    """The report of schemathesis."""
+def run(served: Served, folder: Path, *options: str, seconds: int = 20) -> Any:
+    """The report of schemathesis, which waits so many seconds for an answer."""
     report = folder / "report.json"
     argv = [
         sys.executable, "-m", "schemathesis.cli", "run", f"{served.url}/openapi.json", "--checks", ",".join(CHECKS),
         "--header", f"Authorization: Bearer {served.tokens['admin']}", "--rate-limit", RATE, "--seed", str(SEED),
         "--continue-on-failure", "--generation-database", "none", "--suppress-health-check", "all", "--no-color",
-        "--request-timeout", "20", "--report", "json", "--report-json-path", str(report), *options,
+        "--request-timeout", str(seconds), "--report", "json", "--report-json-path", str(report), *options,
     ]  # fmt: skip
     hooks = {"SCHEMATHESIS_HOOKS": "gateway.contract_hooks", "PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run(argv, cwd=folder, env={**os.environ, **hooks}, capture_output=True, text=True, timeout=1_000)
@@ -66,8 +67,12 @@ def test_sequences_of_requests_keep_to_the_document(contract_server: Served, tmp
 # TOL-13: "RESTful API", as its document describes it
 @pytest.mark.requirement("TOL-13")
 def test_every_answer_is_one_that_the_document_names(contract_server: Served, tmp_path: Path) -> None:
-    report = run(contract_server, tmp_path, "--phases", "coverage,fuzzing", "--max-examples", "20")
+    phases = ("--phases", "coverage,fuzzing", "--max-examples", "20")
+    report = run(contract_server, tmp_path, *phases, "--exclude-path", EVENTS)
     assert report["test_cases"]["generated"] >= CASES
+    streams = run(contract_server, tmp_path, *phases, "--include-path", EVENTS, seconds=2)
+    assert streams["test_cases"]["generated"] >= 20
     with contract_server.client() as client:
         paths = client.get("/openapi.json").json()["paths"]
-    assert report["operations"]["tested"] == sum(map(len, paths.values())) - 1  # all but the document itself
+    tested = report["operations"]["tested"] + streams["operations"]["tested"]
+    assert tested == sum(map(len, paths.values())) - 1  # all but the document itself

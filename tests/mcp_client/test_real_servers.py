@@ -291,6 +291,7 @@ def test_a_watched_resource_is_read_again_after_an_update_notification(everythin
 
     first, second = asyncio.run(asyncio.wait_for(twice(), 30))
     assert (first["uri"], second["uri"]) == (TEXT, TEXT)
+    assert all("plaintext resource" in read["contents"][0]["text"] for read in (first, second))
 
 
 @pytest.mark.requirement("AGT-9")
