@@ -1,4 +1,4 @@
-"""A module of the kernel in a child process: its time begins when it can be asked, and only its asker's end ends it."""
+"""A module in a child process: its time begins when it can be asked, and it ends with the process that asks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float],
 
 @pytest.fixture
 def sleeper(module: Callable[[float], str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Its process, which can be asked."""
+    """A process of that module, which can be asked."""
     with start_module(module(0), seconds=0, memory=MEMORY) as process:
         try:
             stream(process.stdout).read(1)

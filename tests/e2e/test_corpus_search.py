@@ -1,4 +1,4 @@
-"""`search` among skills that people install: by a topic, by a Chinese word, by the beginning of a name, by a word of none."""
+"""`search` among skills that people install: by topic, in Chinese, by the beginning of a name; and a word of none."""
 
 from __future__ import annotations
 
