@@ -47,7 +47,7 @@ _PLACES = {
 if not TYPE_CHECKING:  # or every name would be one for a type checker
 
     def __getattr__(name):
-        """Each public name is imported when it is first asked for (PEP 562)."""
+        """Imports a public name at its first use (PEP 562)."""
         from importlib import import_module
 
         if name not in _PLACES:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 
 class KernelError(Exception):
-    """An error that the kernel raises on purpose: a message, a hint what to do, and facts for `--json`.
+    """An error that the kernel raises on purpose: a message, a hint about what to do, and facts for `--json`.
 
     `code` is a stable word for programs, `exit_code` the exit code of the process (requirements, part 3, item 8).
     `recoverable` says that another candidate may work (X-6).

@@ -263,9 +263,9 @@ Listener = Callable[[Event], None]
 
 
 def event_from(raw: Mapping[str, Json]) -> Event:
-    """The event in a line of a run log; a type that this version does not know is kept as it is.
+    """The event in a line of a run log; a type that this version does not know is kept unchanged.
 
-    Raises KeyError or TypeError where `raw` is not an envelope.
+    Raises KeyError or TypeError if `raw` is not an envelope.
     """
     kind = BODIES.get(raw["type"])
     data = raw["data"]

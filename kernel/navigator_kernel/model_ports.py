@@ -77,7 +77,7 @@ class Tools(Protocol):
     """The tools that a model may call; no other call is carried out (JIT-5)."""
 
     def admit(self, work: AgentTask) -> None:
-        """ConsentNeeded if the skill is not trusted enough to use tools, and the person can change that."""
+        """Raises ConsentNeeded if the skill is not trusted enough to use tools, and the person can change that."""
 
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]: ...
 
@@ -89,8 +89,8 @@ class BuiltIn(Tools, Protocol):
     """The built-in tools for files, commands and web pages."""
 
     def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
-        """The call as a tool that reaches the network, so that it is asked about like one, or None for other calls.
-        KernelError if the call is not allowed at all."""
+        """The call as a tool that reaches the network, so that the person is asked about it as about such a tool; None
+        for other calls. KernelError if the call is not allowed at all."""
 
 
 class Specialist(Protocol):

@@ -1,4 +1,4 @@
-"""Finds plugins, loads them, and calls each of their hooks by itself, so that one failure is named and isolated."""
+"""Finds plugins, loads them, and calls each of their hooks separately, so that one failure is named and isolated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRACE = "NAVIGATOR_TRACE"
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """A plugin that did not do what it said, with the hook it failed in (`load` for its import)."""
+    """A failure of a plugin, with the hook that it failed in (`load` for its import)."""
 
     plugin: str
     hook: str
@@ -40,14 +40,14 @@ class Plugins(Struct):
     trace: bool = False
 
     def add(self, plugin: object, name: str) -> None:
-        """Registers a module or object; a wrong signature is a failure, not an exception."""
+        """Registers a module or object; a wrong signature is recorded as a failure, not raised."""
         try:
             self.manager.register(plugin, name)
         except Exception as error:  # noqa: BLE001 - a plugin may be anything
             self.fail(name, "load", error)
 
     def all(self, hook: str, value: object) -> list[tuple[str, Any]]:
-        """`(plugin, result)` of each implementation that answered, in the order of registration."""
+        """`(plugin, result)` of each implementation that returned a result, in the order of registration."""
         found: list[tuple[str, Any]] = []
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
             name = str(implementation.plugin_name)
@@ -79,7 +79,7 @@ class Plugins(Struct):
         self._tell(f"{hook} {plugin} failed: {text}")
 
     def note_agent(self, agent: str, error: str) -> None:
-        """An agent that raised while it worked on a packet."""
+        """Records an agent that raised an exception while it worked on a packet."""
         self.failures.append(Failure(plugin=agent, hook="handle", error=clean(error, lines=False)))
 
     def names(self) -> list[str]:
@@ -109,7 +109,7 @@ def build_manager(*, trace: bool | None = None) -> Plugins:
 
 
 def add_folders(plugins: Plugins, folder: Path, prefix: str) -> None:
-    """Each `<name>/agent.py` below `folder`, loaded by path under a private module name."""
+    """Loads each `<name>/agent.py` below `folder` by path, under a private module name, and registers it."""
     for file in sorted(folder.glob("*/agent.py")):
         name = f"{prefix}:{file.parent.name}"
         try:
@@ -121,7 +121,7 @@ def add_folders(plugins: Plugins, folder: Path, prefix: str) -> None:
 
 
 def add_entry_points(plugins: Plugins, found: Sequence[tuple[str, str]]) -> None:
-    """Plugins of installed packages: `(name, module[:attribute])` of the group `navigator`."""
+    """Loads and registers plugins of installed packages: `(name, module[:attribute])` of the group `navigator`."""
     for name, value in found:
         module, _, attribute = value.partition(":")
         try:
@@ -132,7 +132,7 @@ def add_entry_points(plugins: Plugins, found: Sequence[tuple[str, str]]) -> None
 
 
 class _Loader(SourceFileLoader):
-    """Compiles the source itself: no cached bytecode is read, and none is written into a folder whose digest counts."""
+    """Compiles the source itself: bytecode is neither read nor written, as it would change the folder's digest."""
 
     def get_code(self, fullname: str) -> CodeType:
         return _compiled(self.get_data(self.get_filename(fullname)), self.path)

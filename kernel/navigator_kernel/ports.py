@@ -1,4 +1,4 @@
-"""The ports between the layers: what a stage or an agent may ask for, without knowing who answers."""
+"""The ports between the layers: services that a stage or an agent may use without knowing how they are implemented."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Writer(Protocol):
         """Appends a record with one system call."""
 
     def appending(self, path: Path) -> AbstractContextManager[Callable[[bytes], None]]:
-        """As `append` for many records of one file, which is opened once."""
+        """Like `append`, for many records of one file, which is opened once."""
 
     def overwrite(self, path: Path, data: bytes) -> None: ...
     def create(self, path: Path, data: bytes, *, mode: int) -> bool: ...
@@ -129,11 +129,11 @@ class Executor(Protocol):
 
     @property
     def is_changed(self) -> bool:
-        """Whether the resource differs from what was installed."""
+        """Whether the resource differs from its installed version."""
 
     @property
     def wants(self) -> tuple[Want, ...]:
-        """Permissions that it needs besides its own folder and the files that it is given."""
+        """Permissions that it needs besides its own folder and the files that it gets."""
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ class Router(Protocol):
 
 class Lessons(Protocol):
     def learn(self, name: str, text: str) -> bool:
-        """Makes `text` an example of the skill `name` only, and returns whether it was not one before."""
+        """Makes `text` an example of the skill `name` only, and returns whether it is a new one."""
 
 
 class Sandbox(Protocol):
@@ -338,7 +338,7 @@ class AgentPorts(Struct, frozen=True, kw_only=True):
 
 
 class ProjectPorts(Struct, frozen=True, kw_only=True):
-    """What a plugin is given of a project. Its own files lie in the folder `state` and are written with `writer`.
+    """The parts of a project that a plugin gets. Its own files lie in the folder `state` and are written with `writer`.
     `encoder` returns the encoder that messages are matched with, or None."""
 
     root: Path

@@ -1,7 +1,7 @@
 """A turn as a LangGraph `StateGraph`, for applications built on LangGraph (extra `langgraph`; JIT-6, 7, 11).
 
-The nodes call what `run_turn` calls: phase 1, the agents, the loop's `specialist` and `continue_check`. Where the turn
-waits for the person there is an interrupt. Workflows of several steps are the turn's alone.
+The nodes call the same parts as `run_turn`: phase 1, the agents, the loop's `specialist` and `continue_check`. The
+graph interrupts when the turn waits for the person. Workflows of several steps exist only in `run_turn`.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ HOPS = 200  # of one run: three steps of ten rounds, and what is between them
 
 
 class State(TypedDict, total=False):
-    """JIT-6, in JSON values, so that any checkpointer can keep it. `steps` are the orders that are left, each with its
-    fallbacks; `prepared` is the prompt that is worked on, `seq` the event that it began with; `waits` is what the
-    person is asked, `answers` what they have answered so far; `report` is the last one, as it is told."""
+    """The state of JIT-6 as JSON values, so that any checkpointer can store it. `steps` are the remaining orders, each
+    with its fallbacks; `prepared` is the report with the current prompt, `seq` the event that it began with; `waits` is
+    the question to the person, `answers` are their answers so far; `report` is the last report."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     current_skill: str
@@ -64,7 +64,7 @@ class State(TypedDict, total=False):
 
 
 class _Run(Struct, kw_only=True):
-    """What one run holds in memory; made again from the state where another process goes on with it."""
+    """The data of one run in memory; rebuilt from the state if another process continues the run."""
 
     emit: EventStream
     delivery: DispatchDeps
@@ -74,13 +74,13 @@ class _Run(Struct, kw_only=True):
 
 
 class Nodes(Struct):
-    """The nodes of the graph over `kernel`. Each returns what is different after it."""
+    """The nodes of the graph over `kernel`. Each returns its changes to the state."""
 
     kernel: Kernel
     _runs: dict[str, _Run] = field(default_factory=dict)
 
     async def router(self, state: State, config: RunnableConfig) -> State:
-        """Phase 1: which skills are meant, if any (JIT-8)."""
+        """Phase 1: finds the skills that are meant, if any (JIT-8)."""
         kernel, text = self.kernel, _said(state)
         answers = [] if state.get("waits") else state.get("answers", [])  # what still waits was not answered
         held = self._run(state, state["run"] if answers else kernel.ids.new())
@@ -106,7 +106,7 @@ class Nodes(Struct):
         return new | State(report=report_to_dict(report), waits=asked)
 
     async def loader(self, state: State) -> State:
-        """The next order, or the first of its fallbacks that can be done: a skill's text and tools (JIT-9)."""
+        """Loads the next order, or the first of its fallbacks that can be done: a skill's text and tools (JIT-9)."""
         held = self._run(state)
         report = nothing_ready(held.delivery)
         for packet in map(packet_from, state["steps"][0]):
@@ -119,7 +119,7 @@ class Nodes(Struct):
         return await self._told(state, report)
 
     async def specialist(self, state: State) -> State:
-        """One round: what the model says, and all that it wants done (JIT-10)."""
+        """Runs one round: the model's answer and all actions that it asks for (JIT-10)."""
         specialist, loop, began = self._working(state)
         try:
             progress = await loop.specialist(progress_of(state["progress"]))
@@ -130,7 +130,7 @@ class Nodes(Struct):
         return State(progress=redacted(progress, self.kernel.redact).kept())
 
     async def continue_check(self, state: State) -> State:
-        """Whether it goes on (X-27); where not, what came of it."""
+        """Checks whether the work continues (X-27); if not, returns its result."""
         specialist, loop, began = self._working(state)
         loop.progress, why = await loop.continue_check(progress_of(state["progress"]))
         if why is not None:
@@ -138,7 +138,7 @@ class Nodes(Struct):
         return State(progress=redacted(loop.progress, self.kernel.redact).kept())
 
     async def person(self, state: State) -> State:
-        """What is asked, as an interrupt; resumed with True, False or words."""
+        """Asks the person with an interrupt, which is resumed with True, False or words."""
         waits, answer = state["waits"], interrupt(state["waits"])
         if "subject" not in waits:
             return State(answers=[*state.get("answers", []), str(answer)], waits={})
@@ -152,7 +152,7 @@ class Nodes(Struct):
         return State(waits={}, steps=[again, *state["steps"][1:]])
 
     async def idle_response(self, state: State) -> State:
-        """The answer to what needs no skill."""
+        """Answers a message that needs no skill."""
         if not state["steps"]:
             report = report_of(state["report"])
             return await self._over(state, AIMessage(report.raw or report.summary), report.state)
@@ -164,7 +164,7 @@ class Nodes(Struct):
         return await self._told(state, end(begun, report, held.delivery, held.emit))
 
     async def _done(self, state: State, report: Report) -> State:
-        """The end of what a model worked on."""
+        """Ends an order that a model worked on."""
         specialist, loop, _ = self._working(state)
         held = self._run(state)
         report, held.loop = specialist.closed(loop, report, held.emit), None
@@ -173,7 +173,7 @@ class Nodes(Struct):
         return await self._told(state, end(begun, report, held.delivery, held.emit))
 
     async def _told(self, state: State, report: Report) -> State:
-        """The end of a step, or a wait within it; the next follows one that went well."""
+        """Ends a step, or waits for consent within it; after a successful step the next one follows."""
         held, told = self._run(state), State(report=report_to_dict(report), progress=report.progress)
         if report.state == "pending" and report.subject:
             held.emit(ApprovalRequested(subject=report.subject, detail=report.summary))
@@ -226,8 +226,8 @@ class Nodes(Struct):
 
 
 def state_graph(kernel: Kernel, checkpointer: BaseCheckpointSaver[Any] | None = None) -> CompiledStateGraph[Any]:
-    """The graph, compiled (JIT-11). Say `durability="sync"` when it is invoked: what was done is then kept before
-    anything else is."""
+    """Compiles the graph (JIT-11). Invoke it with `durability="sync"`, so that each step is stored before the next one
+    begins."""
     nodes, graph = Nodes(kernel), StateGraph(State)
     graph.add_node("router", nodes.router)
     graph.add_node("loader", nodes.loader)
@@ -281,12 +281,12 @@ def _loaded(state: State, begun: StartedStep, prepared: Report, specialist: Spec
 
 
 def _said(state: State) -> str:
-    """The last message of the person's."""
+    """The person's last message, or empty."""
     return next((one.text for one in reversed(state["messages"]) if isinstance(one, HumanMessage)), "")
 
 
 def _history(state: State) -> tuple[Said, ...]:
-    """What was said before it."""
+    """The conversation before the person's last message."""
     messages = state["messages"]
     last = max((at for at, one in enumerate(messages) if isinstance(one, HumanMessage)), default=0)
     return tuple(_as_said(one) for one in messages[:last] if isinstance(one, HumanMessage | AIMessage))
@@ -297,11 +297,11 @@ def _as_said(message: AnyMessage) -> Said:
 
 
 def _again(packet: dict[str, Any]) -> dict[str, Any]:
-    """An order that was asked about is a new one once it was agreed to."""
+    """The order as a new one, with another idempotency key, after the person agreed to it."""
     key = f"{packet['context']['idempotency_key']}/agreed"
     return {**packet, "context": {**packet["context"], "idempotency_key": key}}
 
 
 def _hear(event: Event) -> None:
-    """Events are LangGraph's `stream_mode="custom"`."""
+    """Sends an event to LangGraph's `stream_mode="custom"`."""
     get_stream_writer()(event.to_dict())

@@ -22,7 +22,7 @@ class _Late:
 
 
 def lazy_compile(source: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`, at the first use: what most messages never need costs none of them a millisecond."""
+    """Like `re.compile`, but on first use: no message waits for a pattern that it does not need."""
     return cast("re.Pattern[str]", _Late(source, flags))
 
 
@@ -73,7 +73,7 @@ def clean(text: str, *, lines: bool = True) -> str:
 
 
 def escaped(document: str) -> str:
-    """A JSON document that says the same, with nothing raw in it that steers a terminal or hides."""
+    """The same JSON document, with characters that steer a terminal or hide written as escapes."""
     return _UNWANTED.sub(_as_json, document)
 
 
@@ -83,13 +83,13 @@ def _as_json(hit: re.Match[str]) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """`text` on one line, what `clean` would take away written out as `\\x1b`: for what a person has to agree to."""
+    """`text` on one line, with what `clean` removes written as `\\x1b`, for a person to approve."""
     lines = _BREAKS.sub(lambda hit: hit.group().encode("unicode_escape").decode(), text)
     return _UNWANTED.sub(lambda hit: hit.group().encode("unicode_escape").decode(), lines)
 
 
 def language_of(text: str) -> Language:
-    """`zh` where Chinese characters carry the sentence, else `en` (X-31)."""
+    """`zh` if the text is mainly in Chinese characters, else `en` (X-31)."""
     if text.isascii():
         return "en"
     han = len(_CJK.findall(text))
@@ -97,13 +97,13 @@ def language_of(text: str) -> Language:
 
 
 def fold(name: str) -> str:
-    """The form in which two names are the same name: NFKC, lower case, `_` and space as `-` (X-29)."""
+    """The form in which names are compared: NFKC, lower case, `_` and space as `-` (X-29)."""
     folded = name if name.isascii() else unicodedata.normalize("NFKC", name)
     return _GAPS.sub("-", folded.strip().casefold())
 
 
 def suggestions(word: str, names: Iterable[str], k: int = 3, cutoff: float = 0.5) -> list[str]:
-    """The `k` names nearest to `word`, nearest first; `cutoff` is how near they are at least, 0 to 1."""
+    """The `k` names nearest to `word`, nearest first; `cutoff` is their least similarity, 0 to 1."""
     import difflib  # 5 ms, and only for a mistake
 
     folded = {fold(name): clean(name, lines=False) for name in names}
@@ -111,7 +111,7 @@ def suggestions(word: str, names: Iterable[str], k: int = 3, cutoff: float = 0.5
 
 
 def numbered(count: int, noun: str) -> str:
-    """`1 skill`, `2 skills`, `2 entries`."""
+    """A count with its noun: `1 skill`, `2 skills`, `2 entries`."""
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"
@@ -129,24 +129,24 @@ def strip_url_credentials(text: str) -> str:
 
 
 def ends(text: str, limit: int) -> str:
-    """The beginning and the end of `text`, `limit` characters together."""
+    """The beginning and the end of `text`, together about `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit // 2]} … {text[-(limit // 2) :]}"
 
 
 def cut_text(text: str, limit: int) -> str:
-    """`text`, or its beginning and its end with its length and its SHA-256 where it has over `limit` characters."""
+    """`text`, or if it has over `limit` characters, its beginning and its end with its length and its SHA-256."""
     return text if len(text) <= limit else f"{ends(text, limit)} ({size_of(text)})"
 
 
 def size_of(text: str) -> str:
-    """The length of `text` and its SHA-256, for who compares it with a text that was shown in part."""
+    """The length of `text` and its SHA-256, for comparison with a text that was shown in part."""
     from hashlib import sha256  # 3 ms, and only for long texts
 
     return f"{len(text)} characters, sha256:{sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()}"
 
 
 def warn(message: str, *values: object) -> None:
-    """Logs a warning of the kernel; `logging` takes 2 ms to import, and most commands warn of nothing."""
+    """Logs a warning of the kernel. `logging` takes 2 ms to import, and most commands warn of nothing."""
     import logging
 
     logging.getLogger("navigator").warning(message, *values)

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
 
 class TurnPlan(Struct, frozen=True, kw_only=True):
-    """What the turn will do: dispatch steps, or run a workflow. `before` is the session whose history models may see,
-    `spent` what routing cost."""
+    """The work of a turn: dispatch steps, or a workflow. `before` is the session whose history models may see, `spent`
+    the cost of routing."""
 
     decision: RouteDecision
     orders: DispatchPlan = field(default_factory=lambda: DispatchPlan(steps=()))

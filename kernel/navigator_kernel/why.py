@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def lines_of(event: Event) -> list[str]:
-    """What one event says, in a line or a few; nothing for those that only help others."""
+    """The text of one event, in one or a few lines; empty for events that only help to explain others."""
     data = event.to_dict()["data"]
     if event.type == "SkillsShortlisted":
         return _shortlist(data)
@@ -53,7 +53,7 @@ _ENDED = "  ended      {state}: {summary}"
 
 
 def _sections(held: Mapping[str, Sequence[str]]) -> list[str]:
-    """OUT-1..3 in full."""
+    """The sections of OUT-1..3 in full, as lines."""
     return [
         line
         for name, body in held.items()
@@ -62,7 +62,7 @@ def _sections(held: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _shortened(line: str, limit: int = 160) -> str:
-    """One line, its indent kept."""
+    """The line, shortened to one line that keeps its indent."""
     return "  " + shorten(line, limit) if "\n" in line or len(line) > limit else line
 
 
@@ -81,7 +81,8 @@ STAGES = ("offered", "shortlisted", "chosen", "loaded", "used")
 
 class Missed(Struct, frozen=True, kw_only=True):
     """How far a skill came in a run: the `stages` that it reached, the one where it `fell_out` (empty for none), and
-    why; `confidence` is its own in the shortlist, `best` that of the first there, None where there was none."""
+    why; `confidence` is its own in the shortlist, `best` the first entry there with its confidence, each None if
+    missing."""
 
     skill: str
     stages: tuple[str, ...]
@@ -92,8 +93,8 @@ class Missed(Struct, frozen=True, kw_only=True):
 
 
 def missed(events: Sequence[Event], skill: SkillDef | None, name: str, language: Language = "en") -> Missed:
-    """Where `name` fell out of the run that `events` are of; `skill` is what is called so now, enabled or not. `why` is
-    in `language`."""
+    """Finds where `name` fell out of the run with these `events`; `skill` is the skill with this name now, enabled or
+    not. `why` is in `language`."""
     data = [(event.type, event.to_dict()["data"]) for event in events]
     listed = [one for kind, held in data if kind == "SkillsShortlisted" for one in held["candidates"]]
     own = next((one["confidence"] for one in listed if one["name"] == name), None)
@@ -111,13 +112,13 @@ def missed(events: Sequence[Event], skill: SkillDef | None, name: str, language:
 
 
 def skill_named(catalogue: Catalogue, name: str) -> SkillDef | None:
-    """The skill for `missed`: one that is switched off, too."""
+    """The skill for `missed`, even if it is switched off."""
     every = (one for one in catalogue.list_resources(enabled_only=False) if one.type == "skill")
     return catalogue.find(name) or next((one for one in every if one.name == name), None)
 
 
 class _Reason(NamedTuple):
-    """The sentence `why.CODE`, and what it is filled with."""
+    """The sentence `why.CODE`, and the values to fill it with."""
 
     code: str
     facts: Mapping[str, str]
@@ -131,7 +132,7 @@ def _said_of(data: _Told, kind: str, name: str) -> bool:
 
 
 def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _Reason:
-    """By what the events before and after it say."""
+    """The reason for the stage `fell_out`, from the events of the run."""
     asked = [held["question"] for kind, held in data if kind == "ClarificationAsked"]
     match fell_out:
         case "offered":
@@ -162,7 +163,7 @@ def _not_offered(skill: SkillDef | None, name: str) -> _Reason:
 
 
 def _not_shortlisted(data: _Told, name: str) -> _Reason:
-    """Nobody looked, or others were nearer."""
+    """The reason: nothing was decided, nothing was looked for, or other skills were nearer."""
     if any(kind == "SkillsShortlisted" for kind, _ in data):
         return _Reason("nearer", {"name": name})
     decided = next((held["decision"] for kind, held in data if kind == "RouteDecided"), None)

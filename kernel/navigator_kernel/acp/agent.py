@@ -1,4 +1,4 @@
-"""The agent that an editor talks to: a kernel for each project, and a session of it for each of the editor's."""
+"""The agent that an editor talks to: one kernel per project, one conversation per session."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class KernelAgent:
         self._client = client
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """The version that both speak, and what this agent can do."""
+        """Returns the protocol version that both sides support and the capabilities of this agent."""
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION) or PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
@@ -70,14 +70,14 @@ class KernelAgent:
         )
 
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
-        """A session of the project at `cwd`."""
+        """Creates a session of the project at `cwd`."""
         with _errors():
             held = self._open(cwd, f"acp-{self._ids.new()}")
         self._later(self._offer(held))
         return NewSessionResponse(session_id=held.name)
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
-        """A session that was kept, with its history shown again."""
+        """Opens a stored session and shows its history again."""
         with _errors():
             if (known := self._sessions.get(session_id)) is not None and known.is_busy:
                 raise UsageProblem("a prompt of this session is under way", hint="cancel it first")
@@ -90,7 +90,7 @@ class KernelAgent:
         return LoadSessionResponse()
 
     async def prompt(self, prompt: Sequence[Block], session_id: str, **_: Any) -> PromptResponse:
-        """Why the turn ended; all else are updates."""
+        """Runs a turn and returns why it ended; everything else is sent as updates."""
         with _errors():
             held = self._session(session_id)
             if held.is_busy:
@@ -99,7 +99,7 @@ class KernelAgent:
         return PromptResponse(stop_reason=stopped)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """Ends what the session is doing; for one that does nothing, or is not there, nothing."""
+        """Cancels the current work of a session; does nothing if the session is idle or unknown."""
         if (held := self._sessions.get(session_id)) is not None:
             held.cancel()
 
@@ -127,7 +127,7 @@ class KernelAgent:
         return self._kernels[root]
 
     def _later(self, work: Any) -> None:
-        """After the answer to the request, which the editor needs first."""
+        """Runs `work` after the answer to the request, which the editor needs first."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -139,7 +139,7 @@ class KernelAgent:
 
 
 def commands_of(kernel: Kernel) -> list[AvailableCommand]:
-    """The skills that are switched on, as commands, by name; at most `COMMANDS` of them."""
+    """The enabled skills as commands, at most `COMMANDS` of them."""
     found = [skill for skill in kernel.skills() if skill.enabled][:COMMANDS]
     wants = AvailableCommandInput(root=UnstructuredCommandInput(hint="what to do"))
     return [
@@ -154,7 +154,7 @@ def commands_of(kernel: Kernel) -> list[AvailableCommand]:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """An error of the kernel as one of the protocol."""
+    """Turns an error of the kernel into a protocol error."""
     try:
         yield
     except KernelError as error:

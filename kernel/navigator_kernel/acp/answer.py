@@ -1,4 +1,4 @@
-"""What an editor shows of a reply beside its events: results, failures with their hints, and files."""
+"""The text of a reply that an editor shows besides the events: results, failures with their hints, and files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LONGEST = 100_000  # characters of a result
 
 
 def rest_of(reply: Reply, *, streamed: bool) -> str:
-    """Markdown that goes on from the summary or, with `streamed`, from the words of a model, as a paragraph; empty
-    where all is said. Only a model's words are Markdown of its own: what a program wrote is put between fences."""
+    """Markdown paragraphs that follow the summary or, with `streamed`, the streamed text of a model; empty if nothing
+    is left to show. Only a model's text counts as Markdown: a program's output is put between fences."""
     report, language = reply.report, reply.language
     parts = list(_of_model(report, language, streamed=streamed) if report.by_model else _of_program(report, language))
     view = reply.workflow
@@ -38,7 +38,7 @@ def failure_text(error: KernelError) -> str:
 
 
 def fenced(text: str) -> str:
-    """`text` as it is, whatever it holds: no fence of its own ends this one."""
+    """`text` as a fenced block, which no fence inside it can end."""
     held = clean(text).strip("\n")
     held = held if len(held) <= LONGEST else f"{held[:LONGEST]} …"
     marks = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(held)), 3)

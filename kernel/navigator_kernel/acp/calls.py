@@ -1,4 +1,4 @@
-"""What an editor shows of a tool call: title, kind, places and input."""
+"""The parts of a tool call that an editor shows: title, kind, locations and input."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def status_of(state: str) -> ToolCallStatus:
 
 
 def title_of(tool: str, args: Mapping[str, Any]) -> str:
-    """`read notes.txt`."""
+    """The title of a call, for example `read notes.txt`."""
     first = next((args[name] for name in _TITLED if args.get(name)), "")
     words = " ".join(map(str, first)) if isinstance(first, (list, tuple)) else str(first)
     return shorten(clean(f"{tool.removeprefix('worker.')} {words}", lines=False), TITLE)
 
 
 def locations_of(args: Mapping[str, Any], root: Path) -> list[ToolCallLocation]:
-    """The files of the project that the call names; what is elsewhere, or not there, an editor cannot open."""
+    """The existing project files that the call names; an editor cannot open any others."""
     named = (args[name] for name in _PATHS if isinstance(args.get(name), str))
     paths = (os.path.normpath(root / name) for name in named if "\x00" not in name)
     return [ToolCallLocation(path=path) for path in paths if Path(path).is_relative_to(root) and os.path.lexists(path)]

@@ -110,7 +110,7 @@ class Conversation:
         return reply
 
     async def _ask(self, approval: Approval, updates: Updates) -> Answer:
-        """What the person chose. A client that cannot ask is a no; CancelledError where the prompt was cancelled."""
+        """The person's choice, or "no" if the client cannot ask. CancelledError if the prompt was cancelled."""
         call, options = updates.question(approval.question), _options(approval, updates.language)
         try:
             said = await self._client.request_permission(session_id=self.name, tool_call=call, options=options)
@@ -126,7 +126,7 @@ class Conversation:
 
 
 def _options(approval: Approval, language: Language) -> list[PermissionOption]:
-    """A yes for the session only where it is bound to bytes. None is for longer: nothing here trusts for good."""
+    """The possible answers. A yes for the session is offered only if it is bound to bytes; no yes lasts longer."""
     once = PermissionOption(option_id="allow", name=say("acp.allow", language), kind="allow_once")
     session = PermissionOption(option_id="allow_session", name=say("acp.session", language), kind="allow_always")
     reject = PermissionOption(option_id="reject", name=say("acp.reject", language), kind="reject_once")

@@ -1,4 +1,4 @@
-"""Makes a message of the content blocks of a prompt."""
+"""Makes a message from the content blocks of a prompt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNSAFE = lazy_compile(r"[^\w .,:;/%?&=#~+()-]")  # what may begin an instructio
 
 
 def message_of(blocks: Sequence[Block], root: Path) -> str:
-    """Text as it is, and a link to a file of the project as `@path`, which the kernel reads by its own rules.
+    """The text as it is, with a link to a project file as `@path`, which the kernel reads by its own rules.
 
     UsageProblem for an image or a sound.
     """
@@ -53,7 +53,7 @@ def _link(block: Any, root: Path) -> str:
 
 
 def _mention(uri: str, root: Path) -> str:
-    """`@path` from the project's folder; empty for another address, and for a name that `@` cannot hold."""
+    """`@path` relative to the project's folder; empty for any other address and for a name that `@` cannot take."""
     try:
         parts = urlsplit(uri)
         path = Path(os.path.normpath(unquote(parts.path)))
@@ -68,6 +68,7 @@ def _mention(uri: str, root: Path) -> str:
 
 
 def _written(name: str, uri: str) -> str:
-    """The link in words. Others choose the names of files: nothing in it is an instruction to the kernel."""
+    """The link as text. Other people choose the names of files, so nothing in it may be an instruction to the kernel.
+    """
     shown, address = (_UNSAFE.sub("_", shorten(escape_controls(text), NAMED)) for text in (name, uri))
     return f"[{shown or 'link'}]({address})"

@@ -23,14 +23,14 @@ _PARSE, _INVALID = (-32700, "Parse error"), (-32600, "Invalid request")
 
 
 class Lines:
-    """Implements the library's `Transport`. What is not a message is answered as JSON-RPC says, and skipped."""
+    """Implements the library's `Transport`. Input that is not a message gets a JSON-RPC error and is skipped."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._closed = False
 
     async def send(self, message: dict[str, Any]) -> None:
-        """After the end, what is left to say is dropped: nobody listens."""
+        """Sends a message, or drops it after `close`, when nobody reads any more."""
         if not self._closed:
             self._writer.write(f"{json.dumps(message, separators=(',', ':'))}\n".encode())
             await self._writer.drain()
@@ -67,16 +67,16 @@ class Lines:
 
 
 def _is_message(held: dict[str, Any]) -> bool:
-    """Whether the library can take it; it ends with what it cannot."""
+    """Whether the library can process it; one that it cannot process would end the library's loop."""
     if not isinstance(held.get("id"), (str, int, float, type(None))) or not isinstance(held.get("method", ""), str):
         return False
     return "method" in held or ("id" in held and isinstance(held.get("error"), (dict, type(None))))
 
 
 async def serve(agent: KernelAgent) -> None:
-    """Answers until stdin ends, or SIGTERM or SIGHUP comes; then whatever is under way ends with its processes.
+    """Answers until stdin ends or SIGTERM or SIGHUP arrives; then all work in progress ends, with its processes.
 
-    UsageProblem where stdin or stdout is not a pipe or a socket.
+    UsageProblem if stdin or stdout is neither a pipe nor a socket.
     """
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
@@ -87,8 +87,8 @@ async def serve(agent: KernelAgent) -> None:
 
 
 def _own_pipes() -> tuple[int, int]:
-    """Copies of stdin and stdout for the protocol alone. What else writes to stdout goes to stderr, and what else reads
-    stdin finds it empty."""
+    """Copies stdin and stdout for the protocol alone. Other output to stdout then goes to stderr, and other readers
+    find stdin empty."""
     if not all(stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) for mode in (os.fstat(0).st_mode, os.fstat(1).st_mode)):
         hint = "an editor starts this command: docs/guides/editors.md"
         raise UsageProblem("stdin and stdout have to be pipes", hint=hint)

@@ -47,8 +47,8 @@ SHOWN = 300  # characters of a thought or a plan's entry
 
 
 class Updates:
-    """`streamed` says that a model's words were shown in this run, `waiting` names the call that waits for a yes. The
-    names of calls begin with `prefix`, which no other prompt has."""
+    """The updates of one prompt. `streamed` says that a model's text was shown in this run, `waiting` names the call
+    that waits for approval. The names of calls begin with `prefix`, which no other prompt has."""
 
     def __init__(self, root: Path, prefix: str) -> None:
         self.streamed = False
@@ -65,7 +65,7 @@ class Updates:
         self._states: dict[int, PlanEntryStatus] = {}
 
     def of(self, event: Event) -> Iterator[SessionUpdate]:
-        """The updates for one event, which may be none."""
+        """The updates for one event; there may be none."""
         match event.body:
             case RunStarted(language=language):
                 self.streamed, self.waiting, self._asks, self._run_is_new = False, "", False, True
@@ -94,41 +94,41 @@ class Updates:
                 yield _thought(text)
 
     def message(self, text: str) -> SessionUpdate:
-        """A piece of the answer; what a run says begins a paragraph of its own."""
+        """A piece of the answer; the text of each run begins a new paragraph."""
         gap = "\n\n" if self._run_is_new and self._has_text else ""
         self._run_is_new, self._has_text = False, True
         return update_agent_message_text(f"{gap}{text}")
 
     def plan(self, plan: WorkflowPlan) -> SessionUpdate:
-        """The steps of a workflow, none of them begun."""
+        """The steps of a workflow, none of them started."""
         self._steps = tuple(shorten(clean(f"{step.text} → {step.skill}"), SHOWN) for step in plan.steps)
         self._states = {}
         return self._plan()
 
     def ask(self, question: str) -> SessionUpdate:
-        """A call that stands for work that waits for a yes, where no model made one; `end` ends it."""
+        """A call for work that waits for approval, if no model made one; `end` ends it."""
         self.waiting = self._new()
         self._calls[self.waiting] = self.waiting
         title, kind = self._heads[self.waiting] = shorten(clean(question, lines=False), SHOWN), "execute"
         return start_tool_call(self.waiting, title, kind=kind, status="pending")
 
     def question(self, question: str) -> ToolCallUpdate:
-        """The call that waits, with all that a client needs to ask about it."""
+        """The waiting call, with everything that a client needs to ask about it."""
         title, kind = self._heads[self.waiting]
         content = tool_content(text_block(fenced(question)))
         return ToolCallUpdate(tool_call_id=self.waiting, title=title, kind=kind, status="pending", content=[content])
 
     def end(self, call: str, status: ToolCallStatus) -> SessionUpdate:
-        """The end of a call that no event of its own ends."""
+        """Ends a call that has no event for its end."""
         self._calls = {name: ours for name, ours in self._calls.items() if ours != call}
         return update_call(call, status=status)
 
     def end_all(self) -> list[SessionUpdate]:
-        """The end of the calls that a cancelled run leaves."""
+        """Ends the calls that a cancelled run leaves open, as failed."""
         return [self.end(call, "failed") for call in tuple(self._calls.values())]
 
     def _call(self, body: ToolCallStarted | ToolCallCompleted, key: str) -> SessionUpdate:
-        """`key` names the call in the run that asks for a yes, and in the next one that makes it."""
+        """`key` names the call both in the run that asks for approval and in the next run, which makes it."""
         known = self._calls.get(key)
         if isinstance(body, ToolCallCompleted):
             if body.state == "pending":

@@ -20,7 +20,7 @@ ENVIRONMENTS = 16  # that the cache knows, the last ones met: a path of Python's
 def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[tuple[str, str]]:
     """The group's entry points, from a cache that is keyed by the state of the environment's folders.
 
-    A scan costs 30 ms and more; the cache 1 ms.
+    A scan takes 30 ms or more, the cache 1 ms.
     """
     key, kept = _environment_key(), _kept(cache)
     for held in kept:
@@ -38,7 +38,7 @@ def _scanned() -> list[tuple[str, str]]:
 
 
 def _kept(cache: Path) -> list[dict[str, Any]]:
-    """What was found in each environment; nothing where the cache is none, or not ours."""
+    """The cached entry points of each environment; empty if the cache is missing or invalid."""
     try:
         held = json.loads(cache.read_bytes())
         return [{"key": one["key"], "found": [(name, value) for name, value in one["found"]]} for one in held]
@@ -47,7 +47,7 @@ def _kept(cache: Path) -> list[dict[str, Any]]:
 
 
 def _keep(cache: Path, body: list[dict[str, Any]], writer: Callable[[], Writer]) -> None:
-    """A cache that cannot be written is not a failure."""
+    """Writes the cache; a failure to write it is ignored."""
     try:
         writer().write(cache, json.dumps(body).encode())
     except KernelError:

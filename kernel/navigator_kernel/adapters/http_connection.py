@@ -17,7 +17,7 @@ _TIMES: dict[Part, float] = {"header": HEADER_TIME, "body": BODY_TIME}
 
 
 class Connection(H11Protocol):
-    """uvicorn's own has no time limit for what is not yet a whole request."""
+    """Adds time limits to uvicorn's connection, which waits for an incomplete request without end."""
 
     limit = CONNECTIONS
 
@@ -46,13 +46,13 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _missing(self) -> Part:
-        """The part of the request that has not come yet; after an answer, the next one begins with the next byte."""
+        """The part of a request that has not arrived; after a response, the next one begins with the next byte."""
         if self.cycle is None or self.cycle.response_complete:
             return "header"
         return "body" if self.cycle.more_body else ""
 
     def _wait_for(self, part: Part) -> None:
-        """The time of a part runs from its beginning: one byte now and then does not prolong it."""
+        """Starts the timer of a part at its beginning; single bytes do not prolong it."""
         if part == self._part:
             return
         if self._timer is not None:

@@ -1,4 +1,4 @@
-"""Finds out in one pass over a text which of many patterns may match it, so that most are never tried (Hyperscan)."""
+"""Finds in one pass over a text which of many patterns may match it, so that most are never tried (Hyperscan)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _WIDENING = Path(__file__).with_name("widened.py")  # what is kept was made by i
 
 
 class PatternSet:
-    """`sources` are patterns of `re`, with whatever flags. What is compiled of them is kept in the folder `kept`, which
-    must be the person's own. Without Hyperscan, which has no wheel for some machines, every pattern may match."""
+    """`sources` are patterns of `re`, with any flags. The compiled database is stored in the folder `kept`, which must
+    be the person's own. Without Hyperscan, which has no wheel for some machines, every pattern may match."""
 
     def __init__(self, sources: Iterable[str], kept: Path | None) -> None:
         self._sources: Sequence[str] = tuple(dict.fromkeys(sources))
@@ -27,7 +27,7 @@ class PatternSet:
         self._database = _loaded(self._sources, kept)
 
     def possible(self, text: str) -> frozenset[str]:
-        """The sources of the patterns that may match in `text`, or did where its spaces were line breaks."""
+        """The sources of the patterns that may match in `text`, or would if its spaces were line breaks."""
         read = folded(text)
         if self._database is None or read is None:
             return self._every

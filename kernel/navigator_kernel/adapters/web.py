@@ -1,4 +1,4 @@
-"""Fetches one web page from a host that the person named, whatever addresses its name resolves to."""
+"""Fetches one web page from a host that the person named; an address that is not public must be named, too."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Target(NamedTuple):
-    """What to ask whom; `path` has the query with it."""
+    """The parts of an address; `path` includes the query."""
 
     url: str
     scheme: str
@@ -37,8 +37,8 @@ class Target(NamedTuple):
 
 
 class Page(NamedTuple):
-    """The answer of the server at `url`, which may be another one than was asked for; `kind` is its content type
-    without parameters, `charset` empty where it names none."""
+    """The server's answer at `url`, which differs from the requested address after a redirect; `kind` is its content
+    type without parameters, `charset` is empty if the answer names none."""
 
     url: str
     kind: str
@@ -47,8 +47,8 @@ class Page(NamedTuple):
 
 
 def target_of(url: str, named: Sequence[str]) -> Target:
-    """Refused, with a `reason`, for an address that is not allowed; UsageProblem for what is not one. `named` are
-    hosts of the person's: `docs.example.org`, `*.example.org`, `example.org:8443`, `10.0.0.0/8`."""
+    """Parses an address. Refused, with a `reason`, if it is not allowed; UsageProblem if it is malformed. `named` are
+    the person's hosts: `docs.example.org`, `*.example.org`, `example.org:8443`, `10.0.0.0/8`."""
     if len(url) > LONGEST or not url.isprintable() or " " in url:
         raise UsageProblem("the address is not well formed", hint=f"at most {LONGEST:,} characters, without blanks")
     try:
@@ -73,11 +73,11 @@ def target_of(url: str, named: Sequence[str]) -> Target:
 
 
 def get(url: str, named: Sequence[str], seconds: float, limit: int) -> Page:
-    """The page at `url`, at most `limit` bytes, in so many seconds, redirects to named hosts included. No proxy is
-    asked: it connects to the very address that it has checked.
+    """Fetches the page at `url`, at most `limit` bytes, within `seconds`, and follows redirects to named hosts. No
+    proxy is used: it connects to exactly the address that it has checked.
 
-    What `target_of` raises; Refused for a name that stands for an address inside a network, unless that is named, too;
-    FetchFailed where there is no page.
+    Raises what `target_of` raises; Refused for a name that resolves to an address that is not public, unless that is
+    named, too; FetchFailed if there is no page.
     """
     late = FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
     return within(seconds, lambda: _followed(target_of(url, named), named, seconds, limit), late)
@@ -109,7 +109,7 @@ def _next(target: Target, found: str, named: Sequence[str]) -> Target:
 
 
 def _addresses(target: Target, named: Sequence[str]) -> list[Address]:
-    """All that the name stands for; Refused where one of them lies inside a network and is not named."""
+    """All addresses that the name resolves to; Refused if one of them is neither public nor named."""
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -133,7 +133,7 @@ def _is_open(address: Address, target: Target, named: Sequence[str]) -> bool:
 
 
 def _meant(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for."""
+    """The IPv4 address that an IPv6 address stands for, else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     inner = address.ipv4_mapped or address.sixtofour
@@ -162,7 +162,7 @@ def _is_local(host: str) -> bool:
 
 
 def _connected(target: Target, addresses: Sequence[Address], seconds: float) -> HTTPConnection:
-    """To an address that was checked; the name is not looked up a second time."""
+    """Connects to a checked address; the name is not resolved a second time."""
     connection = HTTPConnection(target.host, target.port, timeout=seconds)
     connection.default_port = PORTS[target.scheme]
     problem: OSError | None = None
@@ -186,7 +186,7 @@ def _connected(target: Target, addresses: Sequence[Address], seconds: float) -> 
 
 
 def _asked(connection: HTTPConnection, target: Target, limit: int) -> Page | str:
-    """The page, or where it leads."""
+    """The page, or the address that it redirects to."""
     headers = {"User-Agent": f"navigator/{__version__}", "Accept": "text/html, text/plain, */*"}
     try:
         connection.request("GET", target.path, headers=headers)

@@ -1,8 +1,8 @@
 """Widens a pattern of Python's `re` into a simpler one over bytes, which matches wherever the first one might.
 
-The wider one is cheap to compile for Hyperscan, and has none of what Hyperscan does not support: anchors, looks ahead
-and behind, references to groups. It is tried on the text in lower case. The idea is that of Cox 2012, "Regular
-Expression Matching with a Trigram Index": a cheap test that never says no wrongly.
+The wider pattern is cheap to compile for Hyperscan and has nothing that Hyperscan does not support: anchors, lookahead,
+lookbehind, references to groups. It is matched against the text in lower case. The idea is from Cox 2012, "Regular
+Expression Matching with a Trigram Index": a cheap test without false negatives.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _Set = frozenset[int]  # of bytes; _ASCII stands for every character beyond ASCI
 
 
 def folded(text: str) -> bytes | None:
-    """`text` in lower case; None where it has letters whose lower case is not what `re` takes for it."""
+    """`text` in lower case; None if it has letters that `re.IGNORECASE` matches with others than their lower case."""
     if not text.isascii() and _FOLDED.search(text):
         return None
     return text.lower().encode("utf-8", "surrogatepass")
 
 
 def widened(source: str) -> bytes:
-    """A pattern that matches in `folded(text)` where `source`, with any flags, matches in `text`, and still does where
-    line breaks of it are spaces. re.error for what is not a pattern."""
+    """A pattern that matches in `folded(text)` if `source`, with any flags, matches in `text`, even if line breaks of
+    the text are replaced by spaces. re.error for an invalid pattern."""
     return _all(parser.parse(source)).encode("ascii")
 
 
@@ -113,7 +113,7 @@ def _range(first: int, last: int, *, inverted: bool) -> set[int]:
 
 @cache
 def _category(name: Any, *, certain: bool) -> _Set:
-    """What it matches with some flags, or for `certain` with any: `re.ASCII` has fewer blanks."""
+    """The characters that it matches with some flags or, if `certain`, with all flags: `re.ASCII` has fewer blanks."""
     held = (re.compile(_CLASSES[name]), re.compile(_CLASSES[name], re.ASCII))
     found = (frozenset(code for code in range(_ASCII) if one.match(chr(code))) for one in held)
     return frozenset.intersection(*found) if certain else frozenset.union(*found) | {_ASCII}
@@ -125,12 +125,12 @@ def _cased(code: int) -> _Set:
 
 
 def _complement(members: _Set) -> _Set:
-    """What is beyond ASCII is never excluded: only a part of it would be."""
+    """All other characters. Those beyond ASCII are always included, as `members` can exclude only some of them."""
     return frozenset(range(_ASCII)) - members | {_ASCII}
 
 
 def _written(members: _Set) -> str:
-    """As a set of bytes in lower case; a character beyond ASCII is several of them."""
+    """`members` as a class of bytes in lower case; a character beyond ASCII is several bytes."""
     codes = {ord(chr(code).lower()) for code in members if code < _ASCII}
     if _BREAK in codes:
         codes |= {_SPACE}

@@ -1,4 +1,4 @@
-"""Several models as one: when a model fails before its first word, the next one is asked."""
+"""Combines several models into one: if a model fails before its first word, the next one is asked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWN_FAULT = frozenset({"filtered", "over_budget"})
 
 
 class ModelChain(Struct, frozen=True):
-    """Implements `model_ports.ChatModel` over one and more."""
+    """Implements `model_ports.ChatModel` over one or more models."""
 
     models: Sequence[ChatModel]
 
@@ -30,7 +30,7 @@ class ModelChain(Struct, frozen=True):
         return self.models[0].name
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
-        """With what failed before in `tried`. A failure is the last one, with all of them in `data["tried"]`."""
+        """Lists earlier failures in `tried`. Raises the last failure, with all of them in `data["tried"]`."""
         heard, tried, began = False, list[Tried](), time.monotonic()
 
         def tell(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Removes what looks like a user interface command from a model's text: only tools may give commands (X-17)."""
+"""Removes text that looks like a user interface command from a model's answer: only tools may give commands (X-17)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEGINS = lazy_compile(r"\{\s*\"(?:type|payload)\"")
 
 
 def without_commands(text: str) -> str:
-    """`text` without each JSON object that is `{type, payload}` of a command."""
+    """`text` without each JSON object that is a command, `{type, payload}`."""
     kept, at = [], 0
     for begin, end in _commands(text):
         kept.append(text[at:begin])

@@ -1,4 +1,4 @@
-"""Decides whether a model's answer is complete: by rules, or by asking it where no rule decides (X-27, JIT-7)."""
+"""Decides whether a model's answer is complete: by rules, or by asking it if no rule decides (X-27, JIT-7)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _YES = lazy_compile(r'"continue"\s*:\s*true')
 async def goes_on(
     progress: AgentState, model: ChatModel, language: Language, lost: Callable[[KernelError], None]
 ) -> tuple[bool, Completion | None]:
-    """An answer that was cut goes on; one that announces work, after some was done, is asked about; others are done.
-    With it what was asked, for that costs, too; `lost` is given a failure, which may have cost something."""
+    """Whether the answer goes on: yes if it was cut off; if it announces work, after some was done, the model is asked;
+    otherwise no. The model's reply is returned, too, as it has a cost; `lost` gets a failure, which may also have
+    one."""
     if progress.finish == "length":
         return True, None
     text = progress.messages[-1].text[-END:]

@@ -81,9 +81,9 @@ class AgentLoop(Struct, kw_only=True):
     _began: float | None = None
 
     async def run(self, progress: AgentState | None = None) -> tuple[AgentState, End]:
-        """How far it came and why it stopped there; one that waited goes on with the call that it waited for.
+        """Runs the loop; returns the state and why it stopped. A task that waited continues with its waiting call.
 
-        Waiting where the person has to agree, KernelErrors of the model as they are.
+        ApprovalRequired if the person has to agree; KernelErrors of the model are passed on.
         """
         self.progress, end = progress or AgentState(workspace=self.work.workspace), None
         if self.progress.is_answered:  # the process was killed after the last word
@@ -207,16 +207,16 @@ class AgentLoop(Struct, kw_only=True):
         return replace(self.progress, rounds=progress.rounds + 1)
 
     def _work_of(self, call: ToolCall) -> AgentTask:
-        """Adds what is known about a call that was under way when the process ended."""
+        """The task, with what is known about a call that was in progress when the process ended."""
         held = self.progress
         return replace(self.work, begun=call.id, intent=held.intent) if held.begun == call.id else self.work
 
     def _left_out(self, call: ToolCall) -> ToolAnswer:
-        """Two failures in a row end the loop, and an answer has a limit of calls; the rest is not carried out."""
+        """The answer to a call that is left out: after two failures in a row, or over the limit of one answer."""
         return ToolAnswer(text=say("tool.left_out", self.work.language, tool=call.name), failed=True)
 
     def _declined(self, call: ToolCall) -> ToolAnswer | None:
-        """Adds a refused call with its reason; it is not asked about again in the turn."""
+        """The answer to a refused call, with the reason, or None; it is not asked about again in the turn."""
         held, key, language = self.progress, _key(call), self.work.language
         if held.refusal is None and key not in held.refused:
             return None

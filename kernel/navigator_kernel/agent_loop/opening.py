@@ -22,8 +22,8 @@ SHOWN = 12  # digits of a digest that mark where a skill's text ends
 
 
 def opening(work: AgentTask) -> tuple[ChatMessage, ...]:
-    """Identity and safety are the same bytes for every skill, so that a provider can keep them (JIT-3, X-40); what
-    changes from turn to turn stands behind the conversation."""
+    """Identity and safety are the same bytes for every skill, so that a provider can cache them (JIT-3, X-40); text
+    that changes from turn to turn comes after the conversation."""
     guide = suffix(work)
     return (
         ChatMessage(role="system", text=identity(work.language)),
@@ -34,7 +34,7 @@ def opening(work: AgentTask) -> tuple[ChatMessage, ...]:
 
 
 def suffix(work: AgentTask) -> str:
-    """The skill's text between marks that it cannot hold itself, for they are its digest; then memories, then the
+    """The skill's text between marks that it cannot contain itself, since they have its digest; then memories, then the
     time (RTE-24, RTE-25)."""
     blocks: list[str] = []
     if work.guide:
@@ -51,7 +51,7 @@ def suffix(work: AgentTask) -> str:
 
 
 def _environment(work: AgentTask) -> Iterator[str]:
-    """The time, and where the tools work."""
+    """The time, and the folders and files of the tools."""
     if work.now:
         yield say("prompt.time", work.language, now=work.now)
     if work.folder:

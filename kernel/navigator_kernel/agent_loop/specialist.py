@@ -37,10 +37,10 @@ MOST_FILES = 100  # of a workspace that a report names
 
 
 class Specialist(Struct, kw_only=True):
-    """Implements `model_ports.Specialist` for one turn. `root` is the project, `box` holds the workspaces of runs,
-    `named` gives the files that a message names, `history` is what was said before, `written` the files
-    that earlier turns wrote, `private` whether that may hold
-    the person's data, `spent` what its choice took."""
+    """Implements `model_ports.Specialist` for one turn. `root` is the project, `box` contains the workspaces of runs,
+    `named` returns the files that a message names, `history` is the conversation so far, `written` the files that
+    earlier turns wrote, `private` whether the history may contain the person's data, `spent` the usage of choosing the
+    skill."""
 
     models: ModelRegistry
     catalogue: Catalogue
@@ -78,7 +78,7 @@ class Specialist(Struct, kw_only=True):
         return report if loop is None else self.closed(loop, report, emit)
 
     def _kept(self, loop: AgentLoop, packet: Packet) -> AgentState | None:
-        """The earlier state; from here on each call is recorded."""
+        """Returns the earlier state; from here on each call is recorded."""
         before = _before(packet)
         if self.underway is not None:
             self.underway.start(packet, len(before.messages) if before else 0)
@@ -109,7 +109,7 @@ class Specialist(Struct, kw_only=True):
         )
 
     def closed(self, loop: AgentLoop, report: Report, emit: Emit) -> Report:
-        """The other results: usage, user interface commands, changes."""
+        """Adds the loop's usage and emits its user interface commands; returns the report with its changes."""
         self.spent += loop.progress.spent
         for command in (one for commands in loop.commands.values() for one in commands):
             emit(command, step=loop.work.step)
@@ -218,8 +218,8 @@ class Specialist(Struct, kw_only=True):
 
 
 def work_of(executor: Executor, workspace: Path, project: Path, named: Iterable[Path | str]) -> dict[str, Any]:
-    """What the built-in tools work with; nothing for a skill that names other tools and none of these (JIT-5), and
-    nothing for one that the person does not accept and that asks for none, of which only the text is used."""
+    """The data of the built-in tools; empty for a skill that names other tools and none of these (JIT-5), and for one
+    that the person does not accept and that asks for none: only the text of that one is used."""
     skill = executor.skill
     if not skill.allowed_tools and (executor.standing == "unknown" or skill.tools is not None):
         return {}
@@ -234,7 +234,7 @@ def work_of(executor: Executor, workspace: Path, project: Path, named: Iterable[
 
 
 def _told_what_is_wrong(work: AgentTask, wrong: str) -> AgentTask:
-    """Repeats the work once with the reason why it was not accepted (X-37)."""
+    """Adds to the request the reason why the result was not accepted, if there is one (X-37)."""
     return (
         replace(work, request=f"{work.request}\n\n{say('specialist.fix', work.language, wrong=wrong)}")
         if wrong
@@ -250,11 +250,11 @@ def _before(packet: Packet) -> AgentState | None:
     try:
         return progress_of(str(kept))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged("what waited cannot be read", hint="ask for it again") from error
+        raise Damaged("the waiting call cannot be read", hint="ask for it again") from error
 
 
 def _has_read(packet: Packet) -> bool:
-    """Whether tools had answered before an order that goes on now, maybe in another process and under another run."""
+    """Whether tools had already answered in work that continues now, maybe from another process and another run."""
     try:
         before = _before(packet)
     except Damaged:  # who goes on with it is told
@@ -268,8 +268,8 @@ def has_read(progress: AgentState) -> bool:
 
 
 def parts(prepared: Report) -> tuple[str, str]:
-    """The guide and the request within a prompt that is ready: `data["request"]` says where the request begins and
-    ends; one without it is all request."""
+    """The guide and the request in a finished prompt: `data["request"]` says where the request begins and ends; without
+    it the whole prompt is the request."""
     prompt, at = str(prepared.data.get("prompt", "")), prepared.data.get("request")
     if not isinstance(at, list | tuple) or len(at) != 2 or not all(type(one) is int for one in at):
         return "", prompt
@@ -277,7 +277,7 @@ def parts(prepared: Report) -> tuple[str, str]:
 
 
 def _files(work: AgentTask) -> dict[str, Any]:
-    """The files in the workspace: their names there as a command's report has them, and each path with its size."""
+    """The files in the workspace: their relative names, as in a command's report, and each path with its size."""
     folder = Path(work.workspace) if work.workspace else None
     if folder is None or not folder.is_dir():
         return {}
@@ -287,11 +287,11 @@ def _files(work: AgentTask) -> dict[str, Any]:
 
 
 def _first(text: str) -> str:
-    """The first paragraph of a text."""
+    """The first line of a text."""
     return text.partition("\n")[0].strip() or text
 
 
 def _local(now: str) -> str:
-    """ISO 8601 in the time of this machine, with the day of the week, which "tomorrow" needs."""
+    """ISO 8601 in this machine's time zone, with the day of the week, which is needed for "tomorrow"."""
     held = datetime.fromisoformat(now).astimezone()
     return f"{held.isoformat(timespec='minutes')} {held:%A}"

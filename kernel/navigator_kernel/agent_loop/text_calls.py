@@ -27,8 +27,8 @@ _WHOLE = lazy_compile(
 
 
 class TextCalls(Struct, frozen=True):
-    """Implements `model_ports.ChatModel` over one that is asked for text alone; what it calls goes through the same
-    fences, for they stand behind the answer."""
+    """Implements `model_ports.ChatModel` over a model that is asked only for text. Its calls pass the same checks as
+    those of other models, as the checks follow the answer."""
 
     inner: ChatModel
 
@@ -37,7 +37,7 @@ class TextCalls(Struct, frozen=True):
         return self.inner.name
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
-        """ModelFailed if the answer has neither form."""
+        """ModelFailed if the model returns neither a call nor an answer."""
         if not asked.tools:
             return await self.inner.complete(asked, told)
         wanted = replace(asked, messages=as_text(asked.messages, asked.tools), tools=(), shape=shape_of(asked.tools))
@@ -61,7 +61,7 @@ class TextCalls(Struct, frozen=True):
 
 
 class WithoutTools(Struct, frozen=True):
-    """Implements `model_ports.ChatModel` over one that can use no tools in any way: work that needs them is refused."""
+    """Implements `model_ports.ChatModel` over a model that cannot use tools at all: work that needs them is refused."""
 
     inner: ChatModel
 
@@ -90,8 +90,8 @@ def shape_of(tools: Sequence[ToolSpec]) -> dict[str, Any]:
 
 
 def as_text(messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]) -> tuple[ChatMessage, ...]:
-    """The conversation in text alone: tools are described behind what the model is told first, calls and their results
-    are JSON objects, in whose strings a result cannot end its own marks."""
+    """The conversation as text only: the system message ends with the descriptions of the tools, and calls and their
+    results are JSON objects, so that a result cannot end its own string."""
     begin = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
     system = "\n\n".join([*(message.text.strip() for message in messages[:begin]), prompt(tools)])
     return (ChatMessage(role="system", text=system), *map(_as_text, messages[begin:]))
@@ -118,7 +118,8 @@ def read(text: str) -> ChatMessage | None:
 
 
 def _arguments(tool: ToolSpec) -> dict[str, Any]:
-    """Inlines references, which do not resolve inside another schema; a tool checks its arguments itself."""
+    """The tool's schema, or any object if it has references, which do not resolve inside another schema; a tool checks
+    its arguments itself."""
     schema = dict(tool.schema)
     return {"type": "object"} if '"$ref"' in json.dumps(schema) else schema
 
@@ -157,7 +158,7 @@ def _begun(text: str) -> str:
 
 
 class _Answer:
-    """Tells the text of `{"answer": "…"}` while it comes; of a call nothing is told."""
+    """Passes on the text of `{"answer": "…"}` while it arrives, and nothing of a call."""
 
     def __init__(self, told: Callable[[str], None]) -> None:
         self._told, self._held, self._within = told, "", False

@@ -28,8 +28,8 @@ _DECLINED = frozenset({"rejected", "server_error", "unknown_model", "unreadable"
 
 
 async def tooling(model: ChatModel) -> tuple[Tooling, Spent]:
-    """And what it took to find out. Only for a model that has answered without tools; ModelFailed and TimedOut where
-    nothing could be found out."""
+    """Returns how the model can use tools, and the usage of finding out. Only for a model that has answered without
+    tools; ModelFailed or TimedOut if nothing could be found out."""
     spent = Spent()
     called = await _heard(model, CALL, tools=(READY,))
     if called is not None:

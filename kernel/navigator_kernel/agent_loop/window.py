@@ -20,7 +20,7 @@ PDF_BYTES = 50  # of a PDF that are a token, about
 
 
 def tokens(message: ChatMessage) -> int:
-    """Roughly: a token for four letters, one for each other character, four for the message itself, and its files."""
+    """A rough count: one token for four ASCII characters, one for any other, four for the message, and its files."""
     text = message.text + message.wire + "".join(call.name + call.arguments for call in message.calls)
     wide = sum(not letter.isascii() for letter in text)
     shown = sum(max(file.size // PDF_BYTES, PICTURE) if file.kind == PDF else PICTURE for file in message.files)
@@ -28,7 +28,7 @@ def tokens(message: ChatMessage) -> int:
 
 
 def units(messages: Iterable[ChatMessage]) -> list[tuple[ChatMessage, ...]]:
-    """The messages in pieces that belong together: calls with all their answers, all else by itself."""
+    """Groups messages that belong together: calls with all their answers; every other message is alone."""
     found: list[list[ChatMessage]] = []
     for message in messages:
         if message.role == "tool" and found and found[-1][0].calls:
@@ -65,7 +65,7 @@ def fitted(last: Sequence[tuple[ChatMessage, ...]], budget: int) -> tuple[ChatMe
 
 
 def past(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """The last turns, from a message of the person on."""
+    """The last turns, starting with a message of the person."""
     found = newest(history[-2 * TURNS :], HISTORY)
     begin = next((at for at, message in enumerate(found) if message.role == "user"), len(found))
     return found[begin:]

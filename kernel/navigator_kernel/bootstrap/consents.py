@@ -13,7 +13,7 @@ from navigator_kernel.sandbox.consents import ConsentStore
 
 
 def open_consents(audit: Audit | None = None) -> ConsentStore:
-    """Kept outside every project, so that none can bring its own."""
+    """Opens the store, which lies outside every project, so that no project can bring its own."""
     folder = user_state()
     writer = PrivateWriter(folder, partial(make_private, folder))
     return ConsentStore(folder / "trust.json", writer, SystemClock(), audit or NullAudit())

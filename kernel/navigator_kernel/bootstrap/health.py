@@ -33,7 +33,7 @@ _MARKS = {"damaged": "!!", "missing": "--", "note": "..", "ok": "ok"}
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """The result of one check. A `note` is about the text of a skill, which works all the same."""
+    """The result of one check. A `note` is about the text of a skill, which works anyway."""
 
     what: str
     state: Literal["ok", "note", "missing", "damaged"]
@@ -90,7 +90,7 @@ def _encoder(settings: Settings) -> str:
 
 
 def shown(found: Sequence[Finding], *, every: bool = False) -> list[str]:
-    """The lines that a person reads: what is damaged or missing, how many skills a note is about, and the counts; or
+    """The lines that a person reads: damaged and missing parts, the number of skills with each note, and the counts; or
     `every` finding."""
     lines: list[str] = []
     for one in sorted(found, key=lambda one: list(_MARKS).index(one.state)):

@@ -75,10 +75,10 @@ def assemble(
     here: Path | None = None,
     shared: SharedParts | None = None,
 ) -> Kernel:
-    """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
-    run as they are where nothing can contain them; `tape` records the calls of its ports. Paths of a message start
-    at `here`, or at the current folder. A kernel takes one turn at a time; `shared` is what several kernels of a
-    process have in common. NotFound where `root` is not a folder."""
+    """Creates the kernel for the project at `root`, without writing anything or starting a process. With `unsafe`,
+    commands run unconfined if nothing can confine them; `tape` records the calls of its ports. Paths of a message start
+    at `here`, or at the current folder. A kernel takes one turn at a time; `shared` has the parts that several kernels
+    of a process share. NotFound if `root` is not a folder."""
     clock, files = clock or SystemClock(), ProjectFiles(_folder(root), here or Path.cwd())
     extensions = open_plugins(root)
     shared = shared or share(root, settings, extensions)
@@ -117,7 +117,7 @@ def assemble(
 
 
 class SharedParts(NamedTuple):
-    """What several kernels of one process have in common: the skills, and the index that messages are matched with."""
+    """The parts that several kernels of one process share: the skills, and the index that messages are matched with."""
 
     catalogue: ResourceCatalogue
     meaning: SemanticRanker
@@ -143,7 +143,7 @@ def _kept(root: Path, redact: Redact) -> dict[str, Any]:
 
 
 def _hooks(extensions: LoadedPlugins) -> dict[str, Any]:
-    """Calls the hooks of plugins, and keeps their failures."""
+    """Functions that call the hooks of plugins, and one that returns the failures of plugins."""
     plugins = extensions.plugins
     return {
         "precheck_hook": lambda count: plugins.first("kernel_precheck", count),
@@ -153,7 +153,7 @@ def _hooks(extensions: LoadedPlugins) -> dict[str, Any]:
 
 
 def project_ports(root: Path, meaning: SemanticRanker) -> ProjectPorts:
-    """What plugins are given of the project, with the encoder of `meaning`; nothing is opened yet."""
+    """The services of the project for plugins, with the encoder of `meaning`; nothing is opened yet."""
     state = project_state(root)
     return ProjectPorts(
         root=root, state=state.folder, writer=state_writer(state), encoder=lambda: meaning.index.encoder
@@ -196,7 +196,7 @@ def _minds(
     files: ProjectFiles,
     underway: Underway,
 ) -> dict[str, Any]:
-    """The models, what chooses and works with them, and the tools for models of others."""
+    """The models, the judge and the specialist that use them, and the tools for other agents' models."""
     models: ModelRegistry | None = open_models(settings)
     if tape is not None:
         models, clock = models and ReplayableModels(models, tape), ReplayableClock(clock, tape)
@@ -264,8 +264,8 @@ def _agents(extensions: LoadedPlugins, ports: AgentPorts) -> Mapping[str, Agent]
 
 
 def _made(requirements: Sequence[str]) -> Path:
-    """The environment with these packages, all of Python or all of Node. It is kept outside every project: what is in
-    it counts as agreed to."""
+    """Returns the environment with these packages, all of Python or all of Node, and makes it if it is missing. It is
+    kept outside every project, because its contents count as agreed to."""
     from navigator_kernel.adapters.processes.environments import Environments  # only where packages are declared
     from navigator_kernel.adapters.processes.node_environments import NodeEnvironments
     from navigator_kernel.skills.formats.dependencies import fingerprint
@@ -278,7 +278,7 @@ def _made(requirements: Sequence[str]) -> Path:
 
 def _workspace(root: Path) -> Callable[[str], Path]:
     def workspace(run: str) -> Path:
-        """`mybox/workspace/<run>`, made when it is first asked for."""
+        """Returns `mybox/workspace/<run>`, and makes it if it is missing."""
         path = box_of(root) / "workspace" / run
         box_writer(root).make_folder(path)
         return path
@@ -287,7 +287,7 @@ def _workspace(root: Path) -> Callable[[str], Path]:
 
 
 def _keep(root: Path, audit: AuditLog, run: str, name: str, data: bytes) -> str:
-    """The path for messages, relative to the project if it lies in it."""
+    """Records and writes a file of a run. Returns its path for messages, relative to the project if it lies in it."""
     path = box_of(root) / "workspace" / run / name
     told = str(path.relative_to(root) if path.is_relative_to(root) else path)
     audit.record("wrote", run=run, path=told, sha256=hashlib.sha256(data).hexdigest())
@@ -296,7 +296,7 @@ def _keep(root: Path, audit: AuditLog, run: str, name: str, data: bytes) -> str:
 
 
 def fresh_folder(writer: Callable[[], FolderWriter], folder: Path) -> Path:
-    """`folder` where nothing is in it yet, else a new one within: no process writes among what another one left."""
+    """Returns `folder` if it is empty, else a new folder in it: no process writes among the files of another one."""
     with os.scandir(folder) as entries:
         if next(entries, None) is None:
             return folder

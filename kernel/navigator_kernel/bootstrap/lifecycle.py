@@ -49,7 +49,7 @@ SURE = 0.5  # confidence from which meaning alone finds a skill, and from which 
 
 
 def open_lifecycle(root: Path) -> Lifecycle:
-    """Project, user and shipped skills; the shipped ones only where they are not the project's own."""
+    """Opens the port for project, user and shipped skills; the shipped ones only if they are not the project's own."""
     home = Path.home()
     levels: dict[Level, Path] = {"project": root / ".claude" / "skills", "user": home / ".claude" / "skills"}
     agents: dict[Level, Path] = {"project": root / ".agents" / "skills", "user": home / ".agents" / "skills"}
@@ -118,7 +118,7 @@ def _cache() -> RepoCache:
 
 
 def seek_in(catalogue: Catalogue, meaning: SemanticRanker) -> Seek:
-    """What finds skills with parts that are open already."""
+    """A search for skills that uses parts that are already open."""
     return partial(_sought, partial(_space, catalogue, meaning))
 
 
@@ -137,7 +137,7 @@ def _found(root: Path, query: str) -> SearchSpace:
 
 
 def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchSpace:
-    """By the words of the router's index, those of a Chinese query also in English; where they find nothing, by
+    """Searches by words of the router's index, for a Chinese query also in English; if they find nothing, by
     meaning."""
     with catalogue.once():
         skills = catalogue.list_resources(enabled_only=False)

@@ -36,7 +36,8 @@ class ModelRegistry(Struct, frozen=True):
     _open: dict[str, ChatModel] = field(default_factory=dict)
 
     def knows(self, name: str) -> bool:
-        """Names come only from the person's settings, so that a skill cannot send text to its own service."""
+        """Whether the person's settings have `name`: no others are used, so that no skill sends text to its own
+        service."""
         return name in {*self.models.aliases, *self.models.aliases.values(), self.models.default, *self.models.fallback}
 
     def chain(self, name: str = "") -> ChatModel:
@@ -76,7 +77,7 @@ def keep_found(name: str, tooling: Tooling) -> None:
 
 
 def open_model(name: str, models: Models) -> ChatModel:
-    """How the model uses tools; by default it calls them itself."""
+    """Opens the model, adapted to how it uses tools; by default it calls them itself."""
     from navigator_kernel.adapters.models.chat_model import WireModel
     from navigator_kernel.agent_loop.text_calls import TextCalls, WithoutTools
 
@@ -85,12 +86,12 @@ def open_model(name: str, models: Models) -> ChatModel:
 
 
 def open_models(settings: Settings) -> ModelRegistry | None:
-    """None where no model is set."""
+    """The configured models; None if no model is set."""
     return ModelRegistry(settings.models) if settings.models.default else None
 
 
 async def load_client(models: Models) -> None:
-    """Imports what the default model is asked with, so that the first turn need not: 400 ms. No key is looked for."""
+    """Imports the default model's modules, so that the first turn need not: 400 ms. It looks for no key."""
     from navigator_kernel.adapters.models.chat_model import WireModel
     from navigator_kernel.adapters.models.providers import Key
 
@@ -109,9 +110,9 @@ def open_specialist(
     named: Callable[[str], Sequence[Path]],
     underway: Underway,
 ) -> Callable[[Session, Spent], Specialist | None]:
-    """What works on prompts in one turn, with tools that `desk` hands out; it gives None where there is no model. It is
-    given the session before the turn, and what the turn's choice took. `box` holds the workspaces of runs, `named`
-    gives the files that a message names."""
+    """A function that returns the specialist for one turn, with tools from `desk`, or None if there is no model. It
+    gets the session before the turn and the usage of the turn's choice. `box` contains the workspaces of runs, `named`
+    returns the files that a message names."""
 
     def specialist(before: Session, spent: Spent) -> Specialist | None:
         return None if models is None else build(models, before, spent)
@@ -173,7 +174,7 @@ def open_desk(
     built_in: Callable[[], BuiltIn],
     always: Tools,
 ) -> Tools:
-    """The built-in tools, those of plugins, and `more`, behind the fence; anything else is named as a failure."""
+    """The built-in tools, those of plugins, and `more`, all guarded; anything else is recorded as a failure."""
     from navigator_kernel.tools.guarded import GuardedTools
 
     @cache
@@ -203,7 +204,7 @@ def open_desk(
 
 
 def tools_of(plugins: Plugins, project: ProjectPorts) -> Iterator[Tool]:
-    """The tools of plugins; what is not a tool is named as a failure."""
+    """The tools of plugins; anything that is neither a tool nor an endpoint is recorded as a failure."""
     for hook, given in (("kernel_register_tools", project.root), ("kernel_register_tools_and_endpoints", project)):
         for plugin, brought in plugins.all(hook, given):
             for tool in brought:

@@ -61,7 +61,7 @@ def writer_for(actor: str, root: Path) -> FolderWriter:
 
 
 def box_writer(root: Path) -> FolderWriter:
-    """The write port of what a turn leaves, in the project or in the person's state."""
+    """The write port for the files of a turn, in the project or in the person's state."""
     inside = box_of(root) == root / BOX
     return writer_for("turn", root) if inside else state_writer(project_state(root))
 
@@ -102,7 +102,7 @@ def _agreed_subjects() -> frozenset[str]:
 
 
 def open_mapping(root: Path) -> SkillMapping:
-    """The person's page of what was seen, then the shipped one; the project's own page only names (X-42, X-43)."""
+    """The person's page of seen skills, then the shipped one; the project's own page gives only names (X-42, X-43)."""
     from navigator_kernel.skills.source.mapping import SkillMapping
 
     seen, shipped, own = (folder / MAPPING for folder in (user_state(), shipped_home().docs, root / "docs"))
@@ -146,7 +146,7 @@ def open_lessons(root: Path, redact: Redact | None = None) -> Lessons:
 
 
 def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
-    """What was allowed, refused, run and written in this project."""
+    """The log of what was allowed, refused, run and written in this project."""
     from navigator_kernel.adapters.stores.audit import AuditLog
 
     state, home = project_state(root), user_state()
@@ -161,7 +161,7 @@ def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
 
 
 def open_redaction(settings: Settings | None = None) -> Redact:
-    """Replaces secrets of this process's environment and of MCP servers' settings, and what looks like one."""
+    """Replaces secrets of this process's environment and of MCP servers' settings, and text that looks like one."""
 
     @cache
     def redactor() -> Redact:
@@ -213,7 +213,7 @@ def open_encoder(root: Path, settings: Settings, plugins: Plugins | None = None)
 
 
 def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
-    """The first that a plugin brings; one that is not an encoder is named as a failure."""
+    """The first encoder that a plugin provides; an object that is not an encoder is reported as a failure."""
     from navigator_kernel.adapters.index.plugin_encoder import PluginEncoder
 
     hook = "kernel_register_encoders"
@@ -234,13 +234,13 @@ class Routes(Struct, frozen=True):
 
 
 class RouterParts(Routes, frozen=True):
-    """What `navigator route` needs, and no more; `meaning` is what its own router ranks with."""
+    """The services that `navigator route` needs, and no more; `meaning` is the ranker of the kernel's own router."""
 
     meaning: SemanticRanker
 
 
 def open_router(root: Path, settings: Settings) -> RouterParts:
-    """The kernel's own router, or a plugin's where one is installed; the list of plugins comes from a cache."""
+    """The kernel's own router, or a plugin's if one provides it; the list of plugins comes from a cache."""
     from navigator_kernel.adapters.files.project_files import ProjectFiles
     from navigator_kernel.routing.cascade import CascadeRouter
 

@@ -52,7 +52,7 @@ class ShippedPaths(Struct, frozen=True):
 
 
 def shipped_home() -> ShippedPaths:
-    """Found from the package's place, never from the current folder."""
+    """The shipped folders, found from the package's location, never from the current folder."""
     package = Path(navigator_kernel.__file__).resolve().parent
     top = package.parent.parent
     if package.parent.name == "kernel" and (top / "pyproject.toml").is_file() and (top / "agents").is_dir():
@@ -71,7 +71,7 @@ def shipped_digests() -> Mapping[str, str]:
 
 
 def find_root(start: Path, named: str | None = None) -> Path:
-    """The project: what was named, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like one."""
+    """The project's folder: `named`, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like a project."""
     wanted = named or os.environ.get("NAVIGATOR_ROOT")
     if wanted:
         path = Path(wanted).expanduser()
@@ -82,7 +82,7 @@ def find_root(start: Path, named: str | None = None) -> Path:
 
 
 def _own(root: Path) -> Path:
-    """`root`; Refused where another user owns it, or a file of it that is read, and the person did not accept that."""
+    """`root`; Refused if another user owns it, or a file that is read in it, and the person has not accepted that."""
     if is_usable(str(root)):
         return root
 
@@ -102,8 +102,8 @@ def project_state(root: Path) -> ProjectState:
 
 
 def box_of(root: Path) -> Path:
-    """Where work in `root` leaves its logs and files: the project's `mybox`, or the person's own state of a folder that
-    is not a project, in which nothing is written (X-42)."""
+    """The folder for the logs and files of work in `root`: the project's `mybox`, or, for a folder that is not a
+    project, in which nothing is written, the person's own state (X-42)."""
     return root / BOX if is_project(os.path.realpath(root)) else project_state(root).folder / BOX
 
 
@@ -130,9 +130,9 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
 
 
 def scripts(root: Path) -> Mapping[str, Path]:
-    """The worker's allow-list by name: scripts that `docs/commands.md` names and that are there (SAF-6).
+    """The worker's allow-list by name: scripts that `docs/commands.md` names and that exist (SAF-6).
 
-    The project's page and scripts come first; what it names and has not itself is the shipped one.
+    The project's page and scripts come first; a script that it names but does not have is the shipped one.
     """
     home = shipped_home()
     page = next((text for folder in (root / "docs", home.docs) if (text := _text(folder / "commands.md"))), "")
@@ -142,7 +142,7 @@ def scripts(root: Path) -> Mapping[str, Path]:
 
 
 def preference_pages(root: Path, consents: Consents) -> tuple[PreferenceFile, ...]:
-    """The person's preferences, and the project's while they are trusted (X-30)."""
+    """The person's preferences, and the project's, which must be trusted (X-30)."""
     from navigator_kernel.adapters.stores.preferences import PreferenceFile
 
     own = root / ".claude" / "memory" / "preferences.md"
@@ -179,5 +179,5 @@ def installed_plugins() -> list[tuple[str, str]]:
 
 
 def standing_places() -> dict[str, Path]:
-    """The paths of the authority table's words for places outside the project."""
+    """The paths of the places outside the project, by their names in the authority table."""
     return {"user-state": user_state(), "user-config": user_file().parent}

@@ -1,4 +1,4 @@
-"""Takes a past turn again from its recording, and compares the events."""
+"""Replays a past turn from its recording, and compares the events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN = 120  # characters of a value
 
 
 class Replayed(NamedTuple):
-    """The number of recorded events, the fields that differ, and what a reader has to know."""
+    """The number of recorded events, the fields that differ, and notes for the reader."""
 
     events: int
     differences: list[dict[str, Any]]
@@ -35,8 +35,8 @@ class Replayed(NamedTuple):
 
 
 def replayed(root: Path, settings: Settings, run: str) -> Replayed:
-    """Takes a turn again from its recording, and compares the events. NotFound without one, Refused for a turn that
-    cannot be taken again. It runs an event loop of its own."""
+    """Replays a turn from its recording, and compares the events. NotFound without a recording, Refused for a turn that
+    cannot be replayed. It runs an event loop of its own."""
     before = [event.to_dict() for event in open_run_log(root).read(run)]
     if sum(event["type"] == "RunStarted" for event in before) > 1:
         hint = f"navigator why {run}"
@@ -53,7 +53,7 @@ def _again(root: Path, settings: Settings, run: str, notes: list[str]) -> list[d
     if any(line.get("door") == JOURNAL for line in held.lines):
         raise Refused("a workflow's turn is not taken again: its journal has moved on", hint=f"navigator why {run}")
     if held.redacted:
-        notes.append("a secret was taken out of what was recorded; what differs may come from that")
+        notes.append("a secret was removed from the recording; a difference may come from that")
     player, log = Replayer(held.lines), InMemoryRunLog([])
     kernel = assemble(root, settings_of(held, settings), tape=player)
     stream = EventStream(run=run, turn=held.session.turn, log=log, clock=kernel.clock, redact=kernel.redact)
@@ -88,7 +88,7 @@ def _fields(path: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _line(event: Mapping[str, Any]) -> str:
-    """As it stands in the log, byte for byte."""
+    """The event as it is in the log, byte for byte."""
     return json.dumps(event, ensure_ascii=False, separators=(",", ":"), default=str)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class BoundStep(NamedTuple):
-    """A step of several that a message lists; `skill` and `agent` are empty for a skipped one."""
+    """One of several steps that a message lists; `skill` and `agent` are empty for a skipped one."""
 
     text: str
     skill: str
@@ -36,7 +36,7 @@ class Routed(NamedTuple):
 
 
 def routed(root: Path, settings: Settings, parts: Routes, text: str, language: Language | None = None) -> Routed:
-    """The route of a message; UsageProblem without a message."""
+    """The route of a message; UsageProblem if it is empty."""
     from navigator_kernel.stages.decide import decide
     from navigator_kernel.stages.preprocess import preprocess
     from navigator_kernel.stages.understand import understand_locally
@@ -58,8 +58,8 @@ def routed(root: Path, settings: Settings, parts: Routes, text: str, language: L
 def _spelled_out(
     request: PreprocessingResult, root: Path, settings: Settings, parts: Routes
 ) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
-    """The workflow that the message spells out, each step with what it is bound to, or the question that comes first;
-    nothing where it is one order."""
+    """The workflow that the message spells out, with the skill and the agent of each step, or the question that comes
+    first; empty if the message is a single order."""
     from navigator_kernel.stages.preprocess import without_prefix
 
     need = without_prefix(request.original)

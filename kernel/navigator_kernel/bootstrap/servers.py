@@ -81,8 +81,8 @@ def servers_of(root: Path, settings: Settings, consents: Consents, audit: Audit,
 
 
 def approved_tools(settings: Settings, consents: Consents, client: McpServers) -> tuple[McpTool, ...]:
-    """The tools of configured servers that were agreed to, as they were then; a server is asked once one is called, and
-    has to offer the same still."""
+    """The tools of configured servers that the person agreed to, in the form agreed to; a server is asked only when a
+    tool is called, and must still offer the same tool."""
 
     def may(tool: OfferedTool) -> bool:
         return tool.server in settings.servers and consents.trusted(tool.subject)
@@ -109,8 +109,8 @@ def open_pins(settings: Settings, consents: Consents, audit: Audit) -> ToolPins:
 
 
 def suspicions(texts: Sequence[str], *, seconds: int = 20) -> Sequence[Sequence[str]]:
-    """What content rules find in each text that a model would read, worst first; that they failed, or took longer than
-    `seconds`, is found in all."""
+    """The findings of the content rules for each text that a model would read, worst first. If the rules fail, or take
+    longer than `seconds`, every text has that as a finding."""
     from navigator_kernel.bootstrap.scanning.scanners import Scanners
 
     files = {f"{at}/SKILL.md": text.encode("utf-8", "replace") for at, text in enumerate(texts)}
@@ -124,7 +124,7 @@ def suspicions(texts: Sequence[str], *, seconds: int = 20) -> Sequence[Sequence[
 
 
 def secret_named(name: str) -> str | None:
-    """From the environment, else from the system's keyring."""
+    """The value from the environment, else from the system's keyring."""
     from navigator_kernel.adapters.models.providers import in_keyring
 
     return os.environ.get(name) or in_keyring(name) or None

@@ -1,4 +1,4 @@
-"""Stores recordings of turns in the person's state of the project, one JSON file a run, without secrets."""
+"""Stores recordings of turns in the person's state of the project, one JSON file for each run, without secrets."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def load_tape(root: Path, run: str) -> RecordedTurn:
 
 
 def settings_of(taped: RecordedTurn, settings: Settings) -> Settings:
-    """Today's settings, except those that decided the turn."""
+    """Today's settings, but with the recorded values of those that decided the turn."""
     held = taped.settings
     models = settings.models._replace(default=str(held["model"]))
     return replace(settings, timeout=held["timeout"], router=held["router"], steps=held["steps"], models=models)

@@ -41,7 +41,7 @@ class Replaced:
 def open_trial(
     root: Path, settings: Settings, parts: RouterParts, folder: Path, skills: Sequence[SkillDef] = ()
 ) -> RouterParts:
-    """The parts for `settings` with `skills` in the place of those of their names; `folder` is for the index."""
+    """The parts for `settings`, with `skills` instead of those with the same names; `folder` is for the index."""
     catalogue = cast("Catalogue", Replaced(parts.catalogue, skills))
     encoder = (parts.meaning.index.encoder or open_encoder(root, settings)) if settings.encoder != "off" else None
     index = RoutingIndex(folder, FolderWriter([folder]), encoder)

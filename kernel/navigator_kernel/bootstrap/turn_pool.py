@@ -1,4 +1,4 @@
-"""Kernels for turns that run side by side: each turn has one for itself, which later turns use again."""
+"""Kernels for turns that run side by side: each turn has its own, which later turns use again."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MOST = 32  # turns at once; others wait
 
 
 class TurnPool:
-    """The catalogue and the router are shared; everything that belongs to a turn is of its kernel alone. Several
-    threads may use it. Paths of a message start at `here`, or at `root`; `unsafe` is that of `assemble`."""
+    """The catalogue and the router are shared; everything that belongs to a turn is in its own kernel. Several threads
+    may use the pool. Paths in a message start at `here`, or at `root`; `unsafe` is passed to `assemble`."""
 
     def __init__(self, root: Path, settings: Settings, *, here: Path | None = None, unsafe: bool = False) -> None:
         self.shared = share(root, settings)
@@ -32,7 +32,7 @@ class TurnPool:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """What is looked at between turns; it takes no turn itself."""
+        """The kernel to read from between turns; it takes no turn itself."""
         return self._assemble()
 
     @contextmanager

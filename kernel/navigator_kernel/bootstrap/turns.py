@@ -38,15 +38,15 @@ Keep = Literal["always", "waiting", "never"]
 
 
 class Turns(Struct, frozen=True, kw_only=True):
-    """One turn at a time. `tape` records the calls of its ports; `sessions` opens what conversations are kept in."""
+    """Runs one turn at a time. `tape` records the calls of its ports; `sessions` opens the store of conversations."""
 
     kernel: Kernel
     tape: Recorder
     sessions: Callable[[], SqliteSessions]
 
     def session(self, name: str | None, text: str = "") -> Session:
-        """The session called `name`, new where there is none yet; without a name one that is kept only if it waits, or
-        the one in which a killed process was working on `text`. It waits where a process was killed in its turn."""
+        """The session called `name`, new if there is none yet; without a name one that is kept only if it waits, or
+        the one in which a killed process was working on `text`. It waits if a process was killed in its turn."""
         if name is None:
             return self._begun(text) or Session(id=self.kernel.ids.new())
         if not _NAME.fullmatch(name):
@@ -59,8 +59,8 @@ class Turns(Struct, frozen=True, kw_only=True):
         return replace(session, approval=left[-1].order) if left else session
 
     def answered(self, approval: str, text: str) -> tuple[Message, Session]:
-        """The answer to exactly what a session waits for, as it is now. NotFound where that was answered, withdrawn or
-        has expired. A reason beside a no, `e …`, is read of an attended message only."""
+        """The answer to exactly the approval that a session waits for now. NotFound if that was answered, withdrawn or
+        has expired. A reason for a refusal, `e …`, is read only in an attended message."""
         gone = NotFound(
             f"nothing waits under {approval!r}", hint="it was answered or withdrawn, or was asked over a day ago"
         )
@@ -80,7 +80,7 @@ class Turns(Struct, frozen=True, kw_only=True):
         return message, session
 
     def workflow_answer(self, held: WorkflowRun, subject: str) -> tuple[Message, Session]:
-        """The yes to `subject` of a workflow's run, in the session that it belongs to."""
+        """The approval of `subject` of a workflow's run, in the session that it belongs to."""
         try:
             session = self.sessions().load(held.session)
         except NotFound:
@@ -108,11 +108,11 @@ class Turns(Struct, frozen=True, kw_only=True):
         agreed: Sequence[str] = (),
         missed: Callable[[Busy], None] | None = None,
     ) -> Reply:
-        """The reply; `keep` says when its session is saved: with "waiting" where it waits for an answer. `agreed` are
-        subjects that the person agreed to for this turn alone.
+        """Runs one turn and returns the reply; `keep` says when its session is saved: with "waiting" only if it waits
+        for an answer. `agreed` lists subjects that the person agreed to for this turn alone.
 
-        Busy where the session went on elsewhere meanwhile; a workflow has then been done all the same, so that its
-        reply is returned and `missed` is told.
+        Busy if the session was continued elsewhere meanwhile; a workflow has still been carried out, so its reply is
+        returned and `missed` is called with the error.
         """
         kernel = self.kernel
         goes_on, size, held = _goes_on(resume(message, session, SystemClock().now()))
@@ -156,8 +156,8 @@ def _is_asked(order: PendingApproval, text: str) -> bool:
 
 
 def _goes_on(resumed: Resumed) -> tuple[str, int | None, tuple[str, ...]]:
-    """The run that a killed process left and that goes on now, with the size of what is kept of it, "" and None for
-    another turn; and what the person agreed to for the orders that go on."""
+    """The run of a killed process that continues now, with the size of its file, or "" and None for another turn; and
+    what the person agreed to for the orders that continue."""
     held = resumed.approved
     if held is None or resumed.declined:
         return "", None, ()
@@ -167,7 +167,7 @@ def _goes_on(resumed: Resumed) -> tuple[str, int | None, tuple[str, ...]]:
 
 
 def refuse_message(text: str) -> None:
-    """UsageProblem for an empty or too long message."""
+    """Raises UsageProblem for an empty or too long message."""
     if not text.strip():
         raise UsageProblem("there is no message", hint='navigator ask "review this code", or text on stdin')
     if len(text) > LONGEST:

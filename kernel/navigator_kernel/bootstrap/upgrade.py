@@ -24,10 +24,10 @@ _GRANTS: Mapping[str, Any] = {"approval": None, "retry": [], "grants": []}  # wh
 
 
 def upgrade(root: Path) -> list[str]:
-    """What was done, a line each, for the person to read.
+    """Moves the state, and returns what was done, one line each, for the person to read.
 
-    Only files that this person's home knew before its own upgrade are moved: what a clone brings later stays unused.
-    The inode's change time decides (inode(7)), for no archive and no checkout can set it.
+    Only files from before the upgrade of this person's home are moved: files that a clone brings later stay unused. The
+    inode's change time decides (inode(7)), because no archive and no checkout can set it.
     """
     old, since = root / "mybox" / "state", upgraded_at(user_state())
     mine = [name for name in _MOVED if _changed_at(old / name) < since]
@@ -49,7 +49,7 @@ def upgrade(root: Path) -> list[str]:
 
 
 def _remove(root: Path, moved: Sequence[Path]) -> None:
-    """The state files of an earlier version."""
+    """Removes the state files of an earlier version."""
     box = root / "mybox"
     writer = FolderWriter([box], within=root)
     for path in (*moved, box / "logs" / "tapes", box / "cache" / "index", box / "cache" / "repos"):
@@ -67,8 +67,8 @@ def _changed_at(path: Path) -> int:
 
 
 def _move(source: Path, target: Path, clean: Clean | None, writer: FolderWriter) -> bool:
-    """Whether `source` was moved. Where `target` is there already, the old file is kept beside it, unused; a file that
-    cannot be read stays where it is."""
+    """Copies `source`, and cleans the copy with `clean`; returns whether that worked. If `target` exists, the copy is
+    kept beside it, unused; a file that cannot be read stays where it is."""
     if target.exists():
         target = target.with_name(f"before-{target.name}")
         writer.remove(target)
@@ -102,7 +102,7 @@ def _without_session_grants(file: Path) -> None:
 
 
 def _without_run_grants(file: Path) -> None:
-    """Asks again for approval of a run that has not ended."""
+    """Drops the grants of all runs; a run that has not ended asks for approval again."""
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE runs SET granted = '[]'")
         database.execute("UPDATE runs SET state = 'proposed' WHERE state NOT IN ('done', 'aborted')")

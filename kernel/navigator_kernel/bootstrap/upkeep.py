@@ -17,7 +17,7 @@ _AGED = ("logs/runs", "workspace")
 
 
 def collect_garbage(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> list[str]:
-    """The removed paths, relative to the project."""
+    """Removes the files and returns their paths, relative to the project; with `dry_run`, only returns them."""
     box = box_of(root)
     gone = list(_all(box / "temp"))
     before = time.time() - days * 86_400
@@ -31,7 +31,7 @@ def collect_garbage(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False)
 
 
 def _removed(path: Path, writer: FolderWriter) -> bool:
-    """Removes files; one that cannot be removed is reported, without ending the command."""
+    """Removes `path`; a failure is logged and does not end the command."""
     try:
         writer.remove(path)
     except KernelError as error:
@@ -41,7 +41,7 @@ def _removed(path: Path, writer: FolderWriter) -> bool:
 
 
 def _open_runs(root: Path) -> frozenset[str]:
-    """Workflow runs that may still go on: their workspaces stay, however old (X-19)."""
+    """Workflow runs that are not over: their workspaces stay, regardless of age (X-19)."""
     journal = open_journal(root)
     if not journal.file.exists():
         return frozenset()

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def app_of(ctx: click.Context) -> App:
-    """The App of a context; a new one where the group was not entered (completion)."""
+    """The App of a context; a new one if the group was not entered (completion)."""
     held = ctx.find_object(App)
     return held if held is not None else App()
 

@@ -19,7 +19,7 @@ _GARBAGE = 500_000  # new objects after which the collector looks
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line and ends the process with its exit code.
 
-    Its objects live as long as it does: looking for garbage among them would be a tenth of what a short command costs.
+    Objects live as long as the process, so a search for garbage would only add a tenth to the time of a short command.
     """
     gc.set_threshold(_GARBAGE)
     args = list(sys.argv[1:] if argv is None else argv)
@@ -30,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """Ends the process as `sys.exit` does, without taking apart what goes with it anyway, which is 8 ms. Where a thread
-    is still at work, or an answer cannot be written out, the interpreter has its say."""
+    """Ends the process like `sys.exit`, but without the interpreter's cleanup, which takes 8 ms. If a thread is still
+    running or the output cannot be written, calls `sys.exit` itself."""
     gc.freeze()  # at the end, too, nobody looks for garbage
     threads = sys.modules.get("threading")
     if threads is None or threads.active_count() == 1:
@@ -70,8 +70,8 @@ def run(args: list[str]) -> int:
 
 
 def _answered(args: list[str]) -> int | Mapping[str, Any]:
-    """The exit code, or what is wrong with the words. A plain question waits for no parser of command lines, which
-    takes as long to import as the answer takes."""
+    """Runs the command; returns the exit code, or the error in the arguments. A plain question is routed without the
+    command-line parser, which takes as long to import as the answer takes."""
     if args[:1] == ["route"] and args[1:] and not any(word.startswith("-") for word in args):
         return _routed(" ".join(args[1:]))
     return _parsed(args)

@@ -29,7 +29,7 @@ def agreed_model(
     sure: bool,
     as_json: bool,
 ) -> str:
-    """The model's name. NotFound where none is set, ConsentNeeded where nobody agreed to the cost."""
+    """Returns the model's name. NotFound if none is set, ConsentNeeded if nobody agreed to the cost."""
     from navigator_kernel.routing.skill_writer import tokens_for
 
     if not (wanted := name or app.settings.models.default):

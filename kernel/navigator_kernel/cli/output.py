@@ -21,8 +21,8 @@ TEXT = 30  # columns that a description has at least
 
 
 def document(body: Mapping[str, Any], *, whole: bool = False) -> None:
-    """The one JSON document of a `--json` command; `exit_code` is 0 unless it says otherwise, and not added to what is
-    `whole`, by a standard of others."""
+    """Prints the one JSON document of a `--json` command. `exit_code` is 0 unless `body` says otherwise; it is not
+    added if `body` is `whole`, in the form of another standard."""
     body = body if whole else {"exit_code": 0, **body}
     plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
     text = json.dumps(body, ensure_ascii=plain, indent=1, default=str)
@@ -31,7 +31,7 @@ def document(body: Mapping[str, Any], *, whole: bool = False) -> None:
 
 
 def lines(text: str | Iterable[str]) -> None:
-    """Prints data for a person: a text, or lines of which each stays one line."""
+    """Prints data for a person: a text, or lines, each of which stays one line."""
     if isinstance(text, str):
         sys.stdout.write(clean(text) + "\n")
         return
@@ -40,7 +40,7 @@ def lines(text: str | Iterable[str]) -> None:
 
 
 def note(text: str, *, dim: bool = False) -> None:
-    """A line beside the data, which stays one whatever it names; a `dim` one is cut to the terminal."""
+    """Prints `text` on stderr as one line, whatever names are in it; a `dim` one is cut to the terminal."""
     line = clean(text, lines=False)
     if dim and sys.stderr.isatty():
         line = cut(line, os.get_terminal_size(sys.stderr.fileno()).columns or None)
@@ -50,12 +50,12 @@ def note(text: str, *, dim: bool = False) -> None:
 
 
 def is_attended() -> bool:
-    """Whether a person reads what is shown: nothing of it goes into a pipe or a file."""
+    """Whether a person reads the output: neither stdout nor stderr goes into a pipe or a file."""
     return sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def is_asked() -> bool:
-    """Whether a person can be shown choices and type: a terminal that moves its cursor, at both ends."""
+    """Whether a person can see choices and type: stdin and stderr are a terminal that can move its cursor."""
     return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}
 
 
@@ -67,10 +67,10 @@ def table(
     whole: str = "",
     language: Language = "en",
 ) -> None:
-    """Columns that line up as they are seen, Chinese characters two wide; the last is cut to the terminal.
+    """Prints columns that line up on the screen, with Chinese characters two wide; the last is cut to the terminal.
 
-    On a terminal that is too narrow the `spare` columns are left out, the first of them first, and the `whole` one,
-    which is there to be copied, has a line of its own below each row. In a pipe nothing is cut or left out.
+    On a terminal that is too narrow the `spare` columns are left out in their order, and the `whole` one, which is
+    meant to be copied, has a line of its own below each row. In a pipe nothing is cut or left out.
     """
     body = [[clean(cell, lines=False) for cell in row] for row in rows]
     heads = [*head] if language == "en" else _translated(head, language)
@@ -105,7 +105,7 @@ def _that_fit(
 
 
 def style_of(wanted: str) -> Style:
-    """`auto` is emoji where the terminal's encoding has them (X-20)."""
+    """The style; `auto` means emoji if the terminal's encoding has them (X-20)."""
     if wanted == "emoji":
         return "emoji"
     if wanted == "ascii":
@@ -118,13 +118,13 @@ def style_of(wanted: str) -> Style:
 
 
 def padded(text: str, columns: int) -> str:
-    """`text` cut or filled to as many columns."""
+    """`text`, cut or filled to this number of columns."""
     held = cut(text, columns)
     return held + " " * (columns - width(held))
 
 
 def width(text: str) -> int:
-    """The columns that a terminal shows `text` in."""
+    """The number of columns that `text` takes on a terminal."""
     if text.isascii():
         return len(text)
 
@@ -132,7 +132,7 @@ def width(text: str) -> int:
 
 
 def cut(line: str, limit: int | None) -> str:
-    """`line` in at most `limit` columns, with an ellipsis where something is left out."""
+    """`line` in at most `limit` columns, with an ellipsis if it was cut."""
     if limit is None or width(line) <= limit:
         return line
     kept, room = "", limit - 1

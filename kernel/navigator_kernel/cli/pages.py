@@ -37,14 +37,14 @@ class Page(Struct, frozen=True):
 
 
 def page_files(language: Language = "en") -> Mapping[str, Path]:
-    """Name → file of every page, in the order to read them; in Chinese where there is a translation."""
+    """Name → file of every page, in the order to read them; for Chinese, the translation if there is one."""
     top = shipped_home().docs
     found = [path for folder in FOLDERS for path in sorted((top / folder).glob("*.md")) if path.stem not in LEFT_OUT]
     return {path.stem.lower(): _translated(path, top) if language == "zh" else path for path in found}
 
 
 def read_page(name: str, language: Language = "en") -> Page:
-    """The page of that name. NotFound with the names that are near."""
+    """The page called `name`. NotFound with similar names."""
     files = page_files(language)
     if name not in files:
         near = suggestions(name, files)

@@ -1,4 +1,4 @@
-"""A list to mark lines in: typing filters, space marks, Enter accepts, Esc leaves."""
+"""A list with lines to mark: typing filters, Space marks, Enter accepts, Esc cancels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMES = 32  # columns that names have at most
 
 
 def pick(title: str, choices: Sequence[Choice], language: Language) -> list[str] | None:
-    """The names that were marked, in the order of `choices`; None where the person left."""
+    """Lets the person mark lines. Returns the marked names in the order of `choices`; None if the person cancels."""
     output = Vt100_Output(sys.stderr, _size, os.environ.get("TERM"), enable_cpr=False)  # not every terminal answers
     try:
         marked = _application(title, Marked(choices, output, language), output).run()
@@ -48,8 +48,8 @@ def _size() -> Size:
 
 
 class Marked(Struct):
-    """What is shown and marked; `at` is the line under the cursor, `top` the first that is seen. `hasty` says that
-    Enter was pressed before anything was marked."""
+    """The state of the list; `at` is the line under the cursor, `top` the first visible line. `hasty` is true if Enter
+    was pressed before anything was marked."""
 
     choices: Sequence[Choice]
     output: Output
@@ -78,7 +78,7 @@ class Marked(Struct):
             self.hasty = False
 
     def lines(self) -> StyleAndTextTuples:
-        """The style and the text of each line that is seen."""
+        """The style and the text of each visible line."""
         size, shown = self.output.get_size(), self.shown()
         rows = max(1, min(MOST, size.rows - AROUND))
         self.top = max(min(self.top, self.at), self.at - rows + 1)

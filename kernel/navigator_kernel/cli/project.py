@@ -30,7 +30,7 @@ CHANGING = frozenset({"tool:write", "tool:edit", "tool:run"})  # what `--read-on
 
 
 class App(Struct, kw_only=True, dict=True):
-    """One command line's project. `flags` win over every other level of settings; `unsafe`, `read_only` and
+    """The project of one command line. `flags` override every other level of settings; `unsafe`, `read_only` and
     `allow_edits` are typed for one command."""
 
     root_flag: str | None = None
@@ -82,7 +82,7 @@ class App(Struct, kw_only=True, dict=True):
 
     @cached_property
     def sessions(self) -> SqliteSessions:
-        """The conversations, their file open until `close`."""
+        """The conversations; their file stays open until `close`."""
         from navigator_kernel.bootstrap.parts import open_sessions
 
         store = open_sessions(self.root, self.settings)
@@ -105,7 +105,8 @@ class App(Struct, kw_only=True, dict=True):
 
     @property
     def spoken(self) -> Language:
-        """The language of what a command says without a message to follow: the one that was set, or the locale's."""
+        """The language of a command's output if there is no message to follow: the one that was set, or the
+        locale's."""
         named = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
         locale = next(filter(None, named), "")  # the first that says something, as everywhere
         return self.language or ("zh" if locale.lower().startswith("zh") else "en")

@@ -127,7 +127,7 @@ def _misused(error: click.ClickException) -> Mapping[str, Any]:
 
 
 def _meant(word: str, context: click.Context) -> str:
-    """A hint with the most similar command name, or empty."""
+    """A hint with the most similar command name; empty if there is none."""
     from navigator_kernel.cli.skill.group import COMMANDS as OF_SKILLS
 
     path, group = context.command_path, context.command

@@ -10,7 +10,7 @@ from navigator_kernel.errors import Damaged, UsageProblem
 
 
 def changed(path: Path, keys: Sequence[str], value: Any, root: Path) -> Path:
-    """`value` at `keys` of the TOML file; None takes it out. Damaged for a file that is not TOML."""
+    """Sets `value` at `keys` of the TOML file; None removes it. Damaged for a file that is not TOML."""
     import tomlkit
     from tomlkit.exceptions import ParseError, TOMLKitError
 

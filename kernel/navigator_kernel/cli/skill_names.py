@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def named(catalogue: Catalogue, name: str) -> SkillDef:
-    """The skill of that name. SkillNotFound with the names that are near."""
+    """The skill called `name`. SkillNotFound with similar names."""
     skill = catalogue.find(name)
     if skill is None:
         near = list(catalogue.suggest(name))

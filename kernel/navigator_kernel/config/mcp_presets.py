@@ -1,4 +1,4 @@
-"""Well-known public MCP servers under one word each; starting one needs the usual consent."""
+"""Presets of well-known public MCP servers, each with a short name; starting one needs the usual consent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from navigator_kernel.values.mcp import McpServer
 
 
 class Preset(NamedTuple):
-    """`wants` names what has to be said after it. uvx and npx fetch a package when it is first started, and so want the
-    network."""
+    """`wants` names the arguments that the preset needs. uvx and npx fetch a package at its first start, and so need
+    the network."""
 
     server: McpServer
     what: str
@@ -48,7 +48,7 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def preset(name: str, words: Sequence[str]) -> McpServer:
-    """The server, with `words` after its own. UsageProblem where it is none, or lacks what it wants."""
+    """The server, with `words` after its own arguments. UsageProblem for an unknown preset or wrong `words`."""
     held = PRESETS.get(name)
     if held is None:
         raise UsageProblem(f"no preset is called {name!r}", hint=f"one of: {', '.join(PRESETS)}")

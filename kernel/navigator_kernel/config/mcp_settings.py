@@ -16,14 +16,14 @@ LIMIT = 4 * 1024 * 1024  # bytes of such a file
 
 
 class Found(NamedTuple):
-    """Servers by their names, and what was left out and why."""
+    """Servers by name, and notes on what was left out and why."""
 
     servers: Mapping[str, McpServer]
     notes: tuple[str, ...]
 
 
 class HostFile(NamedTuple):
-    """Where a host keeps its servers, below the home folder or, with `project`, below the project."""
+    """The file in which a host stores its servers, below the home folder or, with `project`, below the project."""
 
     host: str
     path: str
@@ -46,7 +46,7 @@ HOSTS = (
 
 
 def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
-    """All that are configured: the settings' before the person's own file, and that before the project's."""
+    """All configured servers; the settings take precedence over the person's own file, and that over the project's."""
     theirs = servers_in(root / PROJECT_FILE, "project", lenient=True)
     theirs = theirs._replace(servers={name: one for name, one in theirs.servers.items() if not _is_this(one)})
     mine = servers_in(own, "user", lenient=False)
@@ -63,12 +63,12 @@ def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
 
 
 def _is_this(server: McpServer) -> bool:
-    """Whether it is this kernel, which `navigator host install` names there for others."""
+    """Whether the server is this kernel, which `navigator host install` adds to the file for others."""
     return server.args[-2:] == ("mcp", "serve")
 
 
 def servers_in(file: Path, origin: str, keys: tuple[str, ...] = ("mcpServers",), *, lenient: bool) -> Found:
-    """What `file` names. What cannot be read is Damaged, or with `lenient` a note: it may be a stranger's."""
+    """The servers in `file`. Damaged if it cannot be read, or with `lenient` a note: it may be a stranger's file."""
     try:
         table = table_in(file, keys)
     except (Damaged, UsageProblem) as error:
@@ -88,7 +88,7 @@ def servers_in(file: Path, origin: str, keys: tuple[str, ...] = ("mcpServers",),
 
 
 def table_in(file: Path, keys: tuple[str, ...] = ("mcpServers",)) -> dict[str, Any]:
-    """The table at `keys`, empty where there is no file; Damaged where it cannot be read."""
+    """The table at `keys`, empty if there is no file; Damaged if it cannot be read."""
     held: Any = whole(file)
     for key in keys:
         held = held.get(key, {}) if isinstance(held, dict) else held
@@ -127,7 +127,7 @@ def _of_toml(text: str) -> dict[str, Any]:
 
 
 def of_hosts(root: Path, home: Path) -> Iterator[tuple[HostFile, Path, Found]]:
-    """The hosts that have any, with what they have."""
+    """Yields the hosts that have a file of servers, with the servers in it."""
     for host in HOSTS:
         file = (root if host.project else home) / host.path
         if file.is_file():

@@ -1,4 +1,4 @@
-"""Finds the root of a project, and whether its files belong to the person; imports little, for the hook's sake."""
+"""Finds the root of a project, and whether its files belong to the person; imports little to keep the hook fast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KIND, _LINK = 0o170000, 0o120000  # as the module `stat` has them
 
 def nearest(start: str) -> str:
     """The nearest folder from the real path `start` upwards that looks like a project, else `start` itself. The home
-    folder and the file system's root are nobody's project; a mark or a folder of another user does not count."""
+    folder and the file system's root do not count; a folder of another user does only with approval."""
     home, folder = os.path.realpath(os.path.expanduser("~")), start
     while folder not in {home, os.path.dirname(folder)}:
         if any(os.path.lexists(f"{folder}/{mark}") for mark in MARKS) and is_usable(folder):
@@ -28,14 +28,14 @@ def nearest(start: str) -> str:
 
 
 def is_project(root: str) -> bool:
-    """Whether `root` looks like a project. The home folder and the file system's root do where a person made them one:
-    what else lies there is of other programs."""
+    """Whether `root` looks like a project. The home folder and the file system's root need one of the kernel's own
+    marks, because the others there belong to other programs."""
     apart = root in {os.path.realpath(os.path.expanduser("~")), os.path.dirname(root)}
     return any(os.path.lexists(f"{root}/{mark}") for mark in (MARKS[:2] if apart else MARKS))
 
 
 def is_usable(root: str) -> bool:
-    """Whether the project's files may be read as the person's: they are, or the person said so for this path."""
+    """Whether the project's files count as the person's: the person owns them or has approved this path."""
     return not foreign(root) or project_subject(root) in _recorded()
 
 
@@ -45,8 +45,8 @@ def project_subject(root: str) -> str:
 
 
 def foreign(root: str) -> str:
-    """The first path of the project at `root`, itself included, that another user owns or made; empty where all are the
-    person's (the rule of git's `safe.directory`). What root owns counts as the person's where nobody else can write."""
+    """The first path of the project at `root`, itself included, that another user owns; empty if all are the person's
+    (the rule of git's `safe.directory`). Root's files count as the person's if nobody else can write them."""
     return next((path for path in (root, *(f"{root}/{name}" for name in _READ)) if not _is_own(path)), "")
 
 
@@ -57,7 +57,7 @@ def state_home() -> str:
 
 
 def _recorded() -> Collection[str]:
-    """The subjects of `trust.json`; nothing where it cannot be read."""
+    """The subjects of `trust.json`; empty if it cannot be read."""
     try:
         with open(f"{state_home()}/trust.json", encoding="utf-8") as file:
             found: dict[str, object] = json.load(file)["trusted"]
@@ -67,8 +67,8 @@ def _recorded() -> Collection[str]:
 
 
 def _is_own(path: str) -> bool:
-    """Whether the person owns `path` and what it leads to, or nothing is there; as root by sudo, the person is who
-    called sudo, too."""
+    """Whether the person owns `path` and the target of its link, or it does not exist; for root under sudo, the caller
+    of sudo counts as the person, too."""
     return all(_is_owned(path, follow=follow) for follow in (False, True))
 
 

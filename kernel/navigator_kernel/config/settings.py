@@ -86,9 +86,9 @@ TOOLING: tuple[Tooling, ...] = get_args(Tooling)
 
 
 class ModelProvider(NamedTuple):
-    """A service that speaks the protocol of the provider `kind`; `key` is the variable that holds its key, `tools` one
-    of `TOOLING`, or empty for what `navigator model test` found; `vision` says whether its models see pictures, None
-    for what is known of the provider."""
+    """A service that speaks the protocol of the provider `kind`; `key` is the variable that contains its key, `tools`
+    one of `TOOLING`, or empty for the result of `navigator model test`; `vision` says whether its models see pictures,
+    None for what is known of the provider."""
 
     url: str
     kind: str = "openai"
@@ -98,9 +98,9 @@ class ModelProvider(NamedTuple):
 
 
 class Models(NamedTuple):
-    """Which models are asked, in turn, and how long and how dear that may be: `connect` seconds to reach one, `first`
-    to its first word, `idle` between two of them; `turn_seconds`, `turn_tokens` and `turn_cost` (US dollars) that one
-    turn may take, 0 tokens or dollars for any."""
+    """The models to ask, in order, and the limits of time and cost: `connect` seconds to reach one, `first` to its
+    first word, `idle` between two words; `turn_seconds`, `turn_tokens` and `turn_cost` (US dollars) limit one turn, and
+    0 tokens or dollars mean no limit."""
 
     default: str = ""
     fallback: tuple[str, ...] = ()
@@ -124,8 +124,8 @@ _HOST = lazy_compile(  # with a port, or a network of addresses
 
 
 class Policy(NamedTuple):
-    """What a person takes away: from everything, and from skills by their names, "" for messages without one (X-16).
-    `fetch` are the hosts that the tool of that name may ask; without any there is no such tool."""
+    """What a person denies to everything, and to skills by name, "" for messages without a skill (X-16). `fetch` lists
+    the hosts that the tool of that name may ask; without any there is no such tool."""
 
     deny: frozenset[str] = frozenset()
     skills: Mapping[str, frozenset[str]] = MappingProxyType({})
@@ -133,7 +133,7 @@ class Policy(NamedTuple):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """`origins` names the level each value came from; `notes` what was left out and why."""
+    """`origins` names the level that each value came from; `notes` says what was left out, and why."""
 
     language: str = "auto"
     style: str = "auto"
@@ -183,7 +183,7 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
 
 
 def field_of(key: str) -> str:
-    """The field of Settings that holds the setting `key`."""
+    """The field of Settings for the setting `key`."""
     return key.rpartition(".")[2]
 
 
@@ -195,7 +195,7 @@ def _scalar(table: Mapping[str, Any], key: str) -> Any:
 def _servers(
     root: Path, env: Mapping[str, str], configured: Mapping[str, Any]
 ) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
-    """All MCP servers that are configured, and what was left out; most projects have none, and read no code of it."""
+    """All configured MCP servers, and what was left out. Most projects have none, and load no code for them."""
     own = user_file(env).with_name(OWN_SERVERS_FILE)
     if not configured and not os.path.lexists(own) and not os.path.lexists(root / SERVERS_FILE):
         return {}, ()
@@ -212,7 +212,7 @@ def _read_servers(
 
 
 def checked(key: str, value: Any) -> str | int | float:
-    """`value` as the setting `key` wants it; UsageProblem otherwise."""
+    """Returns `value` in the type of the setting `key`; UsageProblem if it is not allowed."""
     if key not in SCALARS:
         raise UsageProblem(f"no setting is called {key!r}", hint=f"settings: {', '.join(SCALARS)}")
     allowed = SCALARS[key][0]
@@ -236,12 +236,12 @@ def user_file(env: Mapping[str, str] | None = None) -> Path:
 
 
 def user_state(env: Mapping[str, str] | None = None) -> Path:
-    """Where consents and trust are kept: outside every project, so that no project can bring its own."""
+    """The folder of consents and trust: outside every project, so that no project can bring its own."""
     return _home("XDG_STATE_HOME", ".local/state", env) / "navigator"
 
 
 def user_cache(env: Mapping[str, str] | None = None) -> Path:
-    """Where what was fetched is kept for all projects; it may be deleted at any time."""
+    """The folder of fetched data for all projects; it may be deleted at any time."""
     return _home("XDG_CACHE_HOME", ".cache", env) / "navigator"
 
 
@@ -271,7 +271,7 @@ def _of_toml(text: str, path: Path) -> dict[str, Any]:
 
 
 def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    """The table at `path`, empty where there is none; UsageProblem where something else stands there."""
+    """The table at `path`, empty if there is none; UsageProblem if something else is there."""
     held: Any = settings
     for at, name in enumerate(path):
         held = held.get(name, {})
@@ -281,7 +281,7 @@ def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 
 def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
-    """NAVIGATOR_MODEL, where it is set, is the default and has no fallback."""
+    """If NAVIGATOR_MODEL is set, it is the default and has no fallback."""
     table, known = _table(user, "models"), set(Models._fields)
     if unknown := sorted({*table} - known):
         raise UsageProblem(f"{unknown[0]!r} is not a word of [models]", hint=f"one of: {', '.join(sorted(known))}")
@@ -334,7 +334,7 @@ def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _policy(user: Mapping[str, Any]) -> Policy:
-    """UsageProblem for a word that nothing is called: what is misspelled must not be allowed by that."""
+    """UsageProblem for an unknown word, so that a misspelled denial does not allow anything."""
     named = _table(user, "policy", "skills")
     unknown = sorted({*_table(user, "policy")} - {"deny", "direct", "fetch", "skills"})
     if unknown:
@@ -366,5 +366,5 @@ def _denied(table: Mapping[str, Any], where: str, known: Sequence[str] = DENIABL
     for word in words:
         if not isinstance(word, str) or (word not in known and not word.startswith("tool:")):
             hint = f"one of: {', '.join(known)}, tool:NAME"
-            raise UsageProblem(f"{word!r} is nothing that [{where}] can deny", hint=hint)
+            raise UsageProblem(f"[{where}] cannot deny {word!r}", hint=hint)
     return frozenset(words)

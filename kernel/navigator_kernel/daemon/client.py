@@ -1,6 +1,6 @@
 """Asks a project's resident process (`navigator route --serve`) for the route of a message.
 
-It is for hooks, which have 50 ms: it imports next to nothing, and whatever goes wrong is None.
+It is for hooks, which have 50 ms: it imports almost nothing, and returns None for every failure.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def ask(
 ) -> dict[str, object] | None:
     """The document that `navigator route --json` prints for `text` in the project at `root`, within `timeout` seconds.
 
-    None for every failure. With `start`, a process is started where none answers, and its answer is waited for up to
-    `wait` seconds; where one was started within the last AGAIN seconds and has ended, nobody waits.
+    None for every failure. With `start`, a process is started if none answers, and its answer is waited for up to
+    `wait` seconds; there is no wait if a process was started within the last AGAIN seconds and has ended.
     """
     try:
         root = os.path.realpath(root)
@@ -51,7 +51,7 @@ def ask(
 
 
 def _is_first(path: str) -> bool:
-    """Whether no process was started for this socket within AGAIN seconds; from now on one was."""
+    """Whether no process was started for this socket within AGAIN seconds; records that one is started now."""
     folder, mark = path.rpartition("/")[0], f"{path}.started"
     os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103 - pathlib takes 4 ms
     if not is_private(folder):
@@ -66,7 +66,7 @@ def _is_first(path: str) -> bool:
 
 
 def _awaited(path: str, line: bytes, until: float) -> dict[str, object] | None:
-    """The answer of a process that was just started; it can be connected to before it is ready to answer."""
+    """The answer of a process that was just started; it accepts connections before it is ready to answer."""
     while time.monotonic() + _PAUSE < until:
         try:
             return _told(_exchanged(path, line, until))
@@ -76,8 +76,8 @@ def _awaited(path: str, line: bytes, until: float) -> dict[str, object] | None:
 
 
 def socket_path(root: str) -> str:
-    """Where the process of the project at the real path `root` listens; another for each release and environment that
-    would answer otherwise."""
+    """The socket of the process for the project at the real path `root`; it differs for each release and environment
+    that would answer differently."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     shared = next((place for place in _SHARED if os.access(place, os.W_OK | os.X_OK)), _SHARED[0])
     folder = f"{runtime}/navigator" if runtime.startswith("/") else f"{shared}/navigator-{os.geteuid()}"
@@ -90,18 +90,18 @@ def socket_path(root: str) -> str:
 
 
 def is_private(folder: str) -> bool:
-    """Whether it is a folder and no link, ours, and closed to all others; FileNotFoundError where nothing is there."""
+    """Whether it is a folder, not a link, ours, and closed to all others; FileNotFoundError if it does not exist."""
     seen = os.lstat(folder)
     return seen.st_mode & _KIND == _FOLDER and seen.st_uid == os.geteuid() and not seen.st_mode & _OTHERS
 
 
 def is_ours(credentials: bytes) -> bool:
-    """Whether the peer with these SO_PEERCRED, three numbers of 4 bytes, is of the same user."""
+    """Whether the peer with these SO_PEERCRED, three numbers of 4 bytes, belongs to the same user."""
     return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()
 
 
 def _exchanged(path: str, line: bytes, until: float) -> bytes:
-    """What comes back for `line`. OSError, ValueError where it must not be sent or where time runs out."""
+    """Sends `line` and returns the answer. OSError or ValueError if it must not be sent or time runs out."""
     if len(line) > REQUEST_LIMIT or not is_private(path.rpartition("/")[0]):
         raise ValueError(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
@@ -121,14 +121,14 @@ def _exchanged(path: str, line: bytes, until: float) -> bytes:
 
 
 def _told(line: bytes) -> dict[str, object] | None:
-    """The document in `line`; None for an error, and for what is no such document."""
+    """The document in `line`; None for an error or anything else."""
     told = json.loads(line)
     return told if isinstance(told, dict) and "kind" in told else None
 
 
 def begin(root: str, *words: str) -> None:
-    """Starts a command for the project at the real path `root` in a session of its own, with nothing of ours open. It
-    is not our child, so that nobody has to wait for it; `-P` keeps the project's own modules out. Never from inside a
+    """Starts a command for the project at the real path `root` in a session of its own, with none of our files open. It
+    is not our child, so we need not wait for it; `-P` keeps the project's own modules out. Does nothing inside a
     run."""
     if "NAVIGATOR_PROCESS" in os.environ:
         return

@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _said(data: bytes) -> str:
-    """The JSON for the host; empty for nothing to say."""
+    """The JSON for the host; empty if there is nothing to say."""
     held = json.loads(data)
     text, folder = held["prompt"], held.get("cwd") or os.curdir
     root = os.environ.get("NAVIGATOR_ROOT") or nearest(os.path.realpath(folder))
@@ -46,7 +46,7 @@ def _said(data: bytes) -> str:
 
 
 def render_hint(found: dict[str, object]) -> str:
-    """The skill that fits, or up to SHOWN that may, a line each; empty where none does."""
+    """The text with the skill that fits, or with up to SHOWN that may fit, one per line; empty if there is none."""
     options, skill = found.get("options"), found.get("entity")
     taken = found.get("kind") == "skills" and isinstance(skill, str)
     names = [skill] if taken else options if isinstance(options, list) else []

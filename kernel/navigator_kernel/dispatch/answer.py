@@ -32,7 +32,7 @@ _TEXT_LIMIT_OF_RAW = 256 * 1024
 def report_from(answer: object, meta: Meta, language: Language = "en") -> Report:
     """A Report, a mapping, JSON, the documents' text layout, or garbage: always one valid report, never an exception.
 
-    `meta` is what the kernel measured; the agent's own time and timestamp are kept where they are valid.
+    `meta` has the kernel's measurements; the agent's own time and timestamp are kept if they are valid.
     """
     try:
         return _read(answer, meta, language)
@@ -41,7 +41,7 @@ def report_from(answer: object, meta: Meta, language: Language = "en") -> Report
 
 
 def failure(error: BaseException, meta: Meta, language: Language = "en") -> Report:
-    """The report of an exception: typed and kept apart by kind for the kernel's own errors."""
+    """The report of an exception, with its type; the kernel's own errors are reported by kind."""
     kind = type(error).__name__
     message = shorten(clean(_safely(error)), SUMMARY_LIMIT)
     if isinstance(error, ConsentNeeded):
@@ -65,7 +65,7 @@ def json_value(value: Any) -> Any:
 
 
 class _Room:
-    """Counts what one answer may still take up: a list that holds itself twice would be endless."""
+    """Counts the room left for one answer: a list that contains itself twice would be endless."""
 
     def __init__(self) -> None:
         self.left = ROOM
@@ -135,7 +135,7 @@ def _from_text(text: str, meta: Meta, language: Language) -> Report:
 
 
 def _from_layout(text: str, state: str, meta: Meta, language: Language) -> Report:
-    """The status line, then `state:`, `data:` and `meta:` as YAML."""
+    """Reads the status line, then `state:`, `data:` and `meta:` as YAML."""
     head, body = _split(text)
     found = _yaml(body)
     if not isinstance(found, Mapping):
@@ -153,7 +153,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _yaml(body: str) -> Any:
-    """What the layout says; None for what is not YAML, or is made to grow: an alias, or a nesting without end."""
+    """The values of the layout; None if it is not YAML, or could grow too large: an alias, or too deep nesting."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -194,7 +194,7 @@ def _effects(value: object) -> tuple[str, ...]:
 
 
 def _state(value: object) -> State | None:
-    """One of the five, forgiving case, spaces and the marks (RET-3)."""
+    """One of the five states; case and spaces do not matter, and marks are accepted (RET-3)."""
     if not isinstance(value, str):
         return None
     word = value.strip()
@@ -213,7 +213,7 @@ def _data(value: object) -> dict[str, Any]:
 
 
 def _meta(value: object, measured: Meta) -> Meta:
-    """The agent's name is never its own to say; its time and timestamp are, where they are valid."""
+    """The agent's time and timestamp, if they are valid; its name is always the measured one."""
     if not isinstance(value, Mapping):
         return measured
     time, ts = value.get("time"), value.get("ts")
@@ -245,7 +245,7 @@ def _facts(error: KernelError) -> dict[str, Any]:
 
 
 def _safely(value: object) -> str:
-    """The text of anything; a container is measured first, for its own text may be endless."""
+    """The text of any value; a container is limited first, because its own text may be endless."""
     try:
         if isinstance(value, (Mapping, list, tuple, set, frozenset)):
             return json.dumps(json_value(value), ensure_ascii=False)[:TEXT_LIMIT]

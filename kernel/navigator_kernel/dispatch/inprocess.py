@@ -34,7 +34,7 @@ class _Task(Struct):
 
 
 class InProcessDispatcher(Struct):
-    """Implements `ports.Dispatcher`. A key that was submitted before is the same task and acts once."""
+    """Implements `ports.Dispatcher`. A key that was submitted before is the same task, which acts once."""
 
     agents: Mapping[str, Agent]
     clock: Clock
@@ -43,7 +43,7 @@ class InProcessDispatcher(Struct):
     _loop: _AgentLoop | None = None
 
     async def submit(self, packet: Packet) -> str:
-        """The packet's idempotency key. NotFound becomes a report: an unknown agent is an answer, too."""
+        """Starts the packet's task and returns its idempotency key. An unknown agent gets a report of NotFound."""
         key = packet.context.idempotency_key
         if key in self._tasks:
             return key
@@ -60,7 +60,7 @@ class InProcessDispatcher(Struct):
         return key
 
     async def events(self, task: str) -> AsyncIterator[Event]:
-        """Agents here report once; they have no events of their own yet."""
+        """Yields nothing: agents here report once, and have no events of their own yet."""
         self._held(task)
         nothing: tuple[Event, ...] = ()
         for event in nothing:
@@ -124,7 +124,7 @@ class InProcessDispatcher(Struct):
         return self._loop
 
     def _abandon(self) -> None:
-        """The loop of an agent that did not even stop in time is left to itself; the next task gets a new one."""
+        """Drops the loop if it no longer responds, because an agent blocks it; the next task gets a new one."""
         if self._loop is not None and not self._loop.answers():
             self._loop = None
 
@@ -141,14 +141,14 @@ class _AgentLoop:
         return asyncio.run_coroutine_threadsafe(_handled(agent, packet.to_yaml()), self._loop)
 
     def answers(self) -> bool:
-        """Whether the loop still turns."""
+        """Whether the loop still responds."""
         turned = threading.Event()
         self._loop.call_soon_threadsafe(turned.set)
         return turned.wait(0.2)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Until it is stopped; what is still at work then is cancelled and comes to its end."""
+    """Runs the loop until it is stopped, then cancels the remaining tasks and waits for their end."""
     loop.run_forever()
     if tasks := asyncio.all_tasks(loop):
         for task in tasks:
@@ -163,7 +163,7 @@ def _stop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _handled(agent: Agent, prompt: str) -> object:
-    """Exits of a plugin are answers like any other: they must not end the loop's thread."""
+    """Turns an exit of a plugin into an error, so that it does not end the loop's thread."""
     try:
         return await agent.handle(prompt)
     except (SystemExit, KeyboardInterrupt) as error:

@@ -12,7 +12,7 @@ from navigator_kernel.values.redact import Redact, same
 
 
 class EventStream(Struct):
-    """Implements `events.Emit` for one run. What `redact` takes away, nobody hears of."""
+    """Implements `events.Emit` for one run. What `redact` removes reaches neither the log nor a listener."""
 
     run: str
     turn: int
@@ -23,7 +23,7 @@ class EventStream(Struct):
     redact: Redact = same
 
     def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
-        """The event, durable in the log before anybody hears of it."""
+        """Makes the event; it is durable in the log before any listener gets it."""
         body = type(body)(**{name: self.redact(getattr(body, name)) for name in body.__struct_fields__})
         event = Event(
             run=self.run, turn=self.turn, step=step, seq=self.seq, ts=self.clock.now(), parent=parent, body=body

@@ -12,7 +12,7 @@ MOST = 5_000  # evals of one file
 
 
 class EvalCase(NamedTuple):
-    """One message. `skill` is whose eval it is, empty for the project's own; `expected` where else it is to go."""
+    """One message. `skill` owns the eval, empty for the project's own; `expected` is the skill that gets it instead."""
 
     skill: str
     file: str
@@ -22,12 +22,12 @@ class EvalCase(NamedTuple):
 
     @property
     def wanted(self) -> str:
-        """The skill that the message is for; empty where only what it is not for is known."""
+        """The skill that the message is for; empty if the eval says only which skill it is not for."""
         return self.expected or (self.skill if self.should_trigger else "")
 
 
 class Problem(NamedTuple):
-    """Something that is wrong with a skill or its evals; an `error` fails the whole."""
+    """A fault of a skill or its evals; one with the level `error` fails the whole check."""
 
     code: str
     level: str
@@ -37,7 +37,7 @@ class Problem(NamedTuple):
 
 
 def cases_in(skill: str, folder: Path) -> tuple[list[EvalCase], list[Problem]]:
-    """All evals of the JSON files in `folder`, and the files that cannot be read."""
+    """The evals of all JSON files in `folder`, and a problem for each file that cannot be read."""
     cases: list[EvalCase] = []
     problems: list[Problem] = []
     for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():

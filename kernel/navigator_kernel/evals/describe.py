@@ -1,4 +1,4 @@
-"""Proposes descriptions of a skill by rules: words of its text that its description lacks."""
+"""Proposes additions to a skill's description by rules: words of its text that the description lacks."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _WHEN = lazy_compile(r"(?ims)^#{1,3}[^\n]*\b(?:when|trigger)[^\n]*\n(.*?)(?=^#|\
 
 
 class Addition(NamedTuple):
-    """A sentence that a description could say; `rule` names where it comes from."""
+    """A sentence that a description could have; `rule` names its source."""
 
     rule: str
     sentence: str
 
 
 def additions(skill: SkillDef, translated: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[Addition]:
-    """At most one for each rule; `translated` gives the words of texts in the other language."""
+    """At most one addition for each rule; `translated` returns the words of texts in the other language."""
     said, text = skill.description.casefold(), clean(skill.sop)
     for rule, begin, found in (
         ("file types", "Works with", _new(said, (f".{one.lower()}" for one in _TYPE.findall(text)))[:TYPES]),
@@ -46,7 +46,7 @@ def additions(skill: SkillDef, translated: Callable[[Sequence[str]], Sequence[st
 
 
 def joined(description: str, more: Sequence[Addition]) -> str:
-    """The description with these sentences at its end."""
+    """The description with these sentences added at its end."""
     text = description.rstrip()
     text = text if not text or text[-1] in ".!?。！？)）" else f"{text}."
     return " ".join([text, *(one.sentence for one in more)]).strip()
@@ -64,6 +64,6 @@ def _headings(text: str) -> Iterator[str]:
 
 
 def _phrases(text: str) -> Iterator[str]:
-    """What stands in quotes below a heading about when the skill is used."""
+    """The quoted phrases below a heading about when the skill is used."""
     for part in _WHEN.findall(text):
         yield from (one.strip() for one in _PHRASE.findall(part))

@@ -1,4 +1,4 @@
-"""The outcome of evals as JUnit XML, for continuous integration."""
+"""Writes the outcome of evals as JUnit XML, for continuous integration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROJECT = "project"  # the suite of what belongs to no skill
 
 
 def junit(found: Sequence[Outcome], problems: Sequence[Problem]) -> str:
-    """One suite a skill: a test for each eval, and one for each error."""
+    """JUnit XML with one suite for each skill: a test for each eval, and one for each problem."""
     suites: dict[str, list[str]] = defaultdict(list)
     failed: dict[str, int] = defaultdict(int)
     for one in found:
@@ -42,5 +42,5 @@ def _test(skill: str, name: str, fault: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    """XML has no control characters, not even written out."""
+    """A quoted attribute, without control characters: XML does not allow them, not even escaped."""
     return quoteattr("".join(mark for mark in clean(text, lines=False) if mark >= " " and mark not in "\ufffe\uffff"))

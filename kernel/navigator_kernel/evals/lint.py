@@ -23,7 +23,7 @@ TOKEN = 4  # characters, as the hosts count
 
 
 class Budget(NamedTuple):
-    """Characters of all entries that a host shows its model, and of one description."""
+    """The limits of a host, in characters: for all entries that it shows its model, and for one description."""
 
     total: int
     each: int
@@ -48,9 +48,8 @@ _PERSON = lazy_compile(
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """What a host's list of skills costs in every request, if all skills that are switched on lie in its folder.
-    `beyond` have no room, counted in the order of names, and `names` are the first of these; a token has four
-    characters."""
+    """The cost of a host's list of skills in every request, if all enabled skills are in its folder. `beyond` is how
+    many do not fit, counted in the order of names, and `names` are the first of these; a token is four characters."""
 
     host: str
     skills: int
@@ -63,7 +62,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 class Overlap(NamedTuple):
-    """How alike two descriptions are, 1 where they say the same."""
+    """The likeness of two descriptions, 1 if they say the same."""
 
     one: str
     other: str
@@ -71,7 +70,7 @@ class Overlap(NamedTuple):
 
 
 def of_descriptions(skills: Sequence[SkillDef]) -> Iterator[Problem]:
-    """RTE-37, RTE-39."""
+    """Finds descriptions that are too short, in the first person, or without a trigger hint (RTE-37, RTE-39)."""
     for skill in skills:
         text = skill.description.strip()
         size = len(text) + len(_HAN.findall(text))
@@ -87,7 +86,7 @@ def of_descriptions(skills: Sequence[SkillDef]) -> Iterator[Problem]:
 
 
 def of_names(skills: Sequence[SkillDef]) -> Iterator[Problem]:
-    """Triggers and aliases that two skills declare; each is a message that reaches one of them by chance."""
+    """Names, triggers and aliases that several skills declare; a message with one reaches one of them by chance."""
     held: dict[str, list[str]] = defaultdict(list)
     for skill in skills:
         for word in dict.fromkeys(fold(word) for word in (skill.name, *skill.triggers, *skill.aliases)):
@@ -115,7 +114,7 @@ def of_evals(cases: Sequence[EvalCase], skills: Sequence[SkillDef]) -> Iterator[
 
 
 def without_evals(cases: Sequence[EvalCase], skills: Sequence[SkillDef], level: str) -> Iterator[Problem]:
-    """Skills that say of no message, or of messages of one kind only, whether it is for them."""
+    """Skills without evals, or with evals of one kind only: messages that are for them, or messages that are not."""
     kinds = defaultdict(set)
     for case in cases:
         kinds[case.skill].add(case.should_trigger)
@@ -127,7 +126,7 @@ def without_evals(cases: Sequence[EvalCase], skills: Sequence[SkillDef], level: 
 
 
 def overlaps(skills: Sequence[SkillDef], least: float = SHOWN) -> list[Overlap]:
-    """Pairs of descriptions by the cosine of their words, rare ones counting more; those under `least` left out."""
+    """Pairs of descriptions by the cosine of their words, with more weight on rare words; none under `least`."""
     bags = {skill.name: Counter(content_terms(skill.description)) for skill in skills}
     among = Counter(word for bag in bags.values() for word in bag)
     weights: dict[str, dict[str, float]] = {}
@@ -147,7 +146,7 @@ def overlaps(skills: Sequence[SkillDef], least: float = SHOWN) -> list[Overlap]:
 
 
 def used(skills: Sequence[SkillDef], each: int) -> int:
-    """Characters of a host's catalogue."""
+    """The number of characters in a host's catalogue."""
     shown = [skill for skill in skills if skill.implicit]
     return sum(len(skill.name) + min(len(skill.description), each) + AROUND for skill in shown)
 

@@ -13,7 +13,7 @@ FIGURES = ("precision", "recall", "served", "taken_wrong", "quiet")  # shares th
 
 
 class Choice(NamedTuple):
-    """The skill that a message went to, empty for none; `asked` are those that the person was asked about."""
+    """The skill that a message went to, empty for none; `asked` are the skills that the person was asked about."""
 
     skill: str = ""
     asked: tuple[str, ...] = ()
@@ -25,32 +25,32 @@ class Outcome(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """It went where it should; where only one skill is known that it is not for, anywhere else."""
+        """Whether the message went where it should; if only a skill that it is not for is known, anywhere else."""
         if self.case.wanted:
             return self.choice.skill == self.case.wanted
         return self.choice.skill != self.case.skill if self.case.skill else not self.choice.skill
 
     @property
     def served(self) -> bool:
-        """The wanted skill was taken, or is among those that are offered."""
+        """Whether the wanted skill was taken, or is among the offered ones."""
         return self.passed or self.case.wanted in self.choice.asked
 
     @property
     def quiet(self) -> bool:
-        """Nothing was taken or offered; of an eval that only says which skill it is not for, not that one."""
+        """Whether nothing was taken or offered; if the eval only names a skill that it is not for, not that skill."""
         chosen = {self.choice.skill, *self.choice.asked} - {""}
         return self.case.skill not in chosen if self.case.skill else not chosen
 
     def to_dict(self) -> dict[str, Any]:
-        """What went wrong, and where."""
+        """The eval, the wanted skill, and the skills that were chosen or asked about."""
         told = {"skill": self.case.skill, "file": self.case.file, "query": self.case.query}
         return {**told, "wanted": self.case.wanted, "chosen": self.choice.skill, "asked": list(self.choice.asked)}
 
 
 class Score(NamedTuple):
-    """`precision` is of the messages that went to a skill, `recall` of those that should. `served` is of messages for a
-    skill: it was taken or offered; `taken_wrong` of all: another one was taken; `quiet` of messages for none: nothing
-    was taken or offered. A share of no messages is 1, of `taken_wrong` 0."""
+    """Shares of messages. `precision`: right, of those that went to a skill; `recall`: right, of those that should.
+    `served`: the skill was taken or offered, of messages for a skill; `taken_wrong`: another skill was taken, of all;
+    `quiet`: nothing was taken or offered, of messages for no skill. A share of no messages is 1, of `taken_wrong` 0."""
 
     cases: int
     passed: int
@@ -65,8 +65,8 @@ class Score(NamedTuple):
 
 
 def worth(one: Outcome) -> int:
-    """3 for a message that went where it should, 2 for the right skill among those that are offered, 1 for nothing or
-    for wrong offers, 0 for a wrong skill."""
+    """3 for a message that went where it should, 2 for the right skill among the offered ones, 1 for nothing or for
+    wrong offers, 0 for a wrong skill."""
     if one.passed:
         return 3
     return 2 if one.served else 0 if one.choice.skill else 1
@@ -78,7 +78,7 @@ def better(before: Outcome, after: Outcome) -> Literal["better", "worse", "other
 
 
 def outcomes(cases: Sequence[EvalCase], choose: Callable[[str], Choice]) -> list[Outcome]:
-    """Every message is routed once, however many evals ask about it."""
+    """Routes every message once, however many evals use it."""
     held: dict[str, Choice] = {}
     for case in cases:
         if case.query not in held:
@@ -87,7 +87,7 @@ def outcomes(cases: Sequence[EvalCase], choose: Callable[[str], Choice]) -> list
 
 
 def score(found: Sequence[Outcome]) -> Score:
-    """A message with `wanted` is right or missed; a wrong skill is a false one."""
+    """Computes the score: a message with `wanted` is right or missed, and one that went to a wrong skill is false."""
     right = sum(bool(one.case.wanted) and one.passed for one in found)
     missed = sum(bool(one.case.wanted) and not one.passed for one in found)
     false = sum(bool(one.choice.skill) and not one.passed for one in found)
@@ -108,7 +108,7 @@ def _share(hits: Sequence[bool]) -> float:
 
 
 def confusions(found: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """Where messages went in place of where they should, most frequent first."""
+    """The wanted and the chosen skill of wrongly routed messages, most frequent first."""
     pairs = Counter(
         (one.case.wanted or f"not {one.case.skill}", one.choice.skill or NOBODY) for one in found if not one.passed
     )

@@ -1,1 +1,1 @@
-"""The kernel behind HTTP: its API, its event streams, and the projections that other clients speak."""
+"""The kernel over HTTP: its API, its event streams, and projections to the protocols of other clients."""

@@ -1,4 +1,4 @@
-"""Who is let in: the host, the origin, the token, and how much a request may be."""
+"""Controls access to the server: the host, the origin, the token, and the size and rate of requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Buckets:
         self._held: dict[str, tuple[float, float]] = {}
 
     def wait(self, name: str, cost: float = 1.0) -> float:
-        """Takes `cost`; seconds to wait where there is less."""
+        """Takes `cost` from a bucket; returns 0, or the seconds to wait if it has less."""
         now = self._clock()
         left, before = self._held.get(name, (self._burst, now))
         left = min(self._burst, left + (now - before) * self._rate)
@@ -39,7 +39,7 @@ class Buckets:
 
 
 class Access:
-    """ASGI middleware. `places` are the hosts, with their ports, that a client may name; `caller` knows the tokens."""
+    """ASGI middleware. `places` are the hosts, with ports, that a client may name; `caller` looks up a token."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Access:
 
 
 def _limited(receive: Receive) -> Receive:
-    """The body of a request, counted: one that is too long is answered with 413."""
+    """Counts the bytes of a request's body; a body that is too long is answered with 413."""
     count = 0
 
     async def counted() -> Message:

@@ -1,4 +1,4 @@
-"""Makes routes of endpoints: reads what was sent, checks the role, and answers every failure with a problem."""
+"""Turns endpoints into routes: reads the request, checks the role, and answers every failure with a problem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 
 
 def routes_of(endpoints: Sequence[Endpoint], gateway: Gateway) -> list[Route]:
-    """One route for each path, so that another method is answered with 405."""
+    """One route for each path, so that other methods are answered with 405."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
@@ -66,7 +66,7 @@ async def _call(endpoint: Endpoint, request: Request) -> Call:
 
 
 def _path(endpoint: Endpoint, given: Mapping[str, str]) -> Mapping[str, Any]:
-    """404 where a part is not of its type: nothing can be there."""
+    """The parts of the path; 404 if one is not of its type, because nothing can be there."""
     try:
         typed = {name: msgspec.convert(given[name], kind, strict=False) for name, kind in endpoint.parts.items()}
     except msgspec.ValidationError:
@@ -88,8 +88,7 @@ def _query(kind: type[Struct], request: Request) -> Any:
 
 
 async def _body(endpoint: Endpoint, request: Request) -> Any:
-    """What was sent, of the endpoint's type; 415 for another media type, 400 for what is not JSON, 422 where it does
-    not fit."""
+    """The body as the endpoint's type; 415 for another media type, 400 if it is not JSON, 422 if it does not fit."""
     if endpoint.body is None:
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -102,7 +101,7 @@ T = TypeVar("T")
 
 
 def read_body(kind: type[T], data: bytes) -> T:
-    """JSON in UTF-8 of that type."""
+    """Parses JSON in UTF-8 as `kind`; 400 if it is not JSON, 422 if it does not fit."""
     try:
         text = data.decode("utf-8")
         if is_pydantic(kind):
@@ -126,7 +125,7 @@ def _read_model(kind: Any, text: str) -> Any:
 
 
 def is_pydantic(kind: Any) -> bool:
-    """Whether it is a model of pydantic."""
+    """Whether `kind` is a pydantic model."""
     return inspect.isclass(kind) and hasattr(kind, "model_validate")
 
 

@@ -1,4 +1,4 @@
-"""Everything that the endpoints of one project share."""
+"""The objects that the endpoints of one project share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAME = lazy_compile(SESSION)
 
 
 class Gateway:
-    """Created before the event loop starts, and opened in it."""
+    """The shared state of the endpoints; created before the event loop starts, and opened in it."""
 
     def __init__(self, root: Path, settings: Settings, *, most: int = MOST, ping: float = PING) -> None:
         self.root, self.settings, self.clock = root, settings, SystemClock()
@@ -60,7 +60,7 @@ class Gateway:
 
     @property
     def kernel(self) -> Kernel:
-        """What is looked at between turns; it takes no turn itself."""
+        """The kernel for reading between turns; it takes no turn itself."""
         return self.workers.pool.kernel
 
     def warm(self) -> None:
@@ -74,28 +74,28 @@ class Gateway:
         self.is_warm = True
 
     def session_id(self, caller: Caller, name: str) -> str:
-        """The session that `caller` means by `name`: an administrator those of the terminal, another token one of its
-        own. UsageProblem for what is not a name."""
+        """The id of the session that `caller` calls `name`: one of the terminal for an administrator, one of its own
+        for another token. UsageProblem for an invalid name."""
         if not _NAME.fullmatch(name):
             raise UsageProblem(f"{name!r} is not a session's name", hint="letters, digits, '.', '_' and '-', 1 to 64")
         return name if caller.may("admin") else f"{caller.id}.{name}"
 
     def session_name(self, caller: Caller, session: str) -> str | None:
-        """What `caller` calls the session; None for one of another token."""
+        """The name of the session for `caller`; None if it belongs to another token."""
         if caller.may("admin"):
             return session
         own = f"{caller.id}."
         return session.removeprefix(own) if session.startswith(own) else None
 
     def session_of_run(self, caller: Caller, run: str) -> str:
-        """The session of a run, as `caller` calls it. NotFound for a run of another token, too."""
+        """The session of a run, as `caller` calls it. NotFound also for a run of another token."""
         name = self.session_name(caller, self.runs.session_of(run))
         if name is None:
             raise NotFound(f"no run is called {run!r}", hint="the list of runs shows yours")
         return name
 
     async def close(self, patience: float) -> None:
-        """Waits `patience` seconds for turns under way, and for an install that is."""
+        """Waits `patience` seconds for active turns, then for a running install, and calls the `endings`."""
         await self.runs.close(patience)
         await self.jobs.close()
         self.runs.feeds.end()
@@ -103,13 +103,13 @@ class Gateway:
             ending()
 
     async def pings(self) -> None:
-        """Wakes all readers from time to time, until it is cancelled."""
+        """Wakes all readers at regular intervals, until it is cancelled."""
         while True:
             await asyncio.sleep(self._ping)
             self.runs.feeds.wake()
 
 
 def open_tokens(root: Path) -> TokenStore:
-    """Those of the project, in the person's state."""
+    """The token store of the project, in the person's state."""
     state = project_state(root)
     return TokenStore(file=state.folder / "gateway-tokens.json", writer=state_writer(state), clock=SystemClock())

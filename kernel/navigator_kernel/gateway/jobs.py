@@ -1,4 +1,4 @@
-"""Long work that no run is: installs and updates, one at a time, each followed by its number."""
+"""Long work outside of runs: installs and updates, one at a time, each of which can be followed by its id."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ KEPT = 100  # jobs that have ended and can still be asked for
 
 
 class Job(Struct, kw_only=True):
-    """`state` is `waiting`, `running`, `done` or `failed`; `done` of `all` skills were looked at. `result` is the
-    document of the command, `problem` what went wrong (RFC 9457)."""
+    """`state` is `waiting`, `running`, `done` or `failed`; `done` counts the skills checked so far, of `all`. `result`
+    is the document of the command, `problem` the error (RFC 9457)."""
 
     id: str
     operation: str
@@ -41,7 +41,7 @@ class Job(Struct, kw_only=True):
 
 
 class Jobs:
-    """Kept in memory: a change that a killed process leaves is finished by the next command (LIF-5)."""
+    """Keeps jobs in memory: the next command finishes a change that a killed process left (LIF-5)."""
 
     def __init__(self, root: Path, ids: Ids, clock: Clock) -> None:
         self._root, self._ids, self._clock = root, ids, clock
@@ -59,18 +59,18 @@ class Jobs:
         return job
 
     def find(self, owner: str, name: str) -> Job:
-        """NotFound for a job of another token, too."""
+        """The job called `name`; NotFound also for a job of another token."""
         held = self._jobs.get(name)
         if held is None or held.owner != owner:
             raise NotFound(f"no job is called {name!r}", hint="jobs are forgotten when the server ends")
         return held
 
     def all(self, owner: str) -> list[Job]:
-        """Newest first."""
+        """The jobs of `owner`, newest first."""
         return [job for job in reversed(self._jobs.values()) if job.owner == owner]
 
     async def close(self) -> None:
-        """Waits for the job that is under way; those that wait are not begun."""
+        """Waits for the job that is under way; jobs that still wait are not started."""
         await asyncio.to_thread(partial(self._pool.shutdown, wait=True, cancel_futures=True))
 
     def _work(self, job: Job, params: dict[str, Any], loop: asyncio.AbstractEventLoop) -> None:
@@ -94,7 +94,8 @@ def perform(
     progress: Callable[[int, int], object] | None = None,
     seek: Seek | None = None,
 ) -> Mapping[str, Any]:
-    """The answer of a skill command. It blocks. `seek` finds skills for a search, where a router is open already."""
+    """Carries out a skill command and returns its answer; blocks. `seek` finds skills for a search, if a router is
+    already open."""
     lifecycle = open_lifecycle(root)
     if seek is not None:
         lifecycle.deps = lifecycle.deps._replace(seek=seek)

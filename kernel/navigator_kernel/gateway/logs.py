@@ -1,4 +1,4 @@
-"""Logs of the server as JSON lines, one for each answer and each thing that went wrong."""
+"""Logs of the server as JSON lines, one for each answer and each problem."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _FACTS = ("method", "path", "status", "ms", "token")
 
 
 class JsonLines(logging.Formatter):
-    """`{ts, level, logger, msg, …}`: `path` is the pattern of an endpoint, `token` the id of a token. Nothing of a
-    request's own text is in it."""
+    """`{ts, level, logger, msg, …}`: `path` is the pattern of an endpoint, `token` the id of a token. It contains
+    nothing of a request's own text."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -26,7 +26,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_as_json() -> None:
-    """From now on, on stderr."""
+    """Writes the log to stderr as JSON lines from now on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logger = logging.getLogger("navigator")
@@ -36,7 +36,7 @@ def log_as_json() -> None:
 
 
 def log_answer(method: str, path: str, status: int, seconds: float, token: str) -> None:
-    """One line, where answers are logged."""
+    """Logs one line, if answers are logged."""
     if ACCESS.isEnabledFor(logging.INFO):
         facts = {"method": method, "path": path, "status": status, "ms": round(seconds * 1000, 1), "token": token}
         ACCESS.info("answered", extra=facts)

@@ -1,7 +1,7 @@
-"""Event loops of a process that serves streams and takes turns: the server goes first, then one turn after the other.
+"""Event loops of a process that serves streams and takes turns: the server goes first, then one turn after another.
 
-The threads of a Python process compute by turns, and the interpreter prefers none of them: beside twenty turns that
-began, the last of a thousand streams had its first byte .2 to .4 s later than without them.
+The threads of a Python process take turns to compute, and the interpreter prefers none of them: while twenty turns
+began, the last of a thousand streams got its first byte .2 to .4 s later than without them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _computing = threading.Lock()  # of the turn that computes
 
 
 class _ServerSelector(DefaultSelector):
-    """Says when the server's loop has nothing to do."""
+    """Signals when the server's loop has nothing to do."""
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
         if (found := super().select(0)) or timeout == 0:

@@ -10,7 +10,7 @@ BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seco
 
 
 class Metrics:
-    """Requests by endpoint and status, and how long they took to begin their answer."""
+    """Counts requests by endpoint and status, and the time to the beginning of their answers."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()
@@ -20,7 +20,7 @@ class Metrics:
         self._began = time.time()
 
     def note(self, method: str, path: str, status: int, seconds: float) -> None:
-        """`path` is the pattern of an endpoint, so that there are few of them."""
+        """Counts a request. `path` is the pattern of an endpoint, so that there are few different ones."""
         self.requests[method, path, status] += 1
         self._count += 1
         self._sum += seconds
@@ -28,7 +28,7 @@ class Metrics:
             self._seconds[bound] += seconds <= bound
 
     def text(self, ended: Mapping[str, int], under_way: int) -> str:
-        """`ended` counts the runs that have ended by their state, `under_way` are the others."""
+        """The metrics as text. `ended` counts the ended runs by state, `under_way` is the number of the others."""
         return "\n".join(self._lines(ended, under_way)) + "\n"
 
     def _lines(self, ended: Mapping[str, int], under_way: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Makes the OpenAPI 3.1 document of the endpoints, as they are declared."""
+"""Generates the OpenAPI 3.1 document from the declared endpoints."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _HEADERS: Mapping[str, str] = {
 
 
 def described(endpoints: Sequence[Endpoint]) -> Sequence[Endpoint]:
-    """`endpoints`, and the one that describes all of them."""
+    """Adds the endpoint that describes all `endpoints`."""
 
     async def openapi(_gateway: Gateway, _call: Call) -> Answer:
         return Answer(value=made())
@@ -88,7 +88,7 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def statuses(endpoint: Endpoint) -> Sequence[int]:
-    """Those of its errors, in their order."""
+    """The statuses of the endpoint's errors, sorted."""
     found = {*EVERY, *endpoint.errors}
     found |= set(WITH_TOKEN) if endpoint.role is not None else set()
     found |= set(WITH_BODY) if endpoint.body is not None else set()
@@ -102,7 +102,7 @@ def template_of(path: str) -> str:
 
 
 class Schemas:
-    """The schemas of all bodies and answers; `components` has those with a name."""
+    """The schemas of all bodies and answers; `components` has the named ones."""
 
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
         kinds = [kind for endpoint in endpoints for kind in (endpoint.body, endpoint.answer) if kind is not None]
@@ -198,7 +198,7 @@ def _success(endpoint: Endpoint, schemas: Schemas, endpoints: Sequence[Endpoint]
 
 
 def _links(endpoint: Endpoint, endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """What one may do with an entry that was created."""
+    """The operations that are possible on a created entry, as links."""
     held = {}
     for other in endpoints:
         parts = _PART.findall(other.path)

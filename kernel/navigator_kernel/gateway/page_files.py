@@ -56,7 +56,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"  # the name of an asset holds 
 
 
 class PageFile(NamedTuple):
-    """A file as it is sent, whole and packed."""
+    """A file as it is sent, uncompressed and compressed."""
 
     kind: str
     data: bytes
@@ -67,7 +67,7 @@ class PageFile(NamedTuple):
 
 @lru_cache(maxsize=1)
 def page_files() -> Mapping[str, PageFile]:
-    """By their address: `/`, `/icon.svg`, `/assets/…`."""
+    """The files by their address: `/`, `/icon.svg`, `/assets/…`."""
     root = files("navigator_kernel.gateway") / "page"
     held = dict(_found(root, "/")) if root.is_dir() else {}
     return {"/" if name == f"/{INDEX}" else name: file for name, file in held.items()}

@@ -1,7 +1,7 @@
 """Opens the page in the person's browser, signed in.
 
-The token lies in a file that only the person can read, and the browser is given the file's name: an argument of a
-process can be read by everybody on the machine.
+The token is in a file that only the person can read, and the browser gets the file's name: everybody on the machine can
+read an argument of a process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FORM = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content
 
 
 class PageOpener:
-    """Opens the page of one project; `close` takes back what was made for that."""
+    """Opens the page of one project; `close` removes what `open` made."""
 
     def __init__(self, root: Path) -> None:
         state = project_state(root)
@@ -34,7 +34,7 @@ class PageOpener:
         self._made: list[str] = []
 
     def open(self, url: str) -> bool:
-        """Whether a browser was found."""
+        """Opens the page and returns whether a browser was found."""
         held, text = self._tokens.create("admin", "page", LIFE)
         self._made.append(held.id)
         form = _FORM.format(html.escape(f"{url}/#token={text}"))

@@ -17,8 +17,8 @@ HOOK = "kernel_register_tools_and_endpoints"
 
 
 def plugin_endpoints(gateway: Gateway, own: Sequence[Endpoint]) -> Sequence[Endpoint]:
-    """Those of all plugins. One that is not valid, or repeats one of `own` or of an earlier plugin, is left out and
-    named in the log."""
+    """The endpoints of all plugins. One that is invalid, or repeats one of `own` or of an earlier plugin, is left out
+    and logged."""
     plugins = open_plugins(gateway.root).plugins
     found = plugins.all(HOOK, project_ports(gateway.root, gateway.workers.pool.shared.meaning))
     held = list(own)

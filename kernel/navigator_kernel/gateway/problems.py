@@ -1,4 +1,4 @@
-"""Answers for what went wrong: problem documents (RFC 9457)."""
+"""Answers for errors: problem documents (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ STATUSES: Mapping[type[KernelError], int] = {
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """RFC 9457. `code` is a stable word for programs, `hint` what to do; `data` are facts for programs."""
+    """RFC 9457. `code` is a stable word for programs, `hint` says what to do; `data` has facts for programs."""
 
     type: str
     title: str
@@ -88,7 +88,7 @@ class ProblemResponse(Response):
 
 
 def problem_of(error: Exception) -> ProblemResponse:
-    """The answer for `error`. What is not expected is logged, and its text is not shown."""
+    """The answer for `error`. An unexpected error is logged, and its text is not shown."""
     if isinstance(error, HttpProblem):
         return ProblemResponse(error.status, error.code, error.detail, hint=error.hint, headers=error.headers)
     if isinstance(error, KernelError):
@@ -100,5 +100,5 @@ def problem_of(error: Exception) -> ProblemResponse:
 
 
 def status_of(error: KernelError) -> int:
-    """By the nearest class that has one."""
+    """The status of the error's nearest class that has one."""
     return next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)

@@ -40,7 +40,7 @@ class Run(Struct, frozen=True, kw_only=True):
     reply: asyncio.Future[Reply]
 
     async def begun(self) -> None:
-        """Until the first event; raises what kept the turn from beginning."""
+        """Waits for the first event; raises the error that kept the turn from beginning."""
         while not self.feed.events and not self.feed.ended:
             await self.feed.wait()
         if not self.feed.events:
@@ -48,7 +48,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class Runs:
-    """`log` holds what earlier processes ran, too."""
+    """The turns of all clients. `log` contains the runs of earlier processes, too."""
 
     def __init__(
         self, workers: TurnWorkers, log: RunLog, ids: Ids, tracing: Callable[[], Listener] | None = None
@@ -62,7 +62,8 @@ class Runs:
         self.ended: dict[str, int] = {}
 
     def start(self, session: str | None, asked: Asked) -> Run:
-        """Takes a turn in `session`, or in one of its own. Busy where one is under way in it, or the server ends."""
+        """Starts a turn in `session`, or in a new one. Busy if one is under way in it, HttpProblem if the server is
+        ending."""
         if self.is_closing:
             headers = {"Retry-After": "5"}
             raise HttpProblem(503, "ending", "the server is about to end", hint="send it again", headers=headers)
@@ -84,11 +85,11 @@ class Runs:
         return (feed.put,) if self._tracing is None else (feed.put, self._tracing())
 
     def stop(self, run: str) -> None:
-        """NotFound where it is not under way."""
+        """Stops the run; NotFound if it is not under way."""
         self._workers.cancel(run)
 
     def session_of(self, run: str) -> str:
-        """The session that `run` is a turn of. NotFound."""
+        """The session that `run` belongs to; NotFound if there is no such run."""
         if run in self._active:
             return self._active[run].session
         first = self._log.read(run)[0].body
@@ -127,8 +128,8 @@ class Runs:
 
 
 def message_in(message: Message, session: Session, caller: Caller) -> tuple[Message, Session]:
-    """What a token may say in a session: only one that may approve answers an approval, and nobody here for always.
-    Refused."""
+    """Returns the message and session, if the token may send it. Refused if it approves without the role for that, or
+    permanently, which is not possible here."""
     if session.approval is None:
         return message, session
     resumed = resume(message, session, SystemClock().now())

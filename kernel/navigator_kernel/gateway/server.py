@@ -1,4 +1,4 @@
-"""The ASGI application, and how it listens and ends."""
+"""The ASGI application and its server."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _Connection(Connection):
 
 
 class _Server(uvicorn.Server):
-    """Ends its streams: uvicorn itself waits for them for ever."""
+    """Ends its streams on shutdown; uvicorn itself would wait for them for ever."""
 
     def __init__(self, config: uvicorn.Config, gateway: Gateway, patience: float) -> None:
         super().__init__(config)
@@ -92,7 +92,7 @@ def endpoints_of(gateway: Gateway) -> Sequence[Endpoint]:
 
 
 def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None = None) -> Starlette:
-    """`places` are the hosts, with their ports, that requests may name."""
+    """Creates the application. `places` are the hosts, with their ports, that requests may name."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -118,8 +118,8 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
 
 
 def _warm(gateway: Gateway) -> None:
-    """Prepares for the first message, and sets the garbage collector for a process that stays: what the start made is
-    never searched again, and what came since is searched in short passes."""
+    """Prepares for the first message, and sets the garbage collector for a long-lived process: objects from the start
+    are never searched again, newer ones in short passes."""
     gateway.warm()
     gc.collect()
     gc.freeze()
@@ -128,7 +128,7 @@ def _warm(gateway: Gateway) -> None:
 
 async def _http_error(_: Request, error: Exception) -> ProblemResponse:
     if isinstance(error, HTTPException) and error.status_code == 405:
-        return ProblemResponse(405, "method", "this address has other methods", headers=error.headers)
+        return ProblemResponse(405, "method", "this address does not support the method", headers=error.headers)
     return not_found()
 
 
@@ -142,9 +142,9 @@ def serve(
     is_open: bool = False,
     patience: float = PATIENCE,
 ) -> None:
-    """Answers until it is told to end; `ready` is given the address. `certificate` is a file and its key's file;
-    without one it listens at a loopback address only, unless `is_open` says otherwise. UsageProblem, or KernelError
-    where it cannot listen there."""
+    """Serves until it is stopped; `ready` is called with the address. `certificate` is the files of a certificate and
+    its key; without one, UsageProblem for an address that is not a loopback address, unless `is_open` is true.
+    KernelError if it cannot listen there."""
     if host not in LOOPBACK and certificate is None and not is_open:
         hint = "give --certificate and --key, or say --insecure"
         raise UsageProblem(f"{host} can be reached from other machines, and there is no TLS", hint=hint)
@@ -167,7 +167,7 @@ def serve(
 
 
 def _places(place: str) -> Sequence[str]:
-    """A client leaves out the usual ports; a loopback address has a name, too."""
+    """The hosts that clients may name: also without the default ports, and `localhost` for 127.0.0.1."""
     held = [place]
     if place.startswith("127.0.0.1:"):
         held.append(place.replace("127.0.0.1", "localhost", 1))

@@ -47,7 +47,8 @@ class TokenStore(Struct, kw_only=True):
     _held: tuple[KeptToken, ...] = ()
 
     def create(self, role: Role = "admin", label: str = "", life: timedelta = LIFE) -> tuple[KeptToken, str]:
-        """A new token and its secret text, which is kept nowhere. UsageProblem for a life that is too short or long."""
+        """Creates a token; its secret text, also returned, is not stored. UsageProblem if `life` is too short or
+        long."""
         if not 60 <= life.total_seconds() <= LONGEST:
             raise UsageProblem("a token lives between a minute and a year", hint="--expires 30d")
         name, secret, now = f"t{secrets.token_hex(4)}", secrets.token_urlsafe(32), self.clock.now()
@@ -63,7 +64,7 @@ class TokenStore(Struct, kw_only=True):
         return held, f"{PREFIX}_{name}_{secret}"
 
     def listed(self) -> Sequence[KeptToken]:
-        """Oldest first, expired ones too."""
+        """All tokens, oldest first, including expired ones."""
         seen = stamp(self.file)
         if seen is None or seen != self._seen:
             self._held = tuple(msgspec.convert(dict(row), KeptToken) for row in read_rows(self.file))
@@ -71,13 +72,13 @@ class TokenStore(Struct, kw_only=True):
         return self._held
 
     def revoke(self, name: str) -> None:
-        """NotFound where no token has this id."""
+        """Removes a token; NotFound if none has this id."""
         if name not in {held.id for held in self.listed()}:
             raise NotFound(f"no token is called {name!r}", hint="navigator serve --list-tokens")
         self._change(lambda rows: [row for row in rows if row["id"] != name])
 
     def caller(self, text: str) -> Caller | None:
-        """Whose token `text` is, or None for a wrong or expired one. The digest is compared in constant time."""
+        """The caller with the token `text`; None if it is wrong or expired. The digest is compared in constant time."""
         parts = text.split("_", 2)
         secret = parts[2] if len(parts) == 3 and parts[0] == PREFIX else ""
         held = next((one for one in self.listed() if one.id == parts[1]), None) if secret else None

@@ -1,4 +1,4 @@
-"""A trace of each turn for OpenTelemetry, made of its events (GenAI semantic conventions). No text of a message."""
+"""Traces each turn for OpenTelemetry from its events (GenAI semantic conventions), without the text of messages."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ FAILED = frozenset({"error", "timeout"})
 
 
 def open_tracing() -> Callable[[], Listener] | None:
-    """A listener for each turn, or None: without the extra `otel`, or where OTEL_EXPORTER_OTLP_ENDPOINT names no
-    collector."""
+    """A function that makes a listener for each turn; None without the extra `otel`, or if neither
+    OTEL_EXPORTER_OTLP_ENDPOINT nor OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names a collector."""
     if not (os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
         return None
     try:
@@ -49,7 +49,7 @@ def open_tracing() -> Callable[[], Listener] | None:
 
 
 class TurnSpans:
-    """A span of the turn, in it one of each step, and in those one of each tool call. A listener of one run."""
+    """Listens to one run: makes a span of the turn, in it one for each step, and in those one for each tool call."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -93,7 +93,7 @@ class TurnSpans:
                 self._event("navigator.usage", _usage(spent))
 
     def _child(self, name: str, facts: dict[str, str], step: int | None) -> Span:
-        """In the span of its step where that is open, else in the turn's."""
+        """Starts a span in the span of its step if that is open, otherwise in the turn's."""
         from opentelemetry.trace import set_span_in_context
 
         above = self._steps.get(step) or self._turn

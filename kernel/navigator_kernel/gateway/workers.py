@@ -22,8 +22,7 @@ Take = Callable[["Turns"], Coroutine[Any, Any, "Reply"]]
 
 
 class TurnWorkers:
-    """At most `most` turns at once; others wait. A thread is started when a turn finds no idle one, and is used
-    again."""
+    """Runs at most `most` turns at once; others wait. A thread is started when a turn finds no idle one, and reused."""
 
     def __init__(self, root: Path, settings: Settings, *, most: int = MOST) -> None:
         self.pool = TurnPool(root, settings)
@@ -34,7 +33,8 @@ class TurnWorkers:
         self._guard = threading.Lock()
 
     def start(self, run: str, take: Take) -> Future[Reply]:
-        """Takes the turn called `run` as soon as a thread is free. The future is Interrupted where it was cancelled."""
+        """Takes the turn called `run` when a thread is free. The future raises Interrupted if a running turn is
+        cancelled."""
         with self._guard:
             future = self._threads.submit(self._take, run, take)
             self._waiting[run] = future
@@ -47,13 +47,13 @@ class TurnWorkers:
             self._cancelled.discard(run)
 
     def cancel(self, run: str) -> None:
-        """Stops the turn and its processes, or takes it out of the queue. NotFound where it is not under way."""
+        """Stops the turn and its processes, or removes it from the queue. NotFound if it is not under way."""
         waiting = self._waiting.get(run)
         if waiting is None or not (waiting.cancel() or self._stop(run)):
             raise NotFound(f"no run {run!r} is under way", hint="it may have ended")
 
     def _stop(self, run: str) -> bool:
-        """Cancels a turn that has a thread, now or when that has made its kernel. False where it has ended."""
+        """Cancels a turn that has a thread, now or as soon as its kernel is made. False if it has ended."""
         with self._guard:
             waiting = self._waiting.get(run)
             if waiting is None or waiting.done():
@@ -71,7 +71,7 @@ class TurnWorkers:
             return tuple(self._waiting)
 
     def close(self, patience: float) -> None:
-        """Waits `patience` seconds for the turns that run; stops those that are left, and takes no more."""
+        """Takes no more turns, waits `patience` seconds for those that run, and stops the rest."""
         with self._guard:
             held = list(self._waiting.values())
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -81,7 +81,7 @@ class TurnWorkers:
         self._threads.shutdown(wait=True)
 
     def _take(self, run: str, take: Take) -> Reply:
-        """On a thread of the pool."""
+        """Runs the turn on a thread of the pool."""
         with self.pool.turns() as turns, asyncio.Runner(loop_factory=turn_loop) as runner:
             try:
                 return runner.run(self._followed(run, take(turns)))

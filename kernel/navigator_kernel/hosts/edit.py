@@ -16,8 +16,8 @@ _INDENT = lazy_compile(r"^[ \t]+(?=\S)", re.MULTILINE)
 
 
 def set_entry(entry: Entry, data: bytes | None) -> bytes:
-    """The file with the entry in it; the same bytes where it is there already. Damaged for a file that cannot be read
-    as what it is, Refused where something else lies at the entry's place."""
+    """The file with the entry in it; the same bytes if it is there already. Damaged if the file cannot be parsed,
+    Refused if another value is at the entry's place."""
     if entry.form == "toml":
         return _put_toml(entry, data)
     held = _json(entry, data)
@@ -40,7 +40,7 @@ def set_entry(entry: Entry, data: bytes | None) -> bytes:
 
 
 def remove_entry(entry: Entry, data: bytes) -> bytes:
-    """The file without the entry, and without what would be left empty by it; the same bytes where it is not there."""
+    """The file without the entry, and without what this would leave empty; the same bytes if it is not there."""
     if entry.form == "toml":
         return _taken_from_toml(entry, data)
     held = _json(entry, data)
@@ -98,7 +98,7 @@ def _place(entry: Entry, held: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dumped(held: dict[str, Any], data: bytes | None) -> bytes:
-    """Indented as the file was, with or without a newline at its end as it was."""
+    """The JSON text, with the indentation of the file before and a final newline only if it had one."""
     before = data.decode("utf-8") if data else "\n"
     found = _INDENT.search(before)
     indent: str | int | None = found.group() if found else (2 if "\n" in before.strip() or not before.strip() else None)

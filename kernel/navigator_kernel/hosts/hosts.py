@@ -17,7 +17,7 @@ SECONDS = 5  # that a host waits for the hook, which needs a fiftieth of it
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One value in a settings file: `value` at `keys`, or with `joins` as one more element of the list there."""
+    """One value in a settings file: `value` at `keys`, or with `joins` as an additional element of the list there."""
 
     file: Path
     form: Literal["json", "toml"]
@@ -27,7 +27,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Host(Struct, frozen=True, kw_only=True):
-    """`mine` says that its files are the person's own, not the project's; `entries` is what belongs into them."""
+    """`mine` is true if its files are the person's own, not the project's; `entries` are the values for its files."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -35,7 +35,7 @@ class Host(Struct, frozen=True, kw_only=True):
 
 
 def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
-    """By the name that the command line knows them by, for a project at `root`."""
+    """The coding agents by their names on the command line, for a project at `root`."""
     env = os.environ if env is None else env
     home = Path(env.get("HOME") or Path.home())
     codex = Path(env.get("CODEX_HOME") or home / ".codex")
@@ -82,8 +82,8 @@ def _joins(file: Path, event: str, value: Any) -> Entry:
 
 
 def _called(script: str, module: str) -> list[str]:
-    """The installed command by its name, where that is this one; else this interpreter. The project is found from where
-    the host starts it."""
+    """The name of the installed command if that is this one, or else a call of this interpreter. The project is found
+    from the folder in which the host starts it."""
     found, ours = shutil.which(script), Path(sys.executable).with_name(script)
     if found and os.path.realpath(found) == os.path.realpath(ours):
         return [script]

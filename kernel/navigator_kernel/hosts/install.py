@@ -1,4 +1,4 @@
-"""Writes the entries of a host, and restores its files, byte for byte where nobody changed them."""
+"""Writes the entries of a host, and restores its files, byte for byte if nobody changed them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST = 16 * 1024 * 1024  # bytes of a settings file
 
 
 class Change(NamedTuple):
-    """A file as it is and as it is to be; None where there is none."""
+    """A file with its current and its new content; None if it does not exist."""
 
     file: Path
     before: bytes | None
@@ -32,14 +32,14 @@ class Change(NamedTuple):
 
 
 class Installer(Struct, frozen=True, kw_only=True):
-    """`kept` is the folder of the person's where it is noted how a file was before."""
+    """`kept` is the person's folder with notes of how each file was before."""
 
     root: Path
     kept: Path
     writer: Writer
 
     def install(self, host: Host) -> list[Change]:
-        """What would be different; nothing is written."""
+        """The changes that an install would make; writes nothing."""
         found: dict[Path, Change] = {}
         for entry in host.entries:
             file = self._file(entry.file, host)
@@ -48,7 +48,8 @@ class Installer(Struct, frozen=True, kw_only=True):
         return [change for change in found.values() if change.after != change.before]
 
     def uninstall(self, host: Host) -> list[Change]:
-        """What would be different: as it was before, where nobody changed it since; else without the entries."""
+        """The changes that an uninstall would make: the earlier content if nobody changed the file since, else the
+        content without the entries."""
         found: dict[Path, Change] = {}
         for entry in host.entries:
             file = self._file(entry.file, host)
@@ -64,7 +65,7 @@ class Installer(Struct, frozen=True, kw_only=True):
         ]
 
     def write(self, changes: Sequence[Change], *, back: bool = False) -> None:
-        """A note of how each was goes first; on the way `back` it goes last."""
+        """Writes the changes. A note of how each file was is written first; on the way `back` it is removed last."""
         for change in () if back else changes:
             self._remember(change)
         for change in changes:
@@ -103,7 +104,7 @@ class Installer(Struct, frozen=True, kw_only=True):
         return self.kept / f"{hashlib.sha256(os.fsencode(file)).hexdigest()[:24]}.json"
 
     def _file(self, file: Path, host: Host) -> Path:
-        """Where the file is; Refused for one of the project's that a link leads out of it."""
+        """The real path of the file; Refused for a project file that a link leads out of the project."""
         real = Path(os.path.realpath(file))
         if not host.mine and not real.is_relative_to(os.path.realpath(self.root)):
             raise Refused(f"{str(file)!r} leads out of the project", hint="make it a plain file")
@@ -122,7 +123,7 @@ def _digest(data: bytes | None) -> str:
 
 
 def _mode(file: Path) -> int:
-    """As it is: a settings file may be its owner's alone."""
+    """The current mode of the file: a settings file may be private to its owner."""
     try:
         return file.stat().st_mode & 0o777
     except OSError:

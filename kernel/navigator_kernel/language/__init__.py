@@ -1,1 +1,1 @@
-"""Sentences for people, and parsing of theirs."""
+"""The sentences shown to people, and the parsing of people's messages."""

@@ -1,7 +1,7 @@
 """Splits a message at words that join requests (`and`, `also`, `并且`), as each may need another skill.
 
-Nothing is cut inside quotes, code or an address, behind a colon, where an order of steps is said (that is a workflow's
-matter), or where one verb governs what is joined: "the pros and cons of it" is one thing.
+Nothing is cut inside quotes, code or an address, after a colon, in a message that states an order of steps (workflows
+handle that), or if one verb governs both parts: "the pros and cons of it" is one thing.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNOR
 
 
 class Clause(Struct, frozen=True):
-    """`apart` says that more than a mere `and` or comma divides it from the one before."""
+    """`apart` says that more than a mere `and` or comma separates it from the one before."""
 
     text: str
     apart: bool
@@ -107,7 +107,7 @@ def may_spell_out(text: str) -> bool:
 
 
 def clauses(text: str) -> tuple[Clause, ...]:
-    """Two or three steps in order, or none if the text is one request or has too many."""
+    """The two or three requests in order, or none if the text is one request or has too many."""
     if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
         return ()
     found: list[str] = []
@@ -151,7 +151,7 @@ def _pieces(text: str) -> list[tuple[str, str]]:
 
 
 def _stands_alone(left: str, joint: str, piece: str) -> bool:
-    """Whether `piece` is a wish of its own, and not a part of what `left` is about."""
+    """Whether `piece` is a separate request, and not a part of what `left` is about."""
     if _substance(piece) < 2:
         return False
     if _divides(joint):
@@ -164,7 +164,7 @@ def _divides(joint: str) -> bool:
 
 
 def _substance(piece: str) -> int:
-    """How many terms say something: words, and pairs of Chinese characters."""
+    """The number of meaningful terms: words, and pairs of Chinese characters."""
     return sum(max(1, len(run) - 1) if run > "\u3400" else len(run) > 1 for run in _content(piece))
 
 
@@ -173,6 +173,6 @@ def _says_something(piece: str) -> bool:
 
 
 def _content(piece: str) -> list[str]:
-    """Words, and runs of Chinese, without those that are in every message."""
+    """The words and runs of Chinese characters, without common words."""
     runs = _ASCII_TERM.findall(piece) if piece.isascii() else _TERM.findall(_EMPTY_HAN.sub(" ", piece))
     return [run for run in runs if run.lower() not in _EMPTY]

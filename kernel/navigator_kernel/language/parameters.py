@@ -28,7 +28,7 @@ _AFTER_COLON = lazy_compile(r"[:：]\s*(\S.*)$", re.DOTALL)
 
 
 class Parameters(Struct, frozen=True, kw_only=True):
-    """`values` by name, `positional` what was left over, `missing` the required ones without a usable value."""
+    """`values` by name, `positional` the remaining arguments, `missing` the required ones without a usable value."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     positional: tuple[str, ...] = ()
@@ -38,7 +38,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
 def parameters(
     specs: Sequence[ParamSpec], arguments: Sequence[str], request: PreprocessingResult, *, named: bool
 ) -> Parameters:
-    """`named` says that the arguments were written for this skill, so that left-over words are its text."""
+    """The parameters of a skill. `named` says that the arguments were written for it, so that the remaining words are
+    its text."""
     values, positional = _written(specs, arguments)
     if request.handed is not None and _REFERS.fullmatch(" ".join(positional)):
         positional.clear()
@@ -114,7 +115,7 @@ def _inferred(
 
 
 def _path_of(files: list[FileReference], request: PreprocessingResult) -> str | None:
-    """The message's own file, else one that the step before wrote."""
+    """The message's own file, else one that the previous step wrote."""
     handed = request.handed.files if request.handed else ()
     return next((str(file.path) for file in (*files, *handed)), None)
 

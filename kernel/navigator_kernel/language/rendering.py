@@ -25,11 +25,10 @@ _PLAIN_KEY = lazy_compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_
 
 
 def render_report(report: Report, format: Format, style: Style) -> str:
-    """The report as text without a newline at its end; foreign text cleaned.
+    """The report as text without a newline at its end; text from elsewhere is cleaned.
 
     `summary` is the status line, `detail` adds state, data and meta as document 002 §4.2 prints them, and a prompt of
-    several lines as a block of YAML;
-    `raw` is the output as it came (or the detail, where there is none). `json` is one document.
+    several lines as a block of YAML; `raw` is the output alone, or the detail if there is none. `json` is one object.
     """
     if style == "json":
         return json.dumps(_document(report, format), ensure_ascii=False)
@@ -54,14 +53,14 @@ def render_report(report: Report, format: Format, style: Style) -> str:
 
 
 def render_sentence(report: Report, style: Style) -> str:
-    """A report for a person: what happened in a sentence, then the result (X-41)."""
+    """A report for a person: a sentence on the outcome, then the result (X-41)."""
     mark = (EMOJI if style == "emoji" else ASCII)[report.state]
     status = f"{mark} {_status(report)}"
     return "\n".join([status, *(f"  {line}" for line in result_lines(report))])
 
 
 def result_lines(report: Report) -> list[str]:
-    """What came of it beside the summary: an output in words, or the data; of a failure what it says and a hint."""
+    """The result besides the summary: an output in words, or the data; for a failure, its message and hint."""
     if report.state == "pending":
         return []
     if report.state in {"error", "timeout"}:
@@ -73,8 +72,8 @@ def result_lines(report: Report) -> list[str]:
 
 
 def _status(report: Report) -> str:
-    """The summary on one line. Of a question both ends are shown: its end is what a person must not miss. One with a
-    diff is shown as it is."""
+    """The summary on one line. A long question keeps both ends, as a person must not miss its end. One with a diff is
+    shown as it is."""
     if report.state == "pending" and report.data.get("diff"):
         return clean(report.summary)
     if report.state == "pending":

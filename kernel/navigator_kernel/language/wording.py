@@ -375,7 +375,7 @@ COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 
 
 def say(key: str, language: Language, **values: Any) -> str:
-    """The sentence `key` in `language`, filled once; a `count` of one has a singular."""
+    """The sentence `key` in `language`, with `values` filled in once; a `count` of one has a singular."""
     sentence = SENTENCES[key][language == "zh"]
     if values.get("count") == 1:
         sentence = sentence.replace("{count} skills", "{count} skill")
@@ -383,7 +383,7 @@ def say(key: str, language: Language, **values: Any) -> str:
 
 
 def worded(kind: str, code: str, language: Language) -> str:
-    """The word for a code of one kind; one that is not known comes out as it is."""
+    """The word for a code of one kind; an unknown code is returned unchanged."""
     key = f"{kind}.{code}"
     return say(key, language) if key in SENTENCES else code
 

@@ -14,7 +14,7 @@ _PIECE = lazy_compile(
 
 
 def split_words(text: str) -> list[str] | None:
-    """As `shlex.split`; None where that is an error."""
+    """Splits like `shlex.split`; returns None if that raises an error."""
     words: list[str] = []
     word: list[str] | None = None
     at = 0

@@ -17,7 +17,7 @@ Lasting = Literal["once", "session"]
 
 
 class Approvals(Struct):
-    """`key` names a call by its tool and its arguments. All of it is kept in memory: it ends with the process."""
+    """`key` names a call by its tool and its arguments. Everything is kept in memory and ends with the process."""
 
     _waiting: dict[str, tuple[str, Approval]] = field(default_factory=dict)
     _agreed: dict[str, set[str]] = field(default_factory=dict)
@@ -25,14 +25,14 @@ class Approvals(Struct):
     _count: int = 0
 
     def taken(self, key: str) -> tuple[str, ...]:
-        """What the person allowed for this call, which uses it up."""
+        """Returns what the person allowed for this call; what was allowed once is used up."""
         return (*self._lasting, *self._agreed.pop(key, ()))
 
     def asked(
         self, key: str, had: Collection[str], subject: str, question: str, tool: str, arguments: Mapping[str, Any]
     ) -> Approval:
-        """The question about a call that was not made, in place of the same one before it; what the person `had`
-        allowed for the call counts on."""
+        """Adds the question about a call that was not made, in place of the same earlier one; what the person `had`
+        allowed for the call stays valid."""
         if kept := set(had) - self._lasting:
             self._agreed[key] = kept
         self._count += 1
@@ -45,11 +45,11 @@ class Approvals(Struct):
         return approval
 
     def waiting(self) -> tuple[Approval, ...]:
-        """Oldest first."""
+        """The waiting questions, oldest first."""
         return tuple(approval for _, approval in self._waiting.values())
 
     def allow(self, name: str, lasting: Lasting) -> None:
-        """NotFound where nothing waits under this name, UsageProblem where a yes is to one call and to no more."""
+        """Allows a call. NotFound if none waits under this name, UsageProblem if it can be allowed only once."""
         if name not in self._waiting:
             raise NotFound(f"no call waits under {name!r}", hint="Kernel.approvals() names those that do")
         key, approval = self._waiting[name]

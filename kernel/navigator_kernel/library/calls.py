@@ -37,8 +37,8 @@ RunSkill = Callable[[str, str, Sequence[str]], Coroutine[Any, Any, "Reply"]]
 
 
 class Called(NamedTuple):
-    """What a call came to: text for the model; `approval` where it was not made because the person has to agree first.
-    `run` is what the audit log knows it by."""
+    """The outcome of a call: text for the model; `approval` if it was not made because the person has to agree first.
+    `run` is its id in the audit log."""
 
     text: str
     run: str
@@ -48,8 +48,8 @@ class Called(NamedTuple):
 
 class SkillCalls(Struct, frozen=True, kw_only=True):
     """Tools of the `skills` for one conversation of another agent. `named` are the files that the program named,
-    `mentioned` finds those of the project in a text, `workspace` is where the tools write. Each call has a run of its
-    own, so that a yes to one is to no other; `tools` are new for each."""
+    `mentioned` finds the project files in a text, `workspace` is where the tools write. Each call has its own run, so
+    that a yes to one call is not a yes to another; `tools` makes new tools for each call."""
 
     skills: tuple[SkillDef, ...]
     tools: Callable[[], Tools]
@@ -64,8 +64,8 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
     mentioned: Callable[[str], Sequence[Path]]
 
     def offered(self) -> tuple[ToolSpec, ...]:
-        """The tools of all skills by name; with several skills of prompts, `skill` says for which one a call
-        is, and a tool that has an argument of that name itself is left out."""
+        """The tools of all skills by name; with several prompt skills, `skill` says which one a call is for, and a tool
+        that already has an argument of that name is left out."""
         prompts, commands = self._of_kind("B"), self._of_kind("A")
         found: dict[str, tuple[ToolSpec, list[str]]] = {}
         for skill in prompts:
@@ -80,7 +80,7 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
         return (*own, *(_for_skills(spec, names) if several else spec for spec, names in found.values()))
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Called:
-        """Whatever happens is an answer; nothing is done that the person has to agree to first."""
+        """Makes a call; every outcome is an answer. Nothing that needs the person's consent is done without it."""
         run, key = self.ids.new(), digest_of(str(self.workspace), name, dict(arguments))
         had = self.approvals.taken(key)
         try:
@@ -106,14 +106,14 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
         return Called(f"{text}\n{say('tool.not_shown', 'en')}" if answer.files else text, run, answer.failed)
 
     def _skill_of(self, tool: str, given: dict[str, Any]) -> str:
-        """The skill that a call is for, which is taken out of its arguments."""
+        """The skill that a call is for; if several are possible, the argument `skill` is removed from `given`."""
         prompts = self._of_kind("B")
         if tool == SKILL:
             return str(given.get("name", ""))
         return prompts[0].name if len(prompts) == 1 else str(given.pop("skill", ""))
 
     async def _run(self, arguments: Mapping[str, Any], run: str, had: Sequence[str]) -> Called:
-        """A turn that runs the skill's command."""
+        """Runs the skill's command in a turn."""
         skill, words = _named(self._of_kind("A"), str(arguments.get("skill", ""))), str(arguments.get("arguments", ""))
         self._ask_for_files(skill, words, run)
         reply = await self.run_skill(skill.name, words, had)
@@ -124,7 +124,7 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
         return Called(text if len(text) <= ANSWER else f"{text[:ANSWER]} …", reply.run, failed)
 
     def _ask_for_files(self, skill: SkillDef, words: str, run: str) -> None:
-        """Files of the project that the program did not name are asked about, as `read` asks (JIT-12)."""
+        """Asks about project files that the program did not name, as `read` asks (JIT-12)."""
         others = [str(path) for path in self.mentioned(words) if path not in self.named]
         if not others:
             return
@@ -135,8 +135,8 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
         self.consents.require(run, subject, question, by_name=True, tool=RUN_SKILL, skill=skill.name)
 
     def _assigned(self, skill: SkillDef, run: str) -> AgentTask:
-        """What the tools of `skill` may do now, with its bytes as they are. What a model of somebody else was given,
-        nobody here knows: it counts as private."""
+        """The task for the tools of `skill`, with its current bytes. What another agent's model has read is unknown
+        here, so it counts as private."""
         executor = self.catalogue.create_executor(skill.namespace)
         return AgentTask(
             run=run,
@@ -156,8 +156,8 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
 
 
 def chosen_skills(catalogue: Catalogue, names: Sequence[str]) -> tuple[SkillDef, ...]:
-    """The skills called so; without names all that the person accepts and that models may call. SkillNotFound, Refused,
-    UsageProblem for more than a model can be shown."""
+    """The skills with these names; without names, all that the person accepts and that models may call. SkillNotFound,
+    Refused, or UsageProblem if they are more than a model can be shown."""
     held = [_wanted(catalogue, name) for name in dict.fromkeys(names)] if names else list(_accepted(catalogue))
     size = sum(len(shorten(skill.description, DESCRIBED)) for skill in held)
     if size > TOGETHER:
@@ -206,7 +206,7 @@ def _running(skills: Sequence[SkillDef]) -> ToolSpec:
 
 
 def _for_skills(spec: ToolSpec, names: Sequence[str]) -> ToolSpec:
-    """The same with the skill that a call is for."""
+    """`spec` with an argument for the skill that a call is for."""
     fields = {"skill": {**_TEXT, "enum": list(names)}, **spec.schema.get("properties", {})}
     more = {"properties": fields, "required": ["skill", *spec.schema.get("required", ())]}
     return ToolSpec(name=spec.name, description=spec.description, schema={**spec.schema, **more})

@@ -54,10 +54,11 @@ _YES = {"once": "yes", "session": "for this session", "always": "always"}
 
 
 class Kernel:
-    """The project at `root`, a folder that is there. `session` names the conversation that messages belong to where
-    they name none; without it each message is one by itself. `model` is asked instead of the one that is set.
+    """The kernel for the project at `root`, an existing folder. `session` names the conversation of messages that name
+    none; without it each message is a conversation of its own. `model` is asked in place of the configured model.
 
-    Turns run side by side, in one event loop; those of one session one after another. Every failure is a KernelError.
+    Turns run side by side in one event loop; turns of one session run one after another. Every failure is a
+    KernelError.
     """
 
     def __init__(
@@ -78,47 +79,47 @@ class Kernel:
         self._turns_asked = 0
 
     def run(self, message: str, *, session: str | None = None) -> Run:
-        """A turn, which begins when it is listened to or awaited: `async for event in kernel.run("…")`.
+        """Returns a turn, which begins when it is iterated or awaited: `async for event in kernel.run("…")`.
 
-        No message is a yes: where its session waits for one, that question is withdrawn by it.
+        A message never counts as a yes: if its session waits for one, the message withdraws that question.
         """
         refuse_message(message)
         name = session or self.session
         return self._begin(partial(_said, message, name), "waiting" if name is None else "always", name)
 
     async def ask(self, message: str, *, session: str | None = None) -> Reply:
-        """The reply to a message. `reply.approval` is what it waits for, if it does."""
+        """Returns the reply to a message. `reply.approval` is the approval that it waits for, or None."""
         return await self.run(message, session=session)
 
     def approve(self, approval: str, *, lasting: Lasting = "once") -> Run:
-        """The turn that goes on after a yes to exactly what was asked, by the id of its approval
-        (`reply.approval.id`): for this once, for its session, or always. NotFound where that waits no longer."""
+        """Returns the turn that continues after a yes to exactly what was asked, by the id of its approval
+        (`reply.approval.id`): for this once, for its session, or always. NotFound if that approval no longer waits."""
         return self._answer(approval, _YES[lasting])
 
     def deny(self, approval: str) -> Run:
-        """The turn that follows a no to an approval, by its id."""
+        """Returns the turn that follows a no to an approval, by its id."""
         return self._answer(approval, "no")
 
     async def cancel(self, run: str) -> None:
-        """Ends the run with its processes, and waits until it has ended. NotFound where it is not under way."""
+        """Ends the run with its processes, and waits until it has ended. NotFound if it is not under way."""
         if run not in self._running:
             raise NotFound(f"no run {run!r} is under way here", hint="it may have ended: navigator why")
         await self._running[run].aclose()
 
     def route(self, message: str, *, k: int = 5) -> Route:
-        """What a message would get, without a model and without doing anything."""
+        """Returns the route of a message, without asking a model and without running anything."""
         held = self._pool.kernel
         parts = Routes(catalogue=held.catalogue, router=held.router, files=self._files)
         return route_of(routed(self.root, self._settings, parts, message), k)
 
     def skills(self) -> list[Skill]:
-        """Every skill that is there, by name; those that are switched off, too."""
+        """Returns every skill, by name, including disabled ones."""
         held = self._pool.kernel.catalogue.list_resources(enabled_only=False)
         return [skill_of(one) for one in held if one.type == "skill"]
 
     def history(self, session: str, *, last: int | None = None) -> list[Said]:
-        """What was said in a session that is kept, oldest first; with `last` only so many entries. NotFound where none
-        is called so."""
+        """Returns the entries of a stored session, oldest first; with `last` only so many. NotFound for an unknown
+        session."""
         sessions = open_sessions(self.root, self._settings)
         sessions.load(session)
         return sessions.history(session, last)
@@ -133,14 +134,15 @@ class Kernel:
         user: bool = False,
     ) -> Installed:
         """Installs from a repository, a folder or an archive, for the project, or with `user` for the person. The call
-        is the person's yes to what it declares; what the scanner blocks is Refused. It blocks while it fetches."""
+        is the person's yes to what the skills declare; a skill that the scanner blocks is Refused. It blocks while it
+        fetches."""
         params: dict[str, Any] = {"source": source, "skill": [skills] if isinstance(skills, str) else list(skills)}
         params |= {"all": all, "ref": ref, "user": user}
         return installed_of(open_lifecycle(self.root).perform("install", params))
 
     def as_pydantic_ai(self, *skills: str, files: Sequence[str] = ()) -> AbstractToolset[Any]:
-        """The tools of `skills` for an agent of pydantic-ai; without names those of all that the person accepts. They
-        may read `files` of the project without a question. NotLoadable without pydantic-ai."""
+        """Returns the tools of `skills` for an agent of pydantic-ai; without names, those of all skills that the person
+        accepts. They may read `files` of the project without a question. NotLoadable without pydantic-ai."""
         calls = self._calls(skills, files)
         try:
             from navigator_kernel.library.pydantic_ai_tools import KernelToolset
@@ -149,7 +151,7 @@ class Kernel:
         return KernelToolset(calls)
 
     def as_langchain(self, *skills: str, files: Sequence[str] = ()) -> list[StructuredTool]:
-        """The same for agents of LangChain and LangGraph. NotLoadable without langchain-core."""
+        """Returns the same tools for agents of LangChain and LangGraph. NotLoadable without langchain-core."""
         calls = self._calls(skills, files)
         try:
             from navigator_kernel.library.langchain_tools import langchain_tools
@@ -158,12 +160,13 @@ class Kernel:
         return langchain_tools(calls)
 
     def approvals(self) -> tuple[Approval, ...]:
-        """The calls of other agents' models that were not made because the person has to agree first, oldest first."""
+        """Returns the calls of other agents' models that wait because the person has to agree first, oldest first."""
         return self._approvals.waiting()
 
     def allow(self, approval: str, *, lasting: Literal["once", "session"] = "once") -> None:
-        """A yes to exactly the call that was asked about, by the id of its approval: the model may make it once. With
-        "session" to all calls of the same subject, where that is bound to bytes. NotFound where no such call waits."""
+        """Says yes to exactly the call that was asked about, by the id of its approval: the model may make it once.
+        With "session" the yes is for all calls of the same subject, if that is bound to bytes. NotFound if no such call
+        waits."""
         self._approvals.allow(approval, lasting)
 
     def _answer(self, approval: str, said: str) -> Run:
@@ -185,7 +188,7 @@ class Kernel:
 
     @asynccontextmanager
     async def _turn(self, session: str | None) -> AsyncIterator[Turns]:
-        """One turn at a time in a session that has a name; Busy where another event loop has one."""
+        """Takes one turn at a time in a session that has a name; Busy if another event loop has a turn."""
         loop = asyncio.get_running_loop()
         with self._guard:
             if loop is not self._loop:
@@ -203,7 +206,7 @@ class Kernel:
                 self._turns_asked -= 1
 
     async def _run_skill(self, name: str, arguments: str, agreed: Sequence[str]) -> Reply:
-        """A turn of its own that runs the command of a skill; the caller asks its question, not a session."""
+        """Runs the command of a skill in a turn of its own; the caller asks its question, not a session."""
         message = Message(text=f"/{name} {arguments}".strip(), attended=False)
         request = preprocess(message, self._files)
         if request.files or [one.name for one in request.commands] != [name]:
@@ -245,7 +248,7 @@ def _settings(root: Path, model: str | None) -> Settings:
 
 
 def _project(root: str | os.PathLike[str]) -> Path:
-    """The folder; NotFound where there is none, Refused where its files are another user's."""
+    """The project's folder; NotFound if there is none, Refused if its files are another user's."""
     found = find_root(Path.cwd(), os.fspath(root) or ".")
     if has_old_state(found):
         for line in upgrade(found):
@@ -254,7 +257,7 @@ def _project(root: str | os.PathLike[str]) -> Path:
 
 
 def _named(root: Path, name: str) -> Path:
-    """The real path of a file of the project; NotFound, or Refused for one that is not open to tools."""
+    """The real path of a file of the project; NotFound if there is none, Refused if it is closed to tools."""
     path = Path(os.path.realpath(root / name))
     if not path.is_relative_to(root):
         raise Refused(f"{name!r} is outside the project", hint="copy the file into the project", reason="outside")

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def langchain_tools(calls: SkillCalls) -> list[StructuredTool]:
-    """What a call that needs a yes returns has an `Approval` as its `artifact`, which no model sees."""
+    """The skills' tools for LangChain. A call that needs approval has an `Approval` as its `artifact`, which no model
+    sees."""
     return [_tool(calls, spec) for spec in calls.offered()]
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class KernelToolset(AbstractToolset[Any]):
-    """What a call that needs a yes returns has an `Approval` as its `metadata`, which no model sees."""
+    """Offers skills as tools. The result of a call that needs a yes has an `Approval` as its `metadata`, which no model
+    sees."""
 
     def __init__(self, calls: SkillCalls) -> None:
         self._calls = calls

@@ -14,9 +14,9 @@ Take = Callable[[Listener], Coroutine[Any, Any, Reply]]
 
 
 class Run:
-    """`async for event in run` gives the events, the last of which is RunCompleted, RunError or RunCancelled; then, or
-    instead, `await run` gives the reply. It begins with the first of both. Who stops listening early, or calls
-    `aclose()`, ends the turn with its processes."""
+    """`async for event in run` gives the events, the last of which is RunCompleted, RunError or RunCancelled;
+    afterwards, or instead, `await run` gives the reply. The turn begins with whichever comes first. Leaving the loop
+    early, or calling `aclose()`, ends the turn with its processes."""
 
     def __init__(self, name: str, take: Take) -> None:
         self.id = name
@@ -32,7 +32,7 @@ class Run:
         return self._reply().__await__()
 
     async def aclose(self) -> None:
-        """Ends the turn where it is under way, and waits until it has ended."""
+        """Ends the turn if it is under way, and waits until it has ended."""
         if self._task is None or self._task.done():
             return
         self._task.cancel()
@@ -51,7 +51,7 @@ class Run:
             await self.aclose()
 
     async def _reply(self) -> Reply:
-        """Interrupted where it was cancelled."""
+        """The reply; Interrupted if the turn was cancelled."""
         task = self._begun()
         try:
             await asyncio.wait({task})

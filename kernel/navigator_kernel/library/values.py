@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Skill(Struct, frozen=True, kw_only=True):
-    """One that is there. `runs` says that it has a command of its own; the others are text for a model."""
+    """A skill of the catalogue. `runs` says whether it has a command of its own; other skills are text for a model."""
 
     name: str
     description: str
@@ -28,10 +28,10 @@ class Skill(Struct, frozen=True, kw_only=True):
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """What a message would get. `kind` is "skills" for a skill, whose name is `skill`; "direct" where none is needed,
-    "clarify" where `question` comes first, with `options` to choose from. `candidates` are the nearest skills with the
-    confidence in each, best first, and `steps` those that the message spells out. `tier` and `reason` say how it was
-    found."""
+    """How a message would be routed. `kind` is "skills" for a skill, whose name is `skill`; "direct" if none is needed,
+    "clarify" if `question` comes first, with `options` to choose from. `candidates` are the nearest skills with the
+    confidence in each, best first, and `steps` are those that the message spells out. `tier` and `reason` say how the
+    route was found."""
 
     kind: Kind
     skill: str
@@ -45,8 +45,8 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 class Installed(Struct, frozen=True, kw_only=True):
-    """`new` are the skills that came or changed, `there` those that were as they should be, `left_out` those of `all`
-    that could not be installed, each with why."""
+    """`new` are the skills that were added or changed, `there` those that needed no change, `left_out` those of `all`
+    that could not be installed, each with the reason."""
 
     new: tuple[str, ...]
     there: tuple[str, ...]
@@ -83,7 +83,7 @@ def route_of(found: Routed, k: int) -> Route:
 
 
 def installed_of(told: Mapping[str, Any]) -> Installed:
-    """From the answer of the lifecycle."""
+    """Converts the answer of the lifecycle."""
     new = tuple(one["name"] for one in told["skills"] if one["changed"])
     there = tuple(one["name"] for one in told["skills"] if not one["changed"])
     return Installed(new=new, there=there, left_out={one["name"]: one["why"] for one in told["left_out"]})

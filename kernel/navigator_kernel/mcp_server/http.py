@@ -24,7 +24,7 @@ LONGEST = 1024 * 1024  # bytes of a request
 
 
 class _Token:
-    """Lets nothing in that does not say the token, and tells nobody more than that."""
+    """Refuses every request without the token, and reveals nothing else."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self.app, self.expected = app, f"Bearer {token}".encode()
@@ -40,8 +40,8 @@ class _Token:
 
 
 def serve(server: Server[Any], host: str, port: int, token: str, ready: Callable[[str], None]) -> None:
-    """Answers at `http://host:port/mcp` until it is told to end; `ready` is given that address. KernelError where it
-    cannot listen there. A request whose Host or Origin is another address than that one is refused (421, 403)."""
+    """Serves at `http://host:port/mcp` until it is stopped; `ready` is called with that address. KernelError if it
+    cannot listen there. A request with another address as Host or Origin is refused (421, 403)."""
     config = uvicorn.Config(
         "", host=host, port=port, http=Connection, ws="none", log_level="error", access_log=False, server_header=False
     )
@@ -57,7 +57,7 @@ def serve(server: Server[Any], host: str, port: int, token: str, ready: Callable
 
 
 def _application(server: Server[Any], host: str, place: str, token: str) -> ASGIApp:
-    """`place` is the host and the port that a client has to name; a client leaves the port 80 out."""
+    """Creates the application. `place` is the host and port that clients must name; they leave out the port 80."""
     places = [place, place.removesuffix(":80")] if place.endswith(":80") else [place]
     security = TransportSecuritySettings(
         allowed_hosts=places, allowed_origins=[f"http://{allowed}" for allowed in places]

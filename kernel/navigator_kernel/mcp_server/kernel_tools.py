@@ -29,18 +29,18 @@ TEXT = 64_000  # characters of a skill's text
 
 
 class KernelTools(Struct, kw_only=True):
-    """Each tool gives JSON values or raises a KernelError. `take` takes turns, side by side, and keeps the session of
-    one that waits for the person, so that they can answer it."""
+    """Each tool returns JSON values or raises a KernelError. `take` takes turns, side by side, and keeps the session of
+    a turn that waits for the person, so that they can answer it."""
 
     kernel: Kernel
     take: Callable[[Message, Session], Awaitable[Reply]]
     _looked: float = float("-inf")
 
     async def route(self, message: str, k: int = 5) -> Mapping[str, Any]:
-        """The skill that a message would get, without a model and without doing anything.
+        """The route of a message, without asking a model and without running anything.
 
-        In a large catalogue a file that was changed in its place is seen by the next call; a skill that came or went by
-        this one. UsageProblem for an empty message.
+        In a large catalogue the next call notices a file that was changed in place, and this one a skill that was added
+        or removed. UsageProblem for an empty message.
         """
         if not message.strip():
             raise UsageProblem("there is no message", hint="send what the person wants, as they wrote it")
@@ -66,7 +66,8 @@ class KernelTools(Struct, kw_only=True):
         return body
 
     async def load_skill(self, name: str) -> Mapping[str, Any]:
-        """A skill's text with its digest, for the host's model to follow; SkillNotFound, Refused."""
+        """A skill's text with its digest, for the host's model to follow. SkillNotFound for an unknown name; Refused if
+        the skill was changed, or neither installed nor trusted."""
         skill = self._model_may(name)
         if skill is None:
             near = self.kernel.catalogue.suggest(name)
@@ -82,7 +83,7 @@ class KernelTools(Struct, kw_only=True):
         return {**body, "folder": str(skill.folder or ""), "runs": skill.kind == "A"}
 
     async def run_skill(self, name: str, args: str = "") -> Mapping[str, Any]:
-        """The report of a turn that runs the skill, under the person's policy; what needs their consent is pending."""
+        """The report of a turn that runs the skill, under the person's policy; pending if it needs their consent."""
         skill = self._model_may(name)
         if skill is None:
             raise SkillNotFound(f"no skill is called {name!r}", hint="route finds the one for a message")
@@ -91,7 +92,7 @@ class KernelTools(Struct, kw_only=True):
             _refuse_unknown(kernel.catalogue.create_executor(skill.namespace))
         message = Message(text=f"/{skill.name} {args}".strip())
         if len(preprocess(message, kernel.files).commands) != 1:
-            raise UsageProblem("the arguments hold a second instruction", hint="one skill a call; a command is none")
+            raise UsageProblem("the arguments hold a second instruction", hint="call one skill at a time; a command is not a skill")
         session = Session(id=f"mcp-{kernel.ids.new()}", notice_shown=True)
         reply = await self.take(message, session)
         waits = reply.session.approval is not None or reply.session.question is not None
@@ -99,7 +100,7 @@ class KernelTools(Struct, kw_only=True):
         return {**body, "ask_the_person": f"navigator ask --session {session.id} yes"} if waits else body
 
     async def why(self, run: str = "") -> Mapping[str, Any]:
-        """What a run, or the newest, offered, shortlisted, chose, loaded and used; NotFound."""
+        """What a run, by default the newest, offered, shortlisted, chose, loaded and used; NotFound without a run."""
         known = self.kernel.run_log.runs()
         if not run and not known:
             raise NotFound("there is no run yet", hint="run_skill makes one")
@@ -107,7 +108,7 @@ class KernelTools(Struct, kw_only=True):
         return {"run": run or known[0], "lines": [line.strip() for event in events for line in lines_of(event)]}
 
     def _model_may(self, name: str) -> SkillDef | None:
-        """The skill called so, unless its author keeps it from models."""
+        """The skill with this name; None if there is none, or if its author keeps it from models."""
         skill = self.kernel.catalogue.find(name)
         return skill if skill is not None and skill.implicit else None
 
@@ -117,7 +118,7 @@ def _described(skill: SkillDef) -> dict[str, Any]:
 
 
 def _refuse_unknown(executor: Executor) -> None:
-    """Refused for a skill that merely lies in the project: what another agent does with its text, nobody here sees."""
+    """Refused for a skill neither installed nor trusted: nobody here sees what another agent does with its text."""
     if executor.standing == "unknown":
         name = executor.skill.name
         hint = f"the person may look at it, then: navigator skill trust {name}"

@@ -40,7 +40,7 @@ _LOOKS = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
 def _tool(
     called: str, description: str, annotations: types.ToolAnnotations, /, **properties: Mapping[str, Any]
 ) -> types.Tool:
-    """Those without a default are required."""
+    """Creates a tool; properties without a default are required."""
     required = [key for key, held in properties.items() if "default" not in held]
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return types.Tool(name=called, description=description, input_schema=schema, annotations=annotations)
@@ -74,28 +74,28 @@ TOOLS = (
 
 
 class ListSkills(types.PaginatedRequestParams):
-    """Of `skills/list`."""
+    """The parameters of `skills/list`."""
 
 
 class GetSkill(types.RequestParams):
-    """Of `skills/get`."""
+    """The parameters of `skills/get`."""
 
     uri: str
 
 
 class ReadFolder(types.PaginatedRequestParams):
-    """Of `resources/directory/read`."""
+    """The parameters of `resources/directory/read`."""
 
     uri: str
 
 
 def mcp_server(tools: KernelTools, shelf: SkillResources) -> Server[Any]:
-    """The server, to be run over any transport."""
+    """Creates the server, which runs over any transport."""
     held = _Handlers(tools, shelf)
 
     @asynccontextmanager
     async def warmed(_: Server[Any]) -> AsyncIterator[dict[str, Any]]:
-        """The index is made while the host still says hello."""
+        """Starts to build the index while the host is still connecting."""
         made = asyncio.create_task(tools.route("which skill is meant", 1))
         yield {}
         made.cancel()
@@ -120,7 +120,7 @@ def mcp_server(tools: KernelTools, shelf: SkillResources) -> Server[Any]:
 
 
 class _Handlers(Struct, frozen=True):
-    """What is wrong with a call is an answer; what is wrong with an address is the protocol's error -32602."""
+    """A failed call is an answer; a wrong address, or an unknown tool, is the protocol's error -32602."""
 
     tools: KernelTools
     shelf: SkillResources
@@ -140,7 +140,7 @@ class _Handlers(Struct, frozen=True):
         return _answer(body, failed=body.get("report", {}).get("state") in {"error", "timeout"})
 
     async def list_resources(self, _ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """The texts of the skills; the files beside them stand in the skills' entries."""
+        """Lists the texts of the skills; the files beside them are in the skills' entries."""
         entries, after = self.shelf.page(_name(params.cursor if params else None))
         resources = [
             types.Resource(
@@ -190,7 +190,7 @@ def _there(look: Callable[[str], T], uri: str) -> T:
 
 
 def _checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """UsageProblem, as a schema's validator says it."""
+    """Returns `arguments`; UsageProblem with the validator's message if they do not match `schema`."""
     problem = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(arguments))
     if problem is not None:
         where = ".".join(map(str, problem.path)) or "arguments"
@@ -199,14 +199,14 @@ def _checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping
 
 
 def _answer(body: Mapping[str, Any], *, failed: bool) -> types.CallToolResult:
-    """The same twice: as JSON text for a model, and as a structure for its host."""
+    """The result of a call, twice: as JSON text for a model, and as a structure for its host."""
     plain = json.loads(json.dumps(body, default=str))
     text = types.TextContent(type="text", text=json.dumps(plain, ensure_ascii=False))
     return types.CallToolResult(content=[text], structured_content=plain, is_error=failed)
 
 
 def _cursor(name: str) -> str | None:
-    """Where the next page begins: behind a name, so that a skill that comes or goes moves no other."""
+    """The cursor of the page after `name`. A name does not change its place if other skills are added or removed."""
     return base64.urlsafe_b64encode(name.encode()).decode() if name else None
 
 

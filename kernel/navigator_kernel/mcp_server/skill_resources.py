@@ -33,7 +33,7 @@ _TEXTS = {"license": 10_000, "compatibility": 500, "allowed-tools": 10_000}  # c
 
 
 class File(NamedTuple):
-    """One file as a resource; `text` is None where it holds other bytes than text."""
+    """One file as a resource; `text` is None if the file is not text."""
 
     uri: str
     media: str
@@ -42,17 +42,17 @@ class File(NamedTuple):
 
 
 class SkillResources(Struct, frozen=True):
-    """The skills that keep to the open specification, that the person installed or trusts as they are now, and that a
+    """The skills that follow the open specification, that the person installed or trusts as they are now, and that a
     model may call."""
 
     catalogue: Catalogue
 
     def served(self) -> list[str]:
-        """Those that are, by name; every file of them is read."""
+        """The names of the served skills, sorted; every file of them is read."""
         return [name for name, skill in sorted(self._candidates().items()) if self._entry(skill) is not None]
 
     def page(self, after: str) -> tuple[list[dict[str, Any]], str]:
-        """Entries behind the name `after`, and the name that the next page comes behind; empty at the end."""
+        """The entries after the name `after`, and the name after which the next page begins; empty at the end."""
         held = self._candidates()
         left = sorted(name for name in held if name > after)
         shown = left[:PAGE]
@@ -60,7 +60,7 @@ class SkillResources(Struct, frozen=True):
         return found, shown[-1] if len(left) > PAGE else ""
 
     def entry(self, uri: str) -> dict[str, Any]:
-        """The entry of the skill whose SKILL.md is at `uri`; NotFound."""
+        """The entry of the skill whose SKILL.md is at `uri`; NotFound if it is not served."""
         skill = self._named(uri)
         found = self._entry(skill) if skill is not None else None
         if found is None or found["uri"] != uri:
@@ -68,7 +68,7 @@ class SkillResources(Struct, frozen=True):
         return found
 
     def read(self, uri: str) -> File:
-        """The file at `uri`; NotFound for what is none of a skill that is served."""
+        """The file at `uri`; NotFound if it is not a file of a served skill."""
         skill = self._named(uri)
         files = {address: path for address, path in self._files(skill) if address == uri}
         if skill is None or skill.folder is None or not files:
@@ -81,7 +81,7 @@ class SkillResources(Struct, frozen=True):
         return File(uri, _media(files[uri]), data, text)
 
     def folder(self, uri: str) -> list[dict[str, str]]:
-        """What lies directly in the folder at `uri`, which has no `/` at its end; NotFound for what is not a folder."""
+        """The entries directly in the folder at `uri`, which has no `/` at its end; NotFound if it is not a folder."""
         prefix, found = f"{uri}/", dict[str, dict[str, str]]()
         for address, path in self._files(self._named(uri)):
             if address.startswith(prefix):
@@ -93,8 +93,8 @@ class SkillResources(Struct, frozen=True):
         return [found[child] for child in sorted(found)]
 
     def _candidates(self) -> dict[str, SkillDef]:
-        """What may be served, by name; whether it is, is known once its files are read. The catalogue looks at every
-        skill each time that it is asked, so that it is asked once."""
+        """The skills that may be served, by name; only their files show whether they are. The catalogue is called once,
+        because it checks every skill at each call."""
         held = self.catalogue.list_resources()
         return {skill.name: skill for skill in held if skill.type == "skill" and skill.implicit and _is_folder(skill)}
 
@@ -105,18 +105,19 @@ class SkillResources(Struct, frozen=True):
         return skill if is_it else None
 
     def _entry(self, skill: SkillDef) -> dict[str, Any] | None:
-        """None for what is not served."""
+        """The entry of the skill, or None if it is not served."""
         return None if self.catalogue.standing(skill) == "unknown" else _entry(skill)
 
     def _files(self, skill: SkillDef | None) -> list[tuple[str, str]]:
-        """Address and path of each file of a skill, none where it is not served."""
+        """Address and path of each file of a skill, empty if it is not served."""
         if skill is None or self._entry(skill) is None:
             return []
         return [(_address(skill.name, file.path), file.path) for file in _files(skill)]
 
 
 def _entry(skill: SkillDef) -> dict[str, Any] | None:
-    """None for what is not served: too large, not as it was installed, or not as the specification wants it."""
+    """The entry, or None if the skill is too large, changed since its installation, or not as the specification
+    wants."""
     files, name = _files(skill), skill.name
     small = len(files) <= FILES and sum(file.size for file in files) <= BYTES
     if not small or all(file.path != MANIFEST for file in files) or SkillExecutor(skill=skill).is_changed:
@@ -131,7 +132,7 @@ def _entry(skill: SkillDef) -> dict[str, Any] | None:
 
 
 def conforms(frontmatter: Mapping[str, Any], folder: str) -> bool:
-    """Whether the fields that the Agent Skills specification names are as it wants them, in a folder of that name."""
+    """Whether the fields that the Agent Skills specification names are valid in a folder called `folder`."""
     name, description = frontmatter.get("name"), frontmatter.get("description")
     if name != folder or not isinstance(name, str) or not _NAME.fullmatch(name):
         return False
@@ -150,7 +151,7 @@ def _is_folder(skill: SkillDef) -> bool:
 
 
 def _files(skill: SkillDef) -> tuple[InstalledFile, ...]:
-    """None for a folder with a link in it, or that has gone; files of secrets are left out."""
+    """The files of a skill without files of secrets; empty if the folder has a link in it or is gone."""
     if skill.folder is None:
         return ()
     try:
@@ -162,7 +163,7 @@ def _files(skill: SkillDef) -> tuple[InstalledFile, ...]:
 
 
 def _frontmatter(skill: SkillDef) -> dict[str, Any] | None:
-    """As it was written; None for what JSON cannot say, or what was read only with leniency."""
+    """The frontmatter as written; None if JSON cannot express it or it can only be read leniently."""
     try:
         parts = split(read_bounded(skill.path, BYTES), MANIFEST)  # which refuses what is hostile
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -173,7 +174,7 @@ def _frontmatter(skill: SkillDef) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """JSON values; a day is the text that it was written as. ValueError for others."""
+    """`value` as JSON values, a date as text. ValueError for other values."""
     match value:
         case dict():
             if not all(isinstance(key, str) for key in value):

@@ -1,1 +1,1 @@
-"""A person's tasks, notes and links. Only the plugin `agents/planner` imports it, and it imports what a plugin may."""
+"""A person's tasks, notes and links. Only the plugin `agents/planner` imports it; it imports only what a plugin may."""

@@ -1,8 +1,8 @@
-"""Refusals of the planner, each a ValueError with a sentence."""
+"""Errors of the planner, each a ValueError with a sentence."""
 
 
 class NoSuchEntry(ValueError):
-    """What was asked for by its number is not there."""
+    """No entry has the requested number."""
 
 
 class ChangedMeanwhile(ValueError):

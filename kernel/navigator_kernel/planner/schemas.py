@@ -1,4 +1,4 @@
-"""What a model may say to the planner's tools, and a client to the HTTP API."""
+"""The inputs of the planner's tools and of its HTTP API."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ISO = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d"
 
 
 def _without_nul(text: str) -> str:
-    """Postgres keeps no such character."""
+    """Refuses the character NUL, which Postgres cannot store."""
     if "\0" in text:
         raise ValueError("it holds the character NUL")
     return text
 
 
 def _iso(said: Any) -> Any:
-    """A number of seconds is not a time that a person can check."""
+    """Parses an ISO 8601 time; a number of seconds is refused, because a person cannot check it."""
     if isinstance(said, datetime):
         return said
     try:
@@ -42,7 +42,7 @@ def _iso(said: Any) -> Any:
 
 
 def _in_range(moment: datetime) -> datetime:
-    """A time that is one in UTC, too."""
+    """Refuses a time that is out of range in UTC."""
     try:
         moment.astimezone(UTC)
     except OverflowError:
@@ -85,7 +85,7 @@ class TaskCreate(Said):
 
 
 class TaskChange(Said):
-    """Only what is named is changed."""
+    """Only the named fields are changed."""
 
     title: Title | None = None
     description: Text | None = None

@@ -1,4 +1,4 @@
-"""What can be done with tasks, notes and links; a function each, with the session that it works in."""
+"""Operations on projects, tasks, notes and links; each function takes the database session."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINKS = 200  # of one note, the newest
 
 
 class TaskPlace(NamedTuple):
-    """Where a task is in the order of a list."""
+    """The position of a task in the order of a list."""
 
     start_time: datetime | None
     priority: int
@@ -39,17 +39,17 @@ class TaskPlace(NamedTuple):
 
 
 def task_get(db: Session, wanted: TaskId) -> Task:
-    """NoSuchEntry where there is none."""
+    """Returns a task; NoSuchEntry if there is none."""
     return _task(db, wanted.task_id)
 
 
 def task_list(db: Session, wanted: TaskList) -> list[Task]:
-    """By their time, those without one last."""
+    """Lists tasks by start time; those without one come last."""
     return list(db.scalars(_tasks(wanted).limit(wanted.limit)))
 
 
 def task_page(db: Session, wanted: TaskList, after: TaskPlace | None) -> tuple[list[Task], TaskPlace | None]:
-    """The tasks of a list behind `after`, `wanted.limit` at most, and the place of the last one where more follow."""
+    """The tasks of a list after `after`, at most `wanted.limit`, and the place of the last one if more follow."""
     query = _tasks(wanted) if after is None else _tasks(wanted).where(_behind(after))
     found = list(db.scalars(query.limit(wanted.limit + 1)))
     held = found[: wanted.limit]
@@ -73,7 +73,7 @@ def _tasks(wanted: TaskList) -> Select[Any]:
 
 
 def _behind(place: TaskPlace) -> ColumnElement[bool]:
-    """In the order of `_tasks`."""
+    """The condition for tasks that come after `place` in the order of `_tasks`."""
     same = or_(Task.priority < place.priority, and_(Task.priority == place.priority, Task.id > place.id))
     if place.start_time is None:
         return and_(Task.start_time.is_(None), same)
@@ -89,10 +89,10 @@ def task_create(db: Session, task: TaskCreate) -> Task:
 
 
 def task_update(db: Session, update: TaskUpdate) -> Task:
-    """Only the fields that are named. NoSuchEntry, or ValueError where nothing is named (JIT-13)."""
+    """Changes only the named fields. NoSuchEntry, or ValueError if none is named (JIT-13)."""
     task, changes = _task(db, update.task_id), update.changes.model_dump(exclude_unset=True)
     if not changes:
-        raise ValueError("changes: name what is to be different")
+        raise ValueError("changes: name the fields to change")
     for name in ("title", "description", "project_id", "priority", "status"):
         if name in changes and changes[name] is None:
             raise ValueError(f"changes.{name}: it cannot be empty")
@@ -106,7 +106,7 @@ def task_update(db: Session, update: TaskUpdate) -> Task:
 
 
 def task_snooze(db: Session, snooze: TaskSnooze) -> Task:
-    """Begins at `until`, and takes as long as before."""
+    """Moves the start of a task to `until` and keeps its duration."""
     task = _task(db, snooze.task_id)
     if task.start_time and task.end_time:
         task.end_time = _after(snooze.until, task.end_time - task.start_time)
@@ -124,12 +124,12 @@ def task_delete(db: Session, wanted: TaskId) -> dict[str, Any]:
 
 
 def project_list(db: Session, after: int, limit: int) -> list[Project]:
-    """Those with a larger number than `after`, in the order of their numbers."""
+    """Lists projects with an id above `after`, by id."""
     return list(db.scalars(select(Project).where(Project.id > after).order_by(Project.id).limit(limit)))
 
 
 def project_get(db: Session, project_id: int) -> Project:
-    """NoSuchEntry where there is none."""
+    """Returns a project; NoSuchEntry if there is none."""
     return _project(db, project_id)
 
 
@@ -141,7 +141,7 @@ def project_create(db: Session, name: str) -> Project:
 
 
 def project_delete(db: Session, project_id: int) -> None:
-    """Its tasks go to the default project, which itself cannot be deleted (JIT-13)."""
+    """Deletes a project; its tasks move to the default project, which cannot be deleted (JIT-13)."""
     if project_id == DEFAULT_PROJECT:
         raise DefaultProject(f"project {DEFAULT_PROJECT} is the default project and cannot be deleted")
     project = _project(db, project_id)
@@ -154,13 +154,13 @@ def project_delete(db: Session, project_id: int) -> None:
 
 
 def note_list(db: Session, before: int | None, limit: int) -> list[dict[str, Any]]:
-    """Those with a smaller number than `before`, newest first, each with the beginning of its content."""
+    """Lists notes with an id below `before`, newest first, each with the beginning of its content."""
     query = select(Note) if before is None else select(Note).where(Note.id < before)
     return [_beginning(note) for note in db.scalars(query.order_by(Note.id.desc()).limit(limit))]
 
 
 def note_get(db: Session, note_id: int) -> dict[str, Any]:
-    """NoSuchEntry where there is none."""
+    """Returns a note; NoSuchEntry if there is none."""
     note = db.get(Note, note_id)
     if note is None:
         raise NoSuchEntry(f"there is no note {note_id}")
@@ -168,7 +168,7 @@ def note_get(db: Session, note_id: int) -> dict[str, Any]:
 
 
 def note_links(db: Session, note_id: int) -> list[dict[str, Any]]:
-    """`[{id, note_id, title, relation, outgoing}]`: the notes at the other ends of its links, the newest link first."""
+    """`[{id, note_id, title, relation, outgoing}]`: the notes at the other ends of its links, newest link first."""
     note_get(db, note_id)
     query = select(NoteLink).where(or_(NoteLink.source_id == note_id, NoteLink.target_id == note_id))
     found = []
@@ -181,7 +181,7 @@ def note_links(db: Session, note_id: int) -> list[dict[str, Any]]:
 
 
 class Notes(Struct, frozen=True):
-    """Notes, found by what they mean where there is an encoder: `encode(texts, kind)` gives rows of length 1."""
+    """Notes, searched by meaning if there is an encoder: `encode(texts, kind)` returns rows of length 1."""
 
     encoder: Callable[[], Any] = lambda: None
 
@@ -210,7 +210,7 @@ class Notes(Struct, frozen=True):
         return made
 
     def _by_meaning(self, notes: Sequence[Note], query: str) -> list[tuple[float, Note]]:
-        """Empty without an encoder; vectors of another one are made again."""
+        """Scores notes by meaning; empty without an encoder. Vectors of another encoder are computed again."""
         encoder = self.encoder()
         if encoder is None or not notes:
             return []
@@ -238,7 +238,7 @@ def _beginning(note: Note) -> dict[str, Any]:
 
 
 def _by_words(note: Note, query: str) -> float:
-    """The share of the query's words, or of its characters where it is Chinese, that the note has."""
+    """The share of the query's words that the note has; of its characters for non-ASCII text without spaces."""
     words = query.lower().split() if " " in query or query.isascii() else [letter for letter in query if letter.strip()]
     text = f"{note.title}\n{note.content}".lower()
     return sum(word in text for word in words) / len(words) if words else 0.0
@@ -252,7 +252,7 @@ def _task(db: Session, number: int) -> Task:
 
 
 def _written(db: Session, task: Task) -> Task:
-    """As the database has it, times in UTC. ChangedMeanwhile."""
+    """Writes the task and reads it back, with times in UTC. ChangedMeanwhile after a conflict."""
     with _alone():
         db.flush()
     db.refresh(task)
@@ -261,7 +261,7 @@ def _written(db: Session, task: Task) -> Task:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """ChangedMeanwhile where a row is not as it was read, or one that it refers to is gone."""
+    """Raises ChangedMeanwhile if a row has changed since it was read, or if a row that it refers to is gone."""
     try:
         yield
     except (StaleDataError, IntegrityError):

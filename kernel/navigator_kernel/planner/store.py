@@ -1,4 +1,4 @@
-"""Opens the planner's database: SQLite in the person's state of the project, or what NAVIGATOR_DATABASE_URL names."""
+"""Opens the planner's database: SQLite in the person's state of the project, or the one at NAVIGATOR_DATABASE_URL."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ WAIT = 30.0  # seconds that a session waits for another
 
 
 def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:
-    """Makes a session of SQLAlchemy; the tables are made with the first one. `prepare` makes the file's folder.
+    """Returns a factory of SQLAlchemy sessions; the first one creates the tables. `prepare` makes the file's folder.
 
-    NotLoadable without SQLAlchemy or the database's driver, KernelError where it cannot be reached.
+    NotLoadable without SQLAlchemy or the database's driver, KernelError if the database cannot be used.
     """
 
     @cache
@@ -43,7 +43,7 @@ def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:
 
 
 def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
-    """One connection for each session: the kernel is one person's, and its processes are short."""
+    """The engine, with one connection per session: the kernel serves one person, and its processes are short."""
     from sqlalchemy import create_engine, event
     from sqlalchemy.pool import NullPool
 
@@ -58,7 +58,7 @@ def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
 
 
 def _made(engine: Any) -> None:
-    """The tables and the default project in one transaction, which holds back the others who begin just now."""
+    """Creates the tables and the default project in one transaction, which blocks other processes that do the same."""
     from sqlalchemy import insert, inspect, select
 
     from navigator_kernel.planner.tables import DEFAULT_PROJECT, Base, Project
@@ -89,7 +89,7 @@ def _prepared(connection: Any, _record: Any) -> None:
 
 
 def _write_ahead(connection: Any) -> None:
-    """Sets WAL. Changing the mode needs the file for a moment alone, and SQLite does not wait for that."""
+    """Sets WAL. To change the mode, SQLite needs the file alone for a moment, and it does not wait for that."""
     import sqlite3
 
     deadline = time.monotonic() + WAIT

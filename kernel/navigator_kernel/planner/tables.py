@@ -1,4 +1,4 @@
-"""The tables of the planner, alike in SQLite and Postgres; every time in them is UTC."""
+"""The tables of the planner, the same in SQLite and Postgres; every time in them is UTC."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT_PROJECT = 1  # which cannot be deleted (JIT-13)
 
 
 class Moment(TypeDecorator[datetime]):
-    """A time with its zone. SQLite keeps none, so UTC goes in and comes out."""
+    """A time with its zone. SQLite stores no zone, so times are stored and returned in UTC."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -29,7 +29,7 @@ class Moment(TypeDecorator[datetime]):
 
 
 def _later(before: datetime | None) -> datetime:
-    """The time, and in any case a later one than `before`."""
+    """The current time, or if `before` is later, the first moment after it."""
     now = datetime.now(UTC)
     return now if before is None else max(now, before + timedelta(microseconds=1))
 
@@ -43,7 +43,7 @@ class Base(DeclarativeBase):
 
 
 class Project(Base):
-    """The default one is there from the beginning; numbers of others begin behind it."""
+    """The default project always exists; the numbers of others begin after it."""
 
     __tablename__ = "projects"
 
@@ -52,7 +52,7 @@ class Project(Base):
 
 
 class Task(Base):
-    """`updated_at` is its version: what was changed meanwhile is neither changed nor deleted (StaleDataError)."""
+    """`updated_at` is its version: a task changed meanwhile is neither changed nor deleted (StaleDataError)."""
 
     __tablename__ = "tasks"
     __table_args__ = (CheckConstraint("priority BETWEEN 1 AND 5", name="priority_1_to_5"),)
@@ -72,7 +72,7 @@ class Task(Base):
 
 
 class Note(Base):
-    """`vector` is what the encoder `encoder` made of its text, as float32."""
+    """`vector` is the vector of its text by the encoder `encoder`, as float32."""
 
     __tablename__ = "notes"
 

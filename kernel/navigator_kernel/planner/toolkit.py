@@ -26,7 +26,8 @@ OpenToolkit = Callable[[], Toolkit]
 
 
 def open_toolkit(project: ProjectPorts) -> Toolkit:
-    """ImportError without SQLAlchemy or pydantic; the database is opened with the first session."""
+    """Opens the planner's tools. ImportError without SQLAlchemy or pydantic; the database is opened with the first
+    session."""
     file = project.state / "planner.sqlite"
     sessions = open_sessions(file, lambda: project.writer.make_folder(file.parent))
     held = ToolFactory(sessions).registry(registry(project.encoder))
@@ -34,7 +35,7 @@ def open_toolkit(project: ProjectPorts) -> Toolkit:
 
 
 def registry(encoder: Callable[[], Any] = lambda: None) -> Mapping[str, ToolDef]:
-    """A new tool is one line here, and its name in the skills that may call it."""
+    """The definitions of the tools. A new tool needs one line here, and its name in the skills that may call it."""
     from navigator_kernel.planner import schemas, service
 
     notes, tasks = service.Notes(encoder), ("refresh:tasks", "toast")

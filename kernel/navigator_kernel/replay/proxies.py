@@ -1,4 +1,4 @@
-"""Proxies for the ports of a turn: they record each answer, or give back the recorded one."""
+"""Proxies for the ports of a turn: they record each answer, or return the recorded one."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class ReplayableMemory(Struct, frozen=True):
 
 
 class ReplayableDispatcher(Struct, frozen=True):
-    """Implements `ports.Dispatcher`. While it plays no agent is asked."""
+    """Implements `ports.Dispatcher`. No agent is asked during a replay."""
 
     inner: Dispatcher
     tape: Tape
@@ -125,7 +125,7 @@ class ReplayableDispatcher(Struct, frozen=True):
 
 
 class ReplayableModel(Struct, frozen=True):
-    """Implements `model_ports.ChatModel`; the pieces of an answer are kept as they came."""
+    """Implements `model_ports.ChatModel`; the pieces of an answer are kept in the form in which they came."""
 
     inner: ChatModel
     tape: Tape
@@ -167,7 +167,7 @@ class ReplayableModel(Struct, frozen=True):
     def _again(
         self, asked: Asked, told: Callable[[str], None] | None, said: Iterable[str], waited: Iterable[Any]
     ) -> None:
-        """What was told while the answer came."""
+        """During a replay, reports the recorded waits and pieces of the answer again."""
         if not self.tape.playing:
             return
         if asked.waits is not None:
@@ -198,7 +198,7 @@ class ReplayableModels(Struct, frozen=True):
 
 
 class ReplayableTools(Struct, frozen=True):
-    """Implements `model_ports.Tools`. While it plays no tool is called."""
+    """Implements `model_ports.Tools`. No tool is called during a replay."""
 
     inner: Tools
     tape: Tape
@@ -218,7 +218,8 @@ class ReplayableTools(Struct, frozen=True):
 
 
 class ReplayableJournal(Struct, frozen=True):
-    """Implements `ports.Journal`. What a workflow has done lies in its journal and not on a tape, which says so."""
+    """Implements `ports.Journal`. The work of a workflow is in its journal and not on a tape; the tape only records
+    that."""
 
     inner: Journal
     tape: Tape
@@ -228,7 +229,7 @@ class ReplayableJournal(Struct, frozen=True):
 
 
 class NullSink:
-    """Stands for what a turn changes outside of itself, while it is taken again: nothing comes of it."""
+    """Stands in for everything that a turn changes outside itself, during a replay: its calls do nothing."""
 
     def __getattr__(self, _name: str) -> Callable[..., Any]:
         return lambda *_args, **_facts: None
@@ -250,7 +251,7 @@ class InMemoryRunLog(Struct):
 
 
 def taped(kernel: Kernel, tape: Tape) -> Kernel:
-    """The kernel with a recording proxy for each port; while it replays, nothing outside of the turn is changed."""
+    """The kernel with a recording proxy for each port; a replay changes nothing outside the turn."""
     replaced: dict[str, Any] = {
         "clock": ReplayableClock(kernel.clock, tape),
         "ids": ReplayableIds(kernel.ids, tape),

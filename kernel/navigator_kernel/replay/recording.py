@@ -1,4 +1,4 @@
-"""A recording: every answer that came into a turn, in order, by the port that it came through."""
+"""Records every answer that came into a turn, in order, with its port, and replays them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TURNS = 10_000  # of the event loop that an answer is waited for whose turn it i
 
 
 class Form(NamedTuple):
-    """How a value becomes JSON, and again what it was."""
+    """How a value is encoded as JSON values, and decoded again."""
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
@@ -27,7 +27,7 @@ PLAIN = Form(lambda value: value, lambda held: held)
 
 
 class ReplayMismatch(KernelError):
-    """A turn that is taken again asks for what was not recorded."""
+    """A replayed turn asks for something that was not recorded."""
 
     code = "departed"
 
@@ -37,7 +37,7 @@ class Tape(Protocol):
 
     @property
     def playing(self) -> bool:
-        """Whether nothing is to be done, for what it came to is known."""
+        """Whether the tape replays: nothing is carried out, because the results are known."""
 
     def heard(self, door: str, ask: Callable[[], T], form: Form = PLAIN) -> T: ...
 
@@ -45,7 +45,7 @@ class Tape(Protocol):
 
 
 class Recorder:
-    """Keeps what one turn after another is told."""
+    """Records the answers that come into a turn, one turn after another."""
 
     playing = False
 
@@ -56,7 +56,7 @@ class Recorder:
         self.lines = []
 
     def end(self) -> list[dict[str, Any]]:
-        """What was heard since the beginning."""
+        """Ends the recording and returns all its lines."""
         lines, self.lines = self.lines or [], None
         return lines
 
@@ -84,7 +84,7 @@ class Recorder:
 
 
 class Replayer:
-    """Answers as it was answered then. What was awaited comes in the order in which it came."""
+    """Repeats the recorded answers. Awaited answers come in the order in which they were recorded."""
 
     playing = True
 

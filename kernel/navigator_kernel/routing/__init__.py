@@ -1,1 +1,1 @@
-"""Which resource is meant: exact names, protocol verbs, then retrieval (X-1)."""
+"""Finds the resource that a message means: by exact names, protocol verbs, then retrieval (X-1)."""

@@ -1,4 +1,4 @@
-"""The numbers of `features` for all candidates at once, as arrays."""
+"""Computes the numbers of `features` for all candidates at once, with arrays."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SAID = [FIELDS.index(name) for name in ("name", "purpose", "tags")]
 
 
 class TermMatrix:
-    """The hashes of all rows' terms, `width` spans a row: where its line ends, its FIELDS, and the runs of three
-    characters of its name. `averages` are the usual lengths of FIELDS."""
+    """The hashes of all rows' terms, with `width` spans for each row: the end of its line, of its FIELDS, and of the
+    runs of three characters of its name. `averages` are the average lengths of FIELDS."""
 
     def __init__(self, terms: memoryview, spans: memoryview, width: int, averages: Sequence[float]) -> None:
         self._terms, self._spans = np.frombuffer(terms, dtype=np.uint32), np.frombuffer(spans, dtype=np.int64)
@@ -29,7 +29,7 @@ class TermMatrix:
         self._averages = np.maximum(np.array(averages), 1.0)
 
     def of(self, rows: Sequence[int]) -> TermBatch:
-        """The terms of these rows, in one piece."""
+        """The terms of these rows, one after the other."""
         at = np.array(rows, dtype=np.int64)
         bounds = self._spans.take(at[:, None] * self._width + self._bounds)
         bounds[at == 0, 0] = 0
@@ -41,7 +41,7 @@ class TermMatrix:
 
 
 class TermBatch:
-    """`hashes` of some rows one after the other, `lengths` (rows, fields and grams) of each piece."""
+    """The `hashes` of some rows, one after the other; `lengths` (rows, fields and grams) are those of each piece."""
 
     def __init__(self, hashes: Hashes, lengths: Ids, averages: Floats) -> None:
         self.hashes, self.lengths, self._averages = hashes, lengths, averages
@@ -49,7 +49,7 @@ class TermBatch:
         self.row, self.field = np.divmod(piece, lengths.shape[1])  # of each hash
 
     def told(self, asked: QueryFeatures, wholes: Floats) -> Floats:
-        """The numbers of LEXICAL for each row; `wholes` is the rarity of its name's terms together."""
+        """The numbers of LEXICAL for each row; `wholes` has the total rarity of the terms of each name."""
         rows = len(self.lengths)
         found = np.zeros((rows, len(LEXICAL)))
         keys = np.array(sorted(asked.terms), dtype=np.uint32)
@@ -87,14 +87,14 @@ class TermBatch:
         return both / np.maximum(self.lengths[:, len(FIELDS)], 1)
 
     def names(self, rows: Sequence[int]) -> list[list[int]]:
-        """The hashes of the names of these of the rows."""
+        """The hashes of the names of `rows`, which are positions in this batch."""
         sizes = self.lengths.sum(axis=1)
         starts, lengths = (np.cumsum(sizes) - sizes).tolist(), self.lengths[:, 0].tolist()
         return [self.hashes[starts[row] : starts[row] + lengths[row]].tolist() for row in rows]
 
     def titles(self, rarities: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
-        """The rarity of each row's name, and of each hash the share that it has in it, where `rarities` says what every
-        word of a name counts; all else counts nothing."""
+        """The total rarity of each row's name, and the share of each hash in it; `rarities` has the weight of every
+        word of a name; other hashes count nothing."""
         wholes, shares = np.array([sum(one) for one in rarities]), np.zeros(len(self.hashes))
         told = np.array([*chain.from_iterable(rarities)])
         shares[self.field == 0] = told / np.repeat(np.where(wholes > 0, wholes, 1.0), self.lengths[:, 0])
@@ -109,7 +109,7 @@ class TermBatch:
 
 
 def places(numbers: Floats) -> Floats:
-    """One over the place of each by its number, highest first; of equals the one that was found earlier."""
+    """One divided by the rank of each number, highest first; of equal numbers the earlier one ranks first."""
     found = np.empty(len(numbers))
     found[np.argsort(-numbers, kind="stable")] = 1.0 / np.arange(1, len(numbers) + 1)
     return found

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class CascadeRouter(Struct):
-    """Implements `ports.Router`. `meaning` ranks; where its index or its encoder fails, or there is none, words alone
-    decide, over an index in a temporary folder."""
+    """Implements `ports.Router`. `meaning` ranks the skills; if its index or its encoder fails, or there is none, words
+    alone decide, with an index in a temporary folder."""
 
     catalogue: Catalogue
     mapping: KnownSkills
@@ -67,7 +67,7 @@ class _Temporary:
 
 
 def _unharmed(found: Retrieval, text: str) -> Retrieval:
-    """An order to remove or to switch off a skill does not run it."""
+    """Drops the skills that a message names if it is an order to remove, enable or disable: it must not run them."""
     if not changes_skills(text):
         return found
     left = tuple(one for one in found.candidates if fold(one.name) not in fold(text))

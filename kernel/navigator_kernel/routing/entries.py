@@ -1,4 +1,4 @@
-"""The texts of one resource in the index: those that speak for it, and those that speak against it."""
+"""The texts of one resource in the index: what it is for, and what it is not for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Entry(Struct, frozen=True, kw_only=True, dict=True):
-    """`id` is unique in an index, `name` need not be. `examples` are messages that are meant for it."""
+    """`id` is unique in an index, `name` need not be. `examples` are messages meant for the resource."""
 
     id: str
     name: str
@@ -48,22 +48,22 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def purpose(self) -> str:
-        """The description without what it is not for."""
+        """The description without the parts that say what the resource is not for."""
         return _divided(self.description)[0]
 
     @cached_property
     def against(self) -> str:
-        """What the description says it is not for (`not for …`)."""
+        """The parts of the description that say what the resource is not for (`not for …`)."""
         return _divided(self.description)[1]
 
     @cached_property
     def text(self) -> str:
-        """What is told to an encoder."""
+        """The text that the encoder gets."""
         return f"{self.title}: {self.purpose}" if self.purpose else self.title
 
     @cached_property
     def digest(self) -> str:
-        """Of all that is indexed. A body, most of it, goes as it is: JSON has no line break that could begin one."""
+        """The digest of everything indexed. The body, most of it, is added as it is: the JSON has no line breaks."""
         lists = self.tags, self.aliases, self.examples
         told = json.dumps((self.id, self.name, self.description, *lists, self.priority), ensure_ascii=False)
         held = f"{told}\n{self.body}"
@@ -71,7 +71,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def entry_of(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
-    """A skill of the catalogue; `learned` are messages that a person confirmed for it."""
+    """The entry of a skill of the catalogue; `learned` are messages that a person confirmed for it."""
     return Entry(
         id=skill.name,
         name=skill.name,
@@ -85,7 +85,7 @@ def entry_of(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
 
 
 def _divided(description: str) -> tuple[str, str]:
-    """What is for it, what is against it: from a word like `not for` to the end of its sentence."""
+    """The parts for and against the resource; the latter from words like `not for` to the end of the sentence."""
     for_it, against = [], []
     for sentence in _SENTENCE.split(description.strip()):
         hit = _AGAINST.search(sentence)

@@ -30,8 +30,8 @@ class QueryFeatures(Struct, frozen=True):
 
 
 class DocumentFeatures(Struct, frozen=True):
-    """What a row says of itself: the hashes of its stems by FIELDS and all of them, how rare each of its name is, and
-    the hashes of its name's runs of three characters."""
+    """The features of a row: the hashes of its stems by FIELDS and all together, the rarity of each stem of its name,
+    and the hashes of its name's runs of three characters."""
 
     fields: Sequence[Sequence[int]]
     terms: frozenset[int]
@@ -40,7 +40,7 @@ class DocumentFeatures(Struct, frozen=True):
 
 
 def lexical(asked: QueryFeatures, told: DocumentFeatures, averages: Sequence[float]) -> list[float]:
-    """The numbers of LEXICAL for one candidate; `averages` are the usual lengths of FIELDS. Each number is a share, 0
+    """The numbers of LEXICAL for one candidate; `averages` are the average lengths of FIELDS. Each number is a share, 0
     to about 2."""
     weights, mass, title = asked.terms, asked.mass, told.title
     alike = len(told.grams & asked.grams) / len(told.grams) if told.grams else 0.0
@@ -69,14 +69,15 @@ def _counts(weights: Mapping[int, float], terms: Sequence[int]) -> dict[int, int
 
 
 def bm25(weights: Mapping[Term, float], counts: Mapping[Term, int], length: int, average: float) -> float:
-    """Of a field of `length` terms, `average` of them usual: `weights` are the rarities of what is asked for, `counts`
-    how often the field has it."""
+    """The BM25 score of a field of `length` terms, where `average` is the average length: `weights` are the rarities of
+    the terms that are asked for, `counts` how often the field has each."""
     norm = K1 * (1 - B + B * length / max(average, 1.0))
     return sum(weights[term] * count * (K1 + 1) / (count + norm) for term, count in counts.items())
 
 
 def term_hash(term: str) -> int:
-    """32 bits of a term. Among the few thousand terms of a language some share theirs, which costs next to nothing."""
+    """A hash of a term, of 32 bits. Among the few thousand terms of a language some share a hash, which costs next to
+    nothing."""
     return zlib.crc32(term.encode("utf-8", errors="surrogatepass"))
 
 
@@ -87,5 +88,5 @@ def gram_hashes(text: str) -> frozenset[int]:
 
 
 def rarity(seen: int, total: int) -> float:
-    """Inverse document frequency, as BM25 has it."""
+    """Inverse document frequency, as in BM25."""
     return math.log(1 + (total - seen + 0.5) / (seen + 0.5))

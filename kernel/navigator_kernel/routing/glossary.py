@@ -1,4 +1,4 @@
-"""Finds terms of one meaning: a message says 表格 or "slide deck", a skill says xlsx or pptx."""
+"""Finds terms with the same meaning: a message says 表格 or "slide deck", a skill says xlsx or pptx."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _HAN = "\u3400"  # the first Chinese character
 
 
 def alike(text: str) -> list[Sequence[str]]:
-    """The terms of each phrase of `glossary.tsv` that is in `text`; of phrases that overlap, of the longest."""
+    """The terms of each phrase of `glossary.tsv` in `text`; of phrases with the same start, the longest counts."""
     return list(dict.fromkeys(_terms()[phrase] for phrase in _phrases(fold(text))))
 
 
 def _phrases(text: str) -> Iterator[str]:
-    """Yields each phrase in `text`, from left to right. A pattern of all phrases would find the same, and takes each
-    process 12 ms to compile."""
+    """Yields each phrase in `text`, from left to right. A pattern of all phrases would find the same, but it takes
+    each process 12 ms to compile."""
     terms, lengths, at = _terms(), _lengths(), 0
     while at < len(text):
         ends = (at + length for length in lengths.get(text[at], ()))
@@ -31,7 +31,7 @@ def _phrases(text: str) -> Iterator[str]:
 
 
 def _is_whole(text: str, begin: int, end: int) -> bool:
-    """Whether a phrase in Latin letters stands as a whole word."""
+    """Whether a phrase is a whole word; always true for one with Chinese characters."""
     if max(text[begin:end]) >= _HAN:
         return True
     return text[begin - 1 : begin] not in _LATIN and text[end : end + 1] not in _LATIN
@@ -39,8 +39,8 @@ def _is_whole(text: str, begin: int, end: int) -> bool:
 
 @cache
 def _terms() -> Mapping[str, tuple[str, ...]]:
-    """By phrase; a phrase of several lines has the terms of all. The file has them folded, with `_` for a blank, as
-    folding takes 8 ms."""
+    """The terms by phrase; a phrase on several lines has the terms of all. The phrases in the file are already folded,
+    with `_` for a blank, because folding takes 8 ms."""
     held: dict[str, tuple[str, ...]] = {}
     for line in Path(__file__).with_name("glossary.tsv").read_text(encoding="utf-8").replace("_", "-").splitlines():
         words, _, phrases = line.partition("\t")

@@ -1,7 +1,7 @@
-"""The index over every resource: words in tantivy, vectors and terms in mapped files, updated by what changed.
+"""The index over every resource: words in tantivy, vectors and terms in mapped files, updated with the changes only.
 
-A folder `index` in the person's state of the project holds it, one for each encoder. It is a cache: what is damaged is
-built again. One process writes at a time, readers never wait.
+It is in the folder `index` of the person's state of the project, one index for each encoder. It is a cache: a damaged
+index is built again. One process writes at a time, readers never wait.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MARK = "changing"  # is there while a process writes: one that died left it
 
 
 class RoutingIndex:
-    """`folder` holds one for each encoder. Without an encoder it has words only."""
+    """`folder` contains one index for each encoder. Without an encoder the index has words only."""
 
     def __init__(self, folder: Path, writer: Writer, encoder: Encoder | None) -> None:
         self._folder = folder / (encoder.id if encoder else "words")
@@ -51,7 +51,7 @@ class RoutingIndex:
         self._is_begun = False
 
     def begin(self) -> None:
-        """Opens the encoder on a thread of its own, once, while entries are cut into words."""
+        """Opens the encoder on a thread of its own, once, while entries are split into words."""
         opened = getattr(self.encoder, "open", None)
         if opened is None or self._is_begun:
             return
@@ -60,7 +60,8 @@ class RoutingIndex:
         Thread(target=opened).start()  # no daemon: what it writes is written to its end
 
     def sync(self, entries: Sequence[Entry]) -> int:
-        """Makes it the index of `entries`. How many rows came or went. Busy where another process is at it too long."""
+        """Makes this the index of `entries`; returns how many rows were added or removed. Busy if another process takes
+        too long."""
         told = self._told.after(entries)
         if self._is(told.key):
             self._told = told
@@ -72,12 +73,12 @@ class RoutingIndex:
         return count
 
     def forget(self) -> None:
-        """What is kept turned out to be none of ours: the next `sync` makes it again."""
+        """Drops the stored index, which turned out not to be ours; the next `sync` builds it again."""
         self.view = None
         self._writer.remove(self._folder / HEAD)
 
     def _is(self, key: str) -> bool:
-        """Whether it is there, whole, and of that state; what is there is opened."""
+        """Whether the stored index is there, undamaged, and of the state `key`; opens it if it is there."""
         try:
             head = self._columns.head()
             if self.view is None or head != self.view.head:
@@ -87,7 +88,7 @@ class RoutingIndex:
         return self.view is not None and self.view.head.key == key
 
     def _opened(self, head: IndexHead, base: WordIndex | None = None) -> IndexSnapshot:
-        """Rows of one generation only become more: what the last view found them by is gone on from."""
+        """Opens the index. Rows of one generation are only added, so the last view's search is extended."""
         search = self.view.search if self.view is not None and self.view.head.generation == head.generation else None
         return IndexSnapshot(self._columns, head, self.encoder, base=base, search=search)
 
@@ -107,7 +108,7 @@ class RoutingIndex:
         return count
 
     def _remembered(self, view: IndexSnapshot) -> _Known:
-        """What this process made last, or what is read; whoever goes on from it changes it."""
+        """The state that this process made last, or the stored one; the caller changes it."""
         known, self._known = self._known, None
         if known is not None and known.head == view.head:
             return known
@@ -137,7 +138,7 @@ class RoutingIndex:
     def _added(
         self, head: IndexHead, new: Sequence[Entry], gone: Collection[int], known: set[int]
     ) -> tuple[WordIndex, IndexHead, dict[str, Any]]:
-        """With rows for `new`."""
+        """Adds rows for `new`."""
         if len(new) >= MANY:
             self.begin()
         words = self._words(head)
@@ -159,7 +160,8 @@ class RoutingIndex:
     def _worded(
         self, head: IndexHead, words: TextIndex, stems: Sequence[Mapping[str, list[str]]], gone: Collection[int]
     ) -> tuple[WordIndex, IndexHead, dict[str, Any]]:
-        """The words of what came and went: lines of a file while they are few, then a commit of them all."""
+        """Stores the words of added and removed rows: as lines of a file while they are few, then as one commit of
+        all."""
         lengths = head.note.get("lengths", dict.fromkeys(_COUNTED, 0))
         lengths = {name: lengths[name] + sum(len(one[name]) for one in stems) for name in _COUNTED}
         new = {row: counted(one, INDEXED) for row, one in enumerate(stems, head.rows)}
@@ -176,7 +178,7 @@ class RoutingIndex:
     def _files(
         self, head: IndexHead, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]
     ) -> dict[str, bytes]:
-        """What the files get for a batch."""
+        """The data that the files get for a batch."""
         hashes, spans, lines = array("I"), array("q"), []
         base, end = head.sizes.get("terms", 0) // hashes.itemsize, head.sizes.get("rows", 0)
         for entry, found in zip(batch, stems, strict=True):
@@ -194,9 +196,9 @@ class RoutingIndex:
 
 
 class _Told(Struct, frozen=True):
-    """Entries as they came, and the sum of their digests, which tells one state of a catalogue from another: it costs
-    what has changed. It does not protect against a forger. The first `start` and the last `end` entries are as they
-    were before."""
+    """The entries in their order, and the sum of their digests, which distinguishes the states of a catalogue: it costs
+    only as much as has changed. It does not protect against forgery. The first `start` and the last `end` entries are
+    the same as before."""
 
     entries: list[Entry]
     total: int
@@ -208,7 +210,7 @@ class _Told(Struct, frozen=True):
         return f"{len(self.entries)}-{self.total:x}"
 
     def after(self, entries: Sequence[Entry]) -> _Told:
-        """When it is these that are told."""
+        """The value for these `entries`, compared with the ones before."""
         now = list(entries)
         start, end = _ends(self.entries, now)
         come, gone = (map(_number, one[start : len(one) - end]) for one in (now, self.entries))
@@ -220,7 +222,7 @@ def _number(entry: Entry) -> int:
 
 
 class _Known(Struct, frozen=True):
-    """Of one state the row of each entry by its digest, and the hashes of the words that have a vector."""
+    """For one state, the row of each entry by its digest, and the hashes of the words that have a vector."""
 
     head: IndexHead
     rows: dict[str, int]
@@ -228,20 +230,20 @@ class _Known(Struct, frozen=True):
 
 
 class _EntryTerms(Struct, frozen=True):
-    """An entry in pieces: the stems of every field, and by the hash of a stem a word that has it."""
+    """The terms of an entry: the stems of every field, and a word for each stem, by the stem's hash."""
 
     stems: Mapping[str, list[str]]
     words: Mapping[int, str]
 
 
 def _ends(one: list[Entry], other: list[Entry]) -> tuple[int, int]:
-    """How many of the first are the same in both, and how many of the last of what is left."""
+    """How many entries at the start are the same in both, and how many at the end of the rest."""
     start = _alike(one, other)
     return start, _alike(one[start:][::-1], other[start:][::-1])
 
 
 def _alike(one: list[Entry], other: list[Entry]) -> int:
-    """How many of the first are the same; of many in a few comparisons."""
+    """How many entries at the start are the same; it needs few comparisons even for many entries."""
     found, size = 0, min(len(one), len(other))
     while size:
         if one[found : found + size] == other[found : found + size]:
@@ -274,8 +276,8 @@ def _cut(entry: Entry, words: TextIndex) -> _EntryTerms:
 def _vectors(
     encoder: Encoder, batch: Sequence[Entry], cut: Sequence[_EntryTerms], known: set[int], shots: int
 ) -> dict[str, bytes]:
-    """What the files of vectors get for a batch, with `shots` bytes of examples there already; `known` are the words
-    that have a vector, and grows."""
+    """The data that the files of vectors get for a batch, if they have `shots` bytes of examples already; `known` are
+    the words that have a vector, and the new ones are added to it."""
     from navigator_kernel.routing.lexicon import worded
     from navigator_kernel.routing.vectors import packed
 

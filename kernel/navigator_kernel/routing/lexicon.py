@@ -1,7 +1,7 @@
 """The vectors of an index's words: how near the words of a message are to those of an entry, in either language.
 
-Each word of the message counts by its rarity, with the word of the entry that is nearest to it (soft cardinality of
-a match, as in Kusner et al. 2015 relaxed to the nearest word), so that no word has to be there itself.
+Each word of the message is compared with the nearest word of the entry, and counts by its rarity (soft cardinality of a
+match, as in Kusner et al. 2015 relaxed to the nearest word), so that the words need not be the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def worded(encoder: Encoder, words: Mapping[int, str]) -> dict[str, bytes]:
-    """What the files `word_keys` and `word_vectors` get for `words`, each by the hash of its stem."""
+    """The contents of the files `word_keys` and `word_vectors` for `words`, each by the hash of its stem."""
     texts = list(words.values())
     parts = [encoder.encode(texts[at : at + _BATCH], "word") for at in range(0, len(texts), _BATCH)]
     held = np.concatenate(parts).astype(np.float16) if parts else np.empty(0, np.float16)
@@ -47,7 +47,7 @@ class WordVectors:
         self._others: dict[int, Floats] = {}
 
     def places(self, hashes: Sequence[int] | Hashes) -> Places:
-        """Where the words of these stems are; -1 for one that has no vector."""
+        """The positions of the words with these stems; -1 for a stem without a vector."""
         wanted = np.asarray(hashes, dtype=np.uint32)
         if not len(self._keys):
             return np.full(len(wanted), -1)
@@ -57,10 +57,10 @@ class WordVectors:
     def near(
         self, asked: Mapping[int, tuple[str, float]], hashes: Hashes, counts: Counts, titles: Shares
     ) -> tuple[Floats, Floats]:
-        """Of each entry how near the words of `asked` come to its words, and how near the words of its title come to
+        """For each entry, how near the words of `asked` are to its words, and how near the words of its title are to
         those of `asked`; both are means by rarity, 0 to 1, and 0 for an entry without words. `asked` maps the hash of a
-        stem to a word and its rarity; `hashes` are the stems of all entries one after the other, `counts` how many each
-        has, `titles` the share that each has in its entry's title."""
+        stem to a word and its rarity; `hashes` are the stems of all entries one after the other, `counts` their number
+        in each entry, `titles` the share of each stem in its entry's title."""
         found = np.zeros((2, len(counts)), dtype=np.float32)
         there = np.flatnonzero(counts)
         if not asked or not len(there):
@@ -76,7 +76,7 @@ class WordVectors:
         return found[0], found[1]
 
     def _once(self, places: Places) -> tuple[Places, Places]:
-        """Every place once, and where each is among these; without sorting."""
+        """The distinct places, and the index of each place among them; without sorting."""
         slots, order = np.empty(len(self._keys) + 1, dtype=np.intp), np.arange(len(places))
         slots[places] = order  # of those that are the same the last one; a place of -1 has the last slot
         once = places[slots[places] == order]
@@ -84,7 +84,7 @@ class WordVectors:
         return once, slots[places]
 
     def _vectors(self, places: Places) -> Floats:
-        """A row for each; of zeros for one that has none."""
+        """A row for each place; zeros for a place without a vector."""
         if not len(self._keys):
             return np.zeros((len(places), self._dimensions), dtype=np.float32)
         rows = self._held.take(places, axis=0).astype(np.float32)
@@ -92,18 +92,18 @@ class WordVectors:
         return rows
 
     def unknown(self, asked: Mapping[int, tuple[str, float]]) -> dict[int, str]:
-        """The words of a message that the index has no vector of, at most _NEW of them."""
+        """At most _NEW words of a message for which the index has no vector."""
         places = self.places(list(asked)).tolist()
         new = [key for key, place in zip(asked, places, strict=True) if place < 0]
         return {key: asked[key][0] for key in new[:_NEW]}
 
     def keep(self, keys: Iterable[int], vectors: Iterable[Floats]) -> None:
-        """The vectors of these words of the message, in place of those of the message before: what is encoded together
-        decides the last digits, and a message must get the same numbers each time."""
+        """Stores the vectors of these words of the message, in place of those of the message before: the last digits
+        depend on which words are encoded together, and a message must get the same numbers each time."""
         self._others = dict(zip(keys, vectors, strict=True))
 
     def _query(self, asked: Mapping[int, tuple[str, float]]) -> Floats:
-        """The vectors of a message's words; of zeros for one that is not known."""
+        """The vectors of a message's words; zeros for an unknown word."""
         places = self.places(list(asked))
         rows = self._vectors(places)
         for at, key in enumerate(asked):

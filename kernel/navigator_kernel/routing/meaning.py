@@ -55,10 +55,10 @@ _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
 
 class _Weighed(Struct, frozen=True):
-    """Candidates, best first, with their scores, and the probabilities that any skill is `wanted`, that the first is
-    right, `given` that one is wanted and altogether, and that one of the first OFFERED is. `ahead` says that the first
-    is not a twin of the second, `same` that the message is an example of it, `few` that the catalogue has fewer than
-    FEW skills."""
+    """Candidates, best first, with their scores and probabilities: `wanted` that any skill is wanted, `given` that the
+    first is right if one is wanted, `first` that it is right overall, `among` that one of the first OFFERED is. `ahead`
+    says that the first is not a twin of the second, `same` that the message is an example of it, `few` that the
+    catalogue has fewer than FEW skills."""
 
     found: Sequence[ScoredCandidate]
     scores: Sequence[float]
@@ -74,8 +74,8 @@ class _Weighed(Struct, frozen=True):
 
 
 class SemanticRanker(Struct):
-    """Ranks by words and meaning together; threads take turns. `boldness` shifts how sure it must be of a skill to take
-    it, `lessons` are what people confirmed for skills by their names."""
+    """Ranks by words and meaning together; threads take turns. `boldness` shifts how sure it must be to take a skill,
+    `lessons` are the messages that people confirmed for skills, by skill name."""
 
     index: RoutingIndex
     boldness: Boldness = "balanced"
@@ -89,8 +89,8 @@ class SemanticRanker(Struct):
     def retrieve(
         self, skills: tuple[SkillDef, ...], text: str, k: int, servers: Collection[str] | None = None
     ) -> Retrieval:
-        """The candidates among `skills`, best first, and the band that the leader's probability falls into. With the
-        `servers` that are set up, a skill that needs another one is not taken."""
+        """The candidates among `skills`, best first, and the band of the leader's probability. With `servers`, the ones
+        that are set up, a skill that needs another server is not taken."""
 
         def judged() -> Retrieval:
             found = self.judged(text, k)
@@ -99,7 +99,8 @@ class SemanticRanker(Struct):
         return self._retrieved(skills, judged)
 
     def _with_servers(self, found: Retrieval, text: str, k: int, servers: frozenset[str]) -> Retrieval:
-        """Where the leader cannot work here: takes what would be taken without such skills, else offers the leader."""
+        """If the leader cannot work here: takes the skill that would be taken without such skills, else offers the
+        leader."""
         lacks = {one.name: lack for one in found.candidates if (lack := self._lacks(one.name, servers))}
         if not lacks or found.band == "direct" or found.candidates[0].name not in lacks:
             return replace(found, lacks=lacks) if lacks else found
@@ -114,7 +115,7 @@ class SemanticRanker(Struct):
         return tuple(one for one in self._entries[name][0].needed_servers if one not in servers)
 
     def by_words(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
-        """As `retrieve`, by words alone: no vector is looked at."""
+        """As `retrieve`, by words alone, without vectors."""
         return self._retrieved(skills, lambda: self._judged_by_words(text, k))
 
     def _judged_by_words(self, text: str, k: int) -> Retrieval:
@@ -124,7 +125,7 @@ class SemanticRanker(Struct):
         return _NOTHING if found is None else _banded(found, self.boldness, k)
 
     def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
-        """What is `judged`, once these skills are what can be chosen."""
+        """The result of `judged`, after `skills` became the skills to choose from."""
         with self._lock:
             return self._retrieved_alone(skills, judged)
 
@@ -142,7 +143,7 @@ class SemanticRanker(Struct):
             return self._known(skills, judged())
 
     def _told(self, skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
-        """An entry for each; one that is what it was keeps its own, whose digest is known."""
+        """An entry for each skill; an unchanged skill keeps its entry, whose digest is known."""
         before, self._entries = self._entries, {}
         for skill in skills:
             said, held = learned.get(skill.name, ()), before.get(skill.name)
@@ -152,20 +153,21 @@ class SemanticRanker(Struct):
         return [entry for _, _, entry in self._entries.values()]
 
     def _known(self, skills: tuple[SkillDef, ...], found: Retrieval) -> Retrieval:
-        """`found`; ValueError where it names what is not among `skills`, for a folder may bring its own index."""
+        """`found`; ValueError if it names a skill that is not among `skills`, since a folder may bring its own index.
+        """
         if not {one.name for one in found.candidates} <= {skill.name for skill in skills}:
             raise ValueError("the index is of other skills")
         return found
 
     def learn(self, entries: Sequence[Entry]) -> None:
-        """From now on these are what can be chosen."""
+        """Makes `entries` the skills to choose from."""
         self.index.sync(entries)
         if self.index.view is not None:
             self._ranker = Ranker(self.index.view, self.index.encoder)
 
     def judged(self, text: str, k: int, usable: Callable[[str], bool] | None = None) -> Retrieval:
-        """A skill that the message names in full is taken before a vector is looked at, or numpy imported. Only the
-        `usable` ones are candidates."""
+        """The candidates and the band for `text`. A skill that the message names in full is taken before a vector is
+        used, or numpy imported. Only the `usable` ones are candidates."""
         if self._ranker is None:
             return _NOTHING
         said, meaning = self._ranker.said(clean(text)), self.index.encoder is not None
@@ -215,46 +217,46 @@ class SemanticRanker(Struct):
         return _Weighed(ordered, held, model, tier, wanted, given, first, among, alone, same, few)
 
     def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
-        """The probability that the message wants any skill: by its vector, else by what comes near to it."""
+        """The probability that the message wants any skill: from its vector, else from the candidates near it."""
         encoder = self.index.encoder
         fitted = None if vector is None or encoder is None else wanted_by(encoder.id)
         return model.any_meant(known) if fitted is None else float(fitted.probabilities(vector))
 
     def _tier(self, found: Sequence[ScoredCandidate]) -> Tier:
-        """Where the message is all but an example, or most of what is near has examples, the weights are those
-        that were fitted with examples."""
+        """The tier of the weights: those fitted with examples if the message is nearly an example, or if most
+        candidates near it have examples."""
         shots = [one.numbers[_SHOT] for one in found]
         taught = sum(shot > 0 for shot in shots)
         return "taught" if max(shots) >= SAID or taught > len(found) / 2 else "meaning"
 
 
 def declines(text: str) -> bool:
-    """Whether the message says that something is not needed: what comes near to it may be just that."""
+    """Whether the message says that something is not needed, which may be the very thing that the candidates do."""
     return _DECLINES.search(text) is not None
 
 
 class _Named(NamedTuple):
-    """The candidate at that place is named in full; `begins` says that the message begins with its name."""
+    """The candidate at the index `at` is named in full; `begins` says that the message begins with its name."""
 
     at: int
     begins: bool
 
 
 def _written(text: str) -> dict[str, int]:
-    """Where names of several parts stand in the message as they are written, folded."""
+    """The names of several parts that the message contains as written, folded, with their positions."""
     hits = _NAMES.finditer(text) if "-" in text or "_" in text else ()
     return {fold(hit[1]): hit.start() for hit in hits}
 
 
 def _allowed(found: list[ScoredCandidate], text: str) -> list[ScoredCandidate]:
-    """Without those whose names the message rules out: `without internal-comms`."""
+    """The candidates without those that the message rules out by name: `without internal-comms`."""
     against = {name for name, at in _written(text).items() if _AGAINST.search(text[:at])}
     return [one for one in found if fold(one.row.name) not in against] if against else found
 
 
 def _named_in_full(found: Sequence[ScoredCandidate], text: str) -> _Named | None:
-    """The one candidate whose name of several parts stands in the message as it is written, or that the message begins
-    with: `word count of this: …`."""
+    """The only candidate whose name of several parts occurs in the message as written, or with which the message
+    begins: `word count of this: …`."""
     whole = [at for at, one in enumerate(found) if one.numbers[_NAMED] >= 1.0 - 1e-9]
     names = {at: name for at in whole if "-" in (name := fold(found[at].row.name))}
     start, written = fold(text), _written(text)
@@ -266,7 +268,7 @@ def _named_in_full(found: Sequence[ScoredCandidate], text: str) -> _Named | None
 
 
 def _ordered(found: Sequence[ScoredCandidate], scores: Sequence[float]) -> list[int]:
-    """Best first; of equals by priority, then by id, for which alone rows are read."""
+    """The indexes, best first; ties by priority, then by id, and only for ties are rows read."""
     order: list[int] = []
     for _, equal in groupby(sorted(range(len(found)), key=lambda at: -scores[at]), key=lambda at: scores[at]):
         tied = list(equal)
@@ -299,13 +301,13 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
 
 
 def _more(found: Sequence[ScoredCandidate], offered: int) -> int:
-    """How many that are not offered say nearly as much of the message as the first one does."""
+    """The number of candidates that are not offered but say nearly as much of the message as the first one does."""
     covers = found[0].numbers[_COVERED]
     return sum(one.numbers[_COVERED] >= MORE * covers for one in found[offered:]) if covers >= SAYS else 0
 
 
 def leads(first: ScoredCandidate, second: ScoredCandidate) -> bool:
-    """Whether all of the first one's name is said, or more than their names tells the two apart."""
+    """Whether more of the first one's name is said, or the two differ in more than their names."""
     if first.numbers[_NAMED] > second.numbers[_NAMED] or not first.numbers[_PURPOSE]:
         return True
     far = abs(first.numbers[_TEXT] - second.numbers[_TEXT]) >= NAMES_APART
@@ -313,19 +315,19 @@ def leads(first: ScoredCandidate, second: ScoredCandidate) -> bool:
 
 
 def _says_most(found: Sequence[ScoredCandidate], said: Query) -> bool:
-    """Whether words alone may decide: most words of the message are a skill's, or the first one is named in full. A
-    word that no skill has hardly counts for words, and may be what the message is about: `link me to a good song`."""
+    """Whether words alone may decide: skills have most words of the message, or it names the first one in full. A word
+    that no skill has hardly counts for words, and may be the topic of the message: `link me to a good song`."""
     return said.known >= KNOWN or _named_in_full(found, said.text) is not None
 
 
 def _is_plain(first: ScoredCandidate, known: Mapping[str, float], length: int) -> bool:
-    """Whether its whole name is said, by a message that says nothing that it does not, and nothing else comes near."""
+    """Whether a short message contains the whole name and only words of the skill, and no other skill comes near."""
     whole = first.numbers[_NAMED] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
     return whole and length in PLAIN and known["odds"] >= CLEAR
 
 
 def _parts(one: ScoredCandidate, model: Model) -> dict[str, float]:
-    """What the score is made of: each number with its weight, the strongest first."""
+    """The parts of the score: each number times its weight, the strongest first."""
     held = zip(map(mul, model.weights, one.numbers), MEASURED, strict=True)
     told = [(part, name) for part, name in held if part >= 0.005 or part <= -0.005]
     return {name: part for part, name in sorted(told, key=lambda one: -abs(one[0]))}

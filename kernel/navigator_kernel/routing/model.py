@@ -31,9 +31,9 @@ LEAST, MOST = -4.0, 6.0  # log-odds beyond which more says little: catalogues di
 
 
 class Model(Struct, frozen=True, kw_only=True, dict=True):
-    """One tier's weights. `rank` weighs MEASURED for the order. The others are of logistic models: `meant` of whether
-    any skill is wanted, where no vector says so; `first` of whether the first is right and `among` of whether one of
-    the first OFFERED is, given that one is wanted; `right` and `offered` make a probability of both together."""
+    """One tier's weights. `rank` weighs MEASURED for the order. The others belong to logistic models: `meant` for
+    whether any skill is wanted, if no vector says so; `first` for whether the first is right and `among` for whether
+    one of the first OFFERED is, given that one is wanted; `right` and `offered` make a probability of both together."""
 
     rank: Mapping[str, float]
     meant: Mapping[str, float]
@@ -44,34 +44,34 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def weights(self) -> tuple[float, ...]:
-        """Of each of MEASURED."""
+        """The weight of each of MEASURED."""
         return tuple(self.rank.get(name, 0.0) for name in MEASURED)
 
     def scores(self, found: Sequence[ScoredCandidate]) -> list[float]:
         return [sum(map(mul, self.weights, one.numbers)) for one in found]
 
     def any_meant(self, known: Mapping[str, float]) -> float:
-        """The probability that the message is for a skill at all, by what comes near to it."""
+        """The probability that the message is for a skill at all, from the evidence `known`."""
         return logistic(self.meant, known)
 
     def given(self, known: Mapping[str, float]) -> float:
-        """That the first is right, if the message wants a skill."""
+        """The probability that the first is right, if the message wants a skill."""
         return logistic(self.first, known)
 
     def probability(self, known: Mapping[str, float], wanted: float) -> float:
-        """That the first is right, in a message that wants a skill with the probability `wanted`."""
+        """The probability that the first is right, if the message wants a skill with the probability `wanted`."""
         return _calibrated(self.right, wanted * self.given(known))
 
     def probability_among(self, known: Mapping[str, float], wanted: float) -> float:
-        """That one of the first OFFERED is right."""
+        """The probability that one of the first OFFERED is right."""
         return _calibrated(self.offered, wanted * logistic(self.among, known))
 
 
 class Bands(Struct, frozen=True, kw_only=True):
-    """From which probabilities on a skill is taken, by boldness, and offered. `offer_few` holds in a catalogue of fewer
-    than FEW skills, where the right one is often not installed, unless the first one has words of the message. `want`
-    is that any skill is wanted. A match that is `sure`, given that one is wanted, says that one is; a `likely` one is
-    offered whatever the message is."""
+    """The lowest probabilities at which a skill is taken, by boldness, and offered. `offer_few` applies to a catalogue
+    of fewer than FEW skills, where the right one is often not installed, unless the first one has words of the message.
+    `want` is for whether any skill is wanted. A match that is `sure`, given that one is wanted, shows that one is; a
+    `likely` one is offered whatever the message is."""
 
     take: Mapping[Boldness, float]
     offer: float
@@ -82,8 +82,9 @@ class Bands(Struct, frozen=True, kw_only=True):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """Whether a message wants a skill, by its vector of length 1 from the encoder of that name: a network of one hidden
-    layer, fitted by `tests/bench/fit_wanted.py`. `inner` and `shift` lead to it, `outer` and `bias` to the log-odds."""
+    """Estimates whether a message wants a skill, from its vector of length 1 by the encoder of that name: a network of
+    one hidden layer, fitted by `tests/bench/fit_wanted.py`. `inner` and `shift` lead to that layer, `outer` and `bias`
+    to the log-odds."""
 
     encoder: str
     inner: Array
@@ -92,7 +93,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     bias: float
 
     def probabilities(self, vectors: Array) -> Array:
-        """For vectors in rows, or for one."""
+        """The probabilities for vectors in rows, or for one vector."""
         import numpy as np
 
         odds: Array = np.tanh(vectors @ self.inner + self.shift) @ self.outer + self.bias
@@ -105,10 +106,10 @@ def logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
 
 
 def evidence(found: Sequence[ScoredCandidate], scores: Sequence[float], length: int) -> dict[str, float]:
-    """What is known of a ranking, `scores` being in order: the log-odds of the share that the first one has of all
-    (softmax), and the first OFFERED together; the score of the first one, and how many there are, for among few a
-    share says little; how near anything comes to the message, and the first one; how much of it the first one's body
-    and words have; and how many terms the message has."""
+    """The evidence from a ranking, with `scores` in order: the log-odds of the share of the first one (softmax), and of
+    the first OFFERED together; the score of the first one, and the number of candidates, as a share says little among
+    few; how near the nearest candidate and the first one come to the message; how much of the message the first one's
+    body and words have; and the number of terms of the message."""
     odds = [math.exp(score - scores[0]) for score in scores]
     known = {name: max(one.numbers[at] for one in found) for name, at in _BEST.items()}
     known |= {name: found[0].numbers[at] for name, at in _OF_FIRST.items()}
@@ -146,13 +147,14 @@ def shipped(tier: Tier) -> Model:
 
 @cache
 def bands(tier: Tier = "meaning") -> Bands:
-    """A tier's thresholds. Without an encoder more is needed to offer: small talk cannot be recognised then."""
+    """A tier's thresholds. Without an encoder the threshold for an offer is higher, because small talk cannot be
+    recognised."""
     return Bands(**_held()["bands"][tier])
 
 
 @cache
 def wanted_by(encoder: str) -> Wanted | None:
-    """None for another encoder than the one that the weights are for."""
+    """The network for `encoder`; None if the weights are for another encoder."""
     import numpy as np
 
     held = msgspec.json.decode(Path(__file__).with_name("wanted.json").read_bytes())  # 3 ms faster than json

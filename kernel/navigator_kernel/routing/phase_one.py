@@ -1,4 +1,4 @@
-"""Phase 1: asks a model which of a few skills a message needs, where retrieval is unsure (X-1, RTE-4..28)."""
+"""Phase 1: asks a model which of a few skills a message needs, if retrieval is unsure (X-1, RTE-4..28)."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ class ModelJudge(Struct):
     _shaped: bool = field(default=True)
 
     def is_wanted(self, found: Retrieval) -> bool:
-        """A sure match needs no model, and neither does small talk."""
+        """Whether to ask a model: unless the mode is `llm_only`, a sure match and small talk need none."""
         return self.mode == "llm_only" or (found.band != "route" and found.wanted >= DOUBT)
 
     async def judge(self, text: str, found: Retrieval, said: Sequence[Said], language: Language) -> Judged:
-        """Every failure is `direct` with the reason why: a model's fault must not stop a message (RTE-11, RTE-12)."""
+        """Asks the model. Every failure is `direct` with its reason: a model's fault must not stop a message (RTE-11,
+        RTE-12)."""
         try:
             offered = self._offered(found)
             messages = (
@@ -67,7 +68,7 @@ class ModelJudge(Struct):
         return replace(judged, model=done.model, used=used)
 
     async def _answer(self, model: ChatModel, messages: tuple[ChatMessage, ...], wanted: dict[str, Any]) -> Completion:
-        """A server that knows no shapes is asked without one from then on."""
+        """The model's answer; a server that rejects shapes is asked without one from then on."""
         if self._shaped:
             try:
                 return await model.complete(_asked(messages, wanted))
@@ -87,7 +88,7 @@ class ModelJudge(Struct):
 
 
 def shape(names: Sequence[str]) -> dict[str, Any]:
-    """The JSON schema of an answer, for servers that hold a model to one: no skill but those of `names`."""
+    """The JSON schema of an answer, for servers that can enforce one: only skills in `names`."""
     named = {"type": "string", "enum": list(names)} if names else {"type": "string"}
     properties = {
         "skills": {"type": "array", "items": named, "maxItems": SKILLS},
@@ -98,12 +99,12 @@ def shape(names: Sequence[str]) -> dict[str, Any]:
 
 
 def _asked(messages: tuple[ChatMessage, ...], wanted: dict[str, Any] | None) -> Asked:
-    """No tools, for some models would call them (RTE-15)."""
+    """A request without tools, since some models would call them (RTE-15)."""
     return Asked(messages=messages, temperature=TEMPERATURE, shape=wanted, tokens=TOKENS, limit=LIMIT)
 
 
 def prompt(skills: Sequence[SkillDef], language: Language) -> str:
-    """The system prompt: who it is, what it must not do, the list, the three forms and how to judge (RTE-4)."""
+    """The system prompt: the role, the prohibitions, the list, the three forms and how to judge (RTE-4)."""
     shown = [
         {"name": skill.name, "description": _line(skill.description, DESCRIBED), "facts": _facts(skill)}
         for skill in skills
@@ -114,7 +115,7 @@ def prompt(skills: Sequence[SkillDef], language: Language) -> str:
 
 def parsed(text: str, offered: Sequence[str]) -> Judged:
     """The first JSON object in `text` that is one of the three forms; skills win over `direct` (RTE-9), names that were
-    not offered are none (RTE-27), and what cannot be decided is direct (RTE-13)."""
+    not offered do not count (RTE-27), and what cannot be decided is direct (RTE-13)."""
     by_fold = {fold(name): name for name in offered}
     for held in _objects(text):
         named = held.get("skills")
@@ -130,7 +131,7 @@ def parsed(text: str, offered: Sequence[str]) -> Judged:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Each JSON object in `text` that has one of the three keys; prose and fences are passed over."""
+    """Each JSON object in `text` that has one of the three keys; prose and fences are skipped."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
         try:
@@ -144,7 +145,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _facts(skill: SkillDef) -> str:
-    """INT-8: its tags, two of its examples (RTE-40), and its priority where that is not the usual one."""
+    """INT-8: the skill's tags, two of its examples (RTE-40), and its priority if it is not the usual one."""
     facts = [f"tags: {_line(', '.join(skill.tags[:8]), DESCRIBED)}"] if skill.tags else []
     facts += [f"for example: {_line(' / '.join(skill.examples[:2]), DESCRIBED)}"] if skill.examples else []
     facts += [f"priority: {skill.priority}"] if skill.priority != USUAL_PRIORITY else []

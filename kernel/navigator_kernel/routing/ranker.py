@@ -65,14 +65,14 @@ class ScoredCandidate(Struct, frozen=True):
 
     @property
     def row(self) -> IndexedEntry:
-        """Read when it is asked for: most candidates are none of the best."""
+        """Read on demand: most candidates are not among the best."""
         return self.view.row(self.at)
 
 
 class Query(Struct, frozen=True):
-    """A message as rows are measured against it: how many terms of it say something, its stems, rarest first, each with
-    a word that has it, and the rows that were found by them, in every field and in the body alone. `known` is the
-    share of its words that some skill has."""
+    """A message that rows are measured against: the number of its content terms, its stems, rarest first, each with one
+    of its words, and the rows that were found by them, in every field and in the body alone. `known` is the share of
+    its stems that some skill has."""
 
     text: str
     length: int
@@ -84,12 +84,12 @@ class Query(Struct, frozen=True):
 
     @property
     def asks(self) -> bool:
-        """Whether it is a question, with or without a mark, and brings nothing to work on."""
+        """Whether the message is a question, with or without a mark, and contains nothing to work on."""
         return _ASKING.search(self.text) is not None and _BRINGS.search(self.text) is None
 
 
 class Ranker:
-    """Over one view. Without an encoder it goes by words."""
+    """Ranks the rows of one view. Without an encoder it uses words alone."""
 
     def __init__(self, view: IndexSnapshot, encoder: Encoder | None) -> None:
         self._view, self._encoder = view, encoder
@@ -99,7 +99,7 @@ class Ranker:
         self._last: tuple[str, Any] = ("", None)
 
     def said(self, text: str) -> Query:
-        """The message, searched for once."""
+        """Searches for the message once."""
         content = content_terms(text)
         said = content or terms(text)
         words = dict(zip(self._view.words.stems(said), said, strict=True))
@@ -117,8 +117,8 @@ class Ranker:
         return Query(text, len(content), asked, kept, dict(by_words), dict(by_body), share)
 
     def _alike(self, text: str, stems: Sequence[str]) -> tuple[dict[str, float], float]:
-        """What each term counts for: 1 for `stems`, ALIKE for those that the glossary has for a phrase of `text`, and
-        the mass of these: of each phrase the rarest term, for a skill says one of them."""
+        """The weight of each term: 1 for `stems`, ALIKE for the terms that the glossary has for a phrase of `text`; and
+        the mass of the latter: of each phrase the rarest term, because a skill contains one of them."""
         shares, mass = dict.fromkeys(stems, 1.0), 0.0
         for same in alike(text[:GLOSSED]):
             new = [stem for stem in self._view.words.stems(same) if stem not in shares and self._is_known(stem)]
@@ -127,11 +127,12 @@ class Ranker:
         return shares, mass
 
     def _is_known(self, stem: str) -> bool:
-        """Whether any skill says it."""
+        """Whether any skill contains the stem."""
         return any(self._view.words.seen(field, stem) for field in SEARCHED)
 
     def measured(self, said: Query, *, meaning: bool = True) -> list[ScoredCandidate]:
-        """Every candidate, in no order. Without `meaning` only the first few by words, and no numpy."""
+        """Every candidate with its numbers, in no order. Without `meaning`, only the first few by words, and numpy is
+        not loaded."""
         dead = self._view.head.dead
         rows = list(said.by_words)[: BY_WORDS if meaning else FEW]
         query: Any = None
@@ -155,12 +156,12 @@ class Ranker:
         return self._at_once(known.of(rows), said.asked, asked, query, rows, scored)
 
     def vector(self, said: Query) -> Any:
-        """Of the message that was measured by meaning last; None for another."""
+        """The vector of the message that was last measured by meaning; None for another message."""
         text, vector = self._last
         return vector if text == said.text else None
 
     def _lexical(self, asked: QueryFeatures, row: int) -> list[float]:
-        """Of a row read by itself, before numpy is there."""
+        """The numbers by words of a single row, before numpy is loaded."""
         entry, fields = self._view.row(row), self._view.fields(row)
         title = {term_hash(stem): self._rare(stem) for stem in entry.stems}
         every = frozenset(term for terms in fields for term in terms)
@@ -175,7 +176,7 @@ class Ranker:
         rows: Sequence[int],
         scored: Sequence[tuple[float, float]],
     ) -> list[ScoredCandidate]:
-        """The same of all rows in arrays; with a `query` what they mean, too."""
+        """Measures all rows at once in arrays; with a `query`, by meaning, too."""
         import numpy as np
 
         from navigator_kernel.routing.arrays import places
@@ -192,7 +193,7 @@ class Ranker:
         return [ScoredCandidate(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
 
     def _titled(self, cut: TermBatch, rows: Sequence[int]) -> list[list[float]]:
-        """How rare each term of these rows' names is; one that is there twice counts once."""
+        """The rarity of each term of these rows' names; a repeated term counts once."""
         if len(self._titles) > KEPT // 8:
             self._titles.clear()
         new = [at for at, row in enumerate(rows) if row not in self._titles]
@@ -202,7 +203,7 @@ class Ranker:
         return [self._titles[row] for row in rows]
 
     def _rarities(self, row: int, name: Sequence[int]) -> Mapping[int, float]:
-        """How rare each term of a row's name is, by its hash; the row is read where one has not been met."""
+        """The rarity of each term of a row's name, by its hash; the row is read only for a term not known yet."""
         if len(self._named) > KEPT:
             self._named.clear()
         if not all(key in self._named for key in name):
@@ -210,7 +211,7 @@ class Ranker:
         return self._named
 
     def _encoded(self, encoder: Encoder, text: str, asked: Mapping[int, tuple[str, float]]) -> Any:
-        """The vector of the message; its words get theirs in the same go."""
+        """The vector of the message; the vectors of its new words are made together with it."""
         new = self._view.lexicon.unknown(asked) if self._view.lexicon is not None else {}
         both: Callable[[str, Sequence[str]], tuple[Any, Any]] | None = getattr(encoder, "message", None)
         if both is not None:

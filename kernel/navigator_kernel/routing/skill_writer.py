@@ -22,8 +22,8 @@ _TOKENS, _LIMIT = 1_500, 60.0  # of an answer with its reasoning; seconds
 
 
 class Order(NamedTuple):
-    """What a model writes: at most `most` texts of at most `length` characters, under `key`; `answer` is about how many
-    tokens they take."""
+    """An order to a model: at most `most` texts of at most `length` characters, under `key`; `answer` is roughly the
+    number of tokens that they take."""
 
     key: str
     system: str
@@ -64,13 +64,13 @@ DESCRIPTIONS = Order(
 
 
 def tokens_for(order: Order, skills: Sequence[SkillDef], more: Sequence[str] = ()) -> tuple[int, int]:
-    """About how many tokens go out and come back for these skills, `more` texts with each."""
+    """The approximate numbers of tokens sent and received for these skills; `more` is sent with each of them."""
     characters = sum(len(order.system) + len(_shown(skill)) + sum(map(len, more)) for skill in skills)
     return round(characters / PER_TOKEN), order.answer * len(skills)
 
 
 async def write_examples(model: ChatModel, skill: SkillDef) -> tuple[tuple[str, ...], Spent]:
-    """One line each, cleaned, and what they cost. ModelFailed where the answer has none."""
+    """The examples, cleaned and one line each, and their usage. ModelFailed if the answer has none."""
     return await _written(model, EXAMPLES, _shown(skill))
 
 
@@ -97,7 +97,7 @@ async def _written(model: ChatModel, order: Order, shown: str) -> tuple[tuple[st
 
 
 def parsed(text: str, order: Order) -> tuple[str, ...]:
-    """The texts in the first JSON object of `text` that has any; none for a text without."""
+    """The texts in the first JSON object of `text` that has any; empty if there is none."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
         try:

@@ -17,7 +17,7 @@ _CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def terms(text: str) -> list[str]:
-    """Lower-case terms in order of the text; every run of Chinese as overlapping pairs."""
+    """Lower-case terms in the order of the text; each run of Chinese becomes overlapping pairs."""
     whole = text if text.isascii() else unicodedata.normalize("NFKC", text)
     spaced = whole.encode("utf-8", "surrogatepass").translate(_SPACED).decode("utf-8", "surrogatepass")
     return list(chain.from_iterable(map(_TERMS.__getitem__, spaced.split())))
@@ -34,13 +34,13 @@ def _pairs(run: str) -> list[str]:
 
 
 def _without_han_stops(text: str) -> str:
-    """Longest stop word first, each replaced by a break, so that no pair spans it."""
+    """Replaces stop words, the longest first, by a space each, so that no pair spans one."""
     return text if text.isascii() else _STOPS.sub(" ", text)
 
 
 class _Terms(dict[str, Sequence[str]]):
-    """The terms of each word that was met, in a text where everything of ASCII that is not a letter or a digit is a
-    space: most words are met again."""
+    """The terms of each word that occurred, in a text with a space for each ASCII character that is not a letter or a
+    digit: most words occur again."""
 
     def __missing__(self, word: str) -> Sequence[str]:
         found = _of_run(word) if word.isascii() else [*chain.from_iterable(map(_of_run, _RUNS.findall(word)))]

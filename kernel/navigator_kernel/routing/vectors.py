@@ -28,8 +28,8 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 
 def packed(encoder: Encoder, entries: Sequence[Entry], before: int) -> dict[str, bytes]:
-    """What the files `vectors`, `shots` and `shot_ends` get for `entries`, with `before` bytes of shots there already.
-    A row has three vectors: its name, its text, and the middle of its examples, or else its text again."""
+    """The bytes that the files `vectors`, `shots` and `shot_ends` get for `entries`, after `before` bytes of shots. A
+    row has three vectors: its name, its text, and the mean of its examples, or else its text again."""
     texts = [text for entry in entries for text in (entry.title, entry.text)]
     spoken = [text for entry in entries for text in entry.examples[:SHOTS]]
     told = _encoded(encoder, texts, "document").reshape(-1, 2, encoder.dimensions)
@@ -59,8 +59,8 @@ def _middle(vectors: Floats) -> Floats:
 
 
 class Vectors:
-    """The vectors of `rows` rows, from the bytes of their files. `picked` reads some rows of `vectors`, where there are
-    many; `before` is what the first of them were found by in an older state."""
+    """The vectors of `rows` rows, from the bytes of their files. `picked` reads some rows of `vectors`, if there are
+    many; `before` is the search index of an older state, which had the first of these rows."""
 
     def __init__(
         self,
@@ -91,8 +91,8 @@ class Vectors:
         return np.frombuffer(self._picked(rows), dtype=np.float16).reshape(-1, *self._held.shape[1:])
 
     def measured(self, query: Floats, rows: Sequence[int]) -> Floats:
-        """Of each row the cosines of its name, its text and the nearest of its examples, at least 0, and how much of
-        the message is the row's; the last is 0 where no row has examples."""
+        """For each row, the cosines of its name, its text and its nearest example (at least 0), and its share of the
+        message; the share is 0 if no row has examples."""
         found = np.zeros((len(rows), 4), dtype=np.float32)
         if not len(rows):
             return found
@@ -112,13 +112,13 @@ class Vectors:
 
 
 class VectorIndex:
-    """What rows are found by. Up to EXACT are compared in full, and of more those that have come since there were
-    clusters of them; `before` is of the first of these rows."""
+    """The search index of rows. Up to EXACT rows are compared in full; of more, only those that were added after the
+    clusters were made. `before` is the index of the first of these rows."""
 
     def __init__(
         self, held: np.ndarray[Any, Any], forget: Callable[[], None], before: VectorIndex | None = None
     ) -> None:
-        """`forget` gives the memory back that `held` was read into."""
+        """`forget` frees the memory that `held` was read into."""
         self.clusters: _Clusters | None
         if before is not None and len(held) - before.clustered <= EXACT:
             self.clusters, told = before.clusters, before.told
@@ -129,13 +129,13 @@ class VectorIndex:
 
     @property
     def clustered(self) -> int:
-        """How many of the first rows are in clusters."""
+        """The number of rows that are in clusters; these are the first ones."""
         return 0 if self.clusters is None else self.clusters.rows
 
     def near(
         self, query: Floats, limit: int, of: Callable[[Sequence[int]], np.ndarray[Any, Any]]
     ) -> tuple[np.ndarray[Any, Any], Floats]:
-        """The `limit` rows nearest to `query`, nearest first, with their cosines; `of` reads the vectors of some."""
+        """The `limit` rows nearest to `query`, nearest first, with their cosines; `of` reads the vectors of rows."""
         found = _top(self.told @ query, limit)
         rows, cosines = found + self.clustered, self.told[found] @ query
         if self.clusters is None:
@@ -147,8 +147,8 @@ class VectorIndex:
 
 
 class _Clusters:
-    """Rows by the middle that each is nearest to, in bytes: only those round the middles next to a query are looked at
-    (Jégou et al. 2011, inverted file), a tenth of 100,000, which hold five of six that are near."""
+    """Rows as bytes, grouped by their nearest cluster centre: only the clusters nearest to a query are searched (Jégou
+    et al. 2011, inverted file). Of 100,000 rows that is a tenth, which has five of six near rows."""
 
     def __init__(self, held: np.ndarray[Any, Any], forget: Callable[[], None]) -> None:
         self.rows, step = len(held), max(1, len(held) // _SAMPLE)
@@ -173,7 +173,7 @@ class _Clusters:
 
 
 def _read(held: np.ndarray[Any, Any], forget: Callable[[], None], step: int = 1) -> Iterator[tuple[int, Floats]]:
-    """What every `step`-th row is picked by, in pieces, each with the place of its first row."""
+    """Yields the search vectors of every `step`-th row, in pieces, each with the number of its first row."""
     size = max(1, _CHUNK // step) * step
     for at in range(0, len(held), size):
         yield at, _told(held[at : at + size : step])
@@ -198,9 +198,9 @@ def _nearest(rows: Floats, middles: Floats) -> np.ndarray[Any, Any]:
 
 
 def _shared(query: Floats, texts: Floats, shots: Floats, owners: np.ndarray[Any, Any], doubts: Floats) -> Floats:
-    """How much of a message is each row's, 0 to 1: kernel ridge regression (Saunders et al. 1998) of "it is this row's"
-    over examples, by `owners`, each of which may be wrong by its one of `doubts`, and over every row's text. The kernel
-    is that of von Mises and Fisher. Rows that say nearly the same share what is near them all."""
+    """The share of a message that is each row's, 0 to 1: kernel ridge regression (Saunders et al. 1998) of "it is this
+    row's" over the examples, whose rows are `owners` and whose noise is `doubts`, and over every row's text. The kernel
+    is that of von Mises and Fisher. Rows with nearly the same text share the messages that are near all of them."""
     held = np.concatenate([shots, texts])
     kernel = np.exp(SHARPNESS * (held @ held.T - 1.0))
     kernel[np.diag_indices(len(kernel))] += np.append(doubts, np.full(len(texts), TEXT_DOUBT, dtype=np.float32))
@@ -210,14 +210,14 @@ def _shared(query: Floats, texts: Floats, shots: Floats, owners: np.ndarray[Any,
 
 
 def _told(held: np.ndarray[Any, Any]) -> Floats:
-    """What candidates are picked by: between a row's text and the middle of its examples."""
+    """The search vectors of rows: each is halfway between a row's text and the mean of its examples."""
     both: Floats = held[:, 1].astype(np.float32) + held[:, 2].astype(np.float32)
     both /= np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-6)
     return both
 
 
 def _top(scores: Floats, limit: int) -> np.ndarray[Any, Any]:
-    """The places of the `limit` highest, highest first; of equals the earlier."""
+    """The indices of the `limit` highest scores, highest first; of equal scores the earlier first."""
     limit = min(limit, len(scores))
     found = np.argpartition(-scores, limit - 1)[:limit] if limit < len(scores) else np.arange(len(scores))
     return found[np.lexsort((found, -scores[found]))]

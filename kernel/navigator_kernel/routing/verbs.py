@@ -1,7 +1,7 @@
-"""Tier 1: what a message says literally, by verb and object in both languages (X-28, SEN-3..6, LIF-7).
+"""Tier 1: reads a message literally, by verb and object in both languages (X-28, SEN-3..6, LIF-7).
 
 Precedence: a skill's exact name as the object, `mcp run`, the name of a script, a lifecycle verb with a repository,
-source or skill as its object. A bare verb never routes, and no verb is looked for inside another word.
+source or skill as its object. A bare verb never routes, and verbs inside other words do not count.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _SEARCH = lazy_compile(
 
 
 class _Verb(Struct, frozen=True):
-    """At the start of a message; an English verb ends with its word, a Chinese one where it ends."""
+    """A verb at the start of a message; an English one must be a whole word, any text may follow a Chinese one."""
 
     operation: Operation
     words: tuple[str, ...]
@@ -151,19 +151,19 @@ def parse_command(text: str, names: Names) -> Action | None:
 
 
 def _bare(text: str) -> str:
-    """Without the words of politeness that it begins with."""
+    """`text` without the polite words at its beginning."""
     said = text.strip()
     return _POLITE.sub("", said).strip() if said.lower().startswith(_POLITELY) else said
 
 
 def changes_skills(text: str) -> bool:
-    """Whether `text` begins with an order to remove, enable or disable: what it names is never to be run for it."""
+    """Whether `text` begins with an order to remove, enable or disable; a skill that it names must not be run."""
     said = _bare(text)
     return any(verb.match(said) for verb in _CHANGES)
 
 
 def _lifecycle_of_named(said: str, names: Names) -> Action | None:
-    """A lifecycle verb comes before running where the object is a skill: `uninstall word-count` never runs it."""
+    """A lifecycle verb whose object is a skill comes before running it: `uninstall word-count` never runs it."""
     for verb in _CHANGES:
         if verb.match(said) is None:
             continue
@@ -181,7 +181,7 @@ def _lifecycle_of_named(said: str, names: Names) -> Action | None:
 
 
 def _skill(said: str, names: Names) -> Action | None:
-    """LIF-9, COV-2: the name alone, or as the object of a verb, or marked as a skill."""
+    """LIF-9, COV-2: a skill whose name stands alone, is the object of a verb, or is marked as a skill."""
     if alone := _first_word(said, names):
         return alone
     lowered = said.lower()
@@ -216,7 +216,7 @@ def _named(hit: re.Match[str], said: str, names: Names) -> tuple[SkillDef | None
 
 
 def _specific(name: str) -> bool:
-    """A name of several parts is not an ordinary word; `run test …` must not be taken for a skill called `test`."""
+    """Whether `name` is more than an ordinary word; `run test …` must not be taken for a skill called `test`."""
     return bool(re.search(r"[-_\d]", name)) or not name.isascii()
 
 
@@ -239,7 +239,7 @@ def _mcp(said: str, names: Names) -> Action | None:
 
 
 def _at_server(said: str, names: Names) -> Action | None:
-    """`@server:uri`: of a server that there is anywhere in the message, of another one as the whole of it."""
+    """`@server:uri`: anywhere in the message for a known server, only as the whole message for another one."""
     hit = _AT_SERVER.search(said) if "@" in said else None
     if hit is None or (hit["server"] not in names.servers and hit.group() != said):
         return None
@@ -247,7 +247,7 @@ def _at_server(said: str, names: Names) -> Action | None:
 
 
 def _with_json(rest: str) -> tuple[str, Mapping[str, Any]]:
-    """What stands before a JSON object at the end, and the object."""
+    """The text before a JSON object at the end, and the object."""
     head, brace, tail = rest.partition("{")
     try:
         held = json.loads(brace + tail) if brace else {}
@@ -315,14 +315,14 @@ def _is_object(word: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Words with quotes honoured; Chinese particles that glue names together come apart."""
+    """The words, with quotes honoured; Chinese particles between names are separated from them."""
     spaced = re.sub(r"(?<=[\w.-])(?=[的从中里技仓])|(?<=[的从中里])(?=[A-Za-z0-9])", " ", text)
     words = split_words(spaced)
     return spaced.split() if words is None else words
 
 
 def _arguments(text: str) -> tuple[str, ...]:
-    """The person's own words: nothing in them comes apart."""
+    """The person's own words; Chinese particles in them are not separated."""
     text = text.strip(" :：,，")
     words = split_words(text)
     return tuple(text.split() if words is None else words)

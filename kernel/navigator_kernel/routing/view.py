@@ -26,7 +26,7 @@ WIDTH = 2 + len(FIELDS)  # of `spans`, a row: where its line ends, then where ea
 
 
 class IndexedEntry(Struct, frozen=True):
-    """One entry as the index has it; `stems` are those of its name."""
+    """One entry as it is in the index; `stems` are those of its name."""
 
     id: str
     name: str
@@ -35,8 +35,8 @@ class IndexedEntry(Struct, frozen=True):
 
 
 class IndexSnapshot:
-    """What `head` speaks of. An older state may hand on what it has open: its `base`, which is what tantivy has of the
-    words, and `search`, by which its rows were found. Damaged where the files do not fit each other."""
+    """The index that `head` describes. An older snapshot may pass on its open parts: `base`, the index of its words in
+    tantivy, and `search`, the index of its vectors. Damaged if the files do not fit each other."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class IndexSnapshot:
 
     @property
     def vectors(self) -> Vectors | None:
-        """Mapped when first asked for, which takes numpy; None without an encoder."""
+        """The vectors, mapped on first use, which needs numpy; None without an encoder."""
         if self._vectors is None and self._encoder is not None:
             self._vectors = self._open_vectors(self._encoder.dimensions)
             self.search = self._vectors.search
@@ -77,7 +77,7 @@ class IndexSnapshot:
 
     @property
     def lexicon(self) -> WordVectors | None:
-        """As `vectors`."""
+        """The word vectors, mapped like `vectors`."""
         if self._lexicon is None and self._encoder is not None:
             self._lexicon = self._open_lexicon(self._encoder.dimensions)
         return self._lexicon
@@ -90,7 +90,7 @@ class IndexSnapshot:
 
     @property
     def cut(self) -> TermMatrix | None:
-        """As `vectors`: every row's terms in arrays."""
+        """The terms of every row in arrays, mapped like `vectors`."""
         if self._cut is None and self._encoder is not None:
             self._cut = self._open_cut()
         return self._cut
@@ -102,12 +102,12 @@ class IndexSnapshot:
 
     @property
     def count(self) -> int:
-        """Entries that count."""
+        """The number of entries, without dead ones."""
         return self.head.rows - len(self.head.dead)
 
     @property
     def averages(self) -> list[float]:
-        """Terms of each of FIELDS in a usual row."""
+        """The average number of terms in a row, for each of FIELDS."""
         lengths, rows = self.head.note["lengths"], max(self.head.rows, 1)
         return [lengths[name] / rows for name in FIELDS]
 
@@ -123,7 +123,7 @@ class IndexSnapshot:
         return [self._terms[a:b].tolist() for a, b in zip([start, *ends], ends, strict=False)]
 
     def held(self) -> dict[str, int]:
-        """The row of each entry that counts, by its digest."""
+        """The row of each entry by its digest, without dead ones."""
         digests = self._columns.mapped(self.head, "digests").hex()
         if len(digests) != self.head.rows * DIGEST_SIZE * 2:
             raise Damaged("the digests do not fit the rows", hint="the index is made again")

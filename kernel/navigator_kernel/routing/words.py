@@ -23,7 +23,7 @@ _LINES = Decoder(tuple[int, dict[str, dict[str, int]]])
 
 
 class PendingRows(Struct, frozen=True):
-    """What is not in tantivy yet: the stems of `newest` rows, and `buried` ones that it still has."""
+    """The changes that are not in tantivy yet: the stems of `newest` rows, and the `buried` rows that it still has."""
 
     newest: Mapping[int, Stems]
     buried: frozenset[int]
@@ -35,9 +35,9 @@ class PendingRows(Struct, frozen=True):
 
 
 class TextIndex:
-    """`base` is what tantivy has; `lines` are those of newer rows, each `[row, stems]`. The head's note says what of
-    them counts: `rows`, how many of the first are in tantivy, which of these are `buried`, and where lines `start`.
-    Damaged where they cannot be read."""
+    """`base` is the index in tantivy; `lines` are those of newer rows, each `[row, stems]`. The head's note says which
+    of them count: `rows`, how many of the first are in tantivy, which of these are `buried`, and where lines `start`.
+    Damaged if they cannot be read."""
 
     def __init__(self, base: WordIndex, head: IndexHead, lines: memoryview) -> None:
         note, total = head.note.get("words", {}), max(head.rows, 1)
@@ -56,7 +56,7 @@ class TextIndex:
         return self.base.stems(words)
 
     def search(self, terms: Mapping[str, float], weights: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
-        """As `WordIndex.search`. Rows that came to tantivy since this state was read do not count."""
+        """As `WordIndex.search`. Rows that were added to tantivy since this state was read do not count."""
         buried = self.late.buried
         found = [
             (row, score)
@@ -69,22 +69,22 @@ class TextIndex:
         return found[:limit]
 
     def seen(self, field: str, term: str) -> int:
-        """In how many rows the field has the term."""
+        """The number of rows whose field has the term."""
         return self.base.seen(field, term) + len(self._having(field, term))
 
     def after(self, new: Mapping[int, Stems], gone: Collection[int]) -> PendingRows:
-        """What would not be in tantivy when `new` rows have come and others are `gone`."""
+        """The changes that tantivy would not have after `new` rows are added and the `gone` ones removed."""
         newest = {row: stems for row, stems in {**self.late.newest, **new}.items() if row not in gone}
         return PendingRows(newest, self.late.buried | {row for row in gone if row < self.rows})
 
     def _having(self, field: str, term: str) -> list[tuple[int, int, int]]:
-        """The newest rows whose field has the term, how often it does, and how many stems it has."""
+        """The newest rows whose field has the term, how often it has it, and how many stems it has."""
         newest = self.late.newest
         rows = [(row, stems[field]) for row, stems in newest.items() if term in stems[field]] if newest else []
         return [(row, counts[term], sum(counts.values())) for row, counts in rows]
 
     def _scores(self, terms: Mapping[str, float], weights: Mapping[str, float]) -> dict[int, float]:
-        """The newest rows by BM25, as tantivy has it, but for its rounding of lengths."""
+        """The BM25 scores of the newest rows, as in tantivy, except for its rounding of lengths."""
         scores: dict[int, float] = {}
         if not self.late.newest:
             return scores
@@ -102,5 +102,5 @@ def counted(stems: Mapping[str, Sequence[str]], fields: Sequence[str]) -> Stems:
 
 
 def spelt(stems: Stems) -> dict[str, list[str]]:
-    """Each stem as often as it is there; in which order is lost."""
+    """Each stem as often as it occurs; the original order is lost."""
     return {name: list(Counter(counts).elements()) for name, counts in stems.items()}

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class Permission(Struct, frozen=True):
-    """`writes` are paths below the project, the person's state folder (`user-state`), in it the state of this project
+    """`writes` are paths below the project, the person's state folder (`user-state`), the state of this project in it
     (`project-state`), the person's cache folder (`user-cache`), or a named target."""
 
     actor: str
@@ -124,8 +124,8 @@ _APART = frozenset({"project-state", "user-cache"})
 def writable(actor: str, root: Path, places: dict[str, Path]) -> tuple[Path, ...]:
     """The folders and files that `actor` may write to, for a project at `root`.
 
-    `places` stands in for the words of the table that are not paths below the project: `user-state`, `user-config`.
-    The person's state of a project and the person's cache have writers of their own.
+    `places` are the paths for those words of the table that are not paths below the project: `user-state`,
+    `user-config`. The person's state of a project and the person's cache have writers of their own.
     """
     right = next(right for right in TABLE if right.actor == actor)
     names = (name for name in right.writes if "<" not in name and " " not in name and name not in _APART)

@@ -1,6 +1,6 @@
 """The sandbox backends, best first: bubblewrap, then Landlock; each is tried once before it is used.
 
-What each guarantees is the table in `docs/concepts/sandbox.md`.
+The table in `docs/concepts/sandbox.md` lists the guarantees of each.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Wrap = Callable[[Sequence[str], Confinement], dict[str, Any]]
 
 
 class SandboxBackend(NamedTuple):
-    """`wrap` says how the launcher starts an argv, whose first word is a path, under it."""
+    """`wrap` says how the launcher starts an argv, whose first word is a path, in the sandbox."""
 
     name: str
     wrap: Wrap
 
 
 def rungs() -> tuple[SandboxBackend, ...]:
-    """The backends of this machine, as far as can be seen without trying them; `works` tries one."""
+    """The backends that seem available on this machine; `works` tries one."""
     found = []
     if bwrap := shutil.which("bwrap"):
         found.append(SandboxBackend("bubblewrap", lambda argv, held: _bubblewrap(bwrap, argv, held)))
@@ -56,7 +56,7 @@ def rungs() -> tuple[SandboxBackend, ...]:
 
 
 def works(rung: SandboxBackend, folder: Path) -> bool:
-    """Whether a program that may do nothing starts under it, and cannot read what it may not. `folder` is for that."""
+    """Whether a confined program starts under it, and cannot read what it must not. The trial uses `folder`."""
     inside, outside = folder / "inside", folder / "outside"
     for made in (inside, outside):
         made.mkdir(exist_ok=True)
@@ -77,7 +77,7 @@ def works(rung: SandboxBackend, folder: Path) -> bool:
 
 
 def launch(spec: dict[str, Any]) -> tuple[tuple[str, ...], int]:
-    """The launcher's argv, and the file that it reads `spec` from, which is for the caller to close."""
+    """The launcher's argv, and the file from which it reads `spec`; the caller must close the file."""
     fd = os.memfd_create("spec")
     os.write(fd, marshal.dumps(spec))
     os.lseek(fd, 0, os.SEEK_SET)
@@ -85,13 +85,13 @@ def launch(spec: dict[str, Any]) -> tuple[tuple[str, ...], int]:
 
 
 def inline(spec: dict[str, Any]) -> tuple[str, ...]:
-    """The same for a caller that cannot hand over a file: all that is wanted is a word of the argv."""
+    """The same for a caller that cannot pass a file: `spec` is a word of the argv."""
     return (*_LAUNCHER, base64.b64encode(marshal.dumps(spec)).decode())
 
 
 @cache
 def landlock_abi() -> int:
-    """0 where the kernel has none, or does not let it be used."""
+    """The ABI version of Landlock; 0 if the kernel has none, or does not allow its use."""
     import ctypes  # 5 ms, and only where something runs
 
     found: int = ctypes.CDLL(None, use_errno=True).syscall(launcher.CREATE_RULESET, None, 0, 1)
@@ -103,8 +103,8 @@ def _needed() -> tuple[Path, ...]:
 
 
 def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str, Any]:
-    """Namespaces of its own for everything, and a root in which nothing else is there. Without `network` the only
-    interface is a loopback that nobody else is on."""
+    """Separate namespaces for everything, and a root with nothing else in it. Without `network` the only interface is a
+    loopback of its own."""
     words = [bwrap, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"]
     words += ["--share-net"] if held.network else []
     late = [path for path in held.reads if covers(held.hidden, path)]
@@ -152,8 +152,8 @@ def _real(paths: Iterable[Path]) -> list[Path]:
 
 
 def _around(path: Path, hidden: Sequence[Path]) -> list[tuple[str, int]]:
-    """Rules for all of `path` but what is hidden in it: rights hold for whatever lies below, so each of what lies
-    beside it gets its own. Names are told; a link is not followed, wherever it leads."""
+    """Rules for all of `path` except the hidden paths in it: rights apply to everything below, so each entry beside a
+    hidden one gets its own rule. Names stay visible; links are never followed."""
     within = [other for other in hidden if other.is_relative_to(path)]
     if path in within:
         return []

@@ -1,4 +1,4 @@
-"""A control group for one run as root, whose processes no resource limit counts (cgroups(7), version 1 and 2)."""
+"""A control group for one run as root, whose processes resource limits do not count (cgroups(7), version 1 and 2)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _TRIES = 50  # of removing a group whose last processes are still going
 
 
 class Cgroup(NamedTuple):
-    """`folders` are the group's, one for each controller of version 1, or the one of version 2."""
+    """`folders` are the group's: one for each controller in version 1, a single one in version 2."""
 
     folders: tuple[Path, ...]
 
     def take(self, pid: int) -> None:
-        """The process, and all that it starts from now on, is in it. The kernel takes some milliseconds for that."""
+        """Adds the process, and all that it starts from now on, to the group. The kernel takes some milliseconds."""
         for folder in self.folders:
             (folder / "cgroup.procs").write_text(str(pid))
 
     def remove(self) -> None:
-        """Kills what is in it, and takes it away."""
+        """Kills the group's processes, and removes it."""
         for folder in self.folders:
             for _ in range(_TRIES):
                 for pid in _pids(folder):
@@ -41,7 +41,7 @@ class Cgroup(NamedTuple):
 
 
 def made(processes: int, memory: int) -> Cgroup | None:
-    """A new group with these limits; None where this is not root, or no group can be made here."""
+    """Makes a group with these limits; None if this process is not root, or if no group can be made here."""
     if os.getuid() != 0:
         return None
     folders: list[Path] = []
@@ -60,7 +60,7 @@ def made(processes: int, memory: int) -> Cgroup | None:
 
 
 def _parents() -> Sequence[tuple[int, Path, tuple[str, ...]]]:
-    """Version, folder and controllers of each group that the new one is made below."""
+    """Version, folder and controllers of each parent of the new group."""
     enabled = BASE / "cgroup.subtree_control"
     if enabled.is_file():
         there = enabled.read_text().split()

@@ -51,10 +51,10 @@ NETWORKED = ("/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/host.conf"
 
 
 class Confinement(NamedTuple):
-    """`reads` are seen as they are and never written to, but for `hidden`, which may lie in them; `writes` is the
-    folder for what it leaves, `scratch` the process's own. `limits` are of getrlimit(2) by name, `disk` and `processes`
-    are counted by others. With `loopback` its processes may talk to each other over a network of their own, where the
-    sandbox can give them one."""
+    """`reads` may be read and never written to, except `hidden`, which may lie in them; `writes` is the folder for the
+    results, `scratch` the process's own. `limits` are those of getrlimit(2) by name; `disk` and `processes` are counted
+    elsewhere. With `loopback` its processes may talk to each other over a network of their own, if the sandbox can give
+    them one."""
 
     reads: tuple[Path, ...]
     hidden: tuple[Path, ...]
@@ -68,8 +68,8 @@ class Confinement(NamedTuple):
 
 
 def confinement(job: Job) -> Confinement:
-    """Its own folder, what the job names, and what a program needs to start; the network only where the job wants it,
-    which the gate has asked about."""
+    """Allows the job's own folder, the paths that it names, and the files that a program needs to start; the network
+    only if the job wants it, which the gate has asked about."""
     seconds = max(1, int(job.timeout) + 1)
     limits = {
         "RLIMIT_AS": MEMORY,
@@ -108,8 +108,8 @@ def project_of(job: Job) -> Path | None:
 
 @cache
 def _system() -> tuple[Path, ...]:
-    """The interpreter and the folder that holds the kernel's own package are among what a program needs: scripts are
-    written for both, and an import lists the folder."""
+    """The system's files, the interpreter, and the folder of the kernel's own package: scripts are written for the last
+    two, and an import lists the folder."""
     own = Path(navigator_kernel.__file__).parents[1]
     prefixes = {Path(sys.prefix), Path(sys.base_prefix), own}
     return (*(Path(path) for path in SYSTEM if os.path.lexists(path)), *sorted(prefixes))
@@ -121,7 +121,8 @@ def covers(paths: Iterable[Path], inner: Path) -> bool:
 
 
 def _outermost(paths: Iterable[Path], hidden: Sequence[Path]) -> list[Path]:
-    """Each but those below another; links stay beside what they lead to, and what lies in `hidden` was named itself."""
+    """The paths that are not below another one; links stay beside their targets, and a path in `hidden` stays because
+    it was named itself."""
     kept: list[Path] = []
     for path in sorted(set(paths), key=lambda path: len(path.parts)):
         inside = [other for other in kept if covers(hidden, other)]
@@ -131,7 +132,7 @@ def _outermost(paths: Iterable[Path], hidden: Sequence[Path]) -> list[Path]:
 
 
 def _processes_of_user() -> int:
-    """How many processes the person has: the system's limit counts those, too."""
+    """The number of the person's processes, which the system's limit counts, too."""
     me, count = os.getuid(), 0
     for name in os.listdir("/proc"):
         if name.isdigit():

@@ -43,7 +43,7 @@ class ConsentStore(Struct):
         self._agreed(run).add(EVERYTHING)
 
     def _agreed(self, run: str) -> set[str]:
-        """The subjects of a run. Of more than KEPT runs the oldest is forgotten."""
+        """The subjects that were agreed to for a run. If there are more than KEPT runs, the oldest is forgotten."""
         held = self._runs.setdefault(run, set())
         if len(self._runs) > KEPT:
             del self._runs[next(iter(self._runs))]
@@ -78,7 +78,8 @@ class ConsentStore(Struct):
         return tuple(sorted(self._trusted()))
 
     def _record(self, event: str, subjects: Sequence[str], **facts: Any) -> None:
-        """An entry for each of a few; of many, as a large install brings them, as many to an entry as fit its line."""
+        """Records an entry for each of a few subjects; for many, as in a large install, one entry has as many as fit
+        its line."""
         groups = [[subject] for subject in subjects] if len(subjects) <= FEW else _grouped(subjects)
         for group in groups:
             named: dict[str, Any] = {"subject": group[0]} if len(group) == 1 else {"subjects": group}
@@ -93,7 +94,7 @@ class ConsentStore(Struct):
             self.writer.write(self.file, body.encode(), mode=0o600)
 
     def dropped(self) -> int:
-        """How many entries of version 1 do not count any more: nobody can say whether a person gave them."""
+        """How many entries of version 1 no longer count, because it is not known whether a person gave them."""
         held = self._read()
         return len(held) - len(self._trusted())
 

@@ -38,8 +38,8 @@ REMEDIES = (
 
 
 class ContainedRunner(Struct):
-    """Implements `ports.Sandbox`. `memory` keeps which backend worked, until the machine restarts. With `unsafe`, which
-    a person typed for this process, a job runs as it is where nothing can contain it."""
+    """Implements `ports.Sandbox`. The file `memory` keeps which backend worked, until the machine restarts. With
+    `unsafe`, an option that a person set for this process, a job runs without a sandbox if none works."""
 
     inner: ProcessRunner
     memory: Path
@@ -47,7 +47,7 @@ class ContainedRunner(Struct):
     unsafe: bool = False
 
     async def run(self, job: Job) -> Outcome:
-        """NoSandbox where nothing works, NotFound where the program is not there, and what the inner one raises."""
+        """Runs a job. NoSandbox if no sandbox works, NotFound if the program is missing, and the errors of `inner`."""
         rung = self.rung()
         if rung is None and not self.unsafe:
             raise _uncontainable(job)
@@ -63,8 +63,8 @@ class ContainedRunner(Struct):
             await remove_scratch_aside(scratch)
 
     def argv(self, job: Job) -> tuple[str, ...]:
-        """What starts a job that somebody else talks to, contained but for the control group; NoSandbox and NotFound as
-        `run`."""
+        """The command line for a job that another part starts, contained except for the control group; NoSandbox and
+        NotFound as in `run`."""
         rung = self.rung()
         if rung is None and not self.unsafe:
             raise _uncontainable(job)
@@ -74,7 +74,7 @@ class ContainedRunner(Struct):
         return inline({"gate": None, "limits": dict(held.limits), **rung.wrap([program, *job.argv[1:]], held)})
 
     def rung(self) -> SandboxBackend | None:
-        """The best that works, tried once for each start of the machine."""
+        """The best backend that works, tried once per start of the machine."""
         found, key = {rung.name: rung for rung in rungs()}, _machine()
         held = self._remembered()
         if held.get("key") == key and str(held.get("rung")) in found:
@@ -92,7 +92,7 @@ class ContainedRunner(Struct):
         return held if isinstance(held, dict) else {}
 
     def _keep(self, body: dict[str, Any]) -> None:
-        """What cannot be kept is tried again next time."""
+        """Stores `body`; if that fails, the backends are tried again next time."""
         try:
             writer = self.writer()
             writer.make_folder(self.memory.parent)
@@ -109,7 +109,7 @@ def _tried(found: tuple[SandboxBackend, ...]) -> SandboxBackend | None:
 
 
 def _machine() -> list[Any]:
-    """What decides whether a rung works: this start of the machine, the person, and bubblewrap as it is."""
+    """The facts that decide whether a backend works: this start of the machine, the user and bubblewrap's file."""
     bwrap = shutil.which("bwrap")
     boot = Path("/proc/sys/kernel/random/boot_id")
     started = boot.read_text().strip() if boot.is_file() else ""
@@ -149,8 +149,8 @@ def _uncontainable(job: Job) -> NoSandbox:
 
 
 def _counted(group: Cgroup | None, opener: int | None, leaders: list[int], pid: int) -> None:
-    """Puts the launcher into the group while it starts, and lets it go on; what cannot be counted runs all the same, as
-    where there are no groups."""
+    """Puts the launcher into the group while it starts, and lets it go on. If that fails, it runs outside the group, as
+    on a system without groups."""
     leaders.append(pid)
     if group is not None and opener is not None:
         with suppress(OSError):
@@ -159,7 +159,7 @@ def _counted(group: Cgroup | None, opener: int | None, leaders: list[int], pid: 
 
 
 def exceeded(held: Confinement, leaders: Sequence[int], hidden: dict[int, float]) -> Exceeded:
-    """What a limit that nothing else watches says, or nothing: files without a name count as long as they are open."""
+    """`disk` if the job takes more disk than allowed, else empty; open files without a name count, too."""
     used = 0
     for folder in (held.writes, held.scratch):
         if folder is not None:

@@ -38,7 +38,7 @@ def _same(folder: Path) -> Path:
 
 
 class ConsentGate(Struct, frozen=True):
-    """Implements `ports.Sandbox` before another one. `fresh` gives an empty folder within a run's own."""
+    """Implements `ports.Sandbox` in front of another sandbox. `fresh` returns an empty folder within a run's own."""
 
     consents: Consents
     inner: Sandbox
@@ -47,9 +47,9 @@ class ConsentGate(Struct, frozen=True):
     fresh: Callable[[Path], Path] = _same
 
     async def run(self, job: Job) -> Outcome:
-        """What `check` raises, then what the inner one does; its beginning and its end are on record. A process gets a
-        folder that is empty; what earlier ones of the run left is there to be read. Those that a model starts for one
-        skill work in one folder: they have the same rights, and the model hands files from one to the next."""
+        """Checks the job, then runs it in the inner sandbox, and records its start and its end. A process gets an empty
+        folder, and may read the files of the run's earlier processes. Those that a model starts for one skill work in
+        one folder: they have the same rights, and the model passes files from one to the next."""
         self.check(job)
         folder = job.cwd if job.actor == TOOL else self.fresh(job.cwd)
         inside = f"{folder.relative_to(job.cwd).as_posix()}/" if folder != job.cwd else ""
@@ -68,7 +68,7 @@ class ConsentGate(Struct, frozen=True):
         return replace(outcome, wrote=tuple(one["path"] for one in wrote))
 
     def _ended(self, job: Job, before: Listing, inside: str, how: str, seconds: float) -> list[dict[str, str]]:
-        """What it left, which is on record, too, whatever it is."""
+        """Records the end of the job, and returns the files that it left."""
         left = left_since(job.cwd, before, listed(job.cwd), inside)
         cut = {"cut": True} if left.cut else {}
         facts: dict[str, Any] = {"how": how, "seconds": round(seconds, 3), "wrote": left.files[:MOST], **cut}
@@ -76,7 +76,7 @@ class ConsentGate(Struct, frozen=True):
         return left.files
 
     def check(self, job: Job) -> None:
-        """Refused where the person's policy denies what it asks for, ConsentNeeded where nobody agreed to it."""
+        """Refused if the person's policy denies what it asks for, ConsentNeeded if nobody agreed to it."""
         self._refuse_secrets(job)
         denied = refusal(self.policy, job.actor, job.subject, job.wants)
         if denied is not None:
@@ -101,7 +101,7 @@ class ConsentGate(Struct, frozen=True):
         self.audit.record("started", run=job.run, **facts, **more, argv=list(job.argv))
 
     def _refuse_secrets(self, job: Job) -> None:
-        """A file of secrets is handed to nobody by its name, as it is not by `@` (PRE-8); a link has two."""
+        """Refuses a file of secrets by its name, as for `@` (PRE-8); a link has two names."""
         root = project_of(job) or Path(os.path.realpath(job.cwd))
         for path in job.reads:
             real = Path(os.path.realpath(path))
@@ -119,8 +119,8 @@ class ConsentGate(Struct, frozen=True):
 
 
 def _shown(argv: Sequence[str], whole: str, limit: int) -> str:
-    """The command for a question: where it is long, both ends of its program and of its arguments, with the length and
-    the SHA-256 of `whole`, so that no padding hides what runs."""
+    """The command for a question. If it is long: both ends of its program and of its arguments, with the length and the
+    SHA-256 of `whole`, so that no padding hides what runs."""
     if len(whole) <= limit:
         return whole
     words = (argv[0], " ".join(argv[1:]))

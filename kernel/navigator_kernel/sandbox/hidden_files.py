@@ -1,6 +1,6 @@
-"""Finds files of secrets by name, which a process with access to the project must not read.
+"""Finds files of secrets by name; a process with access to the project must not read them.
 
-The names are those that `@` refuses, `.git/config` where it holds a password, and the person's state folder. The search
+The names are those that `@` refuses, `.git/config` if it contains a password, and the person's state folder. The search
 is bounded: folders that it does not reach are hidden as a whole.
 """
 
@@ -25,7 +25,7 @@ _CREDENTIAL = lazy_compile(
 
 
 def secret_paths(root: Path, skipped: Iterable[Path]) -> tuple[Path, ...]:
-    """Files and folders below `root`, links not followed, `skipped` left out. Refused where there are over 500."""
+    """Secret files and folders below `root`, without `skipped` and links. Refused if there are over 500."""
     found: list[Path] = []
     for path in _search(root, frozenset(map(str, skipped))):
         found.append(path)
@@ -36,7 +36,7 @@ def secret_paths(root: Path, skipped: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _search(root: Path, skipped: frozenset[str]) -> Iterator[Path]:
-    """Breadth first, so that what is left at the bound is deep."""
+    """Searches breadth first, so that the folders left at the bound are deep."""
     folders, left, state = deque([str(root)]), ENTRIES, os.path.realpath(user_state())
     while folders:
         folder = folders.popleft()
@@ -60,8 +60,8 @@ def _search(root: Path, skipped: frozenset[str]) -> Iterator[Path]:
 
 
 def _is_secret(entry: os.DirEntry[str]) -> bool:
-    """By its name. A repository, or the file that says where it lies, is shown, for `git log` reads it: only its
-    settings may hold a password."""
+    """Whether the name is that of a secret. A `.git` folder or file is not: `git log` reads it, and only its settings
+    may contain a password."""
     if entry.name.casefold() == ".git":
         return False
     inside = ("file",) if entry.is_dir(follow_symlinks=False) else ()  # other names make a file a secret than a folder
@@ -69,7 +69,7 @@ def _is_secret(entry: os.DirEntry[str]) -> bool:
 
 
 def _has_credential(entry: os.DirEntry[str]) -> bool:
-    """Whether a `config` of a git repository names a password or a program that has one."""
+    """Whether the `config` of a git repository contains a password or names a program that provides one."""
     if not os.path.lexists(Path(entry.path).with_name("HEAD")):
         return False
     try:

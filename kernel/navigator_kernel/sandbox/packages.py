@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class PackagedRunner(Struct, frozen=True):
-    """Implements `ports.Sandbox` before another one. Whoever asks it has asked the person first; `made` is the
+    """Implements `ports.Sandbox` over another one. Callers must have asked the person first; `made` returns the
     environment with these requirements (SAF-3)."""
 
     inner: Sandbox
     made: Callable[[Sequence[str]], Path]
 
     async def run(self, job: Job) -> Outcome:
-        """NotLoadable without uv or npm, FetchFailed for packages that cannot be had, and what the inner one raises."""
+        """NotLoadable without uv or npm, FetchFailed for packages that cannot be fetched, and any error of `inner`."""
         return await self.inner.run(await self._equipped(job) if job.packages else job)
 
     async def _equipped(self, job: Job) -> Job:

@@ -1,7 +1,7 @@
 """Decides what a run may do: its actor's row of the authority table, its request, and the person's policy.
 
-A run has what all three give it, and nothing else (X-16). The gate refuses by these decisions and `navigator policy
-explain` prints them.
+A run may do only what all three allow (X-16). The gate refuses by these decisions, and `navigator policy explain`
+prints them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SAID: Mapping[Want, str] = {"network": "network: true", "packages": "dependencie
 
 
 class Decision(NamedTuple):
-    """`rule` is what decides, `detail` what follows from it."""
+    """`rule` is the reason for the verdict, `detail` adds to it."""
 
     what: str
     verdict: Verdict
@@ -50,7 +50,7 @@ class Decision(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What is known of a skill's bytes and of this machine: `trusted` to run, and `granted` with all that it wants;
+    """The facts about a skill's bytes and this machine: `trusted` to run, and `granted` everything that it wants;
     `rung` is the sandbox."""
 
     shipped: bool
@@ -60,7 +60,7 @@ class Standing(NamedTuple):
 
 
 def refusal(policy: Policy, actor: Actor, name: str, wants: Collection[Want]) -> Decision | None:
-    """The first thing of what a run asks for that the person denies."""
+    """The first request of a run that the person denies, or None."""
     for word, what in ((WORDS[actor], "run"), *((want, GIVEN[want]) for want in wants)):
         if rule := _denial(policy, name, word):
             return Decision(what, "deny", rule)
@@ -68,7 +68,7 @@ def refusal(policy: Policy, actor: Actor, name: str, wants: Collection[Want]) ->
 
 
 def explained(executor: Executor, standing: Standing, policy: Policy, tool: str = "") -> tuple[Decision, ...]:
-    """In the order in which they are made; the first that denies what the skill wants ends a run."""
+    """The decisions in the order in which they are made; the first that denies what the skill wants ends a run."""
     skill = executor.skill
     if not tool:
         return tuple(_of_command(executor, standing, policy)) if skill.command else (_PROMPT,)
@@ -148,7 +148,7 @@ def _of_writing(row: Permission) -> Iterator[Decision]:
 
 
 def _of_want(want: Want, executor: Executor, policy: Policy) -> Decision | None:
-    """What denies it: the manifest that does not ask, or the person."""
+    """The denial by the manifest, if it does not ask, or by the person; None if nothing denies it."""
     if want not in executor.wants:
         return Decision(GIVEN[want], "deny", f"its manifest does not say {SAID[want]}")
     rule = _denial(policy, executor.skill.name, want)
@@ -162,7 +162,7 @@ def _of_asking(want: Want, standing: Standing) -> Decision:
 
 
 def _denial(policy: Policy, name: str, word: str) -> str:
-    """The rule of the person's settings that denies `word`, empty where none does."""
+    """The rule of the person's settings that denies `word`, empty if none does."""
     for where, denied in (("policy", policy.deny), (f"policy.skills.{name}", policy.skills.get(name, frozenset()))):
         if hit := next((one for one in sorted(denied) if fnmatchcase(word, one)), ""):
             return f"your settings: [{where}] deny {hit}"

@@ -1,8 +1,8 @@
-"""A seccomp filter as the kernel takes it: classic BPF over `struct seccomp_data` (seccomp(2), bpf(4)).
+"""A seccomp filter in the form that the kernel takes: classic BPF over `struct seccomp_data` (seccomp(2), bpf(4)).
 
-It is an allow-list. A call that is not on it ends in EPERM, so that a program can say what it was not allowed to do,
-and in ENOSYS where it is newer than the list, so that libc takes an older one. Only system calls of another machine
-kill.
+It is an allow-list. A call that is not on it fails with EPERM, so that a program can say what it was not allowed to do,
+or with ENOSYS if it is newer than the list, so that libc uses an older one. Only system calls of another machine kill
+the process.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class _Op(NamedTuple):
 
 
 def program(*, network: bool, marks: bool = True, machine: str | None = None) -> bytes | None:
-    """The filter for this machine, or `machine`; None for one whose calls are not known.
+    """The filter for this machine, or `machine`; None if its calls are not known.
 
-    Without `network` no socket can be made but a pair; with it no raw one, and none of other families. Without `marks`
-    nobody changes a file's mode, owner, times or attributes.
+    Without `network` no socket can be made except a pair; with it, no raw socket and none of other families. Without
+    `marks` nobody can change a file's mode, owner, times or attributes.
     """
     machine = machine or platform.machine()
     if machine not in _ARCHITECTURES:
@@ -63,7 +63,7 @@ def program(*, network: bool, marks: bool = True, machine: str | None = None) ->
 
 
 def _checks(*, network: bool) -> Mapping[str, Sequence[_Op]]:
-    """What is done with a call once it is known to be that one; each ends in a return."""
+    """The instructions for each checked call, after its number matched; each list ends in a return."""
     allowed = _Op(_RETURN, _ALLOW)
     families = [_Op(_EQUAL, family, yes=len(_FAMILIES) - at) for at, family in enumerate(_FAMILIES)]
     kind = [_argument(1), _Op(_AND, _KIND), _Op(_EQUAL, _RAW, no=1), _denied(), allowed]
@@ -84,13 +84,13 @@ def _checks(*, network: bool) -> Mapping[str, Sequence[_Op]]:
 
 
 def _pairs() -> list[_Op]:
-    """Unix sockets that are connected to each other for good: one that takes datagrams could send to any other."""
+    """Allows pairs of Unix sockets, connected to each other for good; a datagram socket could send to any other."""
     kind = [_argument(1), _Op(_AND, _KIND), _Op(_EQUAL, _DATAGRAM, no=1), _denied(), _Op(_EQUAL, _RAW, no=1), _denied()]
     return [_argument(0), _Op(_EQUAL, _UNIX, yes=1), _denied(), *kind, _Op(_RETURN, _ALLOW)]
 
 
 def _only(*wanted: tuple[int, int]) -> list[_Op]:
-    """Allowed where each of these arguments has its value."""
+    """Allows a call if each of these arguments has its value."""
     ops: list[_Op] = []
     for at, value in wanted:
         ops += [_argument(at), _Op(_EQUAL, value, yes=1), _denied()]
@@ -106,7 +106,7 @@ def _set_id(at: int) -> list[_Op]:
 
 
 def _argument(at: int) -> _Op:
-    """The lower half of an argument."""
+    """Loads the lower half of an argument."""
     return _Op(_LOAD, _ARGUMENTS + 8 * at)
 
 

@@ -38,10 +38,10 @@ def starter(
     secret: Callable[[str], str | None],
     project: Path | None = None,
 ) -> Start:
-    """What starts a server once `check` lets it, in a scratch folder that is this process's alone: its argv as
-    `contained` has it, its environment, and what says whether a process of this number is over its limit; `secret`
-    knows the values of references. A server that may read all of `project` does not see the files of secrets in it. For
-    one with an address all of it is empty."""
+    """A function that prepares the start of a server after `check` has allowed it, with a scratch folder for this
+    process alone. It returns the argv from `contained`, the environment, and a function that checks whether the process
+    with a given id is over its limit; all are empty for a server with an address. `secret` returns the values of
+    references. A server that may read all of `project` does not see the files of secrets in it."""
 
     def start(name: str, server: McpServer, run: str, cwd: Path, scratch: Path) -> Started:
         asked = request(name, server, run, cwd)
@@ -58,16 +58,16 @@ def starter(
 
 
 def _limit(job: Job) -> Callable[[int], Exceeded]:
-    """The limits that nothing of the sandbox watches: of what the server keeps and of its scratch folder together."""
+    """Checks the limit that the sandbox does not: the server's stored files and its scratch folder together."""
     held, hidden = confinement(replace(job, reads=())), dict[int, float]()
     return lambda pid: exceeded(held, (pid,), hidden)
 
 
 def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
-    """What the person is asked about: the whole command or address, with references as they are written. Secrets that
-    the person wrote into their own settings are not shown; what a project's file brings is shown in full, for no name
-    of a variable says that its value is one. A yes to such a server is to the paths that it reads, too, wherever links
-    lead: a link in a project may lead elsewhere tomorrow."""
+    """The job that the person is asked about: the whole command or address, with references as they are written.
+    Secrets in the person's own settings are not shown. The values in a project's file are shown in full, as the name of
+    a variable does not prove that its value is a secret. Consent to such a server also covers the real paths that it
+    reads, as a link in a project may later lead elsewhere."""
     brought = server.origin == PROJECT
     show = _whole if brought else _shown
     reads = tuple(_mounted(server))
@@ -86,7 +86,7 @@ def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
 
 
 def is_secret(key: str, value: str) -> bool:
-    """Whether a value that stands in a file is one that is never shown; a reference is none."""
+    """Whether a value in a file is a secret, which is never shown; a reference is not one."""
     return "${" not in value and bool(_SECRET_NAME.search(key) or found(f"{key}={value}") or found(value))
 
 
@@ -99,7 +99,7 @@ def _shown(key: str, value: str) -> str:
 
 
 def server_job(name: str, server: McpServer, run: str, cwd: Path) -> Job:
-    """The process of a server whose references are resolved. ConnectionFailed where there is no such program."""
+    """The process of a server whose references are resolved. ConnectionFailed if there is no such program."""
     program = _program(server)
     if program is None:
         message = f"the MCP server {name!r} cannot be started: no program is called {server.command!r}"
@@ -120,7 +120,7 @@ def server_job(name: str, server: McpServer, run: str, cwd: Path) -> Job:
 
 
 def _mounted(server: McpServer) -> Iterator[Path]:
-    """The real paths that its process sees besides the system's own: what its program is made of, and what it names."""
+    """The real paths that its process sees besides the system's own: its program's files, and those that it names."""
     program = None if server.url else _program(server)
     named = [] if server.url else [*([program[1]] if program else []), *_named(server)]
     for path in dict.fromkeys(Path(os.path.realpath(path)) for path in named):
@@ -134,7 +134,7 @@ def _with_paths(digest: str, reads: tuple[Path, ...]) -> str:
 
 
 def _program(server: McpServer) -> tuple[str, Path] | None:
-    """Its program, and the folder or file that holds what it is made of; None where there is no such program."""
+    """Its program, and the folder or file with the program's parts; None if there is no such program."""
     found = shutil.which(server.command)
     if found is None:
         return None
@@ -150,15 +150,15 @@ def _environment(program: Path) -> Path | None:
 
 
 def _prefix(program: Path) -> Path:
-    """The folder that the program is installed in, where that holds nothing else of the person's."""
+    """The folder that the program is installed in, if nothing else of the person's is there; else the program."""
     held = program.parent.parent
     shared = {Path("/"), Path.home(), Path.home() / ".local"}
     return held if program.parent.name == "bin" and held not in shared else program
 
 
 def _named(server: McpServer) -> Iterator[Path]:
-    """Each argument that is a path. Of a script that the person's own settings name also its folder, for it may be made
-    of several files; of what a project's file names exactly that."""
+    """Each argument that is an existing absolute path. For a script in the person's own settings, its folder, as it may
+    consist of several files; for an argument in a project's file, exactly that path."""
     for word in server.args:
         path = Path(word)
         if not path.is_absolute() or not path.exists():
@@ -171,7 +171,7 @@ def _named(server: McpServer) -> Iterator[Path]:
 
 
 def _package(path: Path) -> Path | None:
-    """The packages of Node that a script lies among: it finds the others there."""
+    """The outermost `node_modules` above a script, where it finds other packages; None if there is none."""
     above = [folder for folder in path.parents if folder.name == "node_modules"]
     return above[-1] if above else None
 

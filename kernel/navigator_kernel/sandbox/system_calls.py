@@ -1,7 +1,7 @@
 """The system calls that programs in a sandbox need, by name, with their numbers of x86_64 and aarch64.
 
-The list is what scripts of public skills were seen to use (`tests/sandbox/measure_system_calls.py`), with the calls of
-the same family. What is not here is denied.
+The list has the calls that scripts of public skills used in a measurement (`tests/sandbox/measure_system_calls.py`),
+and calls of the same family. All others are denied.
 """
 
 from __future__ import annotations

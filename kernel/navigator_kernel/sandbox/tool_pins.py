@@ -22,14 +22,14 @@ SHOWN = 400  # characters of a description that a question holds
 
 
 class Standing(NamedTuple):
-    """`why` says what is the matter with a tool that is neither new nor approved."""
+    """`why` says what is wrong with a tool that is neither new nor approved."""
 
     state: PinState
     why: str = ""
 
 
 class ToolPins(Struct, frozen=True):
-    """`scan` names what each of some descriptions tries to do to who reads it."""
+    """`scan` names, for each description, what it tries to do to its reader."""
 
     consents: Consents
     policy: Policy
@@ -37,8 +37,8 @@ class ToolPins(Struct, frozen=True):
     scan: Callable[[Sequence[str]], Sequence[Sequence[str]]]
 
     def standings(self, tools: Sequence[OfferedTool], only: str = "") -> Mapping[str, Standing]:
-        """By the tool's own name, for all tools of one server, or for `only` that one among them; of two that have one
-        name neither can be called."""
+        """The standing by the tool's own name, for all tools of one server or for `only` one of them; of two tools with
+        the same name neither can be called."""
         trusted = [subject for subject in self.consents.subjects() if subject.startswith(PREFIX)]
         held: dict[str, set[str]] = {}
         for subject in trusted:
@@ -54,8 +54,8 @@ class ToolPins(Struct, frozen=True):
         return found
 
     def require(self, run: str, name: str, tools: Sequence[OfferedTool]) -> None:
-        """Refused by policy or for an ambiguous name; ConsentNeeded where nobody agreed to the tool as it is now. A
-        tool that changed, shadows another or is written suspiciously wants a yes of its own."""
+        """Raises Refused by policy or for an ambiguous name, ConsentNeeded if nobody agreed to the tool as it is now. A
+        tool that changed, shadows another or is written suspiciously needs a consent of its own."""
         tool = next(one for one in tools if one.name == name)
         state, why = self.standings(tools, name)[name]
         for rule in self.policy.deny:
@@ -76,7 +76,7 @@ class ToolPins(Struct, frozen=True):
 
 
 def _standing(tool: OfferedTool, held: Mapping[str, Iterable[str]]) -> Standing:
-    """Without a look at what it says."""
+    """The standing of a tool before its description is scanned."""
     mine = set(held.get(tool.full_name, ()))
     if tool.subject in mine:
         return Standing("approved")
@@ -90,7 +90,7 @@ def _standing(tool: OfferedTool, held: Mapping[str, Iterable[str]]) -> Standing:
 
 
 def text_of(tool: OfferedTool) -> str:
-    """All that a model would read of it."""
+    """All text of the tool that a model would read."""
     return "\n".join((tool.name, tool.description, *_texts(tool.schema)))
 
 

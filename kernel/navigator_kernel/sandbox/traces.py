@@ -17,15 +17,15 @@ SIZE_LIMIT = 16 * 1024 * 1024  # bytes of a file whose digest is taken
 
 
 class Left(NamedTuple):
-    """`[{path, sha256}]`, paths with control characters written out; `cut` where not all was looked at."""
+    """`[{path, sha256}]`, with control characters in paths escaped; `cut` if not everything was looked at."""
 
     files: list[dict[str, str]]
     cut: bool
 
 
 def left_since(folder: Path, before: Listing, after: Listing, inside: str = "") -> Left:
-    """What is not as it was, its paths behind `inside`; no digest for what is large, gone again, or not among the
-    first."""
+    """The new and changed files, their paths after `inside`; without a digest if a file is large, already gone, or not
+    among the first MOST."""
     changed = sorted(set(after.files.items()) - set(before.files.items()))
     found = [
         {"path": escape_controls(f"{inside}{path}"), "sha256": _digest(folder / path, seen[1]) if at < MOST else ""}

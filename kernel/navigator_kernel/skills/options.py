@@ -11,10 +11,10 @@ from navigator_kernel.text import clean
 
 class InstallOptions(NamedTuple):
     """`everything` means all skills but those that `exclude` names, `rename` is the name to install under, `dry_run`
-    says what would happen, `force` replaces edited files (a backup is kept), `offline` asks no network, `auth` lets
-    the person's own credentials in for this host, `link` also makes links in `.agents/skills`; `accept` are the rules
-    whose block the person accepts, each `RULE` or `NAME:RULE`; with `choosing`, who has to name a skill is told the
-    choices. `root`, `place` and `reach` are what the person said of the project, of the place in it, and of how the
+    shows what would happen, `force` replaces edited files (a backup is kept), `offline` uses no network, `auth` allows
+    the person's own credentials for this host, `link` also makes links in `.agents/skills`; `accept` are the rules
+    whose block the person accepts, each `RULE` or `NAME:RULE`; with `choosing`, the choices are shown if a skill must
+    be named. `root`, `place` and `reach` are the person's options for the project, for the place in it, and for how the
     source is reached."""
 
     everything: bool = False

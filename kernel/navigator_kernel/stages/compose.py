@@ -1,4 +1,4 @@
-"""Stage 6: composes the reply: the final report, the three sections, the next session (OUT-1..6, X-24)."""
+"""Stage 6: composes the reply from the final report, the three sections and the next session (OUT-1..6, X-24)."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ DIRECT = "direct"  # the target of an answer without a skill
 
 
 class TurnSummary(Struct, frozen=True, kw_only=True):
-    """What a reply is made of. `asked` is the message that the work is for, which a yes is not; `elapsed` the turn's
-    time so far in seconds; `waits_for` what `workflow` needs a yes to before it goes on, `question` how that is asked;
-    `agreed` the subjects that these orders already have a yes to.
+    """The data for a reply. `asked` is the message that started the work, not a later yes; `elapsed` the turn's time so
+    far in seconds; `waits_for` the subject for which `workflow` needs a yes, `question` the text of that question;
+    `agreed` the subjects of these orders that already have a yes.
     """
 
     run: str
@@ -88,7 +88,7 @@ def _is_answer(reports: Sequence[Report]) -> bool:
 
 
 def own_report(decision: RouteDecision, told: TurnSummary, clock: Clock) -> Report:
-    """The kernel's own answer: a question, an unknown name, its abilities, or that there is no model (X-33)."""
+    """The kernel's own answer: a question, an unknown name, its abilities, or the lack of a model (X-33)."""
     language = told.request.language
     match decision.result:
         case NeedClarification() as asked:
@@ -123,7 +123,7 @@ def own_report(decision: RouteDecision, told: TurnSummary, clock: Clock) -> Repo
 
 
 def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:
-    """Shows the plan and says that nothing was done yet (WFL-5, WFL-10)."""
+    """The report that shows the plan and asks for approval (WFL-5, WFL-10)."""
     language = told.request.language
     steps = [f"{step.text} → {step.skill} → {step.agent}_agent" for step in view.plan.steps]
     data: dict[str, Any] = {"reason": "plan", "required": ["approval"], "optional": [], "token": view.token}
@@ -184,7 +184,7 @@ def _written(reports: Sequence[Report], before: Session) -> tuple[str, ...]:
 
 
 def _tells_private(report: Report) -> bool:
-    """A packet that only waits has done nothing yet, unless a model had started on it."""
+    """Whether the report has private data. A waiting packet has done nothing yet, unless a model had started on it."""
     return report.private and (report.state != "pending" or bool(report.progress))
 
 
@@ -197,7 +197,7 @@ def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]
 
 
 def _said(report: Report, session: Session, told: TurnSummary, clock: Clock) -> tuple[Said, ...]:
-    """The history entries of a turn: message and answer, or nothing if it ended in a question."""
+    """The history entries of a turn: message and answer; empty if it ended in a question."""
     if session.approval is not None or session.question is not None:
         return ()
     now = clock.now()
@@ -209,7 +209,7 @@ def _said(report: Report, session: Session, told: TurnSummary, clock: Clock) -> 
 def _approval(
     plan: DispatchPlan, reports: Sequence[Report], report: Report, told: TurnSummary, now: str
 ) -> PendingApproval | None:
-    """Packets that stopped for lack of consent continue where they stopped."""
+    """The approval that is needed; after it, packets that stopped for lack of consent continue where they stopped."""
     if report.state != "pending" or not report.subject:
         return None
     rest = (step.packets[0] for step in plan.steps[len(reports) :])
@@ -220,7 +220,7 @@ def _approval(
 
 
 def _workflow(told: TurnSummary, now: str) -> PendingApproval | None:
-    """A workflow that asks continues from its journal and needs no packets here."""
+    """The approval that a workflow needs; it continues from its journal, so no packets are stored here."""
     if told.workflow is None or not told.waits_for:
         return None
     return PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=told.workflow.token)
@@ -256,7 +256,7 @@ def _question(decision: RouteDecision, report: Report, told: TurnSummary, now: s
 
 
 def _sticky(ran: Packet) -> Sticky | None:
-    """Where follow-ups go: to a skill or an MCP server, by name (STK-1, STK-3)."""
+    """The target of follow-ups: a skill or an MCP server, by name (STK-1, STK-3)."""
     if ran.agent == "skills":
         return Sticky(agent="skills", target=ran.task_spec.target.partition(":")[2])
     return Sticky(agent="mcp", target=str(ran.params.value("server", ""))) if ran.agent == "mcp" else None

@@ -25,7 +25,7 @@ FALLBACKS = 3  # INT-12
 
 
 def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteDecision:
-    """Makes the decision. A skill that was named and does not exist is Unknown, never Direct (X-7, X-29)."""
+    """Makes the decision. A named skill that does not exist is Unknown, never Direct (X-7, X-29)."""
     unreadable = [file for file in request.files if file.problem]
     if unreadable:
         result: RouteResult = Unknown(
@@ -75,7 +75,7 @@ def _offer(found: Retrieval, request: PreprocessingResult) -> NeedClarification:
 
 
 def _with_needs(name: str, found: Retrieval, language: Language) -> str:
-    """The name, with the MCP servers that it needs and that are not set up."""
+    """The name, with the MCP servers that the skill needs but that are not set up."""
     lacks = found.lacks.get(name)
     return say("ask.needs", language, name=name, servers=", ".join(lacks)) if lacks else name
 

@@ -37,9 +37,9 @@ OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may car
 
 
 class DispatchDeps(Struct, frozen=True, kw_only=True):
-    """What delivering needs. `offload` stores what is too large for a report and says where; `describe` tells the
-    kind (A or B) and the digest of a skill by `type:name`, both empty where it is not there; `redact` takes secrets
-    out of what came back; `specialist` works on prompts that are ready, where there is a model."""
+    """The dependencies of `deliver`. `offload` stores text that is too large for a report and returns its path;
+    `describe` gives the kind (A or B) and the digest of a skill by `type:name`, both empty if it is missing; `redact`
+    removes secrets from reports; `specialist` works on prepared prompts, if there is a model."""
 
     dispatcher: Dispatcher
     clock: Clock
@@ -61,7 +61,7 @@ async def deliver(plan: DispatchPlan, delivery: DispatchDeps, emit: Emit) -> tup
 
 
 async def _step(step: DispatchStep, delivery: DispatchDeps, emit: Emit) -> Report:
-    """Tries the next candidate if this one was not found, not loadable or recoverable, and changed nothing (X-6)."""
+    """Tries the candidates in order; goes on only after a recoverable error that changed nothing (X-6)."""
     if not step.packets:
         return nothing_ready(delivery)
     tried: list[tuple[Packet, Report]] = []
@@ -74,8 +74,8 @@ async def _step(step: DispatchStep, delivery: DispatchDeps, emit: Emit) -> Repor
 
 
 class StartedStep(Struct, frozen=True, kw_only=True):
-    """A step whose agent has answered: `report` is what it said, None for an order of the kernel's own; `seq` numbers
-    the event that it began with."""
+    """A step whose agent has answered: `report` is its answer, None for an order of the kernel's own; `seq` is the
+    number of the step's first event."""
 
     packet: Packet
     seq: int
@@ -93,7 +93,7 @@ async def _one(packet: Packet, delivery: DispatchDeps, emit: Emit) -> Report:
 
 
 async def _worked_on(begun: StartedStep, specialist: Specialist, emit: Emit) -> Report:
-    """With `on_error: fix`, repeats what was not accepted once, unless something was changed already (X-37)."""
+    """Lets the model work; with `on_error: fix`, repeats a rejected result once, unless it changed something (X-37)."""
     report = await specialist.work(begun.packet, begun.report, emit)
     found = checked(begun.packet, report)
     if begun.packet.return_spec.on_error != "fix" or found.state != "error" or report.effects or report.unanswered:
@@ -116,12 +116,12 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
 
 
 def wants_model(begun: StartedStep, delivery: DispatchDeps) -> bool:
-    """Whether a model must work on it: a message without a skill, or a prepared prompt."""
+    """Whether a model must work on the step: a message without a skill, or a prepared prompt."""
     return begun.report is None or _is_ready(begun.packet, begun.report, delivery)
 
 
 def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) -> Report:
-    """The final report: validated, redacted, limited in size, and emitted as an event."""
+    """Returns the final report: validated, redacted, limited in size, and emitted as an event."""
     packet, number = begun.packet, begun.packet.context.step
     report = _redacted(checked(packet, report), delivery.redact)
     report = _fitted(packet, _failed_as_asked(packet, report, delivery), delivery)
@@ -181,7 +181,7 @@ def checked(packet: Packet, report: Report) -> Report:
 
 
 def meets(report: Report, rule: str | Mapping[str, Any]) -> bool:
-    """`exit_code:0`, `file_exists:<path>`, `contains:<text>`, or a JSON schema of type, required and properties."""
+    """Checks `exit_code:0`, `file_exists:<path>`, `contains:<text>`, or a schema of type, required and properties."""
     if isinstance(rule, Mapping):
         return _matches(report.data, rule)
     kind, _, value = rule.partition(":")
@@ -240,8 +240,8 @@ def _announce(packet: Packet, delivery: DispatchDeps, emit: Emit, parent: int) -
 
 
 def _failed_as_asked(packet: Packet, report: Report, delivery: DispatchDeps) -> Report:
-    """X-37: `summarize` keeps a failure to one line and its kind, the rest in a file; `propagate` is as it came, and
-    so is `fix` once a model has tried again."""
+    """With `summarize`, reduces a failure to one line and its kind, and stores the rest in a file; with `propagate` and
+    `fix`, returns it unchanged (X-37)."""
     if report.state not in {"error", "timeout"} or packet.return_spec.on_error != "summarize":
         return report
     kept = {key: value for key, value in report.data.items() if key in _KINDS_OF_ERROR}

@@ -73,14 +73,14 @@ def _skills(
 
 
 def _asks_itself(skill: SkillDef | None, order: TurnContext) -> bool:
-    """Whether a model works on the skill, which asks for missing values itself (X-10)."""
+    """Whether a model works on the skill, and asks for missing values itself (X-10)."""
     return order.has_model and skill is not None and skill.kind == "B"
 
 
 def _fallbacks(
     decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext, at: int
 ) -> list[Packet]:
-    """The other candidates, if they need no missing value (CAN-1)."""
+    """The packets of the other candidates that lack no value (CAN-1)."""
     packets: list[Packet] = []
     for name in decision.candidates:
         found = _resource(name, catalogue)
@@ -114,7 +114,8 @@ def _skill_packet(
     *,
     said: str = "",
 ) -> Packet:
-    """`said` are the person's own words to the skill; without any, the message, and without that its name (PRE-20)."""
+    """`said` are the person's own words to the skill; without them, the message is used, and without that its name
+    (PRE-20)."""
     words = said if request.commands else ""  # elsewhere they are a part of the message
     asked = "\n\n".join(part for part in (words, _cleaned(request)) if part) or name
     prompt = say("prompt.skill", order.language, skill=name, args=said).strip()
@@ -133,7 +134,7 @@ def _skill_packet(
 
 
 def _block(handed: Handoff | None) -> list[str]:
-    """The output of the step before, marked as such, for the prompt."""
+    """The output of the previous step, marked as such, for the prompt."""
     return [f'<step number="{handed.step}">\n{handed.text}\n</step>'] if handed and handed.text else []
 
 

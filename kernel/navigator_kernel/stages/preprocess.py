@@ -125,13 +125,12 @@ class _Found(Struct):
         return "".join(bare).strip(), "".join(full).strip()
 
     def bare(self, hit: re.Match[str]) -> str:
-        """The path without its mark; as written where it is not a file."""
+        """The path without its mark; as written if it is not a file."""
         written, tail, held = self._named(hit)
         return hit.group() if held is None else written + tail
 
     def full(self, hit: re.Match[str]) -> str:
-        """The file's text in place of its path. A file that is named again and again stands by its path once there is
-        no room."""
+        """The file's text in place of its path; if there is no room left, a file named again keeps only its path."""
         written, tail, held = self._named(hit)
         if held is None:
             return hit.group()
@@ -151,7 +150,7 @@ class _Found(Struct):
         return written, tail, self._reference(written)
 
     def _reference(self, written: str) -> FileReference | None:
-        """The file behind `@written`; None where it does not look like a file and is none."""
+        """The file behind `@written`; None if it neither looks like a file nor is one."""
         if written in self.references:
             return self.references[written]
         if len(self.references) > MOST_FILES or _is_text(written, outcome := self._outcome(written)):
@@ -187,7 +186,7 @@ class _Found(Struct):
         )
 
     def _argument(self, word: str) -> str:
-        """An `@path` among the arguments, or behind `name=`, becomes the bare path; its content is among the files."""
+        """An `@path` among the arguments, or after `name=`, becomes the bare path; its content is among the files."""
         name = _ASSIGNED.match(word)
         head = name.group() if name else ""
         hit = _FILE.fullmatch(word[len(head) :])
@@ -205,7 +204,7 @@ class _Found(Struct):
 
 
 def _is_text(written: str, outcome: tuple[Path, str] | KernelError) -> bool:
-    """Whether `@written` is a name, `@ann` or `@server:uri`: neither looks like a file nor is one; a folder is none."""
+    """Whether `@written` is a name, `@ann` or `@server:uri`: not a file, and not like one; a folder is not a file."""
     if isinstance(outcome, KernelError) and _AT_SERVER.match(written):
         return True
     if not isinstance(outcome, KernelError) or "/" in written or re.search(r"\.\w{1,8}$", written):
@@ -214,7 +213,7 @@ def _is_text(written: str, outcome: tuple[Path, str] | KernelError) -> bool:
 
 
 def _with_files(part: str, found: _Found) -> str:
-    """`part` with files in place and escapes taken away, in the text between the files only."""
+    """`part` with files inserted, and escapes removed only from the text between the files."""
     pieces: list[str] = []
     at = 0
     for hit in _FILE.finditer(part):
@@ -228,7 +227,7 @@ def _unescaped(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Words with quotes honoured; where a quote is never closed, plain words. `@"a b"` stays one word with its mark."""
+    """Words with quotes honoured, or plain words if a quote is never closed. `@"a b"` stays one word with its mark."""
     kept = _ESCAPED.sub(r"\\\\", text)  # the backslash before a mark is ours and not the shell's
     marked = re.sub(
         r"(?<!\S)@(?:\"([^\"\n]+)\"|'([^'\n]+)')", lambda hit: shlex.quote(f"\0@{hit.group(1) or hit.group(2)}"), kept

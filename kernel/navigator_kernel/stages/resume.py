@@ -1,4 +1,4 @@
-"""What a message means to a waiting session: a yes, a no, an answer, or something new (X-11)."""
+"""Decides what a message means to a waiting session: a yes, a no, an answer, or something new (X-11)."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ _PLACES = (
 
 
 def expiry_of(asked_at: str) -> str:
-    """When a question of that time is withdrawn; both in ISO 8601 with a final Z."""
+    """The time when a question asked at `asked_at` is withdrawn; both in ISO 8601 with a final Z."""
     end = datetime.fromisoformat(asked_at) + EXPIRES
     return end.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Resumed(Struct, frozen=True, kw_only=True):
-    """`message` is what to work on, `approved` what may now go on and for how long (`lasting`), `declined` that the
-    person said no to `subject`, which may be of a `workflow`; with both a model goes on without the call that it asked
-    for."""
+    """`message` is what to work on, `approved` what may now continue and for how long (`lasting`), `declined` says that
+    the person said no to `subject`, which may be of a `workflow`; with both, a model continues without the call that it
+    asked for."""
 
     message: Message
     session: Session
@@ -89,7 +89,7 @@ class Resumed(Struct, frozen=True, kw_only=True):
 
 
 def resume(message: Message, session: Session, now: str = "") -> Resumed:
-    """The waiting slots are used up either way: what is not an answer is a new message.
+    """Interprets the message. The waiting slots are used up in any case: a message that is not an answer is a new one.
 
     A slot that was asked more than a day before `now` (ISO 8601) is no longer waiting.
     """
@@ -139,7 +139,7 @@ def _answered(message: Message, asked: PendingQuestion, free: Session) -> Resume
 
 
 def is_interrupted(held: PendingApproval | None) -> bool:
-    """Whether it comes from a killed process."""
+    """Whether the approval comes from a killed process."""
     return held is not None and held.subject.startswith(INTERRUPTED)
 
 
@@ -153,13 +153,13 @@ def is_yes(text: str) -> bool:
 
 
 def asks_for_model(held: PendingApproval) -> bool:
-    """Whether a model's call waits, which a person can also decline with a reason."""
+    """Whether a model's call is waiting, which a person can also decline with a reason."""
     return bool(held.packets) and not is_interrupted(held) and with_refusal(held.packets[0], "") is not None
 
 
 def _without(message: Message, held: PendingApproval) -> PendingApproval | None:
-    """The orders with a no to the call that waits, which the model is told; None where the answer is no such no, and
-    for a message that nobody types at a terminal."""
+    """The packets with a no to the waiting call, which the model is shown; None if the answer is not such a no, or if
+    nobody types at a terminal."""
     text = message.text
     hit = _WHY.match(text)
     if not message.attended or not asks_for_model(held) or not (hit or _NO.match(text)) or _CANCEL.match(text):
@@ -170,8 +170,7 @@ def _without(message: Message, held: PendingApproval) -> PendingApproval | None:
 
 
 def _lasting(message: Message, held: PendingApproval) -> Lasting | None:
-    """How long a yes is meant to last where it says so; a command that a person typed is asked about in each
-    session."""
+    """How long a yes lasts, if the message says so; a command that a person typed needs a yes in each session."""
     if _SESSION.match(message.text):
         return "session"
     if message.attended and _ALL.match(message.text) and asks_for_model(held):

@@ -104,9 +104,9 @@ def matter(request: PreprocessingResult) -> str:
 
 
 def _listed(request: PreprocessingResult, session: Session, router: Router) -> Skills | None:
-    """RTE-18: the skills of a list of names, in its order; what they are for stands once, behind the last of them.
+    """RTE-18: the skills that the message lists by name, in order; their arguments come once, after the last name.
 
-    A workflow's step, which has no session, is one skill's.
+    A step of a workflow, which has no session, is for one skill.
     """
     said = parts(request.need) if session.id else ()
     if not 2 <= len(said) <= MOST:
@@ -120,8 +120,8 @@ def _listed(request: PreprocessingResult, session: Session, router: Router) -> S
 
 
 def _leaders(found: Retrieval, request: PreprocessingResult, session: Session, router: Router) -> Sequence[Candidate]:
-    """RTE-18: whose each clause is, where each is surely another skill's; behind a mere `and`, more so than the whole
-    is of one. None where files tell the clauses apart, for one order goes to all.
+    """RTE-18: the leaders of the clauses, if each clause surely has one and they are not all the same; after a mere
+    `and`, each must be surer than that of the whole message. Empty with several files: one order is for all of them.
     """
     whole = found.candidates[0].confidence if found.candidates else 0.0
     if not session.id or len(request.files) > 1:
@@ -166,15 +166,15 @@ def _spelled_out(command: CommandInstruction) -> Action:
 
 
 def _follows(text: str, found: Retrieval, target: str) -> bool:
-    """SEN-7, X-12: a short or openly continuing message, unless another skill is clearly meant, or none: thanks, praise
-    and small talk end it."""
+    """SEN-7, X-12: whether the message is short or openly continues, unless it clearly means another skill, or none:
+    thanks, praise and small talk end it."""
     if _another(found, target):
         return False
     return bool(_FOLLOW.match(text)) or (len(text) <= SHORT and found.wanted >= CONTINUES)
 
 
 def _another(found: Retrieval, target: str) -> bool:
-    """Whether the message clearly means another skill than `target`."""
+    """Whether the message clearly means a skill other than `target`."""
     return found.band == "route" and found.candidates[0].name != target
 
 
@@ -218,7 +218,7 @@ def _judged(intent: Intent, judged: Judged) -> Intent:
 
 
 def _retrieved(found: Retrieval, request: PreprocessingResult) -> Intent:
-    """INT-9..12: the best by words and priority, at most three candidates behind it, or `backend` with no entity."""
+    """INT-9..12: the best by words and priority, at most three candidates after it, or `backend` with no entity."""
     complexity: Complexity = "simple" if len(request.need) < 80 else "medium" if len(request.need) < 400 else "complex"
     best = found.candidates[0] if found.candidates else None
     routed = found.band == "route" and best is not None

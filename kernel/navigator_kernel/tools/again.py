@@ -1,4 +1,4 @@
-"""Asks before a call is repeated that was under way when a process was killed: it may have acted."""
+"""Asks before repeating a call that was under way when a process was killed: it may have acted."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ _PLANS: Mapping[str, Callable[[Place, Mapping[str, Any]], Any]] = {WRITE: writin
 class BuiltInTools(Struct, frozen=True, kw_only=True):
     """Implements `model_ports.BuiltIn` for assignments with a workspace, which lies below `box`. `writer` writes to it;
     `change` writes a file of the project and keeps its earlier content for the run; `needed` says which packages a
-    command needs; `hosts` are those that `fetch` may ask: without any there is no `fetch`. `intend` is told the digests
-    of a file, before and after, just before it is changed."""
+    command needs; `hosts` are those that `fetch` may ask, and without any there is no `fetch`. `intend` gets the
+    digests of a file, before and after, just before it is changed."""
 
     root: Path
     box: Path
@@ -67,7 +67,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return tuple(spec for spec in specs(work.language, self.hosts) if spec.name in names)
 
     def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
-        """Refused for a page that `fetch` may not get, before the person is asked."""
+        """The tool for a call of `fetch`; Refused for a page that it may not get, before the person is asked."""
         if call.name != FETCH:
             return None
         return self._fetching(work, call, arguments)
@@ -89,7 +89,8 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return Fetching(target=target, hosts=self.hosts, keep=keep, question=question)
 
     async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
+        """Carries out a call. ConsentNeeded if the person has to agree first, or NoSandbox; any other error is an
+        answer."""
         subject = f"tool:{call.name}"
         try:
             _check(call.name, arguments)
@@ -134,7 +135,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return Places(workspace=real, folder=folder, named=named, project=root, earlier=earlier, box=self.box)
 
     def _copied(self, place: Place, places: Places, intent: Sequence[str]) -> Place:
-        """The same file in the workspace, copied there from the one of an earlier turn, unless a killed process has
+        """The same file in the workspace, copied from the one of an earlier turn, unless a killed process has already
         done that, with the digests of `intent`."""
         found, before = places.find(place.path.name, new=True), writing.now_in(place)
         there = writing.now_in(found)
@@ -147,14 +148,14 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return found
 
     def _executor(self, work: AgentTask) -> Executor:
-        """The skill as it was when the assignment began."""
+        """The skill's executor; IntegrityMismatch if the skill has changed since the assignment began."""
         executor = self.catalogue.create_executor(work.target)
         if executor.digest != work.digest:
             raise IntegrityMismatch(f"skill {work.skill!r} was changed meanwhile", hint="start again")
         return executor
 
     def _ask_to_read(self, work: AgentTask, executor: Executor) -> None:
-        """Asks once a session for access to files of the project that the person did not name (JIT-12)."""
+        """Asks once per session for access to files of the project that the person did not name (JIT-12)."""
         body = json.dumps([work.skill, executor.digest, str(self.root)])
         subject = f"tool:read@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
         question = say(
@@ -166,7 +167,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], place: Place
     ) -> ToolAnswer | None:
         """The answer to a change that was made just before the process was killed; None for one that is still to be
-        made. ConsentNeeded where the file is neither as it was nor as it was to be."""
+        made. ConsentNeeded if the file has neither its old nor its new content."""
         self.writer(place.root).sweep(place.path)
         data, (before, after) = writing.now_in(place), work.intent
         now = _digest(data)
@@ -280,6 +281,6 @@ def _fits(value: object, kind: str) -> bool:
 
 
 def _shown(diff: str) -> str:
-    """Lines with invisible characters made visible and long lines broken, so that no change hides (CWE-1007)."""
+    """Lines with invisible characters made visible and long lines broken, so that no change is hidden (CWE-1007)."""
     lines = (escape_controls(line) for line in diff.split("\n"))
     return "\n".join(line[at : at + LINE] for line in lines for at in range(0, max(len(line), 1), LINE))

@@ -68,8 +68,9 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
             return Result(error=shorten(clean(said, lines=False), SAID))
 
     def as_langchain(self, agree: Callable[[str, Mapping[str, Any]], bool] | None = None) -> StructuredTool:
-        """For graphs of LangChain's (extra `langgraph`). There is no fence there: `agree` is asked `confirm` and the
-        arguments before each call, and NotLoadable is raised where a tool that asks is given nobody to ask."""
+        """Makes a tool for LangChain's graphs (extra `langgraph`). Nothing checks its calls there: for a tool with
+        `confirm`, `agree` gets that question and the arguments before each call; NotLoadable if `agree` is missing
+        then."""
         from langchain_core.tools import StructuredTool, ToolException
 
         if self.confirm and agree is None:
@@ -94,8 +95,8 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
         )
 
     def call(self, held: BaseModel, before: Callable[[Any], None] = lambda _: None) -> Any:
-        """Calls the function, which must not be a coroutine, and returns its result as plain values. `before` is given
-        the same session first. Raises what they raise."""
+        """Calls the function, which must not be a coroutine, and returns its result as plain values. `before` gets the
+        same session first. Raises what they raise."""
         with self._session() as more:
             before(more.get(self.injected))
             return plain(self.definition.func(**more, **self._given(held)))
@@ -123,7 +124,7 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
 
 
 class ToolFactory(Struct, frozen=True):
-    """`sessions` opens a database session; functions that take one are given it, and a model never sees that."""
+    """`sessions` opens a database session; functions that take one get it, and a model never sees that."""
 
     sessions: Sessions | None = None
 
@@ -137,7 +138,8 @@ class ToolFactory(Struct, frozen=True):
         effects: tuple[str, ...] = (),
         confirm: str = "",
     ) -> FunctionTool:
-        """A function, or a method of a service (TOL-2, TOL-8). NotLoadable for one whose parameters say nothing."""
+        """Makes a tool of a function, or of a method of a service (TOL-2, TOL-8). NotLoadable if its parameters cannot
+        be used."""
         return self.made(name, ToolDef(func, description, args_schema, effects, confirm))
 
     def registry(self, definitions: Mapping[str, ToolDef]) -> tuple[FunctionTool, ...]:
@@ -169,7 +171,7 @@ class ToolFactory(Struct, frozen=True):
 
 
 def _parameters(func: Callable[..., Any], name: str) -> dict[str, tuple[Any, Any]]:
-    """`(type, default)` of each parameter by its name; `...` where it has none."""
+    """`(type, default)` of each parameter by its name; `...` if it has no default."""
     try:
         signature, kinds = inspect.signature(func), typing.get_type_hints(func)
     except (TypeError, ValueError, NameError) as error:
@@ -200,7 +202,7 @@ def _schema(name: str, parameters: Mapping[str, tuple[Any, Any]]) -> type[BaseMo
 
 
 def plain(value: Any) -> Any:
-    """JSON values: of pydantic models, of SQLAlchemy's rows by their columns, of collections of them."""
+    """Converts to JSON values: pydantic models, SQLAlchemy's rows by their columns, and collections of them."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if hasattr(value, "__table__"):

@@ -32,8 +32,8 @@ _META = lazy_compile(r"<meta[^>]{0,200}charset=[\"']?([\w-]{1,40})")
 
 
 class Fetching(Struct, frozen=True, kw_only=True):
-    """Implements `model_ports.Tool` for one call. `keep` stores a file in the workspace under a suffix and says where
-    it lies; `question` is what the person is asked."""
+    """Implements `model_ports.Tool` for one call. `keep` stores a file with a suffix in the workspace and returns its
+    place; `question` is the question to the person."""
 
     target: Target
     hosts: tuple[str, ...]
@@ -62,7 +62,7 @@ class Fetching(Struct, frozen=True, kw_only=True):
         return {"url": self.target.url}
 
     async def run(self, _arguments: Mapping[str, Any]) -> Result:
-        """The page as text, what is over the limit or not text as a file."""
+        """Fetches the page as text; one that is over the limit or not text is stored as a file."""
         try:
             return Result(await asyncio.to_thread(self._page))
         except KernelError as error:
@@ -84,7 +84,7 @@ class Fetching(Struct, frozen=True, kw_only=True):
 
 
 def _readable(url: str, html: str) -> tuple[str, str]:
-    """The text and the title."""
+    """The text and the title of a page."""
     child = ModuleChild(READER, memory=MEMORY)
     try:
         held = child.ask({"html": html, "url": url}, seconds=READING)

@@ -32,8 +32,8 @@ SHOWN = 2_000  # characters of the arguments that a person is asked about
 
 class GuardedTools(Struct, frozen=True, kw_only=True):
     """Implements `model_ports.Tools`. `always` are tools that every skill has and that change nothing, `built_in` those
-    for files and commands; `tools` gives those that plugins bring, which is asked only for a skill that declares any.
-    `direct` are those for a message without a skill: tools of MCP servers, each of which the person agreed to.
+    for files and commands; `tools` returns the tools of plugins, and is called only for a skill that declares any.
+    `direct` returns those for a message without a skill: tools of MCP servers, each of which the person agreed to.
     """
 
     tools: Callable[[], Mapping[str, Tool]]
@@ -47,7 +47,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
     _private: set[str] = field(default_factory=set)  # runs whose model was given private data by a tool
 
     def admit(self, work: AgentTask) -> None:
-        """A skill that the person neither installed nor trusted gets tools only by consent by name."""
+        """Requires consent by name for the tools of a skill that the person neither installed nor trusted."""
         wanted = (*work.tools, *work.allowed)
         if work.standing != "unknown" or not wanted:
             return
@@ -59,8 +59,8 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         self.consents.require(work.run, subject, question, by_name=True, skill=work.skill, tools=list(wanted))
 
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
-        """The same for the same skill and policy, in the order of its manifest (X-40); none to an unknown skill that
-        declares none, whose text is all that is used of it."""
+        """The tools, which are the same for the same skill and policy, in the order of its manifest (X-40); none for an
+        unknown skill that declares none, of which only the text is used."""
         if work.standing == "unknown" and not (work.tools or work.allowed):
             return ()
         kernels = (*self.always.offered(work), *(self.built_in.offered(work) if self.built_in else ()))
@@ -69,7 +69,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         return (*offered, *(self._known(work)[name].spec for name in self._allowed(work) if name not in taken))
 
     async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
+        """Calls a tool. ConsentNeeded if the person has to agree first; every other result is an answer."""
         name = call.name
         self.admit(work)
         if name in {spec.name for spec in self.always.offered(work)} and not self._denied(name, work):
@@ -124,9 +124,9 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         return seen and bool(getattr(tool, "outward", True))
 
     def _ask(self, tool: Tool, subject: str, arguments: Mapping[str, Any], work: AgentTask, *, leaks: bool) -> None:
-        """JIT-12: with the arguments, each time. A yes is to these arguments and to no others, but for a tool that only
-        reads by its server's word: one yes covers it under the same bytes of the same skill. `--yes` covers none: a
-        model thought of the call."""
+        """Asks with the arguments, each time (JIT-12). Consent covers these arguments only, except for a tool that only
+        reads according to its server: one consent covers it under the same bytes of the same skill. `--yes` covers
+        none, because a model chose the call."""
         lasting = _lasting_subject(tool, work)
         if lasting and not leaks:
             subject = lasting
@@ -166,8 +166,8 @@ def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: Tool, work: A
 
 
 def _lasting_subject(tool: Tool, work: AgentTask) -> str:
-    """What a yes for a session is bound to, of a tool that says that it only reads; empty for every other, and under a
-    skill that the person does not accept."""
+    """The subject of a session's consent to a tool that says that it only reads; empty for every other tool, and under
+    a skill that the person does not accept."""
     if not getattr(tool, "only_reads", False) or work.standing == "unknown":
         return ""
     body = json.dumps([_identity(tool), work.skill, work.digest])
@@ -175,12 +175,12 @@ def _lasting_subject(tool: Tool, work: AgentTask) -> str:
 
 
 def _identity(tool: Tool) -> str:
-    """Of a tool of an MCP server also what it says of itself; else its name."""
+    """The identity of a tool: for an MCP server's tool also its own description, otherwise its name."""
     return str(getattr(tool, "identity", tool.name))
 
 
 async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:
-    """A plugin's tool may raise anything."""
+    """The tool's result, or an error: a plugin's tool may raise anything."""
     try:
         result = await tool.run(arguments)
         json.dumps(result.value)
@@ -190,7 +190,7 @@ async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:
 
 
 def _answer(tool: Tool, result: Result, work: AgentTask) -> ToolAnswer:
-    """The uniform answer of a tool, for failures and for empty results (TOL-4)."""
+    """The uniform answer of a tool, also for failures and empty results (TOL-4)."""
     if result.error:
         return ToolAnswer(text=say("tool.failed", work.language, error=clean(result.error)), failed=True)
     text = result.value if isinstance(result.value, str) else json.dumps(result.value, ensure_ascii=False)

@@ -80,7 +80,7 @@ class _Reader(HTMLParser):
         self.found.append(marks.get(tag) or (f"\n\n{_HEADS[tag]}" if tag in _HEADS else "\n\n" * (tag in _BLOCKS)))
 
     def _address(self, written: str | None) -> str:
-        """Empty for what leads to no page."""
+        """The whole address, empty if it does not lead to a page."""
         try:
             whole = urljoin(self.url, (written or "").strip())
         except ValueError:

@@ -19,7 +19,7 @@ Call: TypeAlias = "Callable[[str, str, Mapping[str, Any]], Coroutine[Any, Any, M
 
 
 class McpTool(Struct, frozen=True):
-    """Implements `model_ports.Tool`. Each call is asked about: what a server says of its own tool opens nothing, and
+    """Implements `model_ports.Tool`. Each call needs consent: what a server says of its own tool grants nothing, and
     only lets one yes cover a session (see `tools.desk`). `outward` says that its server may reach the network."""
 
     offered: OfferedTool
@@ -50,12 +50,12 @@ class McpTool(Struct, frozen=True):
 
     @property
     def only_reads(self) -> bool:
-        """By the server's own word."""
+        """Whether the tool only reads, according to its server."""
         said = self.offered.more.get("annotations")
         return isinstance(said, Mapping) and said.get("read_only_hint") is True
 
     async def run(self, arguments: Mapping[str, Any]) -> Result:
-        """Calls the tool; a server that fails or asks something gives a result that says so."""
+        """Calls the tool; if the server fails or asks something, the result says so."""
         try:
             told = await self.call(self.offered.server, self.offered.name, arguments)
         except KernelError as error:
@@ -72,8 +72,8 @@ def mcp_tools(
     call: Call,
     outward: Callable[[str], bool] = lambda _server: True,
 ) -> tuple[McpTool, ...]:
-    """Those of `kept` that `may` be called as they were kept, and whose schema a model can be shown; `outward` says
-    whether a server may reach the network."""
+    """The tools of `kept` that `may` allows and whose schema a model can be shown; `outward` says whether a server may
+    reach the network."""
     return tuple(McpTool(tool, call, outward(tool.server)) for tool in kept if may(tool) and _shown(tool.schema))
 
 

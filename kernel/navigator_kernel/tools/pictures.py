@@ -1,4 +1,4 @@
-"""Describes a picture or a PDF: its type, its size in pixels, its pages."""
+"""Describes a picture or a PDF: its type, its size in pixels, and its number of pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # segments of a J
 
 
 def kind_of(data: bytes) -> str:
-    """The media type; empty for what is neither a picture that models see nor a PDF."""
+    """The media type; empty if it is neither a picture that models can read nor a PDF."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for head, kind in _HEADS if data.startswith(head)), "")
@@ -69,7 +69,7 @@ def _of_jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _of_webp(data: bytes) -> tuple[int, int] | None:
-    """The three forms: with extra parts, lossless, plain (RFC 9649)."""
+    """The size, in any of the three forms: with extra parts, lossless, plain (RFC 9649)."""
     if len(data) < 30:
         return None
     form = data[12:16]
@@ -99,7 +99,7 @@ def pages_of(data: bytes) -> int:
 
 
 def _count(text: str) -> int:
-    """The greatest count of a node of the tree of pages, which stands beside its type."""
+    """The highest page count of a node in the page tree; the count is near the node's type."""
     counts = [0]
     for hit in _PAGES.finditer(text):
         around = text[max(hit.start() - 300, 0) : hit.end() + 300]

@@ -48,9 +48,9 @@ class Places(Struct, frozen=True, kw_only=True):
     box: Path = Path()
 
     def find(self, written: str, *, new: bool = False) -> Place:
-        """What `written` means: a relative path is looked for in the workspace, in the skill's folder, among the named
-        files, in the project, and among the files of earlier turns; with `new` one that is nowhere else belongs to the
-        workspace.
+        """The place that `written` means: a relative path is looked for in the workspace, in the skill's folder, in the
+        project, among the named files, and, unless `new`, among the files of earlier turns; with `new` a path that is
+        found nowhere belongs to the workspace.
 
         Refused for a path outside all of these, for secrets, and for the kernel's own files (X-18).
         """
@@ -106,12 +106,12 @@ class Places(Struct, frozen=True, kw_only=True):
 
 
 def rooted(text: str, folder: Path) -> str:
-    """`text` with the names that skills have for their own folder replaced by it."""
+    """Replaces the variables that skills use for their own folder in `text` by `folder`."""
     return _ROOT.sub(lambda _hit: str(folder), text)
 
 
 def refuse_closed(parts: Sequence[str], written: str) -> None:
-    """Refused for files of secrets and for what belongs to the kernel, to git or to a coding agent."""
+    """Raises Refused for files with secrets and for files that belong to the kernel, to git or to a coding agent."""
     refuse_named(parts, escape_controls(written))
     if parts and parts[0].casefold() in CLOSED:
         hint = "use the workspace, or another file of the project"

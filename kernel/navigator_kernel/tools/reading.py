@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 def read(place: Place, arguments: Mapping[str, Any]) -> Found:
-    """A picture or a PDF as it is, a text file by its lines."""
+    """Reads a picture or a PDF as it is, or lines of a text file."""
     data = read_inside(place.root, place.parts, LARGEST)
     if kind := kind_of(data):
         words = described(escape_controls(place.path.name), kind, data)
@@ -49,7 +49,7 @@ def read(place: Place, arguments: Mapping[str, Any]) -> Found:
 
 
 def _lines(place: Place, arguments: Mapping[str, Any], data: bytes) -> str:
-    """The lines `offset` to `offset + limit`, each with its number; what stays is named with the offset to go on
+    """The lines `offset` to `offset + limit`, each with its number; if more lines follow, also the offset to continue
     from."""
     lines = data.decode("utf-8", "replace").splitlines()
     first = max(int(arguments.get("offset") or 1), 1)
@@ -130,7 +130,7 @@ def _files(place: Place) -> Iterator[FolderEntry]:
             continue
         count += 1
         if count > WALKED:
-            raise UsageProblem(f"there are over {WALKED:,} files", hint="name a folder further down")
+            raise UsageProblem(f"there are over {WALKED:,} files", hint="name a subfolder")
         yield one
 
 
@@ -143,8 +143,8 @@ def _is_open(place: Place, path: str) -> bool:
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a path matches, its name alone where the pattern names no folder. It takes time in proportion to both:
-    `fnmatch` never goes back, and folders are matched one by one."""
+    """A test whether a path matches, or only its name if the pattern names no folder. Its time is proportional to both:
+    `fnmatch` never backtracks, and folders are matched one by one."""
     wanted = pattern.strip("/").split("/")
     if len(wanted) == 1 and wanted != ["**"]:
         return lambda path: fnmatchcase(path.rpartition("/")[2], wanted[0])
@@ -152,7 +152,8 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _matches(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    """`**` stands for any number of folders. `reached` holds how many of `parts` the pattern so far can stand for."""
+    """Whether `parts` match; `**` stands for any number of folders. `reached` contains the numbers of `parts` that the
+    pattern can match so far."""
     reached = {0}
     for one in wanted:
         if one == "**":

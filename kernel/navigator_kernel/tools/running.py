@@ -45,8 +45,9 @@ class Command(NamedTuple):
 
 
 def command_of(arguments: Mapping[str, Any], places: Places, allowed: Allowed) -> Command:
-    """From `argv`, or from the bash line `command`. A line of plain words needs no shell: each word that names a file
-    of the skill, or one that the person named, becomes its path. Refused where `allowed-tools` does not allow it."""
+    """The command from `argv`, or from the bash line `command`. A line of plain words needs no shell: each word that
+    names a file of the skill, or one that the person named, becomes its path. Refused if `allowed-tools` does not allow
+    it."""
     argv, line = arguments.get("argv"), str(arguments.get("command") or "")
     if isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv):
         words, line = [rooted(word, places.folder) for word in argv], shlex.join(argv)
@@ -74,8 +75,8 @@ def job_of(
     call: str,
     needed: Needed,
 ) -> Job:
-    """The process for it. A script of the skill is asked about once for these bytes of the skill; any other command
-    each time, by the call and the bytes of the files that it names (JIT-12)."""
+    """The job for a command. The person is asked about a script of the skill once for these bytes of the skill, and
+    about any other command each time, by the call and the bytes of the files that it names (JIT-12)."""
     named = [str(one) for one in arguments.get("packages") or ()]
     packages = needed(executor.skill, command.script, named)
     wants: tuple[Want, ...] = ("packages",) if packages else ()
@@ -130,7 +131,7 @@ def _path() -> str:
 
 
 def _plain_words(line: str) -> list[str]:
-    """The words of a line that needs no shell; none where it needs one."""
+    """The words of a line that needs no shell; empty if it needs one."""
     if not _SHELL.isdisjoint(line):
         return []
     try:
@@ -152,7 +153,7 @@ def _placed(word: str, places: Places) -> str:
 
 
 def _own_script(argv: Sequence[str], places: Places) -> Path | None:
-    """The script of the skill's own that this runs, itself or by an interpreter without options."""
+    """The skill's own script that this runs, directly or by an interpreter without options."""
     if (script := places.own(argv[0])) is not None:
         return script if Path(argv[0]).is_absolute() else None
     if len(argv) > 1 and _INTERPRETERS.fullmatch(argv[0]) and Path(argv[1]).is_absolute():
@@ -161,7 +162,8 @@ def _own_script(argv: Sequence[str], places: Places) -> Path | None:
 
 
 def _digest(command: Command, places: Places, skill: str, call: str, packages: Sequence[str]) -> str:
-    """Of this call: the command, the skill, and every file of the workspace that a word of it names."""
+    """The digest of this call: the command, the skill, the packages, and every file of the workspace that a word
+    names."""
     files: dict[str, str] = {}
     for word in command.written.split():
         parts = os.path.normpath(word.strip("'\"")).split("/")
@@ -173,7 +175,7 @@ def _digest(command: Command, places: Places, skill: str, call: str, packages: S
 
 
 def refuse_missing(command: Command) -> None:
-    """NotFound, before anybody is asked, if the program is not installed."""
+    """Raises NotFound, before anybody is asked, if the program is not installed."""
     if Path(command.argv[0]).is_absolute() or shutil.which(command.argv[0], path=_path()):
         return
     raise NotFound(f"no program is called {command.argv[0]!r}", hint="use Python, or say what has to be installed")

@@ -39,15 +39,16 @@ def unified(name: str, before: bytes | None, after: bytes) -> str:
 
 
 def written(place: Place, arguments: Mapping[str, Any]) -> Change:
-    """The whole file with `content`."""
+    """The change that makes `content` the whole file."""
     after = _encoded(str(arguments["content"]))
     return Change(place, now_in(place), after)
 
 
 def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
-    """The file with `old_string` replaced by `new_string`: exactly one place, or every one with `replace_all`.
+    """The change that replaces `old_string` with `new_string`: in exactly one place, or in every one with
+    `replace_all`.
 
-    UsageProblem where the text is not there, or is there more than once, with how often.
+    UsageProblem if the text is not there, or is there more than once, with the number of times.
     """
     before = now_in(place)
     if before is None:

@@ -1,4 +1,4 @@
-"""Maps a skill's `allowed-tools`, in the words of any coding agent, to the built-in tools."""
+"""Maps a skill's `allowed-tools`, in the names of any coding agent, to the built-in tools."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _WORD = lazy_compile(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")
 
 
 class Allowed(Struct, frozen=True):
-    """The `tools` that a skill may use, the `commands` that its `run` is limited to (all of them where there are none
-    named), and the words that mean no built-in tool (`other`)."""
+    """The `tools` that a skill may use, the `commands` that its `run` is limited to (empty for no limit), and the words
+    that mean no built-in tool (`other`)."""
 
     tools: tuple[str, ...]
     commands: tuple[str, ...] = ()
@@ -49,8 +49,8 @@ class Allowed(Struct, frozen=True):
 
 
 def allowed_tools(words: Iterable[str]) -> Allowed:
-    """What the words of `allowed-tools` allow: everything where there are none. Reading is always allowed, for a skill
-    names its own references to be read when they are needed (Agent Skills specification, progressive disclosure)."""
+    """The tools that the words of `allowed-tools` allow; all if there are none. Reading is always allowed, because
+    skills refer to files that are read when needed (Agent Skills specification, progressive disclosure)."""
     found: dict[str, None] = {}
     commands: list[str] = []
     other: list[str] = []
@@ -74,14 +74,14 @@ def allowed_tools(words: Iterable[str]) -> Allowed:
 
 
 def left_out(words: Iterable[str], offered: Collection[str]) -> tuple[str, ...]:
-    """The names among the words of `allowed-tools` that mean none of the tools that are `offered`, in their order."""
+    """The names in the words of `allowed-tools` that mean none of the `offered` tools, in order."""
     named = ((_WORD.fullmatch(word.strip()), word.strip()) for word in words)
     names = dict.fromkeys(hit["name"].strip() if hit else word for hit, word in named)
     return tuple(name for name in names if name != "*" and not {name, _meant(name)} & set(offered))
 
 
 def _meant(name: str) -> str:
-    """The built-in tool that a coding agent's name means; empty for none."""
+    """The built-in tool for a coding agent's tool name; empty if there is none."""
     return _BY_NAME.get("".join(letter for letter in name.casefold() if letter.isalnum()), "")
 
 

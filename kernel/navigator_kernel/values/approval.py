@@ -13,8 +13,8 @@ from navigator_kernel.values.request import Session
 
 
 class Approval(Struct, frozen=True, kw_only=True):
-    """`id` is what `Kernel.approve`, `deny` and `allow` take. `subject` says what a yes covers: it ends in a digest of
-    the bytes or the arguments where there are any. `tool` and `arguments` are of a call that another agent's model
+    """`Kernel.approve`, `deny` and `allow` take `id`. `subject` says what an approval covers: it ends in a digest of
+    the bytes or the arguments, if there are any. `tool` and `arguments` are of a call that another agent's model
     made; they are empty for a run that waits."""
 
     id: str
@@ -25,8 +25,8 @@ class Approval(Struct, frozen=True, kw_only=True):
 
 
 def waiting_approval(session: Session, question: str = "") -> Approval | None:
-    """What `session` waits for. The id begins with its name; another order, or the same one asked about once more, has
-    another id."""
+    """The approval that `session` waits for, or None. The id begins with the session's name; another order, or the same
+    one asked about again, has another id."""
     held = session.approval
     if held is None:
         return None
@@ -36,5 +36,5 @@ def waiting_approval(session: Session, question: str = "") -> Approval | None:
 
 
 def digest_of(*parts: Any) -> str:
-    """96 bits in hex of JSON values."""
+    """A digest of JSON values: 96 bits in hex."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]

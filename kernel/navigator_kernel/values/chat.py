@@ -36,9 +36,9 @@ class ShownFile(NamedTuple):
 
 
 class ChatMessage(Struct, frozen=True, kw_only=True):
-    """One message. `call` and `name` say which call a tool's answer belongs to; `wire` is what a provider wants to see
-    again as it was, its reasoning among it, as JSON (RTE-33). `files` are what the answer shows beside its text; their
-    bytes are read when a model is asked, and are kept nowhere."""
+    """One message. `call` and `name` say which call a tool's answer belongs to; `wire` is the JSON that a provider
+    needs back unchanged, including its reasoning (RTE-33). `files` are shown beside the answer's text; their bytes are
+    read when a model is asked, and are not stored."""
 
     role: Role
     text: str = ""
@@ -70,10 +70,10 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """One request. `temperature` is left out where a model takes none (X-25); `shape` is the JSON schema that the
-    answer must have, where the provider can see to that; `limit` is in seconds, from the first byte to the last;
-    `spare` says that a model which cannot use the tools may answer without them. `waits` is called with the model and
-    the seconds before each wait that a provider asks for."""
+    """One request. `temperature` is left out if a model takes none (X-25); `shape` is the JSON schema that the answer
+    must have, if the provider can enforce it; `limit` is in seconds, from the first byte to the last; `spare` says that
+    a model that cannot use the tools may answer without them. `waits` is called with the model and the seconds before
+    each wait that a provider asks for."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -86,9 +86,9 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Spent(Struct, frozen=True, kw_only=True):
-    """What requests took: tokens, of which `cached` the provider read from its cache, and US dollars. `priced` says
-    whether the price of all of them is known; `unknown` counts the requests of which the provider did not say, or not
-    to the end, what they took."""
+    """The usage of requests: tokens, of which the provider read `cached` from its cache, and US dollars. `priced` says
+    whether the price of all of them is known; `unknown` counts the requests whose usage the provider did not report, or
+    not completely."""
 
     requests: int = 0
     input: int = 0
@@ -110,14 +110,14 @@ class Spent(Struct, frozen=True, kw_only=True):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """`cost` is None where a price is not known; `unknown_requests` is left out where it is 0."""
+        """`cost` is None if a price is not known; `unknown_requests` is left out if it is 0."""
         base: dict[str, Any] = {"requests": self.requests, "input_tokens": self.input, "output_tokens": self.output}
         base |= {"cached_tokens": self.cached, "cost": round(self.cost, 6) if self.priced else None}
         return {**base, "unknown_requests": self.unknown} if self.unknown else base
 
 
 def spent_of(held: Mapping[str, Any]) -> Spent:
-    """The inverse of `Spent.to_dict`; KeyError where it is none."""
+    """The inverse of `Spent.to_dict`; KeyError if a required key is missing."""
     cost = held["cost"]
     return Spent(
         requests=held["requests"],
@@ -157,7 +157,7 @@ def spent_by(usage: Usage) -> Spent:
 
 class Tried(Struct, frozen=True, kw_only=True):
     """A model that failed before the answer came, or that failed once and was asked again: `why` is the message of its
-    last failure, empty where the model answered in the end; `spent` is what its failed requests took."""
+    last failure, empty if the model answered in the end; `spent` is the usage of its failed requests."""
 
     model: str
     why: str = ""
@@ -179,8 +179,8 @@ def tried_of(data: Mapping[str, Any]) -> tuple[Tried, ...]:
 
 
 class Completion(Struct, frozen=True, kw_only=True):
-    """An answer; `model` is `provider:model` of the one that gave it, `spent` what its last request took, `tried` what
-    failed before."""
+    """An answer; `model` is `provider:model` of the model that gave it, `spent` the usage of its last request, `tried`
+    the failures before it."""
 
     message: ChatMessage
     model: str
@@ -190,5 +190,5 @@ class Completion(Struct, frozen=True, kw_only=True):
 
     @property
     def taken(self) -> Spent:
-        """The usage of all requests that led to it."""
+        """The usage of all requests that led to the answer."""
         return sum((one.spent for one in self.tried), self.spent)

@@ -18,11 +18,11 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class TurnContext(Struct, frozen=True, kw_only=True):
-    """Made again for every turn, so that nothing of the turn before is in it (RTE-26).
+    """Created for every turn, so that nothing of the previous turn is in it (RTE-26).
 
-    `run` names the run that the orders belong to, `step` the first step's number, `attempt` which try it is, `timeout`
-    is in seconds, `servers` are the configured MCP servers, `memories` what is recalled for the message,
-    `grants` what the person agreed to for the whole session, `has_model` whether a model can answer.
+    `run` is the run that the orders belong to, `step` the first step's number, `attempt` the number of the attempt,
+    `timeout` is in seconds, `servers` are the configured MCP servers, `memories` the memories for the message, `grants`
+    the consents of the person for the whole session, `has_model` whether a model can answer.
     """
 
     run: str

@@ -22,12 +22,12 @@ NPM = "npm:"  # before a package of Node: npm:NAME@VERSION
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """`argv` is never joined into a shell line. `digest` and `origin` are what a consent is bound to; `shipped` work
-    needs none for what it does, and one for each of `wants` that is asked about.
+    """`argv` is never joined into a shell line. A consent is bound to `digest` and `origin`; `shipped` work needs none
+    for itself, but one for each of `wants` that is asked about.
 
-    `project` is the root of the person's project, by default the one in whose `mybox` its `cwd` lies.
-    `cwd` is the folder for what it leaves, `scratch` its own for its home, temporary files and bytecode; it writes
-    nowhere else. `reads` are the paths it may see besides, `packages` the Python packages that it is to find.
+    `project` is the root of the person's project, by default the one in whose `mybox` its `cwd` lies. `cwd` is the
+    folder for its results, `scratch` its own for its home, temporary files and bytecode; it writes nowhere else.
+    `reads` are the other paths that it may see, `packages` the packages that it needs.
     """
 
     actor: Actor
@@ -53,22 +53,22 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 def consent_subject(actor: Actor, name: str, digest: str, origin: str = "", wants: Collection[Want] = ()) -> str:
-    """`type_a:word-count@https://host/x.git#<commit>:<folder>@+network@sha256:…`: what, from where, with what more, and
-    the digest of every byte. Other bytes, another source or another commit are another subject."""
+    """`type_a:word-count@https://host/x.git#<commit>:<folder>@+network@sha256:…`: the kind and name, the source,
+    further wants, and the digest of every byte. Other bytes, another source or another commit are another subject."""
     more = [f"+{want}" for want in ASKED if want in wants]
     return "@".join(part for part in (f"{actor}:{name}", origin, *more, digest) if part)
 
 
 def is_lasting(subject: str) -> bool:
-    """Whether a yes to `subject` can be for more than once: it is bound to bytes, or to the words of a command. The
-    digest of a project's script covers none of the modules that it imports, so that is asked about each time."""
+    """Whether a yes to `subject` can be for more than once: if it is bound to bytes, or to the words of a command. The
+    digest of a project's script covers none of the modules that it imports, so a script is asked about each time."""
     return "@sha256:" in subject and not subject.startswith("script:")
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """`exit_code` is 128 and more for a signal, as a shell has it, and None where it did not end by itself: time ran
-    out, or `exceeded` names the limit that it went over. `truncated` says output was cut, `wrote` is what is new or
-    changed in its own folder."""
+    """`exit_code` is 128 and more for a signal, as in a shell, and None if the process did not end by itself: time ran
+    out, or `exceeded` names the limit that it went over. `truncated` says that output was cut, `wrote` lists the new
+    and changed files in its own folder."""
 
     exit_code: int | None
     stdout: bytes

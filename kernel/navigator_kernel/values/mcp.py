@@ -24,9 +24,8 @@ _REFERENCE = lazy_compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class McpServer(NamedTuple):
-    """`network` says that it may reach out, which the person's own settings grant. One with a `url` is spoken to over
-    streamable HTTP. `${NAME}` in any text stands for a variable of the environment, or a secret of the keyring.
-    """
+    """`network` means that it may use the network, which the person's own settings grant. A server with a `url` is
+    called over streamable HTTP. `${NAME}` in any text stands for an environment variable or a secret in the keyring."""
 
     command: str = ""
     args: tuple[str, ...] = ()
@@ -39,7 +38,7 @@ class McpServer(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of everything that decides what is started or asked; references count as they are written."""
+        """The digest of everything that decides what is started or called; references count as they are written."""
         body = [self.command, list(self.args), dict(self.env), self.url, dict(self.headers)]
         return f"sha256:{hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()}"
 
@@ -58,7 +57,7 @@ class McpServer(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As it stands in a file of the common form."""
+        """The server as an entry of a file in the common format."""
         if self.url:
             held: dict[str, Any] = {"type": "http", "url": self.url, "headers": dict(self.headers)}
         else:
@@ -77,7 +76,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 
     @property
     def full_name(self) -> str:
-        """`server__tool`, in letters that model services take; a long one ends in a digest of the whole."""
+        """`server__tool` in characters that model services accept; a long or changed name ends in a digest."""
         whole = f"{_plain(self.server)}__{_plain(self.name)}"
         if len(whole) <= LONGEST and _plain(self.name) == self.name:
             return whole
@@ -86,7 +85,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """Of its name, description and schema and all that it says of itself besides."""
+        """The digest of its server, name, description, schema and all other facts about it."""
         body = [self.server, self.name, self.description, self.schema, {k: v for k, v in self.more.items() if v}]
         return f"sha256:{hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()}"
 

@@ -28,7 +28,7 @@ class Params(Struct, frozen=True, kw_only=True):
     optional: Mapping[str, Any] = field(default_factory=dict)
 
     def value(self, name: str, default: Any = None) -> Any:
-        """The parameter called `name`, wherever it stands."""
+        """The parameter called `name`, required or optional."""
         return self.required.get(name, self.optional.get(name, default))
 
 
@@ -46,7 +46,7 @@ class ReturnSpec(Struct, frozen=True, kw_only=True):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """Where the order stands. A repeated order has the same `idempotency_key` and must not act twice;
+    """The place of the order: its run and step. A repeated order has the same `idempotency_key` and must not act twice;
     `language` is the one to answer in (X-31)."""
 
     run: str
@@ -99,7 +99,7 @@ class Packet(Struct, frozen=True, kw_only=True):
 
 
 def packet_from(raw: Mapping[str, Any]) -> Packet:
-    """The packet in `raw`; KeyError or TypeError where a mandatory section is missing (PKT-6)."""
+    """The packet in `raw`; KeyError or TypeError if a mandatory section is missing (PKT-6)."""
     spec, params, limits = raw["task_spec"], raw["params"], raw["constraints"]
     back, place = raw["return_spec"], raw["context"]
     return Packet(
@@ -133,7 +133,7 @@ def yaml_of(record: Mapping[str, Any]) -> str:
 
 
 def yaml_flow(value: Any) -> str:
-    """A JSON value in YAML's flow style, as JSON that every YAML reader takes for the same."""
+    """A JSON value in YAML's flow style, as JSON that every YAML reader reads as the same value."""
     match value:
         case str():
             text = json.dumps(value, ensure_ascii=False)

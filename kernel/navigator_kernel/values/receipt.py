@@ -1,4 +1,4 @@
-"""The record of one installed skill: where it came from and what every byte was (X-38)."""
+"""The record of one installed skill: its source and the digests of its files (X-38)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class InstalledFile(Struct, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
-    """A finding that blocked, and that the person accepted: its rule, its file, and the digest of what it was judged
-    by. It is told; what counts is kept in the person's own state."""
+    """A blocking finding that the person accepted: its rule, its file, and the digest of the content that it was judged
+    by. It is for information only; the valid consent is in the person's own state."""
 
     rule: str
     file: str
@@ -39,9 +39,9 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """`source` is a URL or folder as given, `ref` as asked for, `commit` the full id (empty for a plain folder),
-    `subpath` the skill's folder inside, `tree` its git tree id, `digest` over all `files`. `declared` is the name that
-    its manifest had before it was installed under another one (`--as`)."""
+    """`source` is a URL or folder as given, `ref` the requested ref, `commit` the full id (empty for a plain folder),
+    `subpath` the skill's folder inside, `tree` its git tree id, `digest` the digest of all `files`. `declared` is the
+    name in its manifest if it was installed under another one (`--as`)."""
 
     name: str
     source: str
@@ -77,7 +77,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
 
 def receipt_from(raw: Mapping[str, Any]) -> Receipt:
-    """The receipt in `raw`; KeyError, TypeError or ValueError where it is none."""
+    """The receipt in `raw`; KeyError, TypeError or ValueError if it is not a receipt."""
     files = tuple(
         InstalledFile(path=item["path"], sha256=item["sha256"], mode=int(item["mode"], 8), size=item["size"])
         for item in raw["files"]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 class Redact(Protocol):
     def __call__(self, value: Any, /) -> Any:
-        """A JSON value with every known secret in its texts replaced."""
+        """Returns a JSON value with every known secret in its texts replaced."""
 
 
 def same(value: Any) -> Any:

@@ -39,9 +39,9 @@ class Sections(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """`report` is the one that counts: the last that ran. `said` is what the turn adds to the history; `workflow` is
-    the one that the turn was about, `question` what a workflow asks before it goes on. `usage` is what all requests to
-    models took in the turn, routing and failed ones too, and `models` which were asked."""
+    """`report` is the one that counts: the last one. `said` are the entries that the turn adds to the history;
+    `workflow` is the workflow of the turn, `question` its question before it continues. `usage` is the usage of all
+    requests to models in the turn, including routing and failed ones, and `models` are the models that were asked."""
 
     run: str
     decision: RouteDecision
@@ -59,7 +59,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     @property
     def approval(self) -> Approval | None:
-        """The subject that the run waits for, or None."""
+        """The approval that the run waits for, or None."""
         return waiting_approval(self.session, self.question or self.report.summary)
 
     def to_dict(self) -> dict[str, Any]:

@@ -32,16 +32,17 @@ class Meta(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What came back. `data` holds JSON values; `raw` is the untouched output (RET-8).
+    """What a subagent returns. `data` holds JSON values; `raw` is the untouched output (RET-8).
 
-    `recoverable` lets a fallback candidate be tried, `effects` names what was already changed,
-    after which none may be tried (X-6).
+    `recoverable` lets a fallback candidate be tried, `effects` names what was already changed, after which none may be
+    tried (X-6).
 
-    The rest are the kernel's own notes, in no rendering, which no agent can write: `target` is what the order was for,
-    `subject` what a yes is needed to before it can be done, `wider` what one for the session covers, too, `offloaded`
-    the file with all of what was too long, `progress` how far work came that waits or failed, as JSON; `by_model` says
-    that `raw` is a model's own words; `private` that it may tell of the person's files or data, which only a model's
-    answer to the message alone does not; `unanswered` that it failed because no model gave an answer.
+    The other fields are the kernel's own notes, which no rendering shows and no agent can write: `target` is what the
+    order was for, `subject` what needs a yes before it can be done, `wider` what a yes for the session also covers,
+    `offloaded` the file with all of an output that was too long, `progress` how far waiting or failed work came, as
+    JSON; `by_model` says that `raw` is a model's own words; `private` that it may contain the person's files or data,
+    which only a model's answer to the message alone does not; `unanswered` that it failed because no model gave an
+    answer.
     """
 
     state: State

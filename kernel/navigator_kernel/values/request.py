@@ -1,4 +1,4 @@
-"""A message, what was extracted from it, and its session."""
+"""A message, its parsed parts, and its session."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`); `answers` are
-    the parts of a merged message that answer the questions before it, `target` the skill that asked last (X-11), or
-    with `chosen` the one that the person picked among several; `plain` says that they want none; `attended` says that
-    a person reads what is beside the answer (X-44)."""
+    """A message from a person or a host. `consent` says that the effects it asks for are agreed to (`--yes`); `answers`
+    are the parts of a merged message that answer earlier questions, `target` the skill that asked last (X-11), or
+    with `chosen` the skill that the person picked among several; `plain` says that they want no skill; `attended`
+    says that a person reads what is beside the answer (X-44)."""
 
     text: str
     interactive: bool = False
@@ -53,8 +53,8 @@ class CommandInstruction(Struct, frozen=True, kw_only=True):
 
 
 class FileReference(Struct, frozen=True, kw_only=True):
-    """An `@path` of the message. `problem` is empty where `content` was read (PRE-8, PRE-9);
-    `refused` says that it is there and may not be read, `hint` what can be done."""
+    """An `@path` of the message. `problem` is empty if `content` was read (PRE-8, PRE-9);
+    `refused` says that the file exists but must not be read, `hint` what can be done."""
 
     written: str
     path: Path
@@ -80,9 +80,9 @@ class Handoff(Struct, frozen=True, kw_only=True):
 
 
 class PreprocessingResult(Struct, frozen=True, kw_only=True):
-    """PRE-2..5. `cleaned_content` is what is left without instructions, files expanded in place;
-    `need` is the same with files as bare paths, which is what routing reads. `base` is the folder that the
-    names of files start from where they have no mark. In a workflow, `handed` is what the step before left."""
+    """PRE-2..5. `cleaned_content` is the message without instructions, with files expanded in place;
+    `need` is the same with files as bare paths, for routing. `base` is the folder to which file names without
+    a mark are relative. In a workflow, `handed` is the result of the previous step."""
 
     original: str
     cleaned_content: str
@@ -112,11 +112,11 @@ class Sticky(Struct, frozen=True, kw_only=True):
 
 
 class PendingApproval(Struct, frozen=True, kw_only=True):
-    """Orders that wait for a yes, with the subject that the yes would cover. `asked_at` in ISO 8601.
+    """Orders that wait for approval, with the subject that it would cover. `asked_at` is in ISO 8601.
 
-    `workflow` is the token of a run that waits instead of orders. `agreed` are the skills that these orders already
-    have a yes for: an order that stops for a second question does not ask the first one again. `wider` is what a yes
-    for the whole session covers beside the subject, empty for nothing.
+    `workflow` is the token of a run that waits instead of orders. `agreed` are the subjects that were already approved
+    for these orders: an order that stops for a second question does not ask the first one again. `wider` is what an
+    approval for the whole session covers beside the subject, empty if nothing.
     """
 
     packets: tuple[Packet, ...]
@@ -132,10 +132,10 @@ ASKED_BY_SERVER = "mcp:"  # with which the target of a question begins that an M
 
 
 class PendingQuestion(Struct, frozen=True, kw_only=True):
-    """X-11: the message that was not clear enough, what was asked, what was missing, and the skill it was for.
+    """X-11: the message that was not clear enough, the question, the missing parts, and the skill it was for.
 
     `original` ends with the `answers` to the questions before this one; `options` are the skills to choose from,
-    `rest` is the part of the message that a yes goes on with; empty where a yes means nothing.
+    `rest` is the part of the message with which a yes continues; empty if a yes means nothing.
     """
 
     original: str
@@ -150,8 +150,8 @@ class PendingQuestion(Struct, frozen=True, kw_only=True):
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """One entry of a session's history. A question of the kernel's is none, and the message that it was about is one
-    only together with its answer (RTE-30, X-11)."""
+    """One entry of a session's history. A question of the kernel has no entry, and the message that it was about has
+    one only together with its answer (RTE-30, X-11)."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -160,13 +160,13 @@ class Said(Struct, frozen=True, kw_only=True):
 
 
 class Session(Struct, frozen=True, kw_only=True):
-    """What one turn leaves for the next. A turn returns a new one; none is changed in place.
+    """The state that one turn passes to the next. A turn returns a new session; none is changed in place.
 
-    `failures` counts those in a row (SAF-5), `failed` is the `mark` of the message that the last of them was for,
-    `retry` are the orders that it left undone (SAF-7), `grants` is what the person agreed to for as long as it lasts.
-    `history` is the last of what was said, read for this turn; `private` says that it may hold the person's files or
-    data: once set, it stays. `written` are the files in workspaces that its replies named, newest first, as absolute
-    paths.
+    `failures` counts failures in a row (SAF-5), `failed` is the `mark` of the message that the last of them was for,
+    `retry` are the orders that it left undone (SAF-7), `grants` is what the person agreed to for the whole session.
+    `history` has the latest messages, read for this turn; `private` says that it may contain the person's files or
+    data: if set, it stays set. `written` are the files in workspaces that its replies named, newest first, as
+    absolute paths.
     """
 
     id: str
@@ -185,10 +185,10 @@ class Session(Struct, frozen=True, kw_only=True):
 
 
 def mark(text: str) -> str:
-    """A digest that identifies a message; a session keeps no second copy of text that may hold a secret."""
+    """A digest that identifies a message; a session keeps no second copy of text that may contain a secret."""
     return blake2b(text.strip().encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def is_retry(text: str) -> bool:
-    """Whether the message asks for what failed once more, and for nothing else."""
+    """Whether the message only asks to retry what failed."""
     return _RETRY.match(text) is not None

@@ -19,8 +19,8 @@ USUAL_PRIORITY = 50
 
 class Diagnostic(Struct, frozen=True, kw_only=True):
     """One thing that a reader noticed. `code` is stable; an `error` forbids the use of the resource, a `note` is only
-    told to those who ask for details. `text` is what stands there, where a scanner says it, `digest` that of all that
-    it was judged by."""
+    shown to those who ask for details. `text` is the text at that place if a scanner gives it, `digest` the digest of
+    everything that the finding was judged by."""
 
     code: str
     level: Literal["note", "warning", "error"]
@@ -58,11 +58,11 @@ class SkillMeta(Struct, frozen=True, kw_only=True):
 class SkillDef(Struct, frozen=True, kw_only=True):
     """One resource file, read.
 
-    `sop` is the text below the metadata; `system_prompt` and `user_template` are its sections where it
-    has them (FMT-2). `path` is the file, `folder` the folder that owns it (None for a one-file skill).
-    `reads` holds `project` where its command looks at more of the project than the files that it is given, `network`
-    says that it reaches out, `dynamic` that commands in its text are to be run.
-    `extra` keeps every key that the kernel does not know; `idempotent` says that running it twice is as good as once.
+    `sop` is the text below the metadata; `system_prompt` and `user_template` are its sections if it has them (FMT-2).
+    `path` is the file, `folder` the folder that owns it (None for a one-file skill). `reads` holds `project` if its
+    command reads more of the project than the files that it gets, `network` says that it uses the network, `dynamic`
+    that commands in its text are to be run. `extra` keeps every key that the kernel does not know; `idempotent` says
+    that running it twice is as good as once.
     """
 
     name: str
@@ -111,7 +111,7 @@ class SkillDef(Struct, frozen=True, kw_only=True):
 
     @property
     def needed_servers(self) -> tuple[str, ...]:
-        """MCP servers that it says it cannot work without (`requires:` with `mcp: [name]`)."""
+        """The MCP servers that it says it cannot work without (`requires:` with `mcp: [name]`)."""
         requires = self.extra.get("requires")
         named = requires.get("mcp") if isinstance(requires, Mapping) else None
         held = [named] if isinstance(named, str) else named

@@ -1,4 +1,4 @@
-"""What a message means, and what will be done about it (INT-2, RTE-7, X-8)."""
+"""The meaning of a message, and the decision about it (INT-2, RTE-7, X-8)."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Workflow(Struct, frozen=True, kw_only=True):
 
 
 class Unknown(Struct, frozen=True, kw_only=True):
-    """Something was named and is not there (X-7, X-29): never guessed, never Direct. `refused` says that it is
-    there and may not be used, `hint` what can be done. A `disabled` skill is there and switched off."""
+    """Something was named that does not exist (X-7, X-29): never guessed, never Direct. `refused` says that it exists
+    but may not be used, `hint` what can be done. A `disabled` skill exists but is switched off."""
 
     what: Literal["skill", "disabled", "script", "workflow", "file"]
     name: str
@@ -109,9 +109,10 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class Retrieval(Struct, frozen=True, kw_only=True):
-    """What tier 2 found, best first, and what follows: take the first (`route`), offer those of `offered`
-    (`ambiguous`), with the number of `more` that are as near, or neither (`direct`). `wanted` is the probability that
-    the message wants any skill; `lacks` names the MCP servers that a candidate needs and that are not set up."""
+    """The result of tier 2, best first, and what follows: take the first (`route`), offer those in `offered`
+    (`ambiguous`), where `more` is the number of others that are as near, or neither (`direct`). `wanted` is the
+    probability that the message wants any skill; `lacks` names the MCP servers that a candidate needs and that are not
+    set up."""
 
     candidates: tuple[Candidate, ...]
     band: Band
@@ -123,8 +124,9 @@ class Retrieval(Struct, frozen=True, kw_only=True):
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """What a model said of a message (RTE-7): skills, a question, or neither, which is direct. `failure` is a word for
-    why it said nothing that can be used, `model` which it was; `used` are the models that took something, with what."""
+    """A model's judgement of a message (RTE-7): skills, a question, or neither, which means direct. `failure` is a word
+    for why the model gave no usable answer, `model` its name; `used` are the models that had a cost, with their
+    usage."""
 
     skills: tuple[str, ...] = ()
     question: str = ""
@@ -134,7 +136,7 @@ class Judged(Struct, frozen=True, kw_only=True):
 
     @property
     def spent(self) -> Spent:
-        """The usage of all of them."""
+        """The usage of all models in `used`."""
         return sum((one.spent for one in self.used), Spent())
 
 
@@ -186,7 +188,7 @@ class RouteDecision(Struct, frozen=True, kw_only=True):
 
     @property
     def agent(self) -> str | None:
-        """The subagent of RTE-2; None where the kernel answers itself."""
+        """The subagent of RTE-2; None if the kernel answers itself."""
         return {"skills": "skills", "workflow": "skills", "mcp": "mcp"}.get(self.kind) or (
             "worker" if self.kind in {"install", "script", "command"} else None
         )

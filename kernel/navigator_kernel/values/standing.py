@@ -25,8 +25,8 @@ def is_skill_subject(subject: str) -> bool:
 
 
 def standing_of(name: str, origin: str, digest: str, subjects: Collection[str]) -> Standing:
-    """The standing of a skill that this release does not ship. `subjects` are what the person agreed to; `origin` is
-    what a receipt claims, and counts only where an install command of this person recorded it."""
+    """The standing of a skill that this release does not ship. `subjects` are the person's consents; `origin` is the
+    source that a receipt claims, and counts only if an install command of this person recorded it."""
     if skill_subject(name, digest) in subjects:
         return "trusted"
     return "installed" if origin and install_subject(name, origin, digest) in subjects else "unknown"

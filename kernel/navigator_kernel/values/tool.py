@@ -14,11 +14,11 @@ _FIELD = lazy_compile(r"\{(\w{1,40})\}")
 
 
 class ToolDef(Struct, frozen=True):
-    """One line of a registry of tools. `args_schema` is a pydantic model, or None for what the signature says.
+    """One line of a registry of tools. `args_schema` is a pydantic model, or None to use the signature.
 
-    `effects` say what is different once it has succeeded: `refresh:<what>`, `toast` or `toast:<text>`,
-    `navigate:<where>`, `modal:<what>`; `{name}` in them is a field of the result. `confirm` is a question that is asked
-    before each call, `{name}` in it an argument.
+    `effects` say what has changed after it succeeds: `refresh:<what>`, `toast` or `toast:<text>`, `navigate:<where>`,
+    `modal:<what>`; `{name}` in them is a field of the result. `confirm` is a question that is asked before each call;
+    `{name}` in it is an argument.
     """
 
     func: Callable[..., Any]
@@ -36,5 +36,5 @@ class Result(NamedTuple):
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:
-    """`{name}` in `text` replaced once by what is called so; others stay."""
+    """`text` with each `{name}` replaced once by the value of that name; unknown names stay."""
     return _FIELD.sub(lambda hit: str(values[hit[1]]) if hit[1] in values else hit.group(), text)

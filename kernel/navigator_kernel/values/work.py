@@ -23,15 +23,15 @@ PROGRESS = "progress"  # the parameter of an order that holds how far it had com
 
 class AgentTask(Struct, frozen=True, kw_only=True):
     """`guide` is the text of the skill, `digest` that of its folder, `tools` are the names that it declares; `history`
-    is what was said before, `memories` what is recalled, `model` an alias or `provider:model`, `now` ISO 8601. `step`
-    numbers it within its run; `limit` is in seconds, 0 for that of the turn; `unknown` is a model that the skill asks
-    for and that is not set. `standing` is how far the person accepts the skill ("trusted" where there is none);
-    `private` says that what the model is given first holds files, memories, earlier results, or answers of a session in
+    are the earlier messages, `memories` the recalled memories, `model` is an alias or `provider:model`, `now` ISO 8601.
+    `step` is the number within its run; `limit` is in seconds, 0 for that of the turn; `unknown` is a model that the
+    skill asks for but that is not set. `standing` is how far the person accepts the skill ("trusted" without a skill);
+    `private` is true if the model's first input contains files, memories, earlier results, or answers of a session in
     which such data was read. The built-in tools work for the resource `target` in its `folder`, in
     `workspace` and in the `project`, on the files that the person `named`, and can read those that `earlier` turns of
     the session wrote, all absolute paths; `allowed` are the words of its `allowed-tools`.
-    `begun` is the call that was under way when a process was killed, and is made now; `intent` are the digests of its
-    file before and after, where it had come to that."""
+    `begun` is the call that was active when a process was killed, and is made now; `intent` are the digests of its
+    file before and after, if they were known by then."""
 
     run: str
     step: int
@@ -61,11 +61,11 @@ class AgentTask(Struct, frozen=True, kw_only=True):
 
 
 class AgentState(Struct, frozen=True, kw_only=True):
-    """`messages` are what came after the opening: answers, calls and what tools said. `failures` counts those in a row
-    (SAF-5); `workspace` names the folder that its files are in, which stays the same when it goes on in another run.
-    `refusal` is what the person says against the call that waited, "" for a no without a reason and None where nothing
-    was refused; `refused` are the calls that the person said no to, which are asked about no more; `notes` are
-    sentences for the person, beside the answer. `begun` is the call that was under way when the process ended, `intent`
+    """`messages` are those after the opening: answers, calls and results of tools. `failures` counts failures in a row
+    (SAF-5); `workspace` names the folder of its files, which stays the same when the task continues in another run.
+    `refusal` is the person's reason against the waiting call, "" for a no without a reason and None if nothing was
+    refused; `refused` are the calls that the person refused, which are not asked about again; `notes` are
+    sentences for the person, beside the answer. `begun` is the call that was active when the process ended, `intent`
     the digests of the file that it was about to change, before and after."""
 
     messages: tuple[ChatMessage, ...] = ()
@@ -83,7 +83,7 @@ class AgentState(Struct, frozen=True, kw_only=True):
     intent: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as it stands in a report."""
+        """The result in the form of a report."""
         told: dict[str, Any] = {"model": self.model, "rounds": self.rounds, "continuations": self.continuations}
         return {**told, "usage": self.spent.to_dict()}
 
@@ -149,8 +149,8 @@ def with_progress(packet: Packet, report: Report) -> Packet:
 
 
 def with_refusal(packet: Packet, why: str) -> Packet | None:
-    """The order, to be gone on with although the person said no to the call that it waits for; None where no call of a
-    model's waits."""
+    """The packet, to continue after the person refused the waiting call, with the reason `why`; None if no call of a
+    model is waiting."""
     try:
         held = progress_of(str(packet.params.optional[PROGRESS]))
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -162,8 +162,8 @@ def with_refusal(packet: Packet, why: str) -> Packet | None:
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):
-    """What a call came to: text for the model and `files` that it is shown, whether it failed, `commands` for a user
-    interface, and whether it `changed` anything."""
+    """The result of a call: text and `files` for the model, whether it failed, `commands` for a user interface, and
+    whether it `changed` anything."""
 
     text: str
     failed: bool = False

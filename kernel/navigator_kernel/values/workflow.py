@@ -23,8 +23,8 @@ _PLANS: Mapping[Language, str] = {"en": "(plan: {file})", "zh": "(方案: {file}
 
 
 class WorkflowStep(Struct, frozen=True, kw_only=True):
-    """`text` names the step, `input` is the message that it is given, `skill` what it is bound to: a skill, a script
-    of `bin/` or an MCP server, owned by `agent` (X-39). `output` says in words what it leaves."""
+    """`text` names the step, `input` is the message that it gets, `skill` is the skill, the script of `bin/` or the MCP
+    server that it is bound to, owned by `agent` (X-39). `output` describes its result in words."""
 
     text: str
     skill: str
@@ -81,8 +81,8 @@ class StepRecord(Struct, frozen=True, kw_only=True):
 
 
 class WorkflowRun(Struct, frozen=True, kw_only=True):
-    """What the journal knows of one run. `granted` are the subjects that the person agreed to for it; while it is only
-    proposed, those that a yes to its plan covers."""
+    """The journal's record of one run. `granted` are the subjects that the person agreed to for it; while it is only
+    proposed, those that approval of its plan covers."""
 
     token: str
     session: str
@@ -94,18 +94,18 @@ class WorkflowRun(Struct, frozen=True, kw_only=True):
     records: tuple[StepRecord, ...] = ()
 
     def last(self, step: int) -> StepRecord | None:
-        """The newest try of `step`."""
+        """The newest attempt of `step`, or None."""
         return next((record for record in reversed(self.records) if record.step == step), None)
 
     @property
     def done(self) -> int:
-        """How many steps have succeeded."""
+        """The number of steps that have succeeded."""
         return len({r.step for r in self.records if r.report is not None and r.report.state == "success"})
 
 
 class WorkflowView(Struct, frozen=True, kw_only=True):
-    """What a reply says of a workflow. `left` are the steps beyond the limit, in the person's words; `result` is the
-    file that the last step's result was written to, from the project's root."""
+    """The state of a workflow in a reply. `left` are the steps beyond the limit, in the person's words; `result` is the
+    file that the last step's result was written to, relative to the project's root."""
 
     token: str
     state: RunState
@@ -124,7 +124,7 @@ class WorkflowView(Struct, frozen=True, kw_only=True):
 
 
 def outline(plan: WorkflowPlan, language: Language) -> list[str]:
-    """WFL-10: the task with its file, and a line a step."""
+    """The lines of WFL-10: the task with its file, and one line per step."""
     head = f"{_LABELS[language]} {plan.description} {_PLANS[language].format(file=plan.file)}"
     steps = enumerate(plan.steps, 1)
     return [head, *(f"  Step {at}: {step.text} → {step.skill} → {step.agent}_agent" for at, step in steps)]

@@ -23,7 +23,7 @@ DEPTH = 8  # levels of nesting that are read
 
 
 class Head(Struct):
-    """`end` is the index of the first line below; `lines` where each key stands, nested ones with dots."""
+    """`end` is the index of the first line below; `lines` has the line of each key, with dots in nested ones."""
 
     end: int = 0
     lines: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a step passes to the next one, and what a workflow leaves for the person (WFL-7, part 3 item 5)."""
+"""The data that a step passes to the next one, and the output of a workflow for the person (WFL-7, part 3 item 5)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SUFFIXES = {"markdown": "md", "json": "json", "text": "txt"}
 
 
 def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff:
-    """The output, the files and the whole report of step `number`, which is also kept as a JSON file."""
+    """Stores the whole report of step `number` as a JSON file, and returns it with the output and the files."""
     folder = workspace(kernel, token)
     data, raw = _whole(kernel, report)
     path = folder / f"handover-{number}.json"
@@ -36,7 +36,7 @@ def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff
 
 
 def final_output(kernel: Kernel, run: WorkflowRun, report: Report) -> str:
-    """Writes the last report to the workflow's `output`, and returns its path or empty."""
+    """Writes the last report to the workflow's `output`, and returns its path, or an empty text if it is inline."""
     out = run.plan.output
     if out.location == "inline":
         return ""
@@ -62,7 +62,7 @@ def workspace(kernel: Kernel, token: str) -> Path:
 
 
 def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
-    """Data and raw output, read from the file if they were too long for the report."""
+    """The data and the raw output, read from the file if they were too long for the report."""
     if report.offloaded:
         try:
             held = json.loads(read_bounded(kernel.root / report.offloaded, WHOLE_LIMIT))
@@ -73,7 +73,7 @@ def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
 
 
 def _files(folder: Path, data: dict[str, Any]) -> Iterator[FileReference]:
-    """The files in the run's folder that the step names, with their text where it is short enough and text."""
+    """The files in the run's folder that the step names, with their text if it is short enough and UTF-8."""
     names = data.get("files")
     for name in names if isinstance(names, list) else ():
         path = folder / str(name)

@@ -1,4 +1,4 @@
-"""Decides whether a part of a message is a request of its own: it begins with an imperative, in either language."""
+"""Decides whether a part of a message is a separate request: one that begins with an imperative, in either language."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _USE_TO = lazy_compile(r"^(?:with|using|in|for|on|from)\b[^,]*,\s*", re.IGNORECA
 
 
 def is_order(clause: str) -> bool:
-    """Whether `clause` begins with an imperative, politeness aside. A question, a report and a condition do not."""
+    """Whether `clause` begins with an imperative, after polite words. A question, a report or a condition does not."""
     said = _USE_TO.sub("", _POLITE.sub("", clause.strip()))
     if _NAMED_BY_FORM.match(said):
         return True
@@ -92,12 +92,12 @@ def is_order(clause: str) -> bool:
 
 
 def is_verb(word: str) -> bool:
-    """Whether an English word is one of the base forms that orders begin with."""
+    """Whether an English word is a known base form of a verb that orders begin with."""
     return word.lower() in _VERBS_EN
 
 
 def is_thing(clause: str) -> bool:
-    """Whether a Chinese clause ends as the name of a thing: `解析内容的过程`."""
+    """Whether a Chinese clause ends like the name of a thing: `解析内容的过程`."""
     return _THING.search(clause) is not None
 
 

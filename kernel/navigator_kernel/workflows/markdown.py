@@ -32,7 +32,7 @@ class _Section(Struct):
 
 
 def dumps(plan: WorkflowPlan, language: Language) -> str:
-    """The file of `plan`: frontmatter, the outline of WFL-10, and one section a step."""
+    """The file of `plan`: frontmatter, the outline of WFL-10, and one section for each step."""
     held, out = plan.sandbox, plan.output
     head: dict[str, Any] = {
         "name": plan.name,

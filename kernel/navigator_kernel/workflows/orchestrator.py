@@ -20,7 +20,7 @@ _VERBOSE = ("--verbose", "-v")
 
 
 class SlashCommand(Struct, frozen=True, kw_only=True):
-    """CMD-2. `handler` is the function that takes it."""
+    """A slash command; `handler` is the function that handles it (CMD-2)."""
 
     name: str
     type: Literal["skill"]
@@ -54,7 +54,7 @@ def is_orchestrated(commands: Sequence[CommandInstruction]) -> bool:
 
 
 def is_verbose(command: CommandInstruction) -> bool:
-    """CMD-4: `--verbose` before the need."""
+    """Whether `--verbose` or `-v` stands before the need (CMD-4)."""
     return bool(command.args) and command.args[0] in _VERBOSE
 
 
@@ -92,7 +92,7 @@ def answer(report: Report, plan: WorkflowPlan | None, language: Language, *, ver
 
 
 def _parts(plan: WorkflowPlan, language: Language) -> dict[str, Any]:
-    """CMD-5: decomposition, required resources, steps, expected result."""
+    """The parts of an answer: decomposition, required resources, steps, expected result (CMD-5)."""
     return {
         "decomposition": [step.text for step in plan.steps],
         "resources": {"skills": list(plan.depends_on), "files": list(plan.sandbox.read)},

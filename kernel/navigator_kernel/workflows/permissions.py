@@ -1,4 +1,4 @@
-"""What the approval of a plan covers, which files a step may name, and which steps may be repeated."""
+"""Decides what the approval of a plan covers, which files a step may name, and which steps may be repeated."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _ONCE = frozenset({"uninstall"})  # the second one finds nothing there; every ot
 def grants(plan: WorkflowPlan, kernel: Kernel) -> tuple[str, ...]:
     """The subjects that a yes to `plan` covers: each skill command, script and skill that it shows (SAF-1).
 
-    A skill that is here is covered by its digest; one that the plan itself installs by its name, until it is installed
-    (`installed`). What can be covered by neither is asked about when it is its turn. An MCP server is agreed to by its
-    whole command, when it is started.
+    An existing skill is covered by its digest; one that the plan itself installs, by its name until it is installed
+    (`installed`). Anything covered by neither is asked about when its turn comes. Consent to an MCP server is given to
+    its whole command, when it is started.
     """
     found: list[str] = []
     coming: set[str] = set()
@@ -45,7 +45,7 @@ def grants(plan: WorkflowPlan, kernel: Kernel) -> tuple[str, ...]:
 
 
 def installed(packet: Packet, granted: Sequence[str], kernel: Kernel) -> tuple[str, ...]:
-    """Consents that a plan covered by name, for a skill that the last step installed."""
+    """The consents to skills that a plan covered by name, if the last step was an install."""
     if packet.task_spec.operation != "skill.install":
         return ()
     names = [subject.removeprefix("type_a:") for subject in granted if is_by_name(subject)]
@@ -53,7 +53,7 @@ def installed(packet: Packet, granted: Sequence[str], kernel: Kernel) -> tuple[s
 
 
 def is_by_name(subject: str) -> bool:
-    """Whether a subject is the promise of a plan, and no agreement to bytes."""
+    """Whether a subject names a skill of a plan, without agreement to its bytes."""
     return subject.startswith("type_a:") and "@sha256:" not in subject
 
 
@@ -80,7 +80,7 @@ def is_idempotent(packet: Packet, kernel: Kernel) -> bool:
 
 
 def file_problem(request: PreprocessingResult, sandbox: Sandboxed, root: Path) -> str:
-    """Why a file of a step may not be read, or empty."""
+    """The reason why a file of a step may not be read, or empty."""
     for file in request.files:
         if file.problem:
             return file.problem
@@ -90,9 +90,9 @@ def file_problem(request: PreprocessingResult, sandbox: Sandboxed, root: Path) -
 
 
 def order_problem(packet: Packet, sandbox: Sandboxed, places: tuple[Path, Path]) -> str:
-    """The same for files that are given by name alone: any value or word that is one.
+    """As `file_problem`, for files that are given by name alone: any value or word that names a file.
 
-    `places` are the project's root and the run's own folder, whose files are the workflow's.
+    `places` are the project's root and the run's own folder, whose files belong to the workflow.
     """
     root, own = (place.resolve() for place in places)
     for word in map(str, [*packet.params.required.values(), *packet.params.value("arguments", ())]):

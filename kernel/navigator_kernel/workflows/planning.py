@@ -55,10 +55,10 @@ class PlanProposal(Struct, frozen=True, kw_only=True):
 def plan_workflow(
     request: PreprocessingResult, need: str, ground: PlanningContext, *, alone: bool = False
 ) -> PlanProposal | NeedClarification | Unknown | None:
-    """A plan, a question about what is missing, a file that cannot be read, or None where one skill or none is enough.
+    """A plan, a question about missing parts, a file that cannot be read, or None if one skill or none is enough.
 
-    `need` is the message with files as they were written, the request's answers at its end; with `alone` a single
-    order makes a plan, too.
+    `need` is the message with files as they were written and the request's answers at its end; with `alone`, a single
+    order also makes a plan.
     """
     said = need.removesuffix(" ".join(request.answers).strip()).rstrip() if request.answers else need
     if len(said) > LIMIT:
@@ -92,7 +92,7 @@ def _is_named(clause: str, ground: PlanningContext) -> bool:
 
 
 def _with_installed(bound: list[BoundStep]) -> list[BoundStep]:
-    """For `install <source> and then run x`: x is not installed yet, so it is what to install."""
+    """For `install <source> and then run x`: x is not installed yet, so it becomes the skill to install."""
     found = list(bound)
     for at, step in enumerate(bound):
         sure = step.skill and step.decision.tier != "retrieval"
@@ -122,7 +122,7 @@ def _without_telling(bound: list[BoundStep]) -> list[BoundStep]:
 
 
 def _covered(bound: Sequence[BoundStep], said: str, ground: PlanningContext) -> bool:
-    """Whether one skill does all steps, on the same things (WFL-2, COV-6)."""
+    """Whether one skill does all steps, on the same objects (WFL-2, COV-6)."""
     if len(bound) < 2:
         return True
     found = ground.router.retrieve(said)
@@ -165,7 +165,7 @@ def _answered(bound: list[BoundStep], answer: str, ground: PlanningContext) -> l
 
 
 def _names_one(answer: str, asked: NeedClarification | None) -> bool:
-    """Whether `answer` says `name=value` of something that was asked for."""
+    """Whether `answer` contains `name=value` for a value that was asked for."""
     names = "|".join(map(re.escape, asked.missing)) if asked else ""
     return bool(names) and re.search(rf"(?:^|[\n;；]\s*)(?:{names})=", answer) is not None
 
@@ -209,7 +209,7 @@ def _plan(said: str, bound: Sequence[BoundStep], ground: PlanningContext) -> Wor
 
 
 def _stored(step: BoundStep, ground: PlanningContext, *, last: bool, language: Language) -> WorkflowStep:
-    """A step as text, with its answers: that is what approval covers."""
+    """A step as text with its answers, which approval covers."""
     text = serialize_step(step, ground)
     given = "".join(f" ({name}: {value})" for name, value in step.given.items())
     return WorkflowStep(

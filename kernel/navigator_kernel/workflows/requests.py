@@ -36,7 +36,7 @@ _ARGUMENT = lazy_compile(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
 
 
 class WorkflowRequest(Struct, frozen=True, kw_only=True):
-    """`agreed` is what the person said yes to, empty for an explicit call; None where the plan is only proposed."""
+    """`agreed` is the subject that the person approved, empty for an explicit call; None for a mere proposal."""
 
     decision: RouteDecision
     view: WorkflowView
@@ -71,7 +71,7 @@ def resume_run(token: str, subject: str, kernel: Kernel) -> WorkflowRequest:
 
 
 def decline_run(token: str, subject: str, kernel: Kernel) -> None:
-    """Declining a plan ends it; a run that has started stays as it is."""
+    """Ends a plan that was declined; a run that has started stays as it is."""
     if subject == PLAN:
         with kernel.journal.hold(token):
             if kernel.journal.load(token).state == "proposed":
@@ -81,8 +81,8 @@ def decline_run(token: str, subject: str, kernel: Kernel) -> None:
 def invoke_stored(
     request: PreprocessingResult, kernel: Kernel, run: str, session: str
 ) -> WorkflowRequest | RouteDecision:
-    """`#name words`: the stored workflow, its `$1` and `$ARGUMENTS` filled once. NotLoadable names the lines of a file
-    that cannot be used."""
+    """`#name words`: the stored workflow with its `$1` and `$ARGUMENTS` filled once. NotLoadable names the lines of a
+    file that cannot be used."""
     name = request.commands[0].name
     known = stored_names(kernel)
     if name not in known:
@@ -98,8 +98,8 @@ def invoke_stored(
 def start_run(
     name: str, rest: str, words: Sequence[str], files: Sequence[FileReference], kernel: Kernel, run: str, session: str
 ) -> WorkflowPlan:
-    """The stored workflow `name` with `rest` for `$ARGUMENTS` and `words` for `$1` and on, entered as a run that may
-    read the `files` of these words. UsageProblem for words that it has no place for."""
+    """Enters the stored workflow `name` as a run that may read the `files` of its words, with `rest` for `$ARGUMENTS`
+    and `words` for `$1` and on. UsageProblem for words that it has no place for."""
     root = kernel.root.resolve()
     plan = _filled(
         load_stored(name, kernel),
@@ -118,8 +118,8 @@ def start_run(
 def orchestrate(
     request: PreprocessingResult, kernel: Kernel, context: TurnContext, session: str
 ) -> WorkflowRequest | RouteDecision | None:
-    """`/master-orchestrator need`: a plan, even of one step. None where no skill fits a part of it, or the command has
-    no need or no skill: then it is a call of the skill like any other (CMD-1)."""
+    """`/master-orchestrator need`: a plan, even of one step. None if no skill fits a part of it, or if the need or the
+    skill is missing: then it is an ordinary call of the skill (CMD-1)."""
     need = need_of(request)
     if not need or not kernel.catalogue.exists(f"skill:{SKILL}"):
         return None
@@ -131,7 +131,7 @@ def orchestrate(
 
 
 def attach_answer(reply: Reply, request: PreprocessingResult) -> Reply:
-    """The reply to `/master-orchestrator`, with CMD-3's answer in its data; any other as it is."""
+    """The reply to `/master-orchestrator` with CMD-3's answer in its data; any other reply unchanged."""
     if not is_orchestrated(request.commands):
         return reply
     plan = None if reply.workflow is None else reply.workflow.plan
@@ -143,7 +143,7 @@ def attach_answer(reply: Reply, request: PreprocessingResult) -> Reply:
 def _proposed(
     found: PlanProposal | NeedClarification | Unknown | None, kernel: Kernel, run: str, session: str, reason: str
 ) -> WorkflowRequest | RouteDecision | None:
-    """The consents that approval of the plan covers, bound to the digests at this time."""
+    """Enters a plan as proposed, with the consents that its approval covers, bound to the digests at this time."""
     match found:
         case None:
             return None
@@ -189,7 +189,7 @@ def _filled(plan: WorkflowPlan, rest: str, words: Sequence[str]) -> WorkflowPlan
 
 
 def _fitted(value: str, before: str) -> str:
-    """`value` as it has to be written behind `before`: on the one line of a command, and inside its quotes."""
+    """`value` as it must be written after `before`: on the one line of a command, and inside its quotes."""
     line = before.rpartition("\n")[2]
     if not line.lstrip().startswith(("/", "@@")):
         return value

@@ -47,10 +47,10 @@ ENDED = frozenset({"done", "aborted"})
 
 
 class WorkflowOutcome(Struct, frozen=True, kw_only=True):
-    """What came of it; `view` is None for orders that are not a workflow.
+    """The result of a workflow run; `view` is None for orders that are not a workflow.
 
-    `waits_for` is the subject that the person has to agree to before it goes on, `question` how that is asked; both
-    are empty where it is done.
+    `waits_for` is the subject that the person has to agree to before the run goes on, `question` the question for that;
+    both are empty if the run is done.
     """
 
     view: WorkflowView | None
@@ -71,10 +71,10 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
     async def follow(
         self, token: str, agreed: str, *, plan: WorkflowPlan, left: tuple[str, ...] = ()
     ) -> WorkflowOutcome:
-        """From the first step that has not succeeded. `agreed` is what the person said yes to; `plan` is the run's,
-        with the secrets of this turn's message, which the journal does not keep.
+        """Runs the plan from the first step that has not succeeded. `agreed` is the subject that the person agreed to;
+        `plan` is the run's, with the secrets of this turn's message, which the journal does not store.
 
-        NotFound for an unknown token, Busy while another process follows it, Refused for one that has ended.
+        NotFound for an unknown token, Busy while another process follows the run, Refused for a run that has ended.
         """
         journal = self.kernel.journal
         journal.load(token)
@@ -189,7 +189,8 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
         return _orders([packet])
 
     def _bound(self, request: PreprocessingResult, step: WorkflowStep) -> RouteResult | None:
-        """The step's input without the name of its skill, which the plan holds."""
+        """The action for the step's input; the plan gives the name of its skill. None if the input does not fit the
+        agent."""
         action = understand_locally(request, Session(id=""), self.kernel.router).action
         if step.agent == "skills":
             same = isinstance(action, Skills) and action.names[0] == step.skill

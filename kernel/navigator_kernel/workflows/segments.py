@@ -1,8 +1,8 @@
 """Splits a message into the steps that it lists; any other message stays whole (WFL-1, WFL-2).
 
-Steps are explicit where a connective joins two orders (`then`, `然后`), or where they are numbered. Nothing is cut
-inside quotes, code, an address or a fixed phrase, nor where one verb governs what is joined: "explain how to open a
-file and then read it" is one order.
+Steps are explicit if a connective joins two orders (`then`, `然后`), or if they are numbered. Nothing is cut inside
+quotes, code, an address or a fixed phrase, or if one verb governs both parts: "explain how to open a file and then read
+it" is one order.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _EDGE = " \t\r\n,，。;；、:："
 
 
 def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[str, ...]:
-    """The steps in order, each as it was written without its connective; the whole text alone where it is one order.
+    """The steps in order, each as it was written but without its connective; only the whole text if it is one order.
 
     `named` says whether a clause is an order by a name that only the caller knows, such as a skill's.
     """
@@ -88,7 +88,7 @@ def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[st
 
 
 def _numbered(text: str, masked: str, order: Callable[[str], bool]) -> tuple[str, ...]:
-    """The items of `1. … 2. … 3. …`, `第一步 … 第二步 …`; what stands before the first is their heading."""
+    """The items of `1. … 2. … 3. …`, `第一步 … 第二步 …`; the text before the first is their heading."""
     marks: list[re.Match[str]] = []
     for hit in _NUMBER.finditer(masked):
         if _ordinal(hit, len(marks)) == len(marks) + 1:
@@ -125,7 +125,8 @@ def _joined(text: str, masked: str, order: Callable[[str], bool]) -> tuple[str, 
 
 
 def _may_cut(joint: re.Match[str], masked: str, *, opened: bool) -> bool:
-    """Words that also mean other things count only behind a stop, `and`, or a `first` before them."""
+    """Whether the text may be cut here: words with other meanings count only after a stop, `and`, or an earlier
+    `first`."""
     stopped = bool(joint["stop"]) or "\n" in joint.group()
     if joint["end"]:
         return stopped or bool(joint["and"])
@@ -137,7 +138,8 @@ def _may_cut(joint: re.Match[str], masked: str, *, opened: bool) -> bool:
 
 
 def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
-    """Whether what is joined belongs to something on the left: a condition, `how to`, a clause with its own subject."""
+    """Whether the joined part belongs to something on the left: a condition, `how to`, a clause with its own
+    subject."""
     if _CONDITION.search(left) or is_thing(right):
         return True
     if re.search(r"一(?:个|段|份|种|条)[^，。,]*先[^，。,]*$|先$", left) and not left.strip().startswith("先"):
@@ -153,7 +155,7 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
 
 
 def _trimmed(part: str) -> str:
-    """Without the punctuation around it and a leading word of order."""
+    """The part without the punctuation around it and without a leading word of order."""
     text = re.sub(r"^[-*•]\s+", "", part.strip(_EDGE))
     text = _OPENING.sub("", _CLOSING.sub("", text)).strip(_EDGE)
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text

@@ -51,7 +51,7 @@ _TYPED = frozenset({"url_format", "email", "file_exists"})
 
 
 class PlanningContext(Struct, frozen=True, kw_only=True):
-    """What planning needs. `root` is the project's real folder, `limit` the maximum number of steps."""
+    """The services for planning. `root` is the project's real folder, `limit` the maximum number of steps."""
 
     catalogue: Catalogue
     router: Router
@@ -62,7 +62,7 @@ class PlanningContext(Struct, frozen=True, kw_only=True):
 
 
 class BoundStep(Struct, frozen=True, kw_only=True):
-    """`given` are the values that answers supplied, by the parameter's name; `after` says that a step comes before."""
+    """`given` are the values from answers, by the parameter's name; `after` says that another step comes before it."""
 
     text: str
     request: PreprocessingResult
@@ -75,9 +75,9 @@ class BoundStep(Struct, frozen=True, kw_only=True):
 
 
 def bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
-    """COV-2, COV-3, WFL-4: by its name, else by description, examples and tags; no skill and no agent for none.
+    """Binds a step to a skill by its name, else by description, examples and tags (COV-2, COV-3, WFL-4).
 
-    A file that is named without its mark is marked.
+    `skill` and `agent` are empty if none fits. A file that is named without its mark is marked.
     """
     step = _bind(text, ground, after=after)
     marked = _marked(step, ground)
@@ -85,7 +85,7 @@ def bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
 
 
 def _marked(step: BoundStep, ground: PlanningContext) -> str:
-    """The step's text with an `@` before each file that stands there by its bare name."""
+    """The step's text with an `@` before each file that is named without it."""
     if step.agent != "skills" or not isinstance(step.result, Skills):
         return step.text
     skill = ground.catalogue.find(step.skill)
@@ -181,7 +181,7 @@ def has_typed_params(step: BoundStep, ground: PlanningContext) -> bool:
 
 
 def serialize_step(step: BoundStep, ground: PlanningContext) -> str:
-    """The step's message as it is stored: paths from the project's root, what was answered or concluded in words."""
+    """The step's message for storage: paths from the project's root, and answers and conclusions in words."""
     text = relative_to_root(step.text, step.request.files, ground.root)
     if isinstance(step.result, Lifecycle) and step.result.operation == "install":
         said = ground.router.recognise(step.text)
@@ -194,7 +194,7 @@ def serialize_step(step: BoundStep, ground: PlanningContext) -> str:
 
 
 def relative_to_root(text: str, files: Sequence[FileReference], root: Path) -> str:
-    """`text` with each `@path` as it reads from the project's root, wherever the person stood."""
+    """`text` with each `@path` relative to the project's root, whatever the current folder was."""
     known = {file.written: file for file in files}
     if not known:
         return text

@@ -31,14 +31,14 @@ def load_stored(name: str, kernel: Kernel) -> WorkflowPlan:
 
 
 def stored_text(name: str, kernel: Kernel) -> str:
-    """The text of its file, whether it can be used or not; NotFound where there is none."""
+    """The text of the workflow's file, even if it cannot be used; NotFound if there is none."""
     if name not in stored_names(kernel):
         raise NotFound(f"no workflow is called {name!r}", hint="navigator workflow list shows them")
     return _text(name, kernel)
 
 
 def check_text(text: str, name: str, kernel: Kernel) -> WorkflowPlan:
-    """The plan that `text` is as the file of `name`; NotLoadable with all problems and lines."""
+    """Parses `text` as the file of `name`; NotLoadable with all problems and lines."""
     if not NAME.fullmatch(name) or name == "README":
         raise UsageProblem(f"{name!r} is not a workflow's name", hint="letters, digits, '_' and '-', 1 to 80")
     return loads(text, name, kernel.settings.steps)
@@ -50,14 +50,14 @@ def named_in(text: str) -> str:
 
 
 def store_text(name: str, text: str, kernel: Kernel) -> WorkflowPlan:
-    """Writes `text` as the file of `name`, where it is a plan that can be used; raises as `check_text`."""
+    """Writes `text` as the file of `name` if it is a plan that can be used; raises the errors of `check_text`."""
     plan = check_text(text, name, kernel)
     _write(plan, text.encode("utf-8", "replace"), kernel)
     return plan
 
 
 def remove_stored(name: str, kernel: Kernel) -> None:
-    """Removes its file; the runs that it began stay. NotFound where there is none."""
+    """Removes the workflow's file; the runs that it began stay. NotFound if there is none."""
     if name not in stored_names(kernel):
         raise NotFound(f"no workflow is called {name!r}", hint="navigator workflow list shows them")
     kernel.audit.record("wrote", path=f"{FOLDER}/{name}.md", sha256="")
@@ -65,7 +65,7 @@ def remove_stored(name: str, kernel: Kernel) -> None:
 
 
 def store(plan: WorkflowPlan, kernel: Kernel, language: Language) -> WorkflowPlan:
-    """The plan under the name that its file has; the file is written unless the same steps are there already."""
+    """Writes the plan's file unless the same steps are there already, and returns the plan under the file's name."""
     plan = with_free_name(plan, kernel)
     if not (kernel.root / plan.file).exists():
         _write(plan, dumps(plan, language).encode("utf-8", "replace"), kernel)

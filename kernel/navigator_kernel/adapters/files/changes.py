@@ -28,7 +28,7 @@ How = Literal["undone", "as before", "changed since"]
 
 
 class FileChange(Struct, frozen=True, kw_only=True):
-    """One change: the file's path from the project, its bytes before and after (`before` is None where it was new), and
+    """One change: the file's path in the project, its bytes before and after (`before` is None if it was new), and
     its mode before."""
 
     path: str
@@ -38,15 +38,15 @@ class FileChange(Struct, frozen=True, kw_only=True):
 
 
 class ChangeStore:
-    """The changes of the project at `root`, a folder for each run below `folder`, which `kept` may write to. What is
-    named in `closed` is never changed, nor what a link leads there."""
+    """The changes of the project at `root`, a folder for each run below `folder`, which `kept` may write to. The paths
+    in `closed` are never changed, not even through a link."""
 
     def __init__(self, folder: Path, kept: FolderWriter, root: Path, closed: Collection[str] = ()) -> None:
         self._folder, self._kept, self._root = folder, kept, root
         self._closed = [root / name for name in closed]
 
     def make(self, run: str, path: str, before: bytes | None, after: bytes) -> None:
-        """Keeps the file as it is, then replaces it. IntegrityMismatch where it is no longer `before`."""
+        """Keeps the file as it is, then replaces it. IntegrityMismatch if it is no longer `before`."""
         parts = path.split("/")
         if self._now(parts) != before:
             raise IntegrityMismatch(f"{path!r} was changed meanwhile", hint="read it again")
@@ -67,7 +67,7 @@ class ChangeStore:
         return tuple(sorted((one.name for one in self._folder.iterdir() if one.is_dir()), reverse=True))
 
     def of(self, run: str) -> tuple[FileChange, ...]:
-        """What a run changed, in order. NotFound for a run that changed nothing, Damaged for a record that cannot be
+        """The changes of a run, in order. NotFound for a run that changed nothing, Damaged for a record that cannot be
         read."""
         place = self._of(run)
         records = self._records(place)
@@ -76,8 +76,8 @@ class ChangeStore:
         return tuple(self._read(place, name) for name in records)
 
     def undo(self, run: str, *, force: bool = False) -> tuple[tuple[str, How], ...]:
-        """Puts back each file as it was before the run, and says what became of it. One that was changed since stays as
-        it is, unless `force`; nothing is touched where a record cannot be read."""
+        """Restores each file as it was before the run, and returns the result for each. A file that was changed since
+        stays as it is, unless `force` is true; nothing is touched if a record cannot be read."""
         first: dict[str, FileChange] = {}
         last: dict[str, FileChange] = {}
         for made in self.of(run):

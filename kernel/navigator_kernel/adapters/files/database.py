@@ -25,15 +25,15 @@ Tables = dict[str, dict[str, Any]]
 
 
 def read_rows(path: Path) -> tuple[Mapping[str, Any], ...]:
-    """The rows of the default table in their order; none where there is no file. Damaged where it cannot be read."""
+    """The rows of the default table in order; empty if there is no file. Damaged if it cannot be read."""
     tables = JsonStorage(path).read() or {}
     return tuple(tables.get(TABLE, {}).values())
 
 
 def table_bytes(path: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """What the file `path` is to hold once `rows` are its whole default table, numbered from 1; other tables stay.
+    """The new content of the file `path`, with `rows`, numbered from 1, as its whole default table; other tables stay.
 
-    The caller writes it, in one piece, with `locked` around both.
+    The caller writes it, in one piece, with a lock around both steps.
     """
     from tinydb import TinyDB  # 20 ms, and only needed here
 
@@ -45,14 +45,14 @@ def table_bytes(path: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 class JsonStorage:
-    """A storage for TinyDB that holds what is written until `text()` is taken, so that a file can change at once."""
+    """A storage for TinyDB that keeps written data until `text()` is called, so that a file can change in one step."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._held: Tables | None = None
 
     def read(self) -> Tables | None:
-        """The tables of the file, or what was written since; None where there is no file."""
+        """The tables of the file, or the data written since; None if there is no file."""
         return self._held if self._held is not None else _tables(self._path)
 
     def write(self, data: Mapping[str, Mapping[Any, Any]]) -> None:
@@ -62,15 +62,15 @@ class JsonStorage:
         return (json.dumps(self.read() or {}, ensure_ascii=False, indent=1, sort_keys=False) + "\n").encode()
 
     def close(self) -> None:
-        """TinyDB asks for it; nothing is held open."""
+        """TinyDB calls it; there is nothing to close."""
 
 
 @contextmanager
 def file_lock(path: Path, timeout: float = 60.0) -> Iterator[None]:
-    """Holds the lock file `path`, in a folder that is there, for one process at a time; Busy after `timeout` seconds.
+    """Holds the lock file `path`, in an existing folder, for one process at a time; Busy after `timeout` seconds.
 
-    Who waits for more than a second says for whom, on stderr. It is the one file that no Writer writes: it holds
-    nothing but the holder's process id.
+    A process that waits for more than a second says on stderr which process it waits for. This is the only file that no
+    Writer writes: it contains only the holder's process id.
     """
     handle = _taken(path, min(timeout, PATIENCE))
     if handle is None and timeout > PATIENCE:
@@ -89,7 +89,7 @@ def file_lock(path: Path, timeout: float = 60.0) -> Iterator[None]:
 
 @contextmanager
 def own_lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
-    """Holds the file `path` itself, which is there, for one process at a time; Busy after `timeout` seconds."""
+    """Holds the existing file `path` itself for one process at a time; Busy after `timeout` seconds."""
     handle = _taken(path, timeout, create=0)
     if handle is None:
         raise Busy(f"another process is using {str(path)!r}", hint="wait for it, then try again")
@@ -100,7 +100,8 @@ def own_lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
 
 
 def _taken(path: Path, timeout: float, create: int = os.O_CREAT) -> int | None:
-    """The open file, locked (flock(2)): closing it, or the end of the process, lets it go. None after `timeout`."""
+    """The open, locked file (flock(2)); closing it, or the end of the process, releases the lock. None after `timeout`.
+    """
     end = monotonic() + timeout
     while True:
         with _named(path), ExitStack() as unless_held:

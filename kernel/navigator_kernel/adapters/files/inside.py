@@ -28,7 +28,7 @@ class FolderEntry(NamedTuple):
 
 
 def read_inside(root: Path, parts: Sequence[str], limit: int) -> bytes:
-    """At most `limit` bytes of the regular file at `parts` below `root`. NotFound where nothing is there, Refused for
+    """At most `limit` bytes of the regular file at `parts` below `root`. NotFound if there is none, Refused for
     a link, a folder or a special file."""
     with opened_inside(root, parts, "/".join(parts)) as handle:
         data = bytearray()
@@ -39,7 +39,7 @@ def read_inside(root: Path, parts: Sequence[str], limit: int) -> bytes:
 
 def walk_inside(root: Path, parts: Sequence[str], *, deep: bool = True) -> Iterator[FolderEntry]:
     """The folders and regular files below the folder at `parts`, in order of their names; links and special files are
-    left out. NotFound where `parts` is not a folder."""
+    left out. NotFound if `parts` is not a folder."""
     handle = _stepped_into(root, parts)
     try:
         for place, folders, files, at in os.fwalk(".", dir_fd=handle, follow_symlinks=False):
@@ -58,7 +58,7 @@ def walk_inside(root: Path, parts: Sequence[str], *, deep: bool = True) -> Itera
 
 @contextmanager
 def opened_inside(root: Path, parts: Sequence[str], written: str) -> Iterator[int]:
-    """The regular file at `parts`, open for reading; `written` names it in errors."""
+    """Opens the regular file at `parts` for reading; `written` names it in errors."""
     try:
         handle = open_inside(root, parts, lambda mode: _refuse_special(mode, written))
     except OSError as error:
@@ -68,8 +68,8 @@ def opened_inside(root: Path, parts: Sequence[str], written: str) -> Iterator[in
 
 
 def open_inside(root: str | Path, parts: Sequence[str], check: Callable[[int], None]) -> int:
-    """The handle of the file at `parts`, for the caller to close. `check` is given its mode before it is opened, for
-    that alone wakes who waits behind a pipe, and again afterwards. OSError where something on the way is a link."""
+    """The handle of the file at `parts`, for the caller to close. `check` gets its mode before it is opened, because
+    opening a pipe wakes the process at its other end, and again afterwards. OSError if the path has a link in it."""
     name = parts[-1] if parts else "."
     with _closing(_folder_of(root, parts[:-1])) as folder:
         check(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)

@@ -17,8 +17,8 @@ KEY = "mcpServers"
 
 
 def change(file: Path, writer: Writer, edit: Callable[[dict[str, Any]], None]) -> None:
-    """`edit` is given the servers by their names and changes them; one process at a time. Damaged where the file cannot
-    be read, which is then left as it is."""
+    """Passes the servers by name to `edit`, which changes them, and writes the file; one process at a time. Damaged if
+    the file cannot be read; it then stays unchanged."""
     writer.make_folder(file.parent)
     with file_lock(file.with_name(f".{file.name}.lock")):
         document = whole(file)

@@ -41,18 +41,18 @@ _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLON
 class ProjectFiles(Struct, frozen=True):
     """Implements `ports.FileReader` for one project; a relative path starts at `base`.
 
-    Links are followed first, and what they lead to is judged by its place and its names. What was judged is then opened
-    part by part from the root and no link is followed, so that a folder that has become one meanwhile leads nowhere.
-    A hard link looks like any file and is read as one: package managers fill projects with them, and neither a clone
-    nor an installed skill nor a sandboxed process can make one to a file outside.
+    Links are followed first, and the place and the names of their target are checked. The target is then opened part by
+    part from the root without following links, so that a folder that has become a link meanwhile leads nowhere. A hard
+    link is read like any file: package managers fill projects with them, and neither a clone nor an installed skill nor
+    a sandboxed process can make one to a file outside.
     """
 
     root: Path
     base: Path
 
     def read(self, written: str) -> tuple[Path, str]:
-        """The real path and its text. NotFound, or Refused with a `reason`: `outside`, `kernel`, `secrets`, `special`
-        (with `folder`), `too-large`, `not-utf8` or `unreadable`."""
+        """Returns the real path and the text of a file. Raises NotFound, or Refused with a `reason`: `outside`,
+        `kernel`, `secrets`, `special` (with `folder`), `too-large`, `not-utf8` or `unreadable`."""
         if len(written) > PATH_LIMIT:
             raise _absent(f"{written[:80]}…")
         if "/" not in written and not os.path.lexists(self.base / written):
@@ -71,8 +71,8 @@ class ProjectFiles(Struct, frozen=True):
         return Path(real), _text(root, parts, written)
 
     def named(self, text: str) -> tuple[Path, ...]:
-        """The real paths of the files of the project that `text` names: each word that is the path of one, and each
-        file of the current folder whose name stands in it; not secrets, and not the kernel's own records."""
+        """The real paths of the project's files that `text` names: each word that is the path of a file, and each file
+        in the current folder whose name is in the text; without files of secrets and the kernel's own records."""
         words = dict.fromkeys(word.rstrip(".!?") for word in (*_WORD.findall(text), *_PLAIN.findall(text)))
         words |= dict.fromkeys(name for name in self._names() if "." in name.strip(".") and name in text)
         found = (path for word in words if (path := self._file(word)) is not None)
@@ -102,20 +102,20 @@ class ProjectFiles(Struct, frozen=True):
 
 
 def _below(root: str, path: str) -> tuple[str, ...] | None:
-    """The parts of `path` seen from `root`; None outside it."""
+    """The parts of `path` relative to `root`; None if it is outside."""
     held = Path(path)
     return held.relative_to(root).parts if held.is_relative_to(root) else None
 
 
 def holds_secrets(parts: Sequence[str]) -> bool:
-    """Whether the names of a path tell that it does; case counts nowhere, for some disks do not know it."""
+    """Whether the names in a path are those of secrets; case is ignored, because some disks ignore it."""
     folded = tuple(part.casefold() for part in parts)
     named = bool(folded) and _SECRET.fullmatch(_COPY.sub("", folded[-1][:NAME_LIMIT])) is not None
     return named or not _SECRET_FOLDERS.isdisjoint(folded)
 
 
 def refuse_link(path: Path, within: Path | None) -> None:
-    """Refused where the link `path` leads to a file of secrets or, with `within`, to one outside that folder."""
+    """Raises Refused if the link `path` leads to a file of secrets or, with `within`, to a file outside that folder."""
     real = Path(os.path.realpath(path))
     if within is not None and not real.is_relative_to(os.path.realpath(within)):
         message = f"{str(path)!r} is a link that leads out of {str(within)!r}"
@@ -124,8 +124,8 @@ def refuse_link(path: Path, within: Path | None) -> None:
 
 
 def refuse_named(parts: Sequence[str], written: str) -> None:
-    """Refused where the names of a path, seen from the project, show what the file holds: what is asked before every
-    read of a file that somebody else named."""
+    """Raises Refused if the names in a path, relative to the project, are those of secrets or of the kernel's own
+    records. Called before every read of a file that somebody else named."""
     folded = tuple(part.casefold() for part in parts)
     if folded[:2] in _OWN:
         hint = "navigator why and navigator session show print it"

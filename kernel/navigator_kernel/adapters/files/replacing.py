@@ -1,4 +1,4 @@
-"""Replaces a file along a path of open folders, so that a folder that becomes a link meanwhile leads nowhere."""
+"""Replaces a file through open folder handles, so that a folder that meanwhile becomes a link is not followed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def replace_file(path: Path, data: bytes, mode: int, folder_mode: int, sync: Callable[[int], None]) -> None:
-    """The whole file or nothing of it. `path` is absolute, its folders hold no link; those that are missing are made.
-    OSError where one of them is a link by now."""
+    """Writes the whole file or nothing. `path` is absolute and has no link among its folders; missing folders are made.
+    OSError if one of them has become a link."""
     with _folder(path.parent, folder_mode) as folder:
         held = f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp"
         try:
@@ -28,7 +28,7 @@ def replace_file(path: Path, data: bytes, mode: int, folder_mode: int, sync: Cal
 def create_file(
     path: str | Path, data: bytes, mode: int, sync: Callable[[int], None], folder: int | None = None
 ) -> None:
-    """FileExistsError where something is there. With `folder`, the handle of one, `path` is a name in it."""
+    """Creates a file; FileExistsError if it exists. With `folder`, an open folder's handle, `path` is a name in it."""
     handle = os.open(path, _NEW, mode, dir_fd=folder)
     try:
         os.fchmod(handle, mode)

@@ -26,7 +26,7 @@ def new_scratch() -> Path:
 
 
 def make_scratch(folder: Path) -> None:
-    """FileExistsError where anything is there already."""
+    """Makes the folder with its parts; FileExistsError if anything is there already."""
     folder.mkdir(PRIVATE)
     for name in PARTS:
         (folder / name).mkdir(PRIVATE)
@@ -34,13 +34,13 @@ def make_scratch(folder: Path) -> None:
 
 
 def remove_scratch(folder: Path) -> None:
-    """What cannot be removed stays; the system clears its temporary folder."""
+    """Removes the folder. What cannot be removed stays; the system clears its temporary folder."""
     if folder.is_dir():
         remove_tree(folder)
 
 
 async def remove_scratch_aside(folder: Path) -> None:
-    """`remove_scratch` in a thread, or here where the interpreter is ending and starts no thread."""
+    """Runs `remove_scratch` in a thread, or here if the interpreter is ending and starts no thread."""
     import asyncio
 
     try:

@@ -25,7 +25,7 @@ Stamp = tuple[int, int, int]  # mtime in ns, size, inode
 
 
 class Listing(Struct):
-    """Each regular file below a folder by its path in it; `cut` where a bound ended the listing or a folder could not
+    """The regular files below a folder, by their path in it; `cut` if a limit ended the listing or a folder could not
     be read."""
 
     files: dict[str, Stamp]
@@ -33,7 +33,8 @@ class Listing(Struct):
 
 
 class _Level(NamedTuple):
-    """A folder on the way down: its descriptor, its path with a slash at its end, and the folders left in it."""
+    """A folder on the way down: its descriptor, its path with a final slash, and its folders that are still to be
+    read."""
 
     fd: int
     path: str
@@ -41,7 +42,7 @@ class _Level(NamedTuple):
 
 
 def listed(folder: Path, *, entries: int = ENTRIES, seconds: float = SECONDS, depth: int = DEPTH) -> Listing:
-    """The files below `folder`; links are left out, and nothing that happens to the tree meanwhile is an error."""
+    """Lists the files below `folder`, without links; changes to the tree meanwhile are not errors."""
     found, end, count = Listing(files={}), time.monotonic() + seconds, 0
     for level, held in _folders(folder, depth, found, most=entries + 1):
         for name, seen in held:
@@ -56,8 +57,8 @@ def listed(folder: Path, *, entries: int = ENTRIES, seconds: float = SECONDS, de
 
 
 def disk_used(folder: Path, limit: int) -> int:
-    """Bytes on disk of everything in `folder`, counted until they are more than `limit`; what cannot be measured, for
-    it is too deep or is kept closed, counts as more. The owner is let into every folder: a mode hides nothing."""
+    """Returns the bytes on disk of everything in `folder`, counted until they exceed `limit`; a folder that is too deep
+    or cannot be opened counts as more. Gives the owner access to every folder, so that a mode hides nothing."""
     used, found = 0, Listing(files={})
     for _, held in _folders(folder, DEEPEST, found, most=limit // ENTRY + 1, closed=True):
         used += sum(max(seen.st_blocks * 512, ENTRY) for _, seen in held)
@@ -69,8 +70,9 @@ def disk_used(folder: Path, limit: int) -> int:
 def _folders(
     folder: Path, depth: int, found: Listing, *, most: int, closed: bool = False
 ) -> Iterator[tuple[str, list[tuple[str, os.stat_result]]]]:
-    """Path and up to `most` entries of each folder, the first first; with `closed` those that their maker closed, too.
-    At most `depth` descriptors are open; `found.cut` is set where a folder is deeper, larger, or cannot be read."""
+    """Yields the path and up to `most` entries of each folder, top first; with `closed`, also of folders that their
+    maker closed. At most `depth` descriptors are open; `found.cut` is set if a folder is deeper, larger, or
+    unreadable."""
     stack: list[_Level] = []
     try:
         top = _opened(str(folder), None, closed=closed)
@@ -126,7 +128,7 @@ def _opened(name: str, at: int | None, *, closed: bool) -> int | None:
 
 
 def _is_there(name: str, at: int) -> bool:
-    """Whether a folder that could not be opened is one still: what a program removes meanwhile hides nothing."""
+    """Whether a folder that could not be opened still exists; one that was removed meanwhile hides nothing."""
     try:
         return stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
     except FileNotFoundError:
@@ -136,9 +138,9 @@ def _is_there(name: str, at: int) -> bool:
 
 
 def remove_tree(folder: Path) -> list[str]:
-    """Removes `folder` with all that is in it, however deep and whatever its modes; the problems, none where all went.
+    """Removes `folder` and everything in it, at any depth and with any modes. Returns the problems, if any.
 
-    A folder within another is moved to the top first, so that no path and no stack of descriptors grows with the depth.
+    A folder inside another is moved to the top first, so that no path and no stack of descriptors grows with the depth.
     """
     problems: list[str] = []
     top = _opened(str(folder), None, closed=True)
@@ -159,7 +161,7 @@ def remove_tree(folder: Path) -> list[str]:
 
 
 def _remove_all(names: Sequence[str], top: int, fresh: Iterator[str], problems: list[str]) -> None:
-    """Many entries by several threads: a file that was just made durable is removed no faster than the disk answers."""
+    """Removes many entries with several threads: removing a file that was just made durable waits for the disk."""
     if len(names) < MANY:
         for name in names:
             _remove(name, top, fresh, problems)
@@ -177,7 +179,7 @@ def _remove_all(names: Sequence[str], top: int, fresh: Iterator[str], problems: 
 
 
 def _remove(name: str, top: int, fresh: Iterator[str], problems: list[str]) -> None:
-    """One entry of the top: a folder is emptied, and the folders in it come to the top under `fresh` names."""
+    """Removes one entry of the top: a folder is emptied, and the folders in it move to the top under `fresh` names."""
     try:
         seen = os.stat(name, dir_fd=top, follow_symlinks=False)
         if not stat.S_ISDIR(seen.st_mode):
@@ -202,14 +204,14 @@ def _remove(name: str, top: int, fresh: Iterator[str], problems: list[str]) -> N
 
 
 def _all(fd: int) -> list[str]:
-    """In the order of their names: the same calls each time, so that a test can break off at any of them."""
+    """The names in a folder, sorted: the calls are the same each time, so that a test can break off at any of them."""
     with os.scandir(fd) as entries:
         return sorted(entry.name for entry in entries)
 
 
 def _let_in(name: str, at: int | None) -> None:
-    """Lets the owner read, write and enter a folder; whoever does not own it finds out later. By a descriptor, for what
-    is replaced by a link meanwhile must not lead anywhere else."""
+    """Lets the owner read, write and enter a folder; for anyone else a later call fails. Uses a descriptor, so that a
+    link that replaces the folder meanwhile is not followed."""
     with suppress(OSError):
         fd = os.open(name, _FOLDER | os.O_PATH, dir_fd=at)
         try:

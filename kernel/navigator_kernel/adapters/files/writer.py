@@ -23,11 +23,11 @@ Stamp = tuple[int, int, int]  # mtime in ns, size, inode
 
 
 class FolderWriter:
-    """Implements `ports.Writer` over `roots`: folders, or single files that need not be there yet.
+    """Implements `ports.Writer` over `roots`: folders, or single files that need not exist yet.
 
-    A path is checked as it is written and as its parent really lies; `read_only` names what stays untouched
-    below the roots, and what is written as below `within` really lies there: a project cannot send its own folders
-    elsewhere by a link. New folders get `mode`. Refused for a path that fails, KernelError where the system says no.
+    A path is checked both as given and with its parent resolved; the paths in `read_only` stay untouched, and a path
+    that is given as below `within` must really be there: a project cannot redirect its own folders elsewhere with a
+    link. New folders get `mode`. Refused for a path that fails the checks, KernelError for an error of the system.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class FolderWriter:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Not to be entered twice; after an error nothing is waited for."""
+        """Must not be nested; after an error there is no wait for the disk."""
         self._unsynced = {}
         try:
             yield
@@ -55,7 +55,7 @@ class FolderWriter:
             self._unsynced = None
 
     def write(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
-        """Replaces the file as a whole or not at all, durable on return; makes the folders above it."""
+        """Replaces the file as a whole or not at all, durable on return; creates the folders above it."""
         path = self._checked(path)
         with _named("write", path):
             replace_file(path, data, mode, self._mode, os.fsync if self._unsynced is None else _begin_sync)
@@ -64,7 +64,7 @@ class FolderWriter:
             self._sync(path.parent)
 
     def write_new(self, folder: Path, files: Mapping[str, tuple[bytes, int]]) -> None:
-        """All files first, then all of them to the disk: many files one by one would wait for it as often."""
+        """Writes all files first, then syncs them: syncing one by one would wait for the disk once for each file."""
         folder = self._checked(folder)
         for name in files:
             if name != os.path.normpath(name) or name.split("/")[0] in {"", ".", ".."} or "\x00" in name:
@@ -82,7 +82,7 @@ class FolderWriter:
             self._sync(folder.parent)
 
     def sweep(self, path: Path) -> int:
-        """Only for a file that no other process may be writing."""
+        """Removes half-written files of `path`; only for a file that no other process may be writing."""
         import glob
 
         path = self._checked(path)
@@ -93,14 +93,14 @@ class FolderWriter:
         return len(left)
 
     def append(self, path: Path, data: bytes) -> None:
-        """One record in one system call; makes the folders above it."""
+        """Writes one record in one system call; creates the folders above the file."""
         with self.appending(path) as add:
             add(data)
 
     @contextmanager
     def appending(self, path: Path) -> Iterator[Callable[[bytes], None]]:
-        """One system call a record; makes the folders above it. A file that takes the path's place meanwhile gets
-        nothing."""
+        """Writes each record in one system call; creates the folders above the file. Nothing is written to a file that
+        takes the path's place meanwhile."""
         path = self._checked(path)
 
         def add(data: bytes) -> None:
@@ -119,7 +119,7 @@ class FolderWriter:
 
     def overwrite(self, path: Path, data: bytes) -> None:
         """Replaces the beginning of a short file in one system call, without waiting for the disk: a killed process
-        leaves the bytes of before or these."""
+        leaves either the old bytes or the new ones."""
         path = self._checked(path)
         with _named("write", path):
             path.parent.mkdir(self._mode, parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ class FolderWriter:
                 os.close(handle)
 
     def create(self, path: Path, data: bytes, *, mode: int) -> bool:
-        """Whether the file was made, whole and durable; False where something lies there already, which stays."""
+        """Whether the file was created, complete and durable; False if something exists there already, which stays."""
         path = self._checked(path)
         with _named("make", path):
             path.parent.mkdir(self._mode, parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ class FolderWriter:
             path.mkdir(self._mode, parents=True, exist_ok=True)
 
     def move(self, source: Path, target: Path) -> None:
-        """Renames; Refused where the target is there."""
+        """Renames; Refused if the target exists."""
         source, target = self._checked(source), self._checked(target)
         if os.path.lexists(target):
             raise Refused(f"{str(target)!r} is there already", hint="move it away first")
@@ -165,7 +165,7 @@ class FolderWriter:
             self._sync(source.parent)
 
     def link(self, path: Path, text: str) -> None:
-        """One system call that replaces nothing; makes the folders above it."""
+        """Creates the link in one system call that replaces nothing; creates the folders above it."""
         real, ahead = self._checked(path), os.path.normpath(Path(_absolute(path)).parent / text)
         leaves = self._is_within(_absolute(path)) and not self._is_within(ahead)
         outside = leaves or str(self._checked(Path(ahead))) != _placed(str(real.parent / text))
@@ -180,7 +180,7 @@ class FolderWriter:
             self._sync(real.parent)
 
     def remove(self, path: Path, *, durable: bool = True) -> None:
-        """A file, a link itself, or a folder with all that is in it; nothing where it is gone."""
+        """Removes a file, a link itself, or a folder with its contents; does nothing if it is already gone."""
         path = self._checked(path)
         with _named("remove", path), suppress(FileNotFoundError):
             if stat.S_ISDIR(path.lstat().st_mode):
@@ -197,7 +197,7 @@ class FolderWriter:
             self._unsynced[str(path)] = None
 
     def _checked(self, path: Path) -> Path:
-        """`path` below the real folder that it lies in."""
+        """`path` with its parent folder resolved; Refused if it may not be written."""
         if ".." in path.parts or "\x00" in str(path):
             raise Refused(f"{str(path)!r} is not a plain path", hint="write it without '..'")
         text = _absolute(path)
@@ -214,7 +214,7 @@ class FolderWriter:
         return Path(real)
 
     def _really(self, folder: str) -> tuple[str, ...]:
-        """Where `folder` lies, itself and what it leads to, when it was first asked for: who moves it later on is
+        """The real places of `folder` and of its target at the first call: if it is moved later, writing there is
         refused."""
         if folder not in self._real:
             self._real[folder] = (_placed(folder), os.path.realpath(folder))
@@ -225,7 +225,7 @@ class FolderWriter:
 
 
 def make_private(folder: Path) -> None:
-    """Makes `folder` with mode 0700, and takes the rights of others away where it is there with more."""
+    """Creates `folder` with mode 0700; if it exists and other users have rights to it, takes these away."""
     missing: list[Path] = []
     at = folder
     while not at.exists():
@@ -239,7 +239,7 @@ def make_private(folder: Path) -> None:
 
 
 def stamp(path: Path) -> Stamp | None:
-    """What says whether a file is still the one that was looked at; None where nothing is there."""
+    """The mtime, size and inode, which show whether a file has changed; None if there is no file."""
     try:
         seen = path.stat()
     except OSError:
@@ -250,7 +250,7 @@ def stamp(path: Path) -> Stamp | None:
 def read_bounded(path: Path, limit: int) -> bytes:
     """The bytes of a regular file of at most `limit` bytes; links and special files are Refused.
 
-    FileNotFoundError where there is none.
+    FileNotFoundError if there is none.
     """
     with _opened(path) as handle:
         data = b""
@@ -262,8 +262,8 @@ def read_bounded(path: Path, limit: int) -> bytes:
 
 
 class FileSnapshot(NamedTuple):
-    """What a regular file was: its size, its SHA-256 in hex, its mode as 0o644 or 0o755 with what more it grants:
-    setuid, setgid, sticky, or that everybody may write."""
+    """The state of a regular file: its size, its SHA-256 in hex, and its mode as 0o644 or 0o755 with its extra bits:
+    setuid, setgid, sticky, or writable by everybody."""
 
     size: int
     mode: int
@@ -271,7 +271,7 @@ class FileSnapshot(NamedTuple):
 
 
 def seal_file(path: Path) -> FileSnapshot:
-    """The seal of a regular file of any size; links and special files are Refused."""
+    """The snapshot of a regular file of any size; links and special files are Refused."""
     from hashlib import sha256
 
     total, digest = 0, sha256()
@@ -303,13 +303,13 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def _begin_sync(handle: int) -> None:
-    """Starts to write to the disk, where the system can do that without waiting: one wait then serves many files."""
+    """Starts writing to the disk without waiting, if the system supports that: one wait then serves many files."""
     if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _sync(path: str | Path) -> None:
-    """A file or a folder."""
+    """Waits until a file or a folder is on the disk."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -318,7 +318,7 @@ def _sync(path: str | Path) -> None:
 
 
 def _sync_all(paths: list[str]) -> None:
-    """Many several at once: the system then waits once for some of them. KernelError for one that fails."""
+    """Syncs many paths in several threads: the system then needs fewer waits. KernelError if one fails."""
     failed: list[KernelError] = []
 
     def work() -> None:
@@ -354,12 +354,12 @@ def _named(verb: str, path: Path) -> Iterator[None]:
 
 
 def _absolute(path: Path) -> str:
-    """Lexically: links are looked at afterwards."""
+    """Lexical only: links are resolved afterwards."""
     return os.path.normpath(path.absolute())
 
 
 def _placed(path: str) -> str:
-    """`path` with its parent resolved and its own last part kept, link or not."""
+    """`path` with its parent resolved and its last part unchanged, link or not."""
     parent, _, name = path.rpartition("/")
     return f"{os.path.realpath(parent or '/').rstrip('/')}/{name}"
 

@@ -1,8 +1,8 @@
 """Matrix products with weights that are stored in blocks of 64 columns (cache blocking).
 
 OpenBLAS copies both operands of a product of more than a million multiplications before it works on them. For the few
-rows of a message that copy is a third to a half of the time: a message is encoded in 2.1 ms in place of 3.6. Up to a
-million its AVX-512 kernels read the operands in place. Without AVX-512 a block is the whole matrix.
+rows of a message that copy takes a third to a half of the time: a message is encoded in 2.1 ms instead of 3.6 ms. Up to
+a million, its AVX-512 kernels read the operands in place. Without AVX-512 a block is the whole matrix.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 
 def columns(wide: int) -> int:
-    """How many columns a block of weights that are `wide` has on this machine."""
+    """The number of columns in a block of weights with `wide` columns on this machine."""
     found = np.show_config("dicts").get("SIMD Extensions", {}).get("found", [])  # numpy leaves out what is empty
     return _COLUMNS if any("V4" in name or "AVX512" in name for name in found) else wide
 
 
 def blocked(weights: Floats) -> Floats:
-    """(inner, wide) as (blocks, inner, columns)."""
+    """Rearranges weights from (inner, wide) to (blocks, inner, columns)."""
     inner, wide = weights.shape
     each = columns(wide)
     return np.ascontiguousarray(weights.reshape(inner, wide // each, each).transpose(1, 0, 2))

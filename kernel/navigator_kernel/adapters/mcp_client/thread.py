@@ -18,11 +18,11 @@ class Connection(Protocol):
     """A connection to a server, which can be ended."""
 
     async def left(self) -> None:
-        """Ends it; returns when its process is gone."""
+        """Ends the connection; returns when its process has ended."""
 
 
 class Thread:
-    """Started when it is first needed. `open` are the connections whose processes may still be there."""
+    """Runs the event loop, from its first use on. `open` are the connections whose processes may still be running."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -32,17 +32,17 @@ class Thread:
         atexit.register(lambda: self.close(tuple(self.open)))  # daemon threads still run then
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """`work` there; cancelling the one who waits here cancels it."""
+        """Runs `work` in the thread; cancelling the caller cancels it, too."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     def aside(self, work: Coroutine[Any, Any, None]) -> None:
-        """From within the thread: `work` that nobody waits for."""
+        """Starts `work` from within the thread, without waiting for it."""
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def close(self, connections: Iterable[Connection]) -> None:
-        """Returns when their processes are gone, or after `CLOSING` seconds."""
+        """Ends the connections; returns when their processes have ended, or after `CLOSING` seconds."""
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(_all_left(tuple(connections)), self.loop).result(CLOSING)
 

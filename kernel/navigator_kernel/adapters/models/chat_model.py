@@ -43,7 +43,7 @@ _IMPORTING = threading.Lock()
 
 
 class _Client(NamedTuple):
-    """What is open, for the event loop that it belongs to."""
+    """The open HTTP client and model, and the event loop that they belong to."""
 
     loop: asyncio.AbstractEventLoop
     http: Any
@@ -61,7 +61,7 @@ def _import() -> None:
 
 @cache
 def _trust() -> Any:
-    """Whose certificates are believed: read once a process, for it takes 20 ms."""
+    """The SSL context with the trusted certificates, made once per process because it takes 20 ms."""
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -87,9 +87,10 @@ class WireModel:
         return f"{self.provider}:{self.model}"
 
     async def complete(self, asked: Asked, told: Told | None = None) -> Completion:
-        """See the port. A request is repeated where that may help and nothing of its answer was told yet.
+        """See the port. A request is repeated if that may help and none of its answer was passed on yet.
 
-        The data of a failure holds `begun`, what was told of an answer, and `usage`, what the requests took."""
+        The data of a failure holds `begun`, the text that was passed on, and `usage`, what the requests used.
+        """
         held = _Request(told)
         try:
             self._opened()  # its imports, a second in a new process, are not the server's time
@@ -102,12 +103,12 @@ class WireModel:
             raise held.ended(error)  # noqa: B904 - the same error
 
     async def load(self) -> None:
-        """Imports what a request needs, and sends none."""
+        """Imports what a request needs, but sends no request."""
         self._opened()
         await self.close()
 
     async def close(self) -> None:
-        """Lets go of its connections."""
+        """Closes its connections."""
         held, self._open = self._open, None
         if held is not None and held.loop is asyncio.get_running_loop():
             await held.http.aclose()
@@ -154,7 +155,7 @@ class WireModel:
 
     async def _streamed(self, model: Any, messages: list[Any], given: Any, held: _Request) -> Any:
         """Streams an answer and returns it whole. TimeoutError if its first event takes longer than `models.first`:
-        pydantic-ai's `first_event_timeout` does the same with a scope for each event, half a millisecond an answer."""
+        pydantic-ai's `first_event_timeout` does the same with a scope for each event, half a millisecond per answer."""
         from pydantic_ai.direct import model_request_stream
 
         async with asyncio.timeout(self.models.first) as until_first:
@@ -230,7 +231,7 @@ class WireModel:
         return self._failed(kind, in_stream=broke, **facts)
 
     def _not_an_answer(self, kind: str) -> str:
-        """`web_page` where the last response was one."""
+        """`web_page` if the last response was one, else `kind`."""
         return "web_page" if self._last.partition(";")[0].strip() == "text/html" else kind
 
     def _failed(self, kind: str, **data: Any) -> ModelFailed:
@@ -244,7 +245,7 @@ class WireModel:
         return TimedOut(message, hint=hint, **held)
 
     def _said(self, error: Exception) -> str:
-        """The provider's own words, without the key that some of them hold."""
+        """The provider's own words, with the key replaced if they contain it."""
         text = own_words(error)
         if self._key and self._key.value:
             text = text.replace(self._key.value, REDACTED)
@@ -252,7 +253,7 @@ class WireModel:
 
 
 class _Request:
-    """What was told of the answers to one request and its repetitions, and what those that failed took."""
+    """The text passed on from the answers to one request and its repetitions, and the usage of the failed ones."""
 
     def __init__(self, told: Told | None) -> None:
         self.told, self.begun, self.lost = told, "", Spent()
@@ -264,7 +265,7 @@ class _Request:
             self.told(text)
 
     def ended(self, error: KernelError) -> KernelError:
-        """The error, with all that."""
+        """The error, with `begun` and `usage` added to its data unless they are empty."""
         told: dict[str, Any] = {"begun": self.begun} if self.begun else {}
         told |= {"usage": self.lost.to_dict()} if self.lost.requests else {}
         error.data = {**error.data, **told}
@@ -306,7 +307,7 @@ def _parameters(asked: Asked) -> Any:
 
 
 def _messages(messages: Sequence[ChatMessage], takes: Collection[str]) -> Iterator[Any]:
-    """Answers of a model one by one; what lies between two of them is one request."""
+    """Yields each answer of a model by itself; the messages between two answers are one request."""
     from pydantic_ai.messages import ModelRequest
 
     held = zip(messages, contents(messages, takes), strict=True)
@@ -343,7 +344,7 @@ def _answer(message: ChatMessage) -> Any:
 
 
 def _arguments(part: Any) -> str:
-    """As the model wrote them, which may be no JSON."""
+    """The arguments as the model wrote them, which may not be JSON."""
     return part.args if isinstance(part.args, str) else str(part.args_as_json_str())
 
 

@@ -17,7 +17,7 @@ _KEY_WORDS = ("authentication", "api_key", "api key", "unauthorized", "credentia
 
 
 def failed_kind(error: Exception) -> str:
-    """One of the kinds that docs/concepts/models.md lists."""
+    """The kind of the failure, as listed in docs/concepts/models.md."""
     from pydantic_ai import exceptions as wrong
 
     table: Sequence[tuple[type[Exception], str]] = (
@@ -43,7 +43,7 @@ def failed_kind(error: Exception) -> str:
 
 
 def own_words(error: Exception) -> str:
-    """What the provider said: the message in its answer, or the answer as it is."""
+    """The provider's own words: the message in its answer, or else the whole answer."""
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, Mapping) else body
     said = inner.get("message") if isinstance(inner, Mapping) else None
@@ -55,13 +55,13 @@ def own_words(error: Exception) -> str:
 
 
 def reported(error: Exception) -> bool:
-    """Whether the provider itself said that something is wrong."""
+    """Whether the provider itself reported the error."""
     return getattr(error, "body", None) is not None
 
 
 def taken(error: Exception, stream: Any) -> Spent:
-    """What a failed request took: nothing where the provider refused it or was not reached; what the provider said in
-    the part of the `stream` that came."""
+    """The usage of a failed request: none if the provider refused it or was not reached, else what the provider
+    reported in the part of the `stream` that arrived."""
     from pydantic_ai import exceptions as wrong
 
     if isinstance(error, wrong.ModelHTTPError) and not error.in_stream:
@@ -79,7 +79,7 @@ def taken(error: Exception, stream: Any) -> Spent:
 
 
 def spent_on(response: Any) -> Spent:
-    """What a response took; without figures of the provider it counts as unknown."""
+    """The usage of a response; it counts as unknown if the provider gave no figures."""
     usage, cost, priced = response.usage, 0.0, True
     try:
         cost = float(response.cost().total_price)
@@ -91,7 +91,7 @@ def spent_on(response: Any) -> Spent:
 
 
 def _is_forbidden(error: Exception) -> bool:
-    """A 403 that is not about the key: a region or a model that the account may not use."""
+    """Whether it is a 403 that is not about the key, but about a region or a model that the account may not use."""
     if getattr(error, "status_code", None) != 403:
         return False
     words = (getattr(error, name, None) for name in ("provider_error_code", "provider_error_type"))
@@ -117,6 +117,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _by_status(error: Exception) -> str:
-    """What has no class of its own: a redirection, or an answer that nobody can read."""
+    """The kind of an error without a class of its own: a redirection, or an unreadable answer."""
     status = next((held for one in _causes(error) if (held := getattr(one, "status_code", None))), 0)
     return "redirected" if isinstance(status, int) and 300 <= status < 400 else "unreadable"

@@ -24,8 +24,8 @@ LEFT_OUT = "(It is left out of this request, which has other files: read it agai
 
 
 def contents(messages: Sequence[ChatMessage], takes: Collection[str]) -> list[list[Any]]:
-    """For each message what stands behind its text. `takes` are the media types that the model takes; where there are
-    too many bytes the newest are sent."""
+    """For each message, the contents that follow its text. `takes` are the media types that the model takes; if there
+    are too many bytes, the newest files are sent."""
     room, found = MOST, []
     for message in reversed(messages):
         parts: list[Any] = []
@@ -37,7 +37,7 @@ def contents(messages: Sequence[ChatMessage], takes: Collection[str]) -> list[li
 
 
 def _content(file: ShownFile, takes: Collection[str], room: int) -> tuple[Any, int]:
-    """And what room is left after it."""
+    """The content for a file, and the number of bytes left after it."""
     from pydantic_ai.messages import BinaryContent
 
     if file.kind not in takes:
@@ -51,7 +51,8 @@ def _content(file: ShownFile, takes: Collection[str], room: int) -> tuple[Any, i
 
 
 def _same(file: ShownFile) -> bytes | None:
-    """Its bytes, where they are still those that the tool was allowed to read: a link may have taken its place."""
+    """The file's bytes, or None if they are not those that the tool was allowed to read: a link may have replaced
+    it."""
     path = Path(file.path)
     try:
         data = read_inside(path.parent, (path.name,), file.size + 1)

@@ -39,7 +39,7 @@ class Key(NamedTuple):
 
 
 def spelled_out(name: str, models: Models) -> tuple[str, str]:
-    """Provider and model of `provider:model`, or of an alias for one. UsageProblem for neither."""
+    """The provider and model of `provider:model`, or of an alias for it. UsageProblem if `name` is neither."""
     named = models.aliases.get(name, name)
     provider, _, model = named.partition(":")
     if not provider or not model:
@@ -49,12 +49,12 @@ def spelled_out(name: str, models: Models) -> tuple[str, str]:
 
 
 def served(provider: str, models: Models) -> ModelProvider | None:
-    """Where a provider's models are served, where that is no matter of course."""
+    """The server of a provider's models, if it is in the settings or a known local one; else None."""
     return models.providers.get(provider) or LOCAL.get(provider)
 
 
 def check_provider(provider: str, models: Models) -> None:
-    """UsageProblem for a provider that the settings do not describe and that is not known otherwise."""
+    """Raises UsageProblem for a provider that is neither in the settings nor known otherwise."""
     if served(provider, models) or provider in HOSTED:
         return
     try:
@@ -72,8 +72,8 @@ def check_provider(provider: str, models: Models) -> None:
 
 
 def seen_by(provider: str, models: Models) -> frozenset[str]:
-    """The media types of files that its models take. Of a service of the person's own nothing is known without
-    `vision`; one that only speaks like OpenAI's takes no PDFs."""
+    """The media types of files that the provider's models accept. The models of a server that `served` returns accept
+    none without `vision`, and no PDFs if the server is only compatible with OpenAI's."""
     held = served(provider, models)
     sees = provider in SEEING if held is None else bool(held.vision)
     reads = provider in SEEING if held is None else held.kind in SEEING - {"openai"}
@@ -81,7 +81,7 @@ def seen_by(provider: str, models: Models) -> frozenset[str]:
 
 
 def find_key(provider: str, models: Models, env: Mapping[str, str] | None = None) -> Key:
-    """From the variable that the settings name, else PROVIDER_API_KEY, else the system's keyring."""
+    """Reads the variable that the settings name, or PROVIDER_API_KEY if they name none, else the system's keyring."""
     held = models.providers.get(provider)
     family = provider.removesuffix("-chat").removesuffix("-responses")
     variable = (held.key if held else "") or f"{family.upper().replace('-', '_')}_API_KEY"
@@ -93,7 +93,7 @@ def find_key(provider: str, models: Models, env: Mapping[str, str] | None = None
 
 
 def keep_key(provider: str, value: str) -> None:
-    """Into the system's keyring; an empty one is taken out. KernelError where there is none that keeps it."""
+    """Stores the key in the system's keyring; an empty one removes it. KernelError if no keyring can store it."""
     try:
         import keyring
         from keyring.errors import KeyringError, NoKeyringError, PasswordDeleteError
@@ -111,7 +111,7 @@ def keep_key(provider: str, value: str) -> None:
 
 
 def in_keyring(provider: str) -> str:
-    """Empty where there is none, or no keyring at all."""
+    """The key in the system's keyring; empty if there is no key or no keyring."""
     try:
         import keyring
         from keyring.errors import KeyringError
@@ -124,8 +124,8 @@ def in_keyring(provider: str) -> str:
 
 
 def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
-    """The model of the library that speaks the provider's protocol over the client `http`. NotFound without a key that
-    it needs, NotLoadable without its package, UsageProblem for a provider of which nothing is known."""
+    """Makes the library's model for the provider's protocol, over the client `http`. NotFound if a required key is
+    missing, NotLoadable if a package is not installed, UsageProblem if the provider is not known."""
     try:
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model

@@ -1,4 +1,4 @@
-"""Stores how each model uses tools, as `navigator model test` found out, for all projects of the person."""
+"""Stores how each model uses tools, as found by `navigator model test`, for all projects of the person."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HINT = "remove it, and say navigator model test again"
 
 
 def kept_tooling(file: Path) -> Mapping[str, Tooling]:
-    """By `provider:model`; Damaged where the file cannot be read."""
+    """How models use tools, by `provider:model`. Damaged if the file cannot be read."""
     try:
         held: dict[str, Tooling] = dict(json.loads(file.read_text(encoding="utf-8"))["tools"])
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def kept_tooling(file: Path) -> Mapping[str, Tooling]:
 
 
 def keep_tooling(file: Path, writer: Writer, name: str, tooling: Tooling) -> None:
-    """In place of what was found of that model before."""
+    """Stores how the model `name` uses tools, in place of any earlier result."""
     writer.make_folder(file.parent)
     with file_lock(file.with_suffix(".lock")):
         body = {"v": 1, "tools": {**kept_tooling(file), name: tooling}}

@@ -59,9 +59,9 @@ _CAUSES = (
 
 
 class Environments:
-    """Each lies in a folder of its own below `folder`, by its fingerprint: `venv`, `requirements.lock` and the
-    bytecode of its modules for Python. `writer` may write to `folder`, which lies outside every project: what is in it
-    counts as agreed to. A `writer` of somebody else's must know it as it really lies."""
+    """Each environment has its own folder below `folder`, named by its fingerprint: `venv`, `requirements.lock` and the
+    bytecode of its modules for Python. `writer` may write to `folder`, which is outside every project: its contents
+    count as approved. A `writer` that is passed in must allow the real path of `folder`."""
 
     def __init__(
         self, folder: Path, writer: Writer | None = None, *, timeout: float = TIMEOUT, disk: int = DISK
@@ -71,7 +71,7 @@ class Environments:
         self._timeout, self._disk = timeout, disk
 
     def path(self, fingerprint: str) -> Path | None:
-        """The environment, whole and with an interpreter; None where there is none."""
+        """The environment if it is complete and has an interpreter; otherwise None."""
         found = self._named(fingerprint)
         try:
             marker = json.loads(read_bounded(found / MARKER, 1024))
@@ -81,20 +81,20 @@ class Environments:
         return found if whole else None
 
     def main(self, place: Path) -> Path:
-        """What an environment cannot be without."""
+        """The file without which an environment is incomplete."""
         return python_of(place)
 
     def build(self, place: Path, end: float) -> Build:
-        """What makes one in `place`; NotLoadable without its program."""
+        """Creates the build of an environment in `place`; NotLoadable without its program."""
         return Build(place, _program(), self._writer, end, self._disk)
 
     def make(self, fingerprint: str, requirements: Sequence[str]) -> Path:
-        """The environment that holds `requirements`, made where there is none: every package a wheel, pinned in
-        `requirements.lock` with its hashes, nothing of it run.
+        """Returns the environment with `requirements`, and makes it if it is missing: every package is a wheel, pinned
+        in `requirements.lock` with its hashes, and no code of it is run.
 
-        NotLoadable without its program; FetchFailed, with a `reason`, for what cannot be had; IntegrityMismatch for
-        bytes that are not those that were named; Refused for more than the disk it may use; Busy where another process
-        needs all the time to make it.
+        NotLoadable without its program; FetchFailed, with a `reason`, if a package cannot be fetched; IntegrityMismatch
+        if the bytes do not match the named hashes; Refused if it needs more disk than allowed; Busy if another process
+        takes all the time to make it.
         """
         target, end = self._named(fingerprint), monotonic() + self._timeout
         self.build(target, end)
@@ -134,7 +134,7 @@ class Environments:
             raise KernelError(message, hint="check whose folder it is") from error
 
     def _sweep(self, held: str) -> None:
-        """Removes what builds left that were killed; those of other environments only where nobody holds them."""
+        """Removes the remains of killed builds; those of other environments only if nobody holds their lock."""
         for left in self._folder.glob("building-*"):
             name = left.name.split("-")[1]
             if name == held:
@@ -149,7 +149,7 @@ class Environments:
 
 
 def activated(env: Path) -> dict[str, str]:
-    """What a process needs in its environment to use the one at `env`, which it must be let read."""
+    """The variables that a process needs to use the environment at `env`, which it must be able to read."""
     path = os.environ.get("PATH", os.defpath)
     return {
         "PATH": f"{python_of(env).parent}{os.pathsep}{path}",
@@ -159,19 +159,19 @@ def activated(env: Path) -> dict[str, str]:
 
 
 def argv_in(env: Path, argv: Sequence[str]) -> tuple[str, ...]:
-    """`argv` with the environment's interpreter where it starts Python by name, or the kernel's own."""
+    """`argv` with the environment's interpreter in place of `python`, `python3` or the kernel's own interpreter."""
     known = {"python", "python3", sys.executable}
     return (str(python_of(env)), *argv[1:]) if argv[0] in known else tuple(argv)
 
 
 def python_of(env: Path) -> Path:
-    """The interpreter of the environment at `env`. Only a sandbox starts it: packages say what runs at its start."""
+    """The interpreter of the environment at `env`. Only a sandbox starts it: packages can run code at its start."""
     return env / _VENV / "bin" / "python"
 
 
 class Build(Struct, frozen=True):
-    """One environment on its way, in `place`, made by `program`; `end` is of `monotonic()`, `disk` the bytes that it
-    may take."""
+    """One build of an environment in `place` by `program`; `end` is a time of `monotonic()`, `disk` the most bytes that
+    it may take."""
 
     place: Path
     program: str
@@ -180,7 +180,7 @@ class Build(Struct, frozen=True):
     disk: int
 
     def fetch(self, requirements: Sequence[str]) -> None:
-        """Everything but the bytecode. The cache is its own: what a person built from source before is not taken."""
+        """Makes everything but the bytecode, with a cache of its own: earlier builds from source are not used."""
         self.begin()
         named, lock = self.place / _WORK / "requirements.in", self.place / LOCK
         self.writer.write(named, "".join(f"{one.partition(' --hash=')[0]}\n" for one in requirements).encode())
@@ -198,8 +198,8 @@ class Build(Struct, frozen=True):
         )
 
     def finish(self) -> None:
-        """Compiles its modules where they stay, apart from them: a job's own prefix for bytecode keeps out what lies
-        beside a skill's files. Not uv's way, which starts the new environment, and so what its packages say."""
+        """Compiles the modules at their final place into a separate folder: a job's own prefix for bytecode excludes
+        what lies beside a skill's files. uv's way is not used: it starts the new environment, and so packages' code."""
         prefix, lib = self.place / _BYTECODE, self.place / _VENV / "lib"
         words = ("-m", "compileall", "-q", "-f", "-j0", "--invalidation-mode=unchecked-hash", str(lib))
         self.run((sys.executable, "-I", "-S", f"-Xpycache_prefix={prefix}", *words), {})
@@ -210,7 +210,7 @@ class Build(Struct, frozen=True):
             self.writer.make_folder(self.place / name)
 
     def tidy(self) -> None:
-        """Removes what is not needed any more."""
+        """Removes the working folder and the cache."""
         for name in (_WORK, _CACHE):
             self.writer.remove(self.place / name)
 
@@ -221,7 +221,7 @@ class Build(Struct, frozen=True):
             raise _failure(outcome.stderr.decode("utf-8", "replace"), env)
 
     def run(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Outcome:
-        """Nothing of it is left on return. FetchFailed where time ran out, Refused where it took too much disk."""
+        """Runs a command; leaves no process behind. FetchFailed after a timeout, Refused for too much disk."""
         from navigator_kernel.adapters.processes.process import Contained, execute
 
         left = max(0.0, self.end - monotonic())
@@ -246,14 +246,14 @@ class Build(Struct, frozen=True):
         return outcome
 
     def _is_over(self) -> bool:
-        """The cache and the packages installed from it are the same bytes, by hard links."""
+        """Whether a folder is over `disk`. The cache and the packages installed from it share bytes by hard links."""
         from navigator_kernel.adapters.files.tree import disk_used
 
         return any(disk_used(self.place / name, self.disk) > self.disk for name in (_CACHE, _VENV, _BYTECODE, MODULES))
 
 
 def _program() -> str:
-    """Where uv is: the package's own program, else the one on PATH."""
+    """The path of uv: the program of its package, else the one on PATH."""
     with suppress(ImportError, FileNotFoundError):
         import uv
 
@@ -269,7 +269,7 @@ def cache_of(place: Path) -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """The person's own settings of indexes, pip's where uv has none."""
+    """The person's index settings; pip's if there are none of uv."""
     kept = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
     if _INDEXES.isdisjoint(kept):
         kept |= {name: os.environ[old] for old, name in _OF_PIP.items() if old in os.environ}
@@ -277,8 +277,8 @@ def _environment() -> dict[str, str]:
 
 
 def _held(lock: str, requirements: Sequence[str]) -> str:
-    """`lock` with a line for each package, and of its hashes those that the requirements name, where they name any.
-    IntegrityMismatch where the index has none of these."""
+    """`lock` with one line per package. If the requirements name hashes of a package, only these stay;
+    IntegrityMismatch if the index has none of them."""
     named: dict[str, set[str]] = {}
     for one in requirements:
         word, *hashes = one.split(" --hash=")
@@ -310,7 +310,7 @@ def _failure(complaint: str, env: Mapping[str, str]) -> KernelError:
 
 
 def hidden(text: str, env: Mapping[str, str]) -> str:
-    """Without what logs in to an index, however it is spelled: a password may have an `@` of its own."""
+    """`text` without the credentials of indexes, however spelled: a password may contain an `@`."""
     known = [word for value in env.values() for word in re.findall(r"://([^\s/]+)@", value)]
     known += [word.partition(":")[2] for word in known]
     known += [value for name, value in env.items() if name.endswith("_PASSWORD")]
@@ -320,7 +320,7 @@ def hidden(text: str, env: Mapping[str, str]) -> str:
 
 
 def _seal(env: Path) -> str:
-    """What says whether all that was made is there as it was: SHA-256 over paths, modes, sizes, times and links."""
+    """A seal that changes if any file of the environment does: SHA-256 over paths, modes, sizes, times and links."""
     digest = hashlib.sha256()
     for said in sorted(_below(str(env), "")):
         digest.update(f"{said}\n".encode("utf-8", "surrogateescape"))

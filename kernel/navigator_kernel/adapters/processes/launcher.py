@@ -1,9 +1,9 @@
-"""Starts one program confined: `python -I -S launcher.py FD`, where FD holds what is wanted, marshalled; or the same in
-base64 in place of a number, for callers that cannot hand over a file.
+"""Starts one program confined: `python -I -S launcher.py FD`, where FD holds the marshalled request; or with
+the request in base64 in place of FD, for callers that cannot pass a file descriptor.
 
-It stands alone and imports little, for it is started before every program. Under bubblewrap it sets limits and becomes
-bubblewrap. Under Landlock it stays: whatever the program leaves behind becomes its child, and is killed when the
-program ends (prctl(2), PR_SET_CHILD_SUBREAPER).
+It imports nothing of the kernel and little else, because it is started before every program. Under bubblewrap it sets
+limits and becomes bubblewrap. Under Landlock it stays: what the program leaves behind becomes its child, and is killed
+when the program ends (prctl(2), PR_SET_CHILD_SUBREAPER).
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def read_spec(word: str) -> bytes:
 
 
 def open_gate(gate: int | None) -> None:
-    """Waits until the caller has put this process where it is counted."""
+    """Waits until the caller has put this process into the group that limits it."""
     if gate is None:
         return
     if not os.read(gate, 1):
-        raise OSError("the caller gave it up")
+        raise OSError("the caller cancelled it")
     os.close(gate)
 
 
@@ -78,7 +78,7 @@ def run_contained(spec: dict[str, Any]) -> NoReturn:
 
 
 def supervised(spec: dict[str, Any]) -> NoReturn:
-    """Runs the program as a child and ends as it ends, once nothing of it is left."""
+    """Runs the program as a child; when it ends, kills its descendants and exits with its code."""
     prctl(SUBREAPER, 1)
     open_gate(spec["gate"])
     child = os.fork()
@@ -108,7 +108,7 @@ def stopped(*_: object) -> NoReturn:
 
 
 def reap_orphans() -> None:
-    """Kills every descendant until none is found; each that loses its parent becomes a child of this process."""
+    """Kills descendants until none is found; a process that loses its parent becomes a child of this one."""
     while found := descendants(os.getpid()):
         for pid in found:
             has_exited(pid)
@@ -154,7 +154,7 @@ def descendants(top: int) -> list[int]:
 
 
 def goes_on(name: str) -> bool:
-    """Whether a process that looks dead has threads left: its first one has ended, and the others have not."""
+    """Whether a process that looks dead still has threads: its first one has ended, but others have not."""
     try:
         return len(os.listdir(f"/proc/{name}/task")) > 1
     except OSError:
@@ -162,7 +162,7 @@ def goes_on(name: str) -> bool:
 
 
 def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: bytes | None) -> None:
-    """From here on this process and its children have what `landlock` grants: the ruleset, and rights by path."""
+    """Restricts this process and its children to what `landlock` grants: the ruleset, and rights by path."""
     import ctypes
 
     attributes, rules = landlock
@@ -188,7 +188,7 @@ def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: b
 
 
 def limit(which: int, value: int) -> None:
-    """No higher than what is allowed already."""
+    """Sets a limit, at most the current hard limit."""
     hard = resource.getrlimit(which)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(which, (value, value))

@@ -19,8 +19,9 @@ _SAID = 300  # characters of what it printed before it failed
 
 
 def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: int) -> dict[str, Any]:
-    """The JSON object that `python -m module` answers, given `question` marshalled on stdin. `memory` in bytes of
-    addresses. TimedOut after `seconds`, its process group dead; KernelError for one that fails or answers nonsense."""
+    """Runs `python -m module` with `question` marshalled on stdin, and returns the JSON object that it answers.
+    `memory` is in bytes of address space. TimedOut after `seconds`, with its process group dead; KernelError if it
+    fails, or if its answer is not an object."""
     mark = secrets.token_hex(16)
     process = start_module(module, seconds=seconds, memory=memory, mark=mark, errors=subprocess.PIPE)
     try:
@@ -47,8 +48,8 @@ def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: 
 def start_module(
     module: str, *, seconds: int, memory: int, mark: str = "", errors: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    """`python -m module` in a fresh interpreter and a session of its own, which has no file open but its streams.
-    `seconds` of processor time and one more, 0 for no limit; `mark` is for `kill_tree`."""
+    """Starts `python -m module` in a fresh interpreter and a session of its own, with no open files but its streams. It
+    may use `seconds` of processor time and one more, 0 for no limit; `mark` is for `kill_tree`."""
     return subprocess.Popen(
         [sys.executable, "-I", "-c", _START, str(memory), str(seconds), module, json.dumps(sys.path)],
         env={**os.environ, MARK: mark},

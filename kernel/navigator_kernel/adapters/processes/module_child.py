@@ -29,8 +29,9 @@ _HINT = "report it with the text that it was asked about"
 
 
 class ModuleChild:
-    """`module` calls `serve`. It is started by `start` or the first question, and again after it was killed; `memory`
-    in bytes of addresses. Each has a process of its own, so that several can work at the same time."""
+    """`module` calls `serve`. The process is started by `start` or the first question, and again after it was killed;
+    `memory` is in bytes of address space. Each instance has its own process, so that several can work at the same time.
+    """
 
     def __init__(self, module: str, *, memory: int) -> None:
         self._module, self._memory = module, memory
@@ -40,13 +41,13 @@ class ModuleChild:
         self._end: Callable[[], object] = lambda: None
 
     def start(self) -> None:
-        """Returns at once; what the module prepares goes on meanwhile."""
+        """Starts the process and returns at once; the module prepares itself in the meantime."""
         with self._lock:
             self._started()
 
     def ask(self, question: Any, *, seconds: int) -> Any:
-        """What it answers. TimedOut after `seconds`, not counting its start; KernelError where it ended. It is dead
-        after both."""
+        """The module's answer. TimedOut after `seconds`, not counting the start; KernelError if the process ended. It
+        is dead after both."""
         with self._lock:
             process = self._started()
             try:
@@ -66,13 +67,13 @@ class ModuleChild:
                 raise
 
     def kill(self) -> None:
-        """Ends what it is asked in another thread, which gets KernelError."""
+        """Kills the process; a question in another thread gets KernelError."""
         if (process := self._process) is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Its process group is dead afterwards."""
+        """Kills the process group."""
         with self._lock:
             if self._process is not None:
                 self._killed(self._process)
@@ -92,7 +93,8 @@ class ModuleChild:
             self._is_ready = True
 
     def _killed(self, process: subprocess.Popen[bytes]) -> int:
-        """How it ended. What died by itself is waited for a moment: its streams close before it is gone."""
+        """Kills the process and returns its exit code. If it died by itself, waits a moment: its streams close before
+        it exits."""
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.2 if _hung_up(process) else 0)
         self._end()
@@ -106,8 +108,8 @@ class ModuleChild:
 
 
 def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
-    """Answers each question that comes in on stdin, until that is closed. While it works it is ended as soon as nobody
-    holds the other end any more, whatever it is doing. What is printed goes to stderr."""
+    """Answers each question from stdin until stdin is closed. While it works, the process ends as soon as the other end
+    of its pipe is closed, whatever it is doing. Printed output goes to stderr."""
     out = os.dup(1)
     os.dup2(2, 1)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
@@ -126,7 +128,7 @@ def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
 
 
 def _limit_time(seconds: int) -> None:
-    """From now on, for the case that the asker cannot stop it."""
+    """Limits the CPU time from now on, in case the asker cannot stop the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     soft = int(used.ru_utime + used.ru_stime) + seconds + 1
@@ -134,9 +136,9 @@ def _limit_time(seconds: int) -> None:
 
 
 def _die_with_asker(out: int, *, on: bool) -> None:
-    """A pipe whose other end was closed sends SIGIO, which ends a process that does not handle it (fcntl(2), O_ASYNC);
-    a thread that watches would wait until a pattern has matched. It is the pipe of the answers, which nobody reads
-    while this works: the pipe of the questions also sends it for each write, sometimes after that was read."""
+    """With `on`, SIGIO ends this process when the other end of `out` is closed (fcntl(2), O_ASYNC); a thread that
+    watches would have to wait until a pattern has matched. `out` is the pipe of the answers, which nobody reads during
+    the work: the pipe of the questions also sends SIGIO for each write, sometimes after it was read."""
     flags = fcntl.fcntl(out, fcntl.F_GETFL)
     fcntl.fcntl(out, fcntl.F_SETFL, flags | os.O_ASYNC if on else flags & ~os.O_ASYNC)
     if on and _events(out, 0, 0):
@@ -144,7 +146,7 @@ def _die_with_asker(out: int, *, on: bool) -> None:
 
 
 def _all_of(size: int) -> bytes:
-    """The next `size` bytes of stdin; fewer where it ends."""
+    """The next `size` bytes of stdin; fewer if it ends."""
     held = bytearray()
     while len(held) < size and (chunk := os.read(0, min(size - len(held), _CHUNK))):
         held += chunk
@@ -186,7 +188,7 @@ def _wait(fd: int, event: int, deadline: float) -> None:
 
 
 def _events(fd: int, event: int, seconds: float) -> int:
-    """Those of `fd` that came within `seconds`; that it was closed is always one."""
+    """The events of `fd` within `seconds`; a closed pipe is always reported."""
     poll = select.poll()
     poll.register(fd, event)
     found = poll.poll(seconds * 1000)

@@ -49,7 +49,7 @@ _CAUSES = (
 
 
 class NodeEnvironments(Environments):
-    """Each holds `node_modules`, and what lets a script elsewhere import from it."""
+    """Each contains `node_modules` and the files that let a script elsewhere import from it."""
 
     def main(self, place: Path) -> Path:
         return place / MODULES
@@ -63,13 +63,13 @@ class NodeEnvironments(Environments):
 
 
 def node_activated(env: Path) -> dict[str, str]:
-    """What a process needs in its environment to use the one at `env`, which it must be let read."""
+    """The variables with which a process uses the environment at `env`; it also needs permission to read `env`."""
     return {"NODE_PATH": str(env / MODULES), "NODE_OPTIONS": f"--import={(env / _START).as_uri()}"}
 
 
 class NodeBuild(Build, frozen=True):
     def fetch(self, requirements: Sequence[str]) -> None:
-        """No script of a package is run, and nothing comes from elsewhere than a registry, with its digest."""
+        """Installs the packages without running their scripts; all must come from a registry, with a digest."""
         self.begin()
         named = dict(one.removeprefix(NPM).rpartition("@")[::2] for one in requirements)
         body = json.dumps({"private": True, "type": "module", "dependencies": named})
@@ -90,7 +90,7 @@ class NodeBuild(Build, frozen=True):
 
 
 def _refuse_others(place: Path) -> None:
-    """Refused for a package that is a link, or that came without a digest from its registry."""
+    """Raises Refused for a package that is a link, or that did not come from a registry with a digest."""
     try:
         held: Any = json.loads(read_bounded(place / MODULES / ".package-lock.json", LOCK_LIMIT))
         packages = held["packages"].items()

@@ -36,8 +36,8 @@ _TICK = 0.2  # seconds between two looks at what nothing else watches
 
 
 class Contained(NamedTuple):
-    """How a job is started where it is contained: `argv` in place of its own, with the files `fds` open. `started` is
-    told its number; `exceeded` names a limit that it went over, while it runs."""
+    """How a contained job is started: `argv` in place of its own, with the files `fds` open. `started` gets its process
+    number; `exceeded` names a limit that it went over, while it runs."""
 
     argv: tuple[str, ...]
     fds: tuple[int, ...]
@@ -46,10 +46,10 @@ class Contained(NamedTuple):
 
 
 class ProcessRunner:
-    """Runs jobs as they are. It contains nothing: the sandbox decides whether and in what a job runs."""
+    """Runs jobs as they are, without containing them: the sandbox decides whether and in what a job runs."""
 
     async def run(self, job: Job, contained: Contained | None = None) -> Outcome:
-        """`execute` in a thread; cancelling the task kills the tree."""
+        """Calls `execute` in a thread; cancelling the task kills the process tree."""
         import asyncio
 
         wake, stop = os.pipe()
@@ -69,8 +69,8 @@ class ProcessRunner:
 def execute(job: Job, wake: int | None = None, contained: Contained | None = None) -> Outcome:
     """Starts `job` and returns when it ended, its time ran out, it went over a limit, or `wake` became readable.
 
-    NoSandbox where processes cannot be watched, NotFound where the program is not there, Refused where it may not
-    be executed, UsageProblem where an argument is over the system's 128 KiB.
+    NoSandbox if processes cannot be watched, NotFound if the program does not exist, Refused if it cannot be
+    executed, UsageProblem if an argument is over the system's 128 KiB.
     """
     started = time.perf_counter()
     folder = job.cwd.parent if job.cwd.parent.name == job.run else job.cwd  # that of the run
@@ -102,8 +102,8 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
 
 
 def environment(job: Job, mark: str) -> dict[str, str]:
-    """The allow-list, a home and places for temporary files and bytecode that are this process's alone, then what the
-    job itself sets."""
+    """The variables of the allow-list, a home and places for temporary files and bytecode of the process's own, then
+    the variables of the job."""
     passed: Mapping[str, str] = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     own = {**scratch_environment(job.scratch or job.cwd), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **passed, **own, "PYTHONIOENCODING": "utf-8", **job.env, MARK: mark}
@@ -138,7 +138,7 @@ def too_long(job: Job) -> UsageProblem:
 
 
 class _Watch(Struct):
-    """Reads both streams and waits for the leader, all in one place."""
+    """Reads both streams and waits for the leader in one loop."""
 
     process: subprocess.Popen[bytes]
     wake: int | None
@@ -177,7 +177,7 @@ class _Watch(Struct):
         return any(key.data == "ended" for key, _ in self.selector.select(0))  # it may have ended meanwhile
 
     def drain(self, deadline: float) -> None:
-        """What is still in the pipes; a stranger that holds one open ends the wait at `deadline`."""
+        """Reads what is left in the pipes; if another process keeps one open, the wait ends at `deadline`."""
         for fd in (self.pidfd, self.wake):
             if fd is not None and fd in self.selector.get_map():
                 self.selector.unregister(fd)
@@ -208,8 +208,8 @@ class _Watch(Struct):
 
 
 def kill_tree(leader: int, mark: str) -> None:
-    """Every descendant, the process group, and every process that inherited the mark and left the group, until none is
-    found. What a contained process leaves behind stays the leader's: that one goes last."""
+    """Kills every descendant, the process group, and every process that inherited the mark and left the group, until
+    none is found. Processes that a contained one leaves behind stay the leader's, so the leader is killed last."""
     end = time.perf_counter() + _STUBBORN
     while (found := descendants(leader)) and time.perf_counter() < end:
         for pid in found:
@@ -223,7 +223,7 @@ def kill_tree(leader: int, mark: str) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """Every process whose mark begins with `mark`, until none is found."""
+    """Kills every process whose mark begins with `mark`, until none is found."""
     needle = f"{MARK}={mark}".encode()
     for _ in range(20):
         left = [pid for pid in _others() if _carries(pid, needle)]
@@ -250,11 +250,11 @@ def _carries(pid: int, needle: bytes) -> bool:
 
 
 def unlinked(leader: int, limit: int, hidden: dict[int, float]) -> int:
-    """Bytes of files without a name, on a disk or in memory, that the processes below `leader` hold open.
+    """Bytes of files without a name, on a disk or in memory, that the processes below `leader` keep open.
 
-    A process that lets nobody see its files for a second counts as more than `limit`; not where the leader lets nobody,
-    either, as a setuid bubblewrap does not. `hidden` keeps since when, from one look to the next: a process that is
-    being started cannot be seen for a moment.
+    A process whose files cannot be seen for a second counts as more than `limit`, unless the leader's cannot be seen
+    either, as with a setuid bubblewrap. `hidden` keeps since when, from one call to the next: the files of a process
+    that is being started cannot be seen for a moment.
     """
     held: dict[tuple[int, int], int] = {}
     seen, now = _open_files(leader, held), time.monotonic()
@@ -267,7 +267,7 @@ def unlinked(leader: int, limit: int, hidden: dict[int, float]) -> int:
 
 
 def _open_files(pid: int, held: dict[tuple[int, int], int]) -> bool:
-    """Whether they can be seen; each thread is looked at, for the first one may have ended."""
+    """Whether the open files can be seen; checks each thread, because the first one may have ended."""
     for task in _listing(f"/proc/{pid}/task") or ():
         folder = f"/proc/{pid}/task/{task}/fd"
         names = _listing(folder)
@@ -282,7 +282,7 @@ def _open_files(pid: int, held: dict[tuple[int, int], int]) -> bool:
 
 
 def _listing(folder: str) -> list[str] | None:
-    """None where it may not be seen."""
+    """The names in `folder`; None without the permission to see them."""
     try:
         return os.listdir(folder)
     except PermissionError:

@@ -1,1 +1,1 @@
-"""Finding secrets in text, and replacing them."""
+"""Finds secrets in text, and replaces them."""

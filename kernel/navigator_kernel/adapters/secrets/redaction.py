@@ -1,7 +1,7 @@
 """Finds secrets in text: values of this process's environment, and strings shaped like secrets (SAF-8).
 
-A short text is looked at here; a long one in a process of its own, which is killed at its limits. What was not looked
-at to its end is withheld as a whole.
+A short text is checked here, a long one in a process of its own, which is killed at its limits. A text that was not
+checked to its end is withheld as a whole.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NAMED = lazy_compile(
 
 
 class Secret(NamedTuple):
-    """Where it stands in the text, and what kind it is."""
+    """The place of a secret in the text, and its kind."""
 
     begin: int
     end: int
@@ -39,8 +39,8 @@ class Secret(NamedTuple):
 
 
 class Redactor(Struct, frozen=True):
-    """`known` are values that are replaced wherever they stand. A process for long texts may take `seconds`, and
-    `memory` in bytes."""
+    """Replaces secrets. `known` are values that are replaced wherever they occur. A process for long texts may take
+    `seconds`, and `memory` in bytes."""
 
     known: tuple[str, ...] = ()
     seconds: int = SECONDS
@@ -51,7 +51,7 @@ class Redactor(Struct, frozen=True):
         return self._each([text])[0]
 
     def value(self, value: Any) -> Any:
-        """The same for each text in a JSON value; names of keys stay."""
+        """The JSON value with each text redacted; names of keys stay."""
         texts: list[str] = []
 
         def held(text: str) -> str:
@@ -109,7 +109,8 @@ def _replaced(value: Any, replace: Callable[[str], str]) -> Any:
 
 
 def without_secrets(text: str) -> str:
-    """`text` with `[redacted]` in place of what has the shape of a secret; withheld where there are ever more."""
+    """`text` with `[redacted]` in place of everything shaped like a secret; withheld if every round finds another one.
+    """
     shown = text
     for _ in range(ROUNDS):  # what is taken out may show another one
         before, shown = shown, _without(shown, found(shown))

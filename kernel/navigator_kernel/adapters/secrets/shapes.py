@@ -1,6 +1,6 @@
 """The shapes of secrets: tokens of services, from the table beside this file, and those known by their context.
 
-Most text holds none, so each shape has words without which it cannot be there, and is looked for only where one is.
+Most text has none, so each shape has words without which it cannot match, and is searched for only if one is found.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ NAMES = ("key", "token", "secret", "pass", "pwd")  # one is in the name of each 
 
 
 class Shape(NamedTuple):
-    """`kind` is what it is called; one of `needles`, in lower case, is in every match of `found`. The secret itself is
-    the group `value`. One that shows itself is a single word of WORD characters or more."""
+    """`kind` is its name; one of `needles`, in lower case, is in every match of `found`. The secret itself is
+    the group `value`. If `shows_itself`, it is a single word of WORD characters or more."""
 
     kind: str
     needles: tuple[str, ...]
@@ -29,8 +29,8 @@ class Shape(NamedTuple):
 
 
 def _any_case(*words: str) -> str:
-    """One of them in any case. It begins with a set of characters, for which Python looks several times faster than for
-    words in any case."""
+    """A pattern for one of the words in any case. It begins with a set of characters, which Python finds several times
+    faster than words in any case."""
     heads = "".join(dict.fromkeys(word[0] for word in words))
     return rf"[{heads}{heads.upper()}](?i:{'|'.join(f'(?<={word[0]}){word[1:]}' for word in words)})"
 
@@ -206,7 +206,7 @@ def every() -> tuple[Shape, ...]:
 
 
 def wanted(text: str) -> list[Shape]:
-    """The shapes whose needles are there."""
+    """The shapes that have a needle in the text."""
     lowered = text.lower()
     shapes = _with_needles(_of_places(), lowered)
     words = "\n".join(word for word in lowered.split() if len(word) >= WORD)
@@ -245,7 +245,7 @@ def _by_needle(shapes: Sequence[Shape]) -> _Needles:
 
 
 def spans(shapes: Iterable[Shape], text: str) -> Iterator[tuple[int, int, str]]:
-    """Begin, end and kind of each match, with the rest of the word that it is in."""
+    """The start, end and kind of each match, extended to the end of the word that it is in."""
     for shape in shapes:
         at = 0
         while hit := shape.found.search(text, at):

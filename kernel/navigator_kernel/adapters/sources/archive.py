@@ -39,7 +39,7 @@ _DAMAGE = (
 
 
 class Member(NamedTuple):
-    """`mode` as git writes it, empty where `problem` says why it cannot be used; `at` is where its bytes begin."""
+    """`mode` is git's, empty if `problem` says why the member cannot be used; `at` is its position in the archive."""
 
     path: str
     mode: str
@@ -50,10 +50,10 @@ class Member(NamedTuple):
 
 
 class ArchiveSource:
-    """The same shape as `adapters.folder.FolderSource`, over an archive; an id is the path itself.
+    """The same interface as `adapters.sources.folder.FolderSource`, over an archive; an id is the path itself.
 
-    Refused on entering for any member that could be written elsewhere or means more than a file, FetchFailed for what
-    is not a zip, tar or tar.gz archive.
+    Entering it raises Refused for a member that could be written elsewhere or means more than a file, and FetchFailed
+    if the file is not a zip, tar or tar.gz archive.
     """
 
     commit = ""
@@ -85,11 +85,11 @@ class ArchiveSource:
             found[member.path] = self._read(member, each)
             total -= len(found[member.path])
             if total < 0:
-                raise Refused("the files are too many bytes together", hint="name fewer skills", reason="too-large")
+                raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
         return found
 
     def fingerprint(self, entry: TreeEntry) -> str:
-        """A word that is equal for equal contents."""
+        """A digest that is equal for equal contents; empty for an entry that is not a blob."""
         if entry.kind != "blob":
             return ""
         if entry.oid not in self._digests:
@@ -166,7 +166,7 @@ class _Zip:
             yield Member(path.removesuffix("/"), mode, info.file_size, at, problem=problem)
 
     def read(self, member: Member, limit: int) -> bytes:
-        """At most `limit` bytes, and never more than the archive says that it holds."""
+        """Reads up to `limit` bytes or the size that the archive states, and one more, by which a wrong size shows."""
         with self._zip.open(self._infos[member.at]) as stream:
             return stream.read(min(limit, member.size) + 1)
 
@@ -205,7 +205,7 @@ class _Tar:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that ends in an error where it gets longer than anything that is read from it may be."""
+    """A stream that raises Refused beyond STREAM_LIMIT bytes, and for a read of over _PIECE bytes."""
 
     def __init__(self, inner: _Stream) -> None:
         super().__init__()
@@ -230,7 +230,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _refuse_long_index(file: IO[bytes]) -> None:
-    """zipfile reads the whole list of members, however many the archive claims; it looks for the list as we do."""
+    """Refuses a list of members that is too long, for zipfile reads all of it. Finds the list as zipfile does."""
     size = file.seek(0, os.SEEK_END)
     start = max(size - _END.size - 0xFFFF, 0)
     file.seek(start)
@@ -287,7 +287,7 @@ def _path_problem(path: str) -> str:
 
 
 def _added(found: dict[str, Member], member: Member) -> str:
-    """Adds it and the folders above it; why not, where something of its name is there."""
+    """Adds the member and the folders above it. Returns the problem if a path is already taken, else an empty text."""
     parts = member.path.split("/")
     for depth in range(1, len(parts)):
         above = "/".join(parts[:depth])

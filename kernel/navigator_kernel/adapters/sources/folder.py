@@ -19,7 +19,7 @@ _LEFT_OUT = frozenset({".git", ".navigator", "__pycache__", "node_modules"})
 
 
 class FolderSource:
-    """The same shape as `adapters.git.GitSource`, over a folder; it has no commit. An id is the path itself."""
+    """Has the interface of `adapters.git.GitSource`, for a folder; it has no commit. An id is the path itself."""
 
     commit = ""
     tree = ""
@@ -35,20 +35,20 @@ class FolderSource:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Nothing is held open."""
+        """Does nothing, because nothing is open."""
 
     def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
-        """The files by id. Refused over `each` or `total` bytes, FetchFailed where one has gone."""
+        """The files by id. Refused over `each` or `total` bytes, FetchFailed if a file cannot be read."""
         found: dict[str, bytes] = {}
         for oid in dict.fromkeys(oids):
             found[oid] = self._read(oid, each)
             total -= len(found[oid])
             if total < 0:
-                raise Refused("the files are too many bytes together", hint="name fewer skills", reason="too-large")
+                raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
         return found
 
     def fingerprint(self, entry: TreeEntry) -> str:
-        """A word that is equal for equal contents."""
+        """A digest that is equal for equal contents; empty for a folder."""
         return hashlib.sha256(self._read(entry.oid, 2**31)).hexdigest() if entry.kind == "blob" else ""
 
     def _read(self, oid: str, limit: int) -> bytes:
@@ -62,7 +62,7 @@ class FolderSource:
 
 
 def _walk(top: Path) -> Iterator[TreeEntry]:
-    """Links are entries, never followed; other special files come with the mode 000000, which nothing accepts."""
+    """Yields the entries; links are not followed, and special files get the mode 000000, which nothing accepts."""
     count = 0
     for place, folders, files in os.walk(top):
         folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)

@@ -43,7 +43,7 @@ class TreeEntry(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """What to ask the server for, and its commit where that is known without asking."""
+    """What to ask the server for, and its commit if that is known without asking."""
 
     word: str
     commit: str = ""
@@ -56,12 +56,12 @@ def is_ref(text: str) -> bool:
 
 
 class GitSource:
-    """A context over one commit: `commit`, `tree`, `entries`, and `contents()` of the blobs asked for.
+    """A context for one commit: `commit`, `tree`, `entries`, and `contents()` of the requested blobs.
 
     `url`, `ref` (a branch, a tag, a full or short commit id; empty for the default branch) and `page` (a ref and a path
-    below it, not yet told apart) were checked by `skills.source`. A page is divided on entering, into `ref` and
-    `subpath`. `cache` keeps what is fetched: a full commit that it holds needs no network, and with `offline` a ref is
-    what was last seen of it. FetchFailed where the repository cannot be read, Refused where it sends over `most` bytes.
+    below it, not yet separated) were checked by `skills.source`. On entry, a page is split into `ref` and `subpath`.
+    `cache` keeps the fetched objects: a full commit in it needs no network, and with `offline` a ref stands for the
+    commit that was last seen. FetchFailed if the repository cannot be read, Refused if it sends over `most` bytes.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class GitSource:
         self._stack.__exit__(kind, error, at)
 
     def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
-        """The blobs by id; at most one fetch for all that are missing. Refused over `each` or `total` bytes."""
+        """The blobs by id, with at most one fetch for all missing ones. Refused over `each` or `total` bytes."""
         wanted = tuple(dict.fromkeys(oids))
         return self._repaired(lambda: self._contents(wanted, each, total)) if wanted else {}
 
@@ -109,7 +109,7 @@ class GitSource:
         return entry.oid
 
     def _held(self, stack: ExitStack) -> Entry:
-        """The cache's repository, or one that goes with this context."""
+        """The cache's repository, or a temporary one."""
         try:
             if self._cache is not None:
                 return stack.enter_context(self._cache.held(self._url, self._timeout))
@@ -122,7 +122,7 @@ class GitSource:
         return self._passing("repository")
 
     def _passing(self, name: str) -> Entry:
-        """A repository that goes with this context."""
+        """A temporary repository that is removed with this context."""
         return Entry(folder=self._scratch / name, writer=FolderWriter([self._scratch]), clock=SystemClock())
 
     def _process(self, folder: Path) -> GitProcess:
@@ -139,7 +139,8 @@ class GitSource:
         return process
 
     def _repaired(self, step: Callable[[], _Got]) -> _Got:
-        """What `step` yields; a kept repository that turns out damaged is thrown away first, once."""
+        """Returns the result of `step`; if it fails on a damaged cached repository, discards that and tries once
+        more."""
         try:
             return step()
         except FetchFailed as error:
@@ -150,7 +151,7 @@ class GitSource:
         return step()
 
     def _is_sound(self) -> bool:
-        """Whether what lies here is whole: a fetch fails in many words where it is not."""
+        """Whether the local repository is intact: the error messages of a fetch into a damaged one vary."""
         try:
             if indexes := [str(path) for path in self._entry.indexes()]:
                 self._git.run("verify-pack", "--", *indexes)
@@ -159,7 +160,7 @@ class GitSource:
             return False
 
     def _open(self) -> None:
-        """Finds the wanted commit here or fetches it, with its blobs or (where the server can) without."""
+        """Finds the wanted commit here or fetches it, without its blobs if the server supports that."""
         if not self._entry.made:
             self._refuse_offline("it")
             self._entry.init()
@@ -190,7 +191,7 @@ class GitSource:
         return _Target(self.ref or "HEAD")
 
     def _looked_up(self) -> _Target:
-        """The target among the refs that the server has or, offline, that were seen. A page is divided by them."""
+        """The target among the server's refs or, offline, among those seen before. Splits a page by them."""
         refs = self._seen_refs() if self._offline else self._remote_refs()
         if self._page:
             self.ref, self.subpath = self._divided(refs)
@@ -200,7 +201,7 @@ class GitSource:
         return _Target(commit or self.ref or "HEAD", commit)
 
     def _divided(self, refs: Mapping[str, _Target]) -> tuple[str, str]:
-        """The longest beginning of the page that is a ref, and the rest."""
+        """The longest beginning of the page that is a ref, and the rest of the page."""
         parts = self._page.split("/")
         for count in range(len(parts), 0, -1):
             ref = "/".join(parts[:count])
@@ -214,7 +215,7 @@ class GitSource:
         return {ref: _Target(ref, seen["commit"]) for ref, seen in self._entry.refs.items()}
 
     def _remote_refs(self) -> dict[str, _Target]:
-        """Branches and tags by short name, HEAD first; of two alike the tag wins, as it does for `git fetch`."""
+        """Branches and tags by short name, HEAD first; a tag wins over a branch of the same name, as in `git fetch`."""
         words = ("ls-remote", "--quiet", "--heads", "--tags", "--", "origin")
         lines = self._git.run(*words, config={"remote.origin.url": self._url}).decode("utf-8", errors="replace")
         refs = {"HEAD": _Target("HEAD")}
@@ -242,11 +243,11 @@ class GitSource:
         if len(found) > 1:
             commits = sorted(found)
             message = f"{short!r} is the beginning of {len(found)} commits"
-            raise UsageProblem(message, hint=f"write more of one: {', '.join(commits[:5])}", commits=commits)
+            raise UsageProblem(message, hint=f"write more characters of one: {', '.join(commits[:5])}", commits=commits)
         return found.pop()
 
     def _history(self, short: str) -> set[str]:
-        """The commits that branches and tags lead to and that begin with `short`; these are fetched without trees."""
+        """The commits of all branches and tags whose id begins with `short`; they are fetched without trees."""
         entry = self._passing("history")
         entry.init()
         git = self._process(entry.folder)
@@ -257,7 +258,7 @@ class GitSource:
         return {line.partition(" ")[0] for line in kinds if line.split(" ")[1:2] == ["commit"]}
 
     def _fetched(self, *options: str, config: Mapping[str, str]) -> tuple[str, str]:
-        """Fetches the target; the ids of its commit and tree."""
+        """Fetches the target and returns the ids of its commit and tree."""
         self._fetch((*options, "--", "origin", self._target.word), config)
         ids = self._ids("FETCH_HEAD")
         if ids is None:
@@ -277,7 +278,7 @@ class GitSource:
         self._entry.settle()
 
     def _ids(self, word: str) -> tuple[str, str] | None:
-        """The ids of the commit and of the tree that `word` leads to, where both are here."""
+        """The ids of the commit and the tree that `word` leads to, or None if one of them is not here."""
         asked = f"{word}^{{commit}}\n{word}^{{tree}}\n".encode("ascii")
         lines = self._git.run("cat-file", "--batch-check", stdin=asked).decode().splitlines()
         found = {part[1]: part[0] for line in lines if len(part := line.split(" ")) == 3}
@@ -291,7 +292,7 @@ class GitSource:
         return tuple(_entry(line) for line in lines)
 
     def _check_trees(self) -> None:
-        """git checks what it fetches; what has lain here since is read again and compared with its id."""
+        """Compares stored trees with their ids: git checks objects only when it fetches them."""
         trees = (entry.oid for entry in self.entries if entry.kind == "tree")
         self._read(tuple(dict.fromkeys((self.commit, self.tree, *trees))))
 
@@ -312,7 +313,7 @@ class GitSource:
         return self._read(wanted)
 
     def _fetch_blobs(self, oids: Sequence[str]) -> None:
-        """One batch, as git's own lazy fetch words it; all of the commit where the server cannot do that."""
+        """Fetches blobs in one batch, as git's lazy fetch does, or the whole commit if the server cannot do that."""
         config = {**_PARTIAL, "fetch.negotiationAlgorithm": "noop"}
         try:
             self._fetch(("--no-write-fetch-head", "--stdin", "--", "origin"), config, _lines(oids))
@@ -324,13 +325,13 @@ class GitSource:
                 raise FetchFailed(f"{self._git.shown} changed while it was read", hint="try again") from None
 
     def _sizes(self, oids: Sequence[str]) -> Mapping[str, int]:
-        """Bytes of each blob that is here."""
+        """The size in bytes of each blob that is here."""
         lines = self._git.run("cat-file", "--batch-check", "--buffer", stdin=_lines(oids)).decode().splitlines()
         parts = (line.split(" ") for line in lines)
         return {part[0]: int(part[2]) for part in parts if len(part) == 3 and part[1] == "blob"}
 
     def _read(self, oids: Sequence[str]) -> dict[str, bytes]:
-        """The objects, each as its id says."""
+        """Reads the objects and compares each with its id; FetchFailed if one differs or is missing."""
         found = dict(_parted(self._git.run("cat-file", "--batch", "--buffer", stdin=_lines(oids))))
         if len(found) != len(oids):
             message = f"{self._git.shown} cannot be read from the cache"
@@ -360,8 +361,8 @@ def _limit(sizes: Mapping[str, int], each: int, total: int) -> None:
 
 
 def _parted(output: bytes) -> Iterator[tuple[str, bytes]]:
-    """The objects in `cat-file --batch`'s output, a line `<oid> <kind> <size>`, the bytes, a newline; those whose bytes
-    are not what their id says are left out."""
+    """Yields the objects in the output of `cat-file --batch` (a line `<oid> <kind> <size>`, the bytes, a newline),
+    except those whose bytes do not match their id."""
     at = 0
     while at < len(output):
         end = output.index(b"\n", at)

@@ -13,7 +13,7 @@ _LOOK = 0.02  # seconds between two looks
 
 
 class Intake:
-    """What the fetches of one repository have written below `folder`; `limit` is for all of them together."""
+    """Counts the bytes that the fetches of one repository write below `folder`; `limit` is for all of them together."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.limit, self.received = limit, 0
@@ -26,7 +26,7 @@ class Intake:
         return self.received > self.limit
 
     def begin(self) -> None:
-        """Before a fetch is started: what lies here by now is not counted."""
+        """Prepares for a fetch: files that exist already are not counted."""
         self._before, self._ended = frozenset(self._sizes()), Event()
 
     def watch(self, leader: int) -> Thread:
@@ -36,7 +36,7 @@ class Intake:
         return watcher
 
     def end(self, watcher: Thread) -> None:
-        """Counts what has come; a fetch may have been over between two looks."""
+        """Adds the bytes of a fetch, which may have passed the limit between two looks."""
         self._ended.set()
         watcher.join()
         self.received += self._come()
@@ -52,7 +52,7 @@ class Intake:
         return sum(size for name, size in self._sizes().items() if name not in self._before)
 
     def _sizes(self) -> dict[str, int]:
-        """Bytes by name. git renames each pack when it is whole, while others may look."""
+        """The bytes of each file by name; one may disappear meanwhile, because git renames each complete pack."""
         found: dict[str, int] = {}
         with suppress(OSError), os.scandir(self._packs) as entries:
             for entry in entries:

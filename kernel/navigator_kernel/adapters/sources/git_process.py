@@ -1,4 +1,4 @@
-"""Runs git in such a way that neither the caller's settings nor the repository can make it do more than asked."""
+"""Runs git so that neither the caller's settings nor the repository can make it do more than asked."""
 
 from __future__ import annotations
 
@@ -70,13 +70,12 @@ _CAUSES = (
 
 
 class GitProcess(Struct, kw_only=True):
-    """git over the repository in `folder`, allowed to speak only the transport of `url`; each run ends within
-    `timeout` seconds. `scratch` is a private folder that is there; `auth` lets the person's own ssh settings and
-    credential helpers in, for the host of `url` only. `meanwhile` is called each time while git fetches. All fetches
-    together may receive `most` bytes.
+    """Runs git on the repository in `folder`, with the transport of `url` only; each run ends within `timeout` seconds.
+    `scratch` is an existing private folder; `auth` allows the person's own ssh settings and credential helpers, for the
+    host of `url` only. `meanwhile` is called during each fetch. All fetches together may receive `most` bytes.
 
-    FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (what lies in `folder` cannot
-    be read), or nothing.
+    FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (the contents of `folder`
+    cannot be read), or an empty string.
     """
 
     folder: Path
@@ -91,7 +90,7 @@ class GitProcess(Struct, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The URL as an error may show it."""
+        """The URL as errors show it, without credentials."""
         return repr(strip_url_credentials(self.url))
 
     @property
@@ -99,7 +98,7 @@ class GitProcess(Struct, kw_only=True):
         return self.url.partition("://")[0].lower() if "://" in self.url else "ssh"
 
     def prepare(self) -> None:
-        """Makes an empty home for git. Refused for a transport that is never spoken."""
+        """Makes an empty home for git. Refused for a transport that is not allowed."""
         if self.scheme not in SCHEMES:
             raise Refused(f"{self.scheme!r} is not a transport that is allowed", hint=", ".join(SCHEMES))
         home = self.scratch / "home"
@@ -109,7 +108,8 @@ class GitProcess(Struct, kw_only=True):
             self._env |= self._granted()
 
     def fetch(self, *words: str, config: Mapping[str, str], stdin: bytes = b"") -> None:
-        """As `run`; Refused once more came than may, and git is dead by then. What came is for the caller to remove."""
+        """As `run`; Refused, with git killed, if more than allowed is received. The caller removes what was received.
+        """
         intake = self._intake = self._intake or Intake(self.folder, self.most)
         intake.begin()
         try:
@@ -126,8 +126,8 @@ class GitProcess(Struct, kw_only=True):
     def run(
         self, *words: str, config: Mapping[str, str] | None = None, stdin: bytes = b"", limit: int = OUTPUT_LIMIT
     ) -> bytes:
-        """What `git <words>` wrote. FetchFailed where it fails or takes too long, Refused where it writes more than
-        `limit` bytes; its whole group is dead by then."""
+        """The output of `git <words>`. FetchFailed if it fails or takes too long, Refused if it writes more than
+        `limit` bytes; if it takes too long or writes too much, its whole group is killed."""
         closed = {} if self.auth else {"credential.helper": ""}
         settings = {**_CONFIG, **closed, f"protocol.{self.scheme}.allow": "always", **(config or {})}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
@@ -193,7 +193,7 @@ class GitProcess(Struct, kw_only=True):
             return runner.execute(argv, istream=stream, as_process=True, env=env, start_new_session=True)
 
     def _granted(self) -> dict[str, str]:
-        """The person's own home, ssh command and credential settings; these travel unseen, in the environment."""
+        """The person's own home, ssh command and credential settings, passed invisibly in the environment."""
         personal = _kept(_PERSONAL)
         env = {**self._env, **personal}
         del env["GIT_CONFIG_GLOBAL"]
@@ -225,7 +225,7 @@ class GitProcess(Struct, kw_only=True):
 
 
 def _load_git() -> None:
-    """Imports GitPython without the two times that it asks git for its version: what is run here names its program."""
+    """Imports GitPython without its two calls of git for the version: runs here name their own program."""
     own = {"GIT_PYTHON_GIT_EXECUTABLE": os.devnull, "GIT_PYTHON_REFRESH": "quiet"}
     before = {name: os.environ.get(name) for name in own}
     os.environ.update(own)
@@ -238,7 +238,7 @@ def _load_git() -> None:
 
 
 def credential_key(key: str, url: str) -> str:
-    """A person's credential setting as one for the scheme, host and port of `url`; empty where it is for another."""
+    """A person's credential setting limited to the scheme, host and port of `url`; empty if it is for another one."""
     section, _, rest = key.partition(".")
     scope, _, name = rest.rpartition(".")
     wanted = urlsplit(url if "://" in url else "ssh://" + url.replace(":", "/", 1))
@@ -259,7 +259,7 @@ def _kept(names: Collection[str]) -> dict[str, str]:
 
 
 def _closed(home: Path, scheme: str) -> dict[str, str]:
-    """What keeps every setting of the machine and of the person out."""
+    """The variables that keep out every setting of the machine and of the person."""
     return {
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home),
@@ -284,12 +284,12 @@ def _closed(home: Path, scheme: str) -> dict[str, str]:
 
 
 def _own_ssh(command: str) -> str:
-    """The person's ssh command, told to ask nothing where it is ssh itself."""
+    """The person's ssh command; if it is ssh itself, with options that keep it from asking."""
     return f"{command} {_SSH}" if Path(command.split(" ")[0]).name == "ssh" else command
 
 
 def _without(env: Mapping[str, str]) -> list[str]:
-    """`env -u …` for all else that GitPython would hand down; values never show in an argv."""
+    """`env -u …` for all other variables that GitPython would pass on; values never appear in an argv."""
     return [
         _program("env", os.environ.get("PATH")),
         *(part for name in os.environ if name not in env for part in ("-u", name)),
@@ -298,12 +298,12 @@ def _without(env: Mapping[str, str]) -> list[str]:
 
 @cache
 def _program(name: str, path: str | None) -> str:
-    """Where it is, found once instead of along the whole PATH by each process."""
+    """The path of the program, looked up once instead of along the whole PATH by each process."""
     return shutil.which(name, path=path) or name
 
 
 def _waited(process: subprocess.Popen[bytes], timeout: float) -> int:
-    """The exit code. Where the system can tell of the end, nobody looks for it again and again, up to 50 ms late."""
+    """The exit code. Uses a pidfd if the system has them, since polling would notice the end up to 50 ms late."""
     if hasattr(os, "pidfd_open"):
         end, waiting = os.pidfd_open(process.pid), select.poll()
         try:
@@ -316,7 +316,7 @@ def _waited(process: subprocess.Popen[bytes], timeout: float) -> int:
 
 
 def _drain(stream: IO[bytes], into: bytearray, limit: int, leader: int) -> None:
-    """Reads to the end; beyond `limit` the group of `leader` is killed, without a leader the rest is thrown away."""
+    """Reads to the end; beyond `limit`, kills the group of `leader`, or discards the rest if there is no leader."""
     with suppress(OSError, ValueError):  # closed while it was read
         while piece := stream.read(_PIECE):
             if len(into) <= limit:
@@ -327,7 +327,7 @@ def _drain(stream: IO[bytes], into: bytearray, limit: int, leader: int) -> None:
 
 
 def _end(process: Any) -> None:
-    """Kills what is left of the process group, reaps its leader, closes its pipes."""
+    """Kills the process group if its leader still runs, reaps the leader and closes the pipes."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

@@ -19,14 +19,14 @@ Asked = TypeVar("Asked")
 
 
 def fetch(seconds: float, url: str, limit: int) -> bytes:
-    """The answer of the server at `url`, at most `limit` bytes, in so many seconds, finding its address included:
-    sockets have no such limit. FetchFailed where it has none."""
+    """Returns the answer of the server at `url`, at most `limit` bytes, within `seconds` including name resolution,
+    which sockets do not limit. FetchFailed if there is no such answer."""
     late = FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
     return within(seconds, lambda: _asked(url, seconds, limit), late)
 
 
 def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
-    """What `ask` returns or raises; `late` is raised where that takes longer, or a socket's own limit ends first."""
+    """Returns or raises what `ask` does; raises `late` if it takes longer, or if a socket's own timeout ends first."""
     held: list[Asked] = []
     failed: list[BaseException] = []
 
@@ -72,7 +72,7 @@ def _asked(url: str, seconds: float, limit: int) -> bytes:
 
 
 def _opener() -> OpenerDirector:
-    """Speaks https and nothing else, by the proxy and with the certificates of the environment."""
+    """An opener for https only, with the proxy and the certificates of the environment."""
     from ssl import create_default_context
     from urllib import request
 

@@ -39,7 +39,7 @@ _LEFT_OVER = lazy_compile(r"(.*\.lock|(.*/)?(tmp_|\.tmp-|shallow_|\.navigator-)[
 
 
 class Entry(Struct, kw_only=True):
-    """One repository as this process holds it: git works in `folder`; `refs` tells `{commit, at}` by ref."""
+    """One repository that this process has locked: git works in `folder`; `refs` maps each ref to `{commit, at}`."""
 
     folder: Path
     writer: Writer
@@ -48,7 +48,7 @@ class Entry(Struct, kw_only=True):
 
     @property
     def made(self) -> bool:
-        """Whether a repository is in it."""
+        """Whether `folder` contains a repository."""
         return (self.folder / ".git" / "config").is_file()
 
     def settle(self) -> None:
@@ -58,8 +58,8 @@ class Entry(Struct, kw_only=True):
             self.writer.write(path, CONFIG)
 
     def init(self) -> None:
-        """Makes it, empty, as `git init` would in a process more (gitrepository-layout(5)). Its settings come last:
-        with them it counts as made."""
+        """Creates an empty repository as `git init` would, without another process (gitrepository-layout(5)). Its
+        config is written last, as `made` checks for that."""
         held = self.folder / ".git"
         with self.writer.together():
             for name in ("objects", "refs"):
@@ -71,18 +71,18 @@ class Entry(Struct, kw_only=True):
         self.refs[ref] = {"commit": commit, "at": self.clock.now()}
 
     def discard(self) -> None:
-        """Throws away what lies here; what was seen of the refs stays."""
+        """Removes the repository; `refs` is kept."""
         self.writer.remove(self.folder)
 
     def tips(self) -> tuple[str, ...]:
-        """Commits that are here with all their trees: the server need not send these again."""
+        """Commits that are stored with all their trees: the server need not send these again."""
         return tuple(self._shallow()[-_TIP_LIMIT:])
 
     def indexes(self) -> tuple[Path, ...]:
         return tuple(sorted((self.folder / ".git" / "objects" / "pack").glob("*.idx")))
 
     def objects(self) -> int:
-        """How many objects its packs say that they hold (gitformat-pack(5): the last word of an index's fan-out)."""
+        """The number of objects in its packs, from their indexes (gitformat-pack(5): the last word of the fan-out)."""
         counts = []
         for path in self.indexes():
             with path.open("rb") as index:
@@ -90,7 +90,7 @@ class Entry(Struct, kw_only=True):
         return sum(counts)
 
     def sweep(self) -> None:
-        """Removes what a killed process left; and all of it where anything lies here that is not ours."""
+        """Removes the files that a killed process left, or the whole repository if anything in it is not ours."""
         try:
             sound = _plain(self.folder) and self.made and all(map(_COMMIT.fullmatch, self._shallow())) and self._swept()
         except OSError:
@@ -117,7 +117,7 @@ class Entry(Struct, kw_only=True):
 
 
 class RepoCache:
-    """A repository for each URL below `folder`, which only its owner may enter. Beside each lies a note:
+    """Keeps a repository for each URL below `folder`, which only its owner may enter. A note lies beside each of them:
     `{url, used_at, refs: {ref: {commit, at}}}`. `writer` may write to `folder`."""
 
     def __init__(self, folder: Path, writer: Writer | None = None, clock: Clock | None = None) -> None:
@@ -126,14 +126,14 @@ class RepoCache:
         self._clock = clock or SystemClock()
 
     def path(self, url: str) -> Path:
-        """Where the repository of `url` is kept."""
+        """The folder of the repository of `url`."""
         return self._folder / hashlib.sha256(url.encode("utf-8", errors="surrogateescape")).hexdigest()[:32]
 
     @contextmanager
     def held(self, url: str, timeout: float = 60.0) -> Iterator[Entry]:
-        """The repository of `url`, for this process alone; Busy after `timeout` seconds of waiting for another.
+        """Locks the repository of `url` for this process; Busy after `timeout` seconds of waiting for another.
 
-        KernelError where nothing can be kept here.
+        KernelError if the cache folder cannot be created or made private.
         """
         self._prepare()
         path = self.path(url)
@@ -152,12 +152,12 @@ class RepoCache:
                     self._keep(url, entry)
 
     def listed(self) -> tuple[Mapping[str, Any], ...]:
-        """`{url, bytes, refs: {ref: {commit, at}}, used_at}` of each, by URL; an unknown URL is empty."""
+        """`{url, bytes, refs: {ref: {commit, at}}, used_at}` of each, sorted by URL; an unknown URL is empty."""
         rows = [{**_note(path), "bytes": _size(path)} for path in self._entries()]
         return tuple(sorted(rows, key=lambda row: str(row["url"])))
 
     def clear(self, older_than_days: float | None = None) -> int:
-        """How many were removed: all, or those that were not used for so many days."""
+        """Removes all repositories, or those that were not used for so many days, and returns how many."""
         old = [path for path in self._entries() if older_than_days is None or self._days(path) > older_than_days]
         for path in old:
             with file_lock(path.with_suffix(".lock")):
@@ -193,7 +193,7 @@ class RepoCache:
 
 
 def _note(path: Path) -> dict[str, Any]:
-    """The note beside the repository `path`, as far as it can be used."""
+    """The note beside the repository `path`, with defaults for its invalid parts."""
     found: Any = None
     with suppress(OSError, ValueError, RecursionError, KernelError):
         found = json.loads(read_bounded(path.with_suffix(".json"), _NOTE_LIMIT))
@@ -226,7 +226,7 @@ def _changed(path: Path) -> str:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """All that lies below; links are not followed."""
+    """All paths below `folder`; links are not followed."""
     with os.scandir(folder) as found:
         entries = list(found)
     for entry in entries:
@@ -236,7 +236,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _plain(path: Path) -> bool:
-    """Whether it is a file or folder of this person, and no link."""
+    """Whether `path` is a regular file or a folder of this person, and not a link."""
     seen = path.lstat()
     return seen.st_uid == os.geteuid() and (stat.S_ISREG(seen.st_mode) or stat.S_ISDIR(seen.st_mode))
 

@@ -1,9 +1,9 @@
 """The audit log of what was allowed, refused, run and written: one JSON line each, append-only.
 
-Each line ends with an HMAC-SHA256 over the code of the line before and its own bytes, by a key that lies in a file of
-its own. A file beside the record, the head, holds how many lines there are and the code of the last one; it is written
-after the line, so that a killed process leaves it one line behind at most. A line that was edited, taken out, put in or
-cut off at the end shows to who has the key.
+Each line ends with an HMAC-SHA256 over the code of the line before and its own bytes; the key is in a file of its own.
+A file beside the record, the head, contains the number of lines and the code of the last one; it is written after the
+line, so that a killed process leaves it at most one line behind. Anyone with the key can see whether a line was edited,
+removed, inserted or cut off at the end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HINT = "nothing after it can be relied on; keep the file"
 
 
 class Entry(NamedTuple):
-    """One line: its number from 1, when, what kind of thing, and its facts."""
+    """One line: its number from 1, its time, the kind of event, and its facts."""
 
     line: int
     ts: str
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """How many lines there are up to here, and the code of the last of them."""
+    """The number of lines up to here, and the code of the last one."""
 
     number: int
     code: str
@@ -67,9 +67,10 @@ class AuditLog(Struct, frozen=True, kw_only=True):
     redact: Redact = same
 
     def record(self, event: str, /, **facts: Any) -> None:
-        """KernelError where it cannot be written: what cannot be recorded does not happen.
+        """Adds an entry; KernelError if it cannot be written: what cannot be recorded does not happen.
 
-        After a line that is not as it was written, entries go on and the head stays: the damage is seen for good.
+        If the record does not fit the head, entries are still added and the head stays as it is, so that the damage
+        remains visible.
         """
         key = self._made_key()
         self.writer.make_folder(self.file.parent)
@@ -87,8 +88,8 @@ class AuditLog(Struct, frozen=True, kw_only=True):
                 self._keep_head(key, after)
 
     def entries(self) -> Sequence[Entry]:
-        """All of them, oldest first; Damaged at the first line that is not as it was written, and where lines are
-        missing at the end."""
+        """All entries, oldest first; Damaged at the first line that is not as it was written, and if lines are missing
+        at the end."""
         lines, head = self._contents()
         if not lines and head is None:
             return []
@@ -106,7 +107,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         return found
 
     def _check_end(self, key: bytes, places: Sequence[_Place], head: bytes | None) -> None:
-        """Damaged where the head names more lines than there are, others, or over one fewer."""
+        """Damaged if the head counts more lines than there are, or over one fewer, or has the code of another line."""
         last = len(places) - 1
         held = self._head(key, head)
         if held is None or (held.number <= last and places[held.number] != held) or last - held.number > 1:
@@ -117,7 +118,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
             raise Damaged(message, hint="keep both files; move both away to begin a new record", line=last + 1)
 
     def _followed(self, key: bytes, last: bytes) -> tuple[_Place, bool]:
-        """Where the next line comes, and whether all before it fits the head, which is brought up to date."""
+        """The place before the next line, and whether the record fits the head, which is brought up to date."""
         held = self._head(key, self._head_bytes())
         if not last:
             return self._start(key), held == self._start(key)
@@ -133,7 +134,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         return own, held == own
 
     def _start(self, key: bytes) -> _Place:
-        """What stands before the first line: another for each project, so that no record takes another's place."""
+        """The place before the first line. It differs for each project, so that no record can replace another one."""
         return _Place(0, _code(key, "start", os.fsencode(self.file.parent.name)))
 
     def _head_file(self) -> Path:
@@ -146,7 +147,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
             return None
 
     def _head(self, key: bytes, data: bytes | None) -> _Place | None:
-        """None for one that nobody with the key wrote."""
+        """The place that the head states; None if it was not written with the key."""
         if data is None:
             return self._start(key)
         text, _, code = data.decode("ascii", "replace").rstrip("\n").rpartition(" ")
@@ -165,7 +166,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         return self._key()
 
     def _key(self) -> bytes:
-        """Damaged where it is missing, or others than the person may read or change it."""
+        """Reads the key. Damaged if it is missing or not a key, or if others than the person may read or change it."""
         hint = "put it back from a backup, or move the record away to begin a new one"
         try:
             data, seen = read_bounded(self.key, 2 * KEY_BYTES), self.key.lstat()
@@ -179,7 +180,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         return data
 
     def _contents(self) -> tuple[list[bytes], bytes | None]:
-        """The lines and the head as they were at one moment."""
+        """The lines and the head at one moment."""
         if not os.path.lexists(self.file):
             return [], self._head_bytes()
         if self.file.is_symlink() or not self.file.is_file():
@@ -213,7 +214,7 @@ def _code(key: bytes, before: str, body: bytes) -> str:
 
 
 def _divided(line: bytes) -> tuple[bytes, str] | None:
-    """The bytes that a code is over, and the code; None for a line of another form."""
+    """The bytes that a line's code covers, and the code; None for a line of another form."""
     body, mark, end = line.rpartition(_MARK)
     if not mark or len(end) != _CODE + 3 or not end.endswith(b'"}\n'):
         return None
@@ -221,7 +222,7 @@ def _divided(line: bytes) -> tuple[bytes, str] | None:
 
 
 def _place_of(line: bytes) -> _Place | None:
-    """What a line says of itself, which need not be true."""
+    """The place that a line itself states, which need not be true; None if it cannot be read."""
     parts = _divided(line)
     try:
         return _Place(int(json.loads(parts[0] + b"}")["n"]), parts[1]) if parts else None
@@ -230,7 +231,7 @@ def _place_of(line: bytes) -> _Place | None:
 
 
 def _checked(key: bytes, before: _Place, line: bytes) -> tuple[Entry | None, _Place]:
-    """The entry of the line that comes after `before`, and its place; no entry where it is not as it was written."""
+    """The entry of the line after `before`, and its place; the entry is None if the line is not as it was written."""
     parts = _divided(line)
     if parts is None or not hmac.compare_digest(parts[1].encode(), _code(key, before.code, parts[0]).encode()):
         return None, before

@@ -1,4 +1,4 @@
-"""Which session goes on with a conversation, for clients that send all of it each time."""
+"""Finds the session that continues a conversation, for clients that send the whole conversation each time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ _TABLES = (
 
 
 class KnownEnd(NamedTuple):
-    """A session, and its number of turns when the conversation was as long as the digest says."""
+    """A session, and its number of turns at the point in the conversation that the digest covers."""
 
     session: str
     turn: int
 
 
 class Conversations(Struct, frozen=True, kw_only=True):
-    """One SQLite file in the person's state. It holds digests of what was said, and no text; `most` of them."""
+    """One SQLite file in the person's state. It contains digests of conversations, at most `most` of them, and no text.
+    """
 
     file: Path
     writer: Writer
@@ -45,7 +46,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
             return [KnownEnd(*row) for row in database.execute(query, (digest, LIKELY))]
 
     def keep(self, digest: str, session: str, turn: int) -> None:
-        """The conversation of `session` now has this digest."""
+        """Records that the conversation of `session` now has this digest."""
         row = (digest, session, turn, self.clock.now())
         with self._open() as database, transaction(database):
             database.execute("INSERT OR REPLACE INTO ends (digest, session, turn, at) VALUES (?, ?, ?, ?)", row)

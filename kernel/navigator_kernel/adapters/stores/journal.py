@@ -33,7 +33,7 @@ _SHOWN = "SELECT token, session, state, plan, granted, created, updated FROM run
 
 class SqliteJournal(Struct, frozen=True):
     """Implements `ports.Journal` over one SQLite file, in the person's state of the project. Each entry is durable when
-    its call returns. A secret in a plan is not kept: whoever goes on with the run is asked for it again."""
+    its call returns. Secrets in a plan are not stored: whoever continues the run is asked for them again."""
 
     file: Path
     writer: Writer
@@ -101,7 +101,8 @@ class SqliteJournal(Struct, frozen=True):
 
     @contextmanager
     def hold(self, token: str) -> Iterator[None]:
-        """The lock goes with its process, so that a run whose process was killed can be taken up at once."""
+        """Locks the run. The lock ends with its process, so that a run whose process was killed can be continued at
+        once."""
         folder = self.file.parent / "workflows"
         self.writer.make_folder(folder)
         try:

@@ -1,4 +1,4 @@
-"""Stores the messages that a person confirmed for a skill, as its examples, in their state of the project."""
+"""Stores the messages that a person confirmed for a skill, as its examples, in the person's state of the project."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Held = Mapping[str, Sequence[Lesson]]  # by the skill's name, oldest first
 
 
 class Lessons(Struct):
-    """Implements `ports.Lessons`. It is asked each turn, so what was read counts until the file is another."""
+    """Implements `ports.Lessons`. It is called each turn, so the lessons are cached until the file changes."""
 
     path: Path
     writer: Writer
@@ -49,9 +49,9 @@ class Lessons(Struct):
         return self.all().get(name, ())
 
     def all(self) -> Mapping[str, tuple[str, ...]]:
-        """The lessons of each skill that has any, newest first: of many examples an index takes the first.
+        """The lessons of each skill that has any, newest first: an index takes the first of many examples.
 
-        Damaged where the file cannot be read.
+        Damaged if the file cannot be read.
         """
         seen = stamp(self.path)
         if seen is None:
@@ -63,7 +63,7 @@ class Lessons(Struct):
         return self._texts
 
     def known(self) -> Mapping[str, tuple[str, ...]]:
-        """`all` for a turn, which must not fail for it: none where the file cannot be read, with one warning."""
+        """`all` for a turn, which must not fail because of it: empty if the file cannot be read, with one warning."""
         seen = stamp(self.path)
         if seen is not None and seen == self._harmed:
             return {}
@@ -75,8 +75,8 @@ class Lessons(Struct):
             return {}
 
     def learn(self, name: str, text: str) -> bool:
-        """Keeps `text` as an example of the skill `name` and of no other; False for nothing, for nothing new, and for a
-        text with a secret in it."""
+        """Keeps `text` as an example of the skill `name` and of no other; False if the text is empty, known already or
+        has a secret in it."""
         if strip_url_credentials(text) != text or self.redact(text) != text:
             return False
         name, text = clean(name, lines=False), _told(text)
@@ -93,7 +93,7 @@ class Lessons(Struct):
         return True
 
     def forget(self, name: str = "") -> int:
-        """Forgets the lessons of the skill `name`, or all of them, damaged or not; how many there were."""
+        """Deletes the lessons of the skill `name`, or all of them even if the file is damaged; returns their number."""
         if not os.path.lexists(self.path):
             return 0
         with file_lock(self._lock):
@@ -108,7 +108,7 @@ class Lessons(Struct):
         return sum(map(len, held.values())) - sum(map(len, kept.values()))
 
     def _count(self) -> int:
-        """None in a file that cannot be read."""
+        """The number of lessons; 0 if the file cannot be read."""
         with suppress(KernelError):
             return sum(map(len, self.all().values()))
         return 0
@@ -118,7 +118,7 @@ class Lessons(Struct):
         return self.path.with_suffix(".lock")
 
     def _read(self) -> Held:
-        """What the file holds, within the bounds whoever wrote it; Damaged where it cannot be read."""
+        """The lessons in the file, cut to the limits; Damaged if it cannot be read."""
         try:
             skills = json.loads(read_bounded(self.path, _SIZE_LIMIT))["skills"].items()
             return _bounded({clean(name, lines=False): [_lesson(one) for one in lessons] for name, lessons in skills})
@@ -135,7 +135,7 @@ class Lessons(Struct):
 
 
 def _told(text: str) -> str:
-    """`text` as it is kept: one line of at most LENGTH characters."""
+    """`text` as it is stored: one line of at most LENGTH characters."""
     return " ".join(clean(text, lines=False).split())[:LENGTH].rstrip()
 
 
@@ -148,7 +148,7 @@ def _lesson(raw: Mapping[str, str]) -> Lesson:
 
 
 def _bounded(held: Held) -> Held:
-    """Without what is over the bounds: of each skill, then of all, the oldest leave."""
+    """The lessons without those over the limits: the oldest of each skill are dropped, then the oldest of all."""
     last = {name: lessons[-EACH:] for name, lessons in held.items()}
     dated = sorted((lesson.at, name, at) for name, lessons in last.items() for at, lesson in enumerate(lessons))
     gone = {(name, at) for _, name, at in dated[: max(0, len(dated) - ALL)]}

@@ -1,6 +1,6 @@
 """Caches parsed manifests between processes; a file is read again only when its stamp changes.
 
-The store lies with the person's own state, outside every project: what it says of a skill is believed.
+The store is in the person's own state, outside every project, because its contents are trusted.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _VALUES: Mapping[str, Callable[..., Any]] = {"required_params": ParamSpec, "diag
 
 
 class ManifestStore:
-    """`file` holds the manifests of one project's roots."""
+    """The store in `file`, with the manifests of one project's roots."""
 
     def __init__(self, file: Path, writer: Callable[[], Writer]) -> None:
         self._file, self._writer = file, writer
 
     def load(self) -> dict[str, tuple[Stamp, SkillDef]]:
-        """Empty where there is none, or another release or another reader of manifests wrote it."""
+        """The stored manifests by path; empty if there are none, or if another release or other readers wrote them."""
         try:
             held = _decoded(self._file.read_bytes())
             if held["reader"] != _reader():
@@ -55,7 +55,7 @@ class ManifestStore:
             return {}
 
     def save(self, held: Iterable[tuple[str, Stamp, SkillDef]]) -> None:
-        """What does not come back as it was is left out. A store that cannot be written is not a failure."""
+        """Stores manifests, except those that JSON would change. It is not a failure if the store cannot be written."""
         said = ([path, list(seen), body] for path, seen, skill in held if (body := _said(skill)) is not None)
         text = json.dumps({"reader": _reader(), "skills": list(said)}, ensure_ascii=False)
         data = text.encode("utf-8", errors="surrogatepass")
@@ -72,7 +72,7 @@ class ManifestStore:
 
 
 def _decoded(data: bytes) -> Any:
-    """In a third of the time that `json.loads` takes, which also reads the half characters that a manifest may hold."""
+    """Decodes JSON in a third of the time of `json.loads`, which also reads the lone surrogates of a manifest."""
     try:
         return decode(data)
     except MsgspecError:
@@ -80,7 +80,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def _reader() -> list[Any]:
-    """What wrote the store: this release, with the files that read a manifest as they are here."""
+    """The identity of this reader: the release, and the stamps of the files that read a manifest."""
     package = Path(__file__).parents[2]
     return [__version__, [list(stamp(package / name) or ()) for name in _READERS]]
 
@@ -92,7 +92,7 @@ def _defaults() -> Mapping[str, Any]:
 
 
 def _said(skill: SkillDef) -> dict[str, Any] | None:
-    """The fields that say something; None where JSON has no word for one."""
+    """The fields that differ from their defaults; None if JSON cannot express one of them."""
     body: dict[str, Any] = {
         name: held for name, usual in _defaults().items() if (held := getattr(skill, name)) != usual
     }

@@ -16,8 +16,8 @@ _OWN = frozenset({"projects", NOTE})  # what an earlier version never wrote
 
 
 def make_home(folder: Path) -> None:
-    """The folder with mode 0700. The note is written before anything else: what this version leaves there must not make
-    the home look like one of an earlier version, whose projects may bring their state along (X-43)."""
+    """Creates the folder with mode 0700. The note is written before anything else, so that files of this version do not
+    make the home look like one of an earlier version, whose projects may bring their state along (X-43)."""
     if not (folder / NOTE).exists():
         used = _was_used(folder)
         make_private(folder)

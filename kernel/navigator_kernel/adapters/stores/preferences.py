@@ -1,4 +1,4 @@
-"""The person's preferences: a page with one wish a line (X-30)."""
+"""Reads the person's preferences: pages with one wish per line (X-30)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Preferences(Struct, frozen=True):
     pages: Sequence[PreferenceFile]
 
     def recall(self, message: str) -> tuple[Memory, ...]:
-        """Every wish in its order; where 1,000 tokens are too few for all, those that share most with `message`."""
+        """All wishes in their order; if they exceed 1,000 tokens, those that share the most words with `message`."""
         found = list(self._all())
         if sum(tokens(memory.text) for memory in found) <= TOKENS:
             return tuple(found)
@@ -61,5 +61,5 @@ def _words(text: str) -> set[str]:
 
 
 def tokens(text: str) -> int:
-    """An upper estimate: a token a Chinese character, one for every three others."""
+    """An upper estimate: one token per character of a Chinese text, one per three characters of any other."""
     return len(text) if language_of(text) == "zh" else len(text) // 3 + 1

@@ -1,8 +1,8 @@
-"""Finds the folder of the person's state of one project: outside the project, by the project's identity.
+"""Finds the folder with the person's state of one project: outside the project, by the project's identity.
 
-The key is the device, the inode and the path of the project's root. A random id, made on first use, lies both in that
-folder and in the project's `mybox/state/project-id`. Where the two differ, another project has taken the place of the
-first one, and the state of the first one is set aside (X-43).
+The key is made from the device, the inode and the path of the project's root. A random id, made on first use, is both
+in that folder and in the project's `mybox/state/project-id`. If the two differ, another project has taken the place of
+the first one, and the state of the first one is set aside (X-43).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IGNORED = b"""\
 
 
 class ProjectState:
-    """The state of the project at `root` below the person's state folder `base`. Looking at it writes nothing in the
+    """The state of the project at `root`, below the person's state folder `base`. Reading it writes nothing in the
     project; `claim` does, before the first write."""
 
     def __init__(self, base: Path, root: Path, clock: Callable[[], str]) -> None:
@@ -44,7 +44,7 @@ class ProjectState:
             self._set_aside()
 
     def claim(self) -> None:
-        """Makes the folder (mode 0700) and both copies of the id, unless they are there."""
+        """Makes the folder (mode 0700) and both copies of the id, unless they exist."""
         if self._claimed:
             return
 
@@ -68,8 +68,8 @@ class ProjectState:
         writer.move(fresh, self.folder)
 
     def _mark(self, made: str) -> bool:
-        """Whether the project's own copy could be written; without it the path and the inode must do. A folder that is
-        no project gets none."""
+        """Whether the project's own copy could be written; without it, the path and the inode must suffice. A folder
+        that is not a project gets none."""
         if not is_project(str(self.root)):
             return False
         folder = self.root / BOX / "state"
@@ -91,7 +91,7 @@ class ProjectState:
         return "?"
 
     def _set_aside(self) -> None:
-        """Under the lock, for another process may be making it."""
+        """Sets the folder aside, under the lock, since another process may be making it."""
         with file_lock(self._base / "projects" / "claim.lock"):
             if self.folder.is_dir() and self._recorded() != self._marked():
                 aside = self.folder.with_name(f"{self.folder.name}.aside-{os.urandom(4).hex()}")
@@ -99,8 +99,8 @@ class ProjectState:
 
 
 class ProjectWriter(FolderWriter):
-    """Writes below one project. Before the first write below its `mybox`, git is told to ignore what is written there,
-    but for the workflows (X-42); a `.gitignore` that is there stays as it is."""
+    """Writes below one project. Before the first write below its `mybox`, makes a `.gitignore` there that ignores all
+    but the workflows (X-42); an existing `.gitignore` stays as it is."""
 
     def __init__(self, roots: Sequence[Path], root: Path) -> None:
         super().__init__(roots, within=root)
@@ -116,7 +116,7 @@ class ProjectWriter(FolderWriter):
 
 
 class PrivateWriter(FolderWriter):
-    """Writes below one folder of the person's state, which `prepare` makes before the first write."""
+    """Writes below one folder of the person's state; `prepare` makes it before the first write."""
 
     def __init__(self, folder: Path, prepare: Callable[[], None]) -> None:
         super().__init__([folder], mode=PRIVATE)
@@ -130,7 +130,7 @@ class PrivateWriter(FolderWriter):
 
 
 def _key(root: Path) -> str:
-    """32 hexadecimal digits; a root that is not there yet has no inode."""
+    """32 hexadecimal digits for the project; a root that does not exist yet has no inode."""
     try:
         seen: Any = os.lstat(root)
         held = f"{seen.st_dev}:{seen.st_ino}"

@@ -1,4 +1,4 @@
-"""Writes one entry of the audit log as a line of limited length: long values are cut, who did what is kept."""
+"""Writes one entry of the audit log as a line of limited length: long values are cut, identifying ones are kept."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _STEPS = ((2_000, 100), (500, 20), (50, 5))  # characters of a value and items o
 
 
 def written(facts: Mapping[str, Any]) -> bytes:
-    """`facts` as one JSON object. Where it would be over the limit, long values become their beginning, their end,
-    their length and their SHA-256; those of `IDENTITY` stay up to 1,000 characters each."""
+    """`facts` as one JSON object. If it exceeds the limit, long values are replaced with their beginning, end, length
+    and SHA-256; the values of `IDENTITY` keep up to 1,000 characters each."""
     data = _json(facts)
     for characters, items in _STEPS:
         if len(data) <= LINE_LIMIT - _ROOM:

@@ -1,4 +1,4 @@
-"""The events of a run, one JSON line each, one file a run, in `mybox/logs/runs` (EVT-7)."""
+"""The events of a run, one JSON line each, one file for each run, in `mybox/logs/runs` (EVT-7)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RUN = lazy_compile(r"[a-z0-9-]{1,80}")
 
 
 class JsonLinesLog(Struct, frozen=True):
-    """Implements `ports.RunLog`. A last line without its newline is a crash's and is left out."""
+    """Implements `ports.RunLog`. A last line without a newline was left by a crash and is ignored."""
 
     folder: Path
     writer: Writer

@@ -14,7 +14,7 @@ VERSION = 1
 
 
 def session_to_dict(session: Session) -> dict[str, Any]:
-    """`session_from` is its inverse."""
+    """The session as JSON values; `session_from` is its inverse."""
     approval = session.approval
     return {
         "v": VERSION,
@@ -43,7 +43,7 @@ def session_to_dict(session: Session) -> dict[str, Any]:
 
 
 def session_from(raw: Mapping[str, Any]) -> Session:
-    """The session in `raw`; KeyError, TypeError or ValueError where it is none."""
+    """The session in `raw`; KeyError, TypeError or ValueError if it is invalid."""
     if raw["v"] > VERSION:
         raise ValueError(f"a newer version ({raw['v']}) wrote it")
     sticky, approval, question = raw["sticky"], raw["approval"], raw["question"]

@@ -31,8 +31,8 @@ _SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # what of a session
 
 
 class SqliteSessions(Struct, frozen=True):
-    """One SQLite file in WAL mode, in the person's state of the project: a turn is saved as a whole or not at all,
-    killed or not. Orders that wait for a yes are kept as they are until the answer; what else a session remembers of
+    """One SQLite file in WAL mode, in the person's state of the project: a turn is saved as a whole or not at all, even
+    if the process is killed. Orders that wait for approval are kept unchanged until the answer; other content of
     messages is kept without secrets, or not at all."""
 
     file: Path
@@ -41,7 +41,7 @@ class SqliteSessions(Struct, frozen=True):
     redact: Redact = same
 
     def load(self, name: str) -> Session:
-        """NotFound where there is none of that name; the history stays on disk."""
+        """The session of that name; NotFound if there is none. The history stays on disk."""
         with self._open() as database:
             row = database.execute("SELECT state FROM sessions WHERE id = ?", (name,)).fetchone()
         if row is None:
@@ -54,9 +54,9 @@ class SqliteSessions(Struct, frozen=True):
             ) from error
 
     def save(self, session: Session, said: Sequence[Said] = ()) -> None:
-        """The session after a turn and what the turn adds to its history, in one transaction.
+        """Saves the session after a turn and the turn's additions to its history, in one transaction.
 
-        Busy where another process has taken a turn of the same session in the meantime.
+        Busy if another process has taken a turn of the same session in the meantime.
         """
         state, now = json.dumps(self._kept(session), ensure_ascii=False), self.clock.now()
         with self._open() as database, transaction(database):
@@ -76,14 +76,14 @@ class SqliteSessions(Struct, frozen=True):
             database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _kept(self, session: Session) -> dict[str, Any]:
-        """Without a question or a repetition whose message holds a secret: a text with
-        `[redacted]` in it cannot be carried out, so the person has to send the message again."""
+        """The session without a question or a repetition whose message contains a secret: a text with `[redacted]` in
+        it cannot be carried out, so the person has to send the message again."""
         held = session_to_dict(session)
         lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(held[slot]) != held[slot]}
         return {**held, **lost}
 
     def history(self, name: str, last: int | None = None) -> list[Said]:
-        """What was said, oldest first; only the `last` entries where a number is given."""
+        """The messages, oldest first; only the `last` entries if a number is given."""
         query = "SELECT role, text, run, ts FROM history WHERE session = ? ORDER BY seq DESC LIMIT ?"
         with self._open() as database:
             rows = database.execute(query, (name, -1 if last is None else last)).fetchall()
@@ -99,7 +99,8 @@ class SqliteSessions(Struct, frozen=True):
         return [{**dict(zip(keys, row[:4], strict=True)), "waiting": _waiting(row[4])} for row in rows]
 
     def titles(self) -> dict[str, str]:
-        """The beginning of each session's first message; of one whose first turn asks, what it is about."""
+        """The beginning of each session's first message; for a session without history, of the message that it waits
+        with."""
         said = (
             "SELECT session, substr(text, 1, ?) FROM history AS first WHERE seq = "
             "(SELECT min(seq) FROM history WHERE session = first.session AND role = 'user')"
@@ -111,7 +112,7 @@ class SqliteSessions(Struct, frozen=True):
         return {**{name: self.redact(_about(state))[:TITLE] for name, state in waiting}, **titles}
 
     def delete(self, name: str) -> None:
-        """The session and its history; NotFound where there is none."""
+        """Deletes the session and its history; NotFound if there is none."""
         with self._open() as database, transaction(database):
             gone = database.execute("DELETE FROM sessions WHERE id = ?", (name,)).rowcount
             database.execute("DELETE FROM history WHERE session = ?", (name,))
@@ -119,7 +120,8 @@ class SqliteSessions(Struct, frozen=True):
             raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
 
     def held(self) -> AbstractContextManager[object]:
-        """Keeps the file open: while one connection is, no other has to empty SQLite's log as it closes (1 ms)."""
+        """Keeps the file open: while one connection is open, no other has to empty SQLite's log when it closes (1 ms).
+        """
         return self._open()
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -127,7 +129,7 @@ class SqliteSessions(Struct, frozen=True):
 
 
 def _about(state: str) -> str:
-    """The message that a session waits with; empty where it is not kept."""
+    """The message that a session waits with; empty if it is not kept."""
     try:
         held = json.loads(state)
         if held.get("question"):
@@ -139,7 +141,7 @@ def _about(state: str) -> str:
 
 
 def _waiting(state: str) -> str:
-    """What the session waits for: `approval`, `question` or nothing."""
+    """The answer that the session waits for: `approval`, `question` or empty; `damaged` if that cannot be read."""
     try:
         held = json.loads(state)
     except ValueError:

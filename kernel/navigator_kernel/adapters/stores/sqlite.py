@@ -21,10 +21,10 @@ WAIT = 30.0  # seconds that a writer waits for another
 def connect(
     file: Path, writer: Writer, tables: Sequence[str], *, hint: str, durable: bool = False
 ) -> Iterator[sqlite3.Connection]:
-    """A connection in autocommit mode. `tables` are CREATE TABLE IF NOT EXISTS statements; with `durable` a commit
-    outlives a power cut, too.
+    """Opens a connection in autocommit mode. `tables` are CREATE TABLE IF NOT EXISTS statements; with `durable`, a
+    commit also survives a power cut.
 
-    Busy where another process writes for too long, Damaged (with `hint`) where the file cannot be used.
+    Busy if another process writes for too long, Damaged (with `hint`) if the file cannot be used.
     """
     writer.make_folder(file.parent)
     try:
@@ -61,7 +61,7 @@ def _damaged(file: Path, error: sqlite3.Error, hint: str) -> Damaged:
 
 
 def write_ahead(database: sqlite3.Connection) -> None:
-    """Sets WAL. Changing the mode needs the file for a moment alone, and SQLite does not wait for that."""
+    """Sets WAL mode. The change needs exclusive access to the file for a moment, and SQLite does not wait for that."""
     deadline = time.monotonic() + WAIT
     while database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:

@@ -18,7 +18,7 @@ HINT = "remove it, and approve the tools again"
 
 
 def load_pins(file: Path) -> tuple[OfferedTool, ...]:
-    """In order of their names; Damaged where the file cannot be read."""
+    """The tools in order of their names, empty if there is no file; Damaged if it cannot be read."""
     try:
         held = json.loads(file.read_text(encoding="utf-8"))
         return tuple(OfferedTool.from_dict(one["server"], one) for one in held["tools"])
@@ -29,7 +29,7 @@ def load_pins(file: Path) -> tuple[OfferedTool, ...]:
 
 
 def save_pins(file: Path, writer: Writer, server: str, tools: Sequence[OfferedTool]) -> None:
-    """In place of those of the server that have their names."""
+    """Saves the tools, in place of the server's tools of the same names."""
     writer.make_folder(file.parent)
     with file_lock(file.with_suffix(".lock")):
         names = {tool.name for tool in tools}

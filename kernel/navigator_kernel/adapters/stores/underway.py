@@ -1,4 +1,4 @@
-"""Records the calls of a turn, one by one, so that a killed turn can go on without making a call twice."""
+"""Records the calls of a turn, one by one, so that a killed turn can continue without making a call twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORM = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 class Left(Struct, frozen=True, kw_only=True):
-    """What a killed process left: the order, in the session that was in its turn number `turn`."""
+    """The order that a killed process left, with its session and the number of its turn, `turn`."""
 
     session: str
     turn: int
@@ -36,8 +36,8 @@ class Left(Struct, frozen=True, kw_only=True):
 
 
 class _Run(Struct, kw_only=True):
-    """`expected` is the size in bytes of the file that is gone on with, None for a new one; `count` are the messages
-    that are kept so far."""
+    """`expected` is the size in bytes of the file that is continued, None for a new one; `count` is the number of
+    messages kept so far."""
 
     head: dict[str, Any]
     expected: int | None
@@ -57,8 +57,8 @@ class Underway:
 
     @contextmanager
     def kept(self, run: str, session: Session, agreed: Sequence[str], expected: int | None = None) -> Iterator[None]:
-        """Until the turn has ended, the orders that models work on are kept. `agreed` is what the person agreed to for
-        them; `expected` is the size of the file that is gone on with."""
+        """Keeps the orders that models work on until the turn ends. `agreed` lists what the person agreed to for
+        them; `expected` is the size of the file that is continued."""
         head = {"v": 1, "session": session.id, "turn": session.turn, "ts": self._clock.now(), "agreed": list(agreed)}
         self._runs[run] = _Run(head=head, expected=expected)
         try:
@@ -68,7 +68,7 @@ class Underway:
             self.forget(session.id)
 
     def leave(self, run: str) -> None:
-        """Nothing more of the run is kept, and what was is removed."""
+        """Stops keeping the run and removes its file."""
         held = self._runs.pop(run, None)
         if held is None:
             return
@@ -77,8 +77,8 @@ class Underway:
         held.open.close()
 
     def start(self, packet: Packet, count: int) -> None:
-        """A model begins to work on an order, or goes on with it after `count` messages. Busy where another process has
-        gone on with it."""
+        """Records that a model starts to work on an order, or continues it after `count` messages. Busy if another
+        process has continued it."""
         run = packet.context.run
         held = self._runs.get(run)
         if held is None:
@@ -88,7 +88,7 @@ class Underway:
         _write(add, *first, {"packet": packet.to_dict()})
 
     def note(self, run: str, progress: AgentState) -> None:
-        """How far it has come, before and after each call."""
+        """Records the progress of the order, before and after each call."""
         held = self._runs.get(run)
         if held is None or held.add is None:
             return
@@ -97,13 +97,13 @@ class Underway:
         held.count = len(progress.messages)
 
     def intend(self, run: str, before: str, after: str) -> None:
-        """The call that is under way changes a file with the digest `before`, "" for none, to one with `after`."""
+        """Records that the current call changes a file from the digest `before`, "" for none, to `after`."""
         held = self._runs.get(run)
         if held is not None and held.add is not None:
             _write(held.add, {"intent": [before, after]})
 
     def left(self) -> list[Left]:
-        """What processes that have ended left, oldest first; a file that cannot be read is left out."""
+        """The orders that ended processes left, oldest first; a file that cannot be read is left out."""
         found = []
         for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
             with suppress(KernelError, OSError, ValueError, KeyError, TypeError), self._locked(file.stem):
@@ -111,7 +111,7 @@ class Underway:
         return found
 
     def forget(self, session: str) -> None:
-        """What killed processes left in a session is given up."""
+        """Removes what killed processes left in a session."""
         for left in self.left():
             run, _ = run_of(left.order.subject)
             if left.session == session:
@@ -119,7 +119,7 @@ class Underway:
                     self._remove(run)
 
     def _open(self, run: str, held: _Run) -> Callable[[bytes], None]:
-        """What appends to the file, which is locked now."""
+        """Opens and locks the file; returns a function that appends to it."""
         file, enter = self._file(run), held.open.enter_context
         if held.expected is None:
             add = enter(self._writer.appending(file))
@@ -154,7 +154,7 @@ def _gone_on() -> Busy:
 
 
 def run_of(subject: str) -> tuple[str, int]:
-    """The run that an interrupted order is of, and the size of its file; ValueError for another subject."""
+    """The run of an interrupted order and the size of its file; ValueError for another subject."""
     kind, run, size = subject.rsplit(":", 2)
     if f"{kind}:" != INTERRUPTED:
         raise ValueError(f"{subject!r} is not of an interrupted order")
@@ -162,7 +162,7 @@ def run_of(subject: str) -> tuple[str, int]:
 
 
 def _read(file: Path) -> Left:
-    """A last line without its end is left out: the process was killed while it wrote it."""
+    """Leaves out an incomplete last line: the process was killed while it wrote the line."""
     data = read_bounded(file, LARGEST)
     lines = [json.loads(line) for line in data.split(b"\n")[:-1]]
     if not lines:  # it was made in this moment, or a process was killed then

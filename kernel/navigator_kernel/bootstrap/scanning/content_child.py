@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def answer(question: Mapping[str, Any]) -> dict[str, Any]:
-    """`{files, secrets}` → `{findings, failures: [(scanner, reason)]}`; with `secrets` these are looked for, too."""
+    """`{files, secrets}` → `{findings, failures: [(scanner, reason)]}`; searches for secrets only with `secrets`."""
     files: Files = question["files"]
     told: list[dict[str, Any]] = []
     failures: list[tuple[str, str]] = []
@@ -46,7 +46,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _secrets(files: Files) -> Iterator[Diagnostic]:
-    """Yields one finding a line: the kind of secret, never the secret itself."""
+    """Yields one finding per line: the kind of secret, never the secret itself."""
     for path, data in sorted(files.items()):
         if b"\x00" in data[:4096]:
             continue

@@ -1,4 +1,4 @@
-"""Runs the scanners of plugins over one skill: its files come in on stdin, findings go out on stdout."""
+"""Runs the scanners of plugins over one skill: reads its files from stdin and writes findings to stdout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOOK = "kernel_scan_skill"
 
 
 def main() -> None:
-    """`{scanners, findings, failures}` as JSON. What a plugin prints goes to stderr."""
+    """Writes `{scanners, findings, failures}` as JSON. The output of plugins goes to stderr."""
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     files = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - the kernel wrote it

@@ -34,8 +34,8 @@ _BROKEN = (KernelError, KeyError, TypeError, ValueError)
 
 
 class Scanners:
-    """All scanners. One that fails, or takes too long, is a finding: "not scanned", never "clean". Our own run in a
-    process of their own, in several after `ahead`, which are kept from skill to skill until `close`."""
+    """All scanners. If one fails or takes too long, that is a finding: "not scanned", never "clean". The built-in ones
+    run in a child process, or in several after `ahead`, which are reused for all skills until `close`."""
 
     def __init__(self, *, seconds: int = OWN_SECONDS, memory: int = OWN_MEMORY) -> None:
         self._seconds, self._memory = seconds, memory
@@ -57,7 +57,7 @@ class Scanners:
         return found
 
     def ahead(self, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
-        """Starts to scan many skills, in one process per processor; a few are scanned on demand."""
+        """Starts to scan many skills, in one process per processor, at most `MOST`; a few are scanned on demand."""
         several = min(os.cpu_count() or 1, MOST)
         if several < 2 or len(skills) <= FEW or self._pool is not None:
             return
@@ -85,8 +85,8 @@ class Scanners:
     def contents(
         self, files: Mapping[str, bytes], subject: str, *, secrets: bool, child: ModuleChild | None = None
     ) -> list[Diagnostic]:
-        """What our own find; that they failed stands under `subject`, with what they find in each file by itself, for
-        as long again: one slow file is not to hide what another holds."""
+        """The findings of the built-in scanners. If they fail, a finding about `subject` says so, and each file is
+        scanned alone within the same time again, so that one slow file does not hide the findings in another."""
         seconds = self._seconds + PER_MIB * (sum(map(len, files.values())) // 1024**2)
         child = child or self._child
         try:

@@ -60,7 +60,7 @@ def command(
 
 
 def choice(usual: str) -> str:
-    """The person's answer to an offer of skills, `usual` for the Enter key alone; empty where they leave it."""
+    """The person's answer to an offer of skills, `usual` for the Enter key alone; empty if the input is cancelled."""
     try:
         return input("> ").strip() or usual
     except (EOFError, KeyboardInterrupt):

@@ -81,7 +81,7 @@ _WORDS = frozenset({"/help", "/quit", "/exit", "/skills", "/why", "/cost", "/mod
 
 
 def read_message() -> str | None:
-    """The next message, continued over lines; None at the end of input."""
+    """Reads the next message, which may continue over several lines; None at the end of input."""
     try:
         line = _line("> ")
         if line.strip() == '"""':
@@ -122,7 +122,7 @@ def _block() -> str:
 
 
 def _with_reason(text: str, session: Session) -> str:
-    """Asks the person for the reason of a refusal; empty if there is none."""
+    """Asks the person for the reason of a refusal and adds it to `text`; empty if this is interrupted."""
     held = session.approval
     if text.strip().lower() != "e" or held is None or not is_attended() or not asks_for_model(held):
         return text
@@ -170,7 +170,7 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
 
 
 def _model(app: App, name: str) -> None:
-    """For this conversation only; `navigator model use` is for good."""
+    """Sets the model for this conversation only (`navigator model use` is permanent), and shows the current one."""
     from navigator_kernel.adapters.models.providers import check_provider, spelled_out
 
     if name:

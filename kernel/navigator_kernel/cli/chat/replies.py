@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = False) -> None:
-    """The report on stdout, as the setting `format` has it. Where a person reads, notice and sections are beside it
-    (X-41, X-44); `protocol` has the sections on stdout. With `streamed` a model's answer is there already."""
+    """Prints the report on stdout in the format `form`. The notice, and for a person the sections, go to stderr (X-41,
+    X-44); with `protocol` the sections go to stdout. With `streamed`, a model's answer was printed already."""
     if as_json:
         document(reply.to_dict())
         return
@@ -47,8 +47,8 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
 
 
 def _answer(report: Report, form: str, style: Style, language: Language, *, streamed: bool) -> None:
-    """What a model wrote is shown as it wrote it, and whole; that it failed is said beside it. All else is shown as a
-    report, or to a person as a sentence."""
+    """Prints a model's answer as the model wrote it and in full, and its failure on stderr. Any other report is printed
+    as a report, or for a person as a sentence."""
     if form == "auto" and report.raw is None and (report.unanswered or report.data.get("type") == "Unfinished"):
         _failed(report, style)
         return
@@ -73,14 +73,14 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
 
 
 def _failed(report: Report, style: Style) -> None:
-    """Prints what failed and a hint, beside the answer."""
+    """Prints the failure and a hint on stderr."""
     note(render_sentence(report, style).partition("\n")[0])
     if hint := report.data.get("hint"):
         note(f"hint: {clean(str(hint), lines=False)}")
 
 
 def _whole(report: Report) -> str:
-    """The answer, also where the report holds only its beginning."""
+    """The whole answer, even if the report contains only its beginning."""
     if report.offloaded:
         try:
             held = json.loads(Path(report.offloaded).read_text(encoding="utf-8"))["raw"]
@@ -105,7 +105,7 @@ def _took(reply: Reply, language: Language) -> None:
 
 
 def _unworked(skill: str, language: Language) -> None:
-    """A prompt skill without a model: what it needs, and what can be done instead."""
+    """Prints what a prompt skill needs if there is no model, and what can be done instead."""
     lines(say("prompt.unworked", language, skill=clean(skill, lines=False)))
     for way in ("model", "host", "show"):
         note(say(f"prompt.way_{way}", language))
@@ -131,7 +131,7 @@ def _beside(held: Sections, how: str, language: Language) -> None:
 
 
 def _workflow(view: WorkflowView, language: Language) -> None:
-    """The scope before the plan (WFL-5), the plan (WFL-10), and what it leaves out (WFL-3)."""
+    """Prints the scope before the plan (WFL-5), the plan (WFL-10), and the steps that it leaves out (WFL-3)."""
     if view.state == "proposed":
         note(say("workflow.scope", language))
     lines(outline(view.plan, language))

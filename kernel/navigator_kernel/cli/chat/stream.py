@@ -31,7 +31,7 @@ NO_SKILL = "(no skill)"
 
 
 class Shown(Struct):
-    """Listens to the turns of one conversation; `quiet` counts and shows nothing."""
+    """Listens to the turns of one conversation; with `quiet` it counts their usage and shows nothing."""
 
     quiet: bool = False
     streamed: bool = False  # whether words of this turn are on the screen already

@@ -26,7 +26,7 @@ SHOWN = 200  # characters of a message
 
 
 def open_session(app: App, name: str | None, text: str = "") -> Session:
-    """Like `Turns.session`, and tells the person about work of a killed process."""
+    """Like `Turns.session`, and shows the person the interrupted work of a killed process."""
     session = turns_of(app).session(name, text)
     if is_interrupted(session.approval) and session.approval is not None:
         asked = shorten(escape_controls(session.approval.packets[0].task_spec.intent), SHOWN)
@@ -35,9 +35,9 @@ def open_session(app: App, name: str | None, text: str = "") -> Session:
 
 
 def take_turn(app: App, message: Message, session: Session, listeners: Sequence[Listener], *, keep: bool) -> Reply:
-    """The reply; its session is saved with `keep`, and where it waits for an answer.
+    """Runs a turn and returns the reply; the session is saved with `keep`, or if it waits for an answer.
 
-    Interrupted where the person stopped it; its processes are dead by then.
+    Interrupted if the person stopped it; its processes have ended by then.
     """
     ended_by: list[str] = []
     agreed = (EDITS,) if app.allow_edits else ()
@@ -59,7 +59,7 @@ def _missed(error: Busy) -> None:
 
 
 async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[str]) -> Reply:
-    """Treats SIGTERM and SIGHUP like Ctrl-C: processes end, and the log says so."""
+    """Treats SIGTERM and SIGHUP like Ctrl-C: processes end, and the log records it."""
     task = asyncio.ensure_future(turn)
     loop = asyncio.get_running_loop()
 

@@ -17,7 +17,7 @@ from navigator_kernel.text import clean, numbered
 
 
 class _CleanLog(logging.Formatter):
-    """One line for each record, cleaned; with NAVIGATOR_DEBUG=1 the traceback, too."""
+    """Formats each record as one clean line; with NAVIGATOR_DEBUG=1 adds the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         if os.environ.get("NAVIGATOR_DEBUG") == "1":

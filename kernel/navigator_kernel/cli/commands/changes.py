@@ -1,4 +1,4 @@
-"""`navigator diff` and `navigator undo`: shows and reverts the changes that tools made in the project."""
+"""`navigator diff` and `navigator undo`: show and revert the changes that tools made in the project."""
 
 from __future__ import annotations
 

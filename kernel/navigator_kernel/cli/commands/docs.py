@@ -47,7 +47,7 @@ def _list(app: App, *, as_json: bool) -> None:
 
 
 def _show(text: str) -> None:
-    """Renders Markdown, in a pager where it is longer than the terminal."""
+    """Renders Markdown, in a pager if it is longer than the terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
 

@@ -1,4 +1,4 @@
-"""`navigator gc`: removes temporary files and old logs, and never workflows, state or the lock (X-19)."""
+"""`navigator gc`: removes temporary files and old logs, but never workflows, state or the lock (X-19)."""
 
 from __future__ import annotations
 

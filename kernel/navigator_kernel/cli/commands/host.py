@@ -62,6 +62,6 @@ def install(app: App, *, host: str, dry_run: bool, uninstall: bool, as_json: boo
 
 
 def _difference(change: Change) -> Iterator[str]:
-    """A unified diff."""
+    """The change as a unified diff."""
     before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (change.before, change.after))
     yield from difflib.unified_diff(before, after, os.fspath(change.file), os.fspath(change.file), lineterm="")

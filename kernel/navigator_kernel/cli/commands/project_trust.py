@@ -69,7 +69,7 @@ def _consents() -> ConsentStore:
 
 
 def _subject(app: App, path: str | None) -> str:
-    """Works without a project, for it is what makes one usable."""
+    """The subject of trust in the folder. Works without a project, because this trust is what makes one usable."""
     folder = Path(path or app.root_flag or os.curdir)
     if not folder.is_dir():
         raise NotFound(f"no folder is called {str(folder)!r}", hint="name the project's folder")

@@ -28,7 +28,7 @@ LIMIT = 1024 * 1024  # bytes of a draft
 
 
 def compared(app: App, parts: RouterParts, before: Sequence[Outcome], against: str, *, as_json: bool) -> int:
-    """Prints both scores and the messages that change; 1 where one of them gets worse."""
+    """Prints both scores and the messages that change; returns 1 if one of them gets worse."""
     settings, skills = _other(app, parts, against)
     with TemporaryDirectory(prefix="navigator-") as folder:
         after = tried(app, parts, [one.case for one in before], settings, skills, Path(folder))
@@ -47,8 +47,8 @@ def tried(
     skills: Sequence[SkillDef],
     folder: Path,
 ) -> list[Outcome]:
-    """What becomes of the messages where these settings count and these skills have replaced those of their names; the
-    index lies in `folder`."""
+    """Routes the messages with these settings, and with these skills in place of the installed ones of the same names;
+    the index is in `folder`."""
     from navigator_kernel.bootstrap.trials import open_trial
 
     return routed(cases, open_trial(app.root, settings, parts, folder, skills))
@@ -82,7 +82,7 @@ def _went(one: Outcome) -> str:
 
 
 def _other(app: App, parts: RouterParts, against: str) -> tuple[Settings, Sequence[SkillDef]]:
-    """The settings and the skills that differ. UsageProblem, NotFound for what is neither."""
+    """The settings to use and the skills to replace. UsageProblem or NotFound if `against` is neither."""
     key, mark, value = against.partition("=")
     path = Path.cwd() / against
     if mark and not path.exists():
@@ -94,7 +94,7 @@ def _other(app: App, parts: RouterParts, against: str) -> tuple[Settings, Sequen
 
 
 def draft(parts: RouterParts, path: Path) -> SkillDef:
-    """The skill in the file at `path`, in the place of the installed one of its name."""
+    """The skill in the file at `path`, with the place of the installed skill of the same name."""
     from navigator_kernel.skills.formats.manifest import read_manifest
 
     found = read_manifest(read_bounded(path, LIMIT), path=path, folder=path.parent)

@@ -26,7 +26,7 @@ BREACHES = (
 def gathered(
     app: App, parts: RouterParts, chosen: Sequence[SkillDef], *, whole: bool
 ) -> tuple[list[EvalCase], list[Problem]]:
-    """The evals of the skills, and with `whole` of the project; what is wrong with their files."""
+    """The evals of the skills and, with `whole`, of the project; and the problems in their files."""
     from navigator_kernel.skills.formats.validate import validate
 
     cases: list[EvalCase] = []

@@ -42,12 +42,12 @@ class Limits(NamedTuple):
 
 @click.command("eval")
 @click.argument("skills", nargs=-1)
-@click.option("--min-precision", type=SHARE, default=0.9, show_default=True, help="Of the messages that reach a skill.")
-@click.option("--min-recall", type=SHARE, default=0.9, show_default=True, help="Of the messages that should reach one.")
-@click.option("--min-served", type=SHARE, default=0.9, show_default=True, help="Of these, taken or offered.")
-@click.option("--max-overlap", type=SHARE, default=0.8, show_default=True, help="Between two descriptions.")
-@click.option("--host", "hosts", type=click.Choice(HOSTS), multiple=True, help="The catalogue has to fit this host's.")
-@click.option("--budget", type=click.IntRange(1), help="The catalogue has to fit so many characters.")
+@click.option("--min-precision", type=SHARE, default=0.9, show_default=True, help="Lowest precision of a skill.")
+@click.option("--min-recall", type=SHARE, default=0.9, show_default=True, help="Lowest recall of a skill.")
+@click.option("--min-served", type=SHARE, default=0.9, show_default=True, help="Lowest share of these messages that are taken or offered.")
+@click.option("--max-overlap", type=SHARE, default=0.8, show_default=True, help="Highest overlap of two descriptions.")
+@click.option("--host", "hosts", type=click.Choice(HOSTS), multiple=True, help="Fail if the catalogue does not fit this host.")
+@click.option("--budget", type=click.IntRange(1), help="Fail if the catalogue has more characters.")
 @click.option("--require-evals", is_flag=True, help="A skill without evals of both kinds is an error.")
 @click.option("--against", metavar="KEY=VALUE|SKILL.md", help="Compare with a setting, or with a draft of a skill.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit's XML to this file, too.")
@@ -114,7 +114,7 @@ def _linted(
 def _judged(
     found: Sequence[Outcome], problems: list[Problem], every: Sequence[SkillDef], limits: Limits
 ) -> dict[str, Any]:
-    """The whole as `--json` prints it."""
+    """The result as `--json` prints it."""
     from navigator_kernel.evals import lint
     from navigator_kernel.evals.score import confusions, score
 

@@ -67,7 +67,7 @@ def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: b
 
 
 def _check(app: App, *, as_json: bool) -> None:
-    """`route` finds all of them; as resources there are only those that keep to the open specification."""
+    """Lists the skills that are resources: those that follow the open specification. `route` finds all skills."""
     from navigator_kernel.mcp_server.skill_resources import SkillResources
 
     every = sorted(skill.name for skill in app.kernel.catalogue.list_resources() if skill.type == "skill")
@@ -123,7 +123,7 @@ async def _over_stdio(server: Server[Any]) -> None:
 
 
 def _token() -> str:
-    """The token of the person's settings, or one that is created once in a private file."""
+    """The token in the environment, or one that is created once in a private file."""
     if said := os.environ.get(VARIABLE, ""):
         return said
 

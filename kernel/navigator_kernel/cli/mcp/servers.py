@@ -34,7 +34,7 @@ project_option = click.option(
 @click.option("--env", multiple=True, help="NAME=VALUE for its process; a secret as NAME='${NAME}'.")
 @click.option("--header", multiple=True, help="NAME=VALUE for its address; a secret as '${NAME}'.")
 @click.option("--network", is_flag=True, help="Let it reach the network.")
-@click.option("--force", is_flag=True, help="In place of one that has the name.")
+@click.option("--force", is_flag=True, help="Replace a server that has the same name.")
 @project_option
 @json_option
 @pass_app
@@ -135,8 +135,8 @@ def remove(app: App, *, name: str, project: bool, as_json: bool) -> None:
 @click.command("import")
 @click.argument("hosts", nargs=-1)
 @click.option("--server", "only", multiple=True, help="This one alone; more than once for several.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be added.")
-@click.option("--force", is_flag=True, help="In place of those that have the names.")
+@click.option("--dry-run", is_flag=True, help="Show what would be added, and add nothing.")
+@click.option("--force", is_flag=True, help="Replace servers that have the same names.")
 @json_option
 @pass_app
 def taken_over(
@@ -221,7 +221,7 @@ def _pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
 
 
 def _shown(server: McpServer) -> dict[str, Any]:
-    """As it stands in its file, without what is secret there."""
+    """The server as its file has it, with secrets hidden."""
     from navigator_kernel.sandbox.servers import is_secret
 
     env, headers = (
@@ -232,7 +232,7 @@ def _shown(server: McpServer) -> dict[str, Any]:
 
 
 def _secrets(server: McpServer) -> list[str]:
-    """The names of values that are secrets as they stand."""
+    """The names of the values that contain a secret and not a reference."""
     held = {**server.env, **server.headers, **{f"ARGUMENT_{at}": word for at, word in enumerate(server.args, 1)}}
     literal = {name: value for name, value in held.items() if "${" not in value}
     return [name for name, value in literal.items() if redaction.found(f"{name}={value}") or redaction.found(value)]

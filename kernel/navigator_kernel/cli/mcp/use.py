@@ -130,7 +130,7 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
 
 
 def _is_brought(app: App, name: str) -> bool:
-    """Whether a file of the project names the server: the person may not have seen what it starts."""
+    """Whether a file of the project names the server: the person may not have seen its command."""
     from navigator_kernel.sandbox.servers import PROJECT
 
     held = app.settings.servers.get(name)
@@ -138,8 +138,8 @@ def _is_brought(app: App, name: str) -> bool:
 
 
 def _tools_after_question(server: _Server, *, as_json: bool) -> list[OfferedTool]:
-    """The tools of a server that is started once the person has seen what that runs; ConsentNeeded where nobody can be
-    asked."""
+    """The tools of a server, which starts only after the person has seen its command and agreed; otherwise
+    ConsentNeeded."""
     try:
         return server.tools()
     except ConsentNeeded as error:
@@ -227,7 +227,7 @@ def read(app: App, *, name: str, uri: str, watch: bool, yes: bool, timeout: floa
 
 
 class _Server(Struct, frozen=True):
-    """One server, asked for one command."""
+    """One server, used by one command."""
 
     app: App
     name: str
@@ -265,7 +265,7 @@ class _Server(Struct, frozen=True):
 
 @contextmanager
 def _asked(app: App, name: str, timeout: float | None, *, yes: bool) -> Iterator[_Server]:
-    """Runs the server; its process has ended on return."""
+    """Opens the server for one command; its process has ended on exit."""
     from navigator_kernel.bootstrap.parts import open_audit
     from navigator_kernel.bootstrap.servers import servers_of
 
@@ -317,7 +317,7 @@ def _answered(error: InputNeeded) -> dict[str, Any]:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Any]:
-    """A bar on a terminal, nothing elsewhere."""
+    """A progress bar on a terminal, None elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -338,7 +338,7 @@ def _bar() -> Progress:
 
 
 def _show(told: Mapping[str, Any]) -> None:
-    """The texts of an answer; for other parts, their type."""
+    """Prints the texts of an answer; for other parts, their type and size."""
     for item in (*told.get("content", ()), *told.get("contents", ())):
         text = item.get("text") or (item.get("resource") or {}).get("text")
         size = len(str(item.get("data") or item.get("blob") or ""))

@@ -17,8 +17,8 @@ _ANY = "which skill is meant"
 
 
 def begin_index(app: App, installed: Mapping[str, Any]) -> None:
-    """After a large install at a terminal: in a process of its own, which ends when it is done. A question that comes
-    meanwhile waits for it, one that finds nothing makes the index itself."""
+    """Starts to build the index after a large install at a terminal, in a separate process that ends when it is done. A
+    question that comes meanwhile waits for it; one that finds no index builds it itself."""
     large = installed["counts"]["installed"] >= LARGE and not installed["dry_run"]
     if not large or not is_asked() or os.environ.get("CI") or app.settings.index == "off":
         return
@@ -33,7 +33,7 @@ def _begin(app: App) -> None:
 
 
 def make_index(app: App) -> int:
-    """How many skills are in it."""
+    """Builds the index; returns how many skills it contains."""
     parts = open_router(app.root, app.settings)
     routed(app, parts, _ANY, 1)
     return sum(one.type == "skill" for one in parts.catalogue.list_resources())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def taught(app: App, words: str, *, teach: str | None, forget: bool, as_json: bool) -> None:
-    """Teaches the skill `teach` the message `words`; else forgets or shows the lessons of the skill `words`, or all."""
+    """Teaches the skill `teach` the message `words`, or forgets or shows the lessons of the skill `words`, or all."""
     if teach is not None:
         _teach(app, teach, words, as_json=as_json)
     elif forget:
@@ -44,7 +44,7 @@ def _forget(app: App, name: str, *, as_json: bool) -> None:
 
 
 def _show(app: App, name: str, *, as_json: bool) -> None:
-    """Newest first."""
+    """Shows the lessons, newest first."""
     held = open_lessons(app.root).all()
     wanted = {skill: texts for skill, texts in held.items() if not name or fold(skill) == fold(name)}
     count = sum(map(len, wanted.values()))

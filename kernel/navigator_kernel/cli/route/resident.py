@@ -36,8 +36,8 @@ _SHORTER = "set XDG_RUNTIME_DIR to a folder with a shorter path"
 
 
 def serve(app: App, routed: Routed, *, idle: float, ready: Callable[[Path], None]) -> None:
-    """Answers until nobody asked for `idle` seconds, it is told to end, or its socket is another's; `ready` is called
-    once it answers. The errors of `navigator route`, and Busy where another process answers for this project."""
+    """Answers until nobody has asked for `idle` seconds, a signal ends it, or its socket was replaced; calls `ready`
+    when it can answer. The errors of `navigator route`, and Busy if another process answers for this project."""
     if any(app.flags.values()):
         raise UsageProblem("--serve takes no settings from flags", hint="navigator config set keeps them")
     path = Path(socket_path(str(app.root)))
@@ -74,7 +74,7 @@ def _alone(path: Path, root: Path) -> Iterator[None]:
 
 @contextmanager
 def _listening(path: Path) -> Iterator[socket.socket]:
-    """A listening socket; it replaces one of a killed process, and its file is removed at the end."""
+    """A listening socket; it replaces the one of a killed process, and its file is removed at the end."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             path.unlink(missing_ok=True)
@@ -118,11 +118,11 @@ class _Answers(Struct, kw_only=True):
             self._looked = time.monotonic()
 
     def warm(self) -> None:
-        """Reads the skills and makes the index, so that the first who asks need not wait for it."""
+        """Reads the skills and makes the index, so that the first request need not wait for it."""
         self.routed(*self.refresh(), "which skill is meant", 1)
 
     def refresh(self) -> tuple[App, RouterParts]:
-        """The project by its settings of now; their errors come each time until they are fixed."""
+        """The project with its current settings; an error in them is raised each time until it is fixed."""
         watched = (user_file(), self.root / PROJECT_FILE, self.root / "docs" / "commands.md", self.root / "bin")
         seen = tuple(map(stamp, watched))
         if self._parts is None or seen != self._seen:
@@ -132,7 +132,7 @@ class _Answers(Struct, kw_only=True):
         return self._parts
 
     def _asked(self, line: bytes) -> tuple[str, int, Path]:
-        """The message, how many candidates are wanted, and the folder that names of files start from."""
+        """The message, the number of candidates wanted, and the folder that file names are relative to."""
         try:
             held = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -195,7 +195,7 @@ class _Desk(Struct, kw_only=True):
 
 
 async def _heard(reader: asyncio.StreamReader) -> bytes | None:
-    """The value as one line, or None if it is too long."""
+    """The next line from the client, or None if it is too long."""
     try:
         return await reader.readline()
     except ValueError:

@@ -77,7 +77,7 @@ def command(
 
 
 def _told(app: App, text: str, k: int) -> dict[str, Any] | None:
-    """The same from the resident process, or None if it does not answer."""
+    """The route from the resident process, or None if it does not answer."""
     from navigator_kernel.daemon.client import ask
 
     return ask(text, str(app.root), k, start=True) if text.strip() and not any(app.flags.values()) else None

@@ -44,7 +44,7 @@ from navigator_kernel.text import Language, numbered
     "--exclude", multiple=True, help="With --all: not this skill, by its exact name or path; may be repeated."
 )
 @click.option("--ref", help="Branch, tag or commit.")
-@click.option("--as", "rename", help="Install the one skill under this name.")
+@click.option("--as", "rename", help="Install the skill under this name.")
 @click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
 @accept_option
 @click.option("--link", is_flag=True, help="With --target agents: in .claude/skills, and a link in .agents/skills.")
@@ -83,7 +83,7 @@ def install(
 
 
 def _chosen(app: App, params: dict[str, Any], *, quiet: bool, choosing: bool) -> Mapping[str, Any]:
-    """The answer of an install; where a source holds several skills and none is named, the person marks some."""
+    """Installs, and returns the answer; if a source has several skills and none is named, the person marks some."""
     ask = not params["all"]
     try:
         return accepting(app, "install", {**params, "choosing": choosing}, quiet=quiet, ask=ask)
@@ -201,7 +201,7 @@ def repair(app: App, /, *, as_json: bool, **given: Any) -> None:
 
 
 def _reached(found: Mapping[str, Any]) -> int:
-    """The exit code: 7 where no source could be reached, 1 where some could not."""
+    """The exit code: 7 if no source could be reached, 1 if some could not."""
     lost = [one["state"] == "unreachable" for one in found["skills"]]
     if not any(lost):
         return 0

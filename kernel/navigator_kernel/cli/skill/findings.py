@@ -35,8 +35,8 @@ def note_lines(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool
 def accepting(
     app: App, operation: str, params: Mapping[str, Any], *, quiet: bool, ask: bool = True
 ) -> Mapping[str, Any]:
-    """The answer of `busy`. On a terminal the person is asked about each block, rule by rule, where `ask`: what they
-    accept is tried again."""
+    """The answer of `busy`. If `ask` is true, the person is asked at a terminal about each block, rule by rule, and
+    what they accept is tried again."""
     ask = ask and not quiet and sys.stdin.isatty() and sys.stderr.isatty()
     given, asked, came = list(params.get("accept") or ()), set[str](), set[str]()
     while True:

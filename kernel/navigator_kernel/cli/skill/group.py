@@ -1,4 +1,4 @@
-"""`navigator skill`, which is also `bin/skill_manager.py`."""
+"""The command `navigator skill`, also available as `bin/skill_manager.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints what an install did: a line a skill for a few skills, groups for many."""
+"""Prints what an install did: one line per skill for a few skills, groups for many."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMED = 5  # skills that a group names
 
 
 class Report(Struct, frozen=True):
-    """Writes in one language. `quiet` leaves only what went wrong, `verbose` has a line for everything."""
+    """Writes in one language. `quiet` shows only what went wrong, `verbose` a line for everything."""
 
     language: Language
     quiet: bool = False
@@ -46,7 +46,7 @@ class Report(Struct, frozen=True):
         self.unscanned(skills)
 
     def unscanned(self, skills: Sequence[Mapping[str, Any]]) -> None:
-        """A line about skills that were not scanned completely."""
+        """Prints a line about skills that were not scanned completely."""
         if names := [str(one["name"]) for one in skills if one.get("verdict") == "not_scanned"]:
             note(self._say("install.unscanned", names=self._some(names)))
 
@@ -81,12 +81,12 @@ class Report(Struct, frozen=True):
             note(self._say("install.group", state=state, count=len(names), why=why, names=self._some(names)))
 
     def _why(self, one: Mapping[str, Any]) -> str:
-        """A reason, with the codes that say it more exactly."""
+        """The reason, with the codes that state it more exactly."""
         why, key = str(one["why"]), f"left.{one['reason']}"
         return why if key not in SENTENCES else "".join((self._say(key), *why.partition(": ")[1:]))
 
     def _findings(self, skills: Sequence[Mapping[str, Any]]) -> None:
-        """As `scan` says them; those of one rule together, where they are many. Notes only with `verbose`."""
+        """Prints findings as `scan` does, or by rule if there are many. Notes only with `verbose`."""
         wanted = ((one["name"], held) for one in skills for held in one["findings"])
         seen = [(name, held) for name, held in wanted if self.verbose or held["level"] != "note"]
         if self.verbose or len(seen) <= FEW_NOTES:
@@ -105,7 +105,7 @@ class Report(Struct, frozen=True):
 
 
 def _grouped(pairs: Iterable[tuple[tuple[str, str], str]]) -> list[tuple[tuple[str, str], list[str]]]:
-    """The largest group first."""
+    """The names by key, the largest group first."""
     groups: dict[tuple[str, str], list[str]] = {}
     for key, name in pairs:
         groups.setdefault(key, []).append(name)

@@ -1,4 +1,4 @@
-"""`navigator skill learn`: example requests of a skill, written by the model, shown, and removed again."""
+"""`navigator skill learn`: lets the model write example requests for a skill, shows them, and removes them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--model", "model_name", default="", help="The model to ask, in place of the one that is set.")
 @click.option("--show", is_flag=True, help="Only show the examples.")
 @click.option("--forget", is_flag=True, help="Remove the examples.")
-@click.option("--yes", is_flag=True, help="Ask the model without a question.")
+@click.option("--yes", is_flag=True, help="Ask the model without asking you first.")
 @json_option
 @pass_app
 def learn(
@@ -79,7 +79,7 @@ def _kept(lifecycle: Lifecycle, name: str, examples: Sequence[str]) -> dict[str,
 def _written(
     app: App, lifecycle: Lifecycle, names: Sequence[str], model_name: str, *, sure: bool, as_json: bool
 ) -> dict[str, Any]:
-    """`{skills, failed, requests, input_tokens, …}`; the first failure where every skill failed."""
+    """Returns `{skills, failed, requests, input_tokens, …}`; raises the first failure if every skill failed."""
     from navigator_kernel.cli.model_asked import agreed_model, asked_model
     from navigator_kernel.routing.skill_writer import EXAMPLES
 
@@ -97,7 +97,7 @@ def _written(
 async def _asked(
     skills: Sequence[SkillDef], lifecycle: Lifecycle, model: ChatModel, *, quiet: bool
 ) -> tuple[list[dict[str, Any]], dict[str, KernelError], Spent]:
-    """Stores the examples of each skill at once, so that an interruption loses none."""
+    """Asks for examples and stores those of each skill immediately, so that an interruption loses none."""
     from navigator_kernel.routing.skill_writer import write_examples
 
     done: list[dict[str, Any]] = []

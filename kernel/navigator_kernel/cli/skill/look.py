@@ -105,7 +105,7 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
 
 
 def _about(one: Mapping[str, Any], language: Language) -> list[str]:
-    """An installed skill, a line for each thing that is known of it."""
+    """The lines about an installed skill, one for each known fact."""
     receipt, apart, colon = one["receipt"] or {}, APART[language], COLON[language]
     places = (worded("place", place, language) for place in (one["level"], *(() if one["enabled"] else ("disabled",))))
     accepted = (say("about.accepted_in", language, **_pair(held)) for held in receipt.get("accepted") or ())
@@ -138,7 +138,7 @@ def _pair(accepted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
-    """Prints what an install would bring, with its findings."""
+    """Prints the skills that an install would add, with their findings."""
     skills, colon = found["skills"], COLON[language]
     head = ("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description")
     spare = ("licence", "tools", "plugin", "scripts", "bytes", "type")

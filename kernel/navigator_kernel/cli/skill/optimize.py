@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _Trial(NamedTuple):
-    """Tries descriptions of one skill on `cases`; `folder` holds the index."""
+    """Tries descriptions of one skill on `cases`; `folder` contains the index."""
 
     app: App
     parts: RouterParts
@@ -47,7 +47,7 @@ class _Trial(NamedTuple):
 @click.command("optimize")
 @click.argument("name", shell_complete=skill_names.here)
 @click.option("--model", "model_name", default="", help="Let this model propose descriptions, too.")
-@click.option("--yes", is_flag=True, help="Ask the model without a question.")
+@click.option("--yes", is_flag=True, help="Ask the model without asking you first.")
 @json_option
 @pass_app
 def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) -> None:
@@ -74,7 +74,7 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
 
 
 def _cases(app: App, parts: RouterParts, skill: SkillDef) -> list[EvalCase]:
-    """The evals of all skills, and the examples of this one. UsageProblem where no message is known for it."""
+    """The evals of all skills, and the examples of this one. UsageProblem if no message is known for it."""
     every = [one for one in parts.catalogue.list_resources() if one.type == "skill"]
     cases, _ = gathered(app, parts, every, whole=True)
     own = [EvalCase(skill.name, "examples", text, should_trigger=True) for text in (*skill.examples, *skill.triggers)]
@@ -85,8 +85,8 @@ def _cases(app: App, parts: RouterParts, skill: SkillDef) -> list[EvalCase]:
 
 
 def _best(trial: _Trial, now: list[Outcome], asked: Sequence[str]) -> tuple[str, list[Outcome]]:
-    """The description that serves the messages best, of equals the shorter, and what becomes of the messages: additions
-    are kept one by one where they help, then the model's descriptions are compared with the result."""
+    """The description with the best outcomes, the shorter of two equals, and those outcomes: additions are kept one by
+    one if they help, then the model's descriptions are compared with the result."""
     from navigator_kernel.evals.describe import LONGEST, additions, joined
 
     best, then = trial.skill.description, now

@@ -32,18 +32,18 @@ def verbose_option(command: F) -> F:
 
 
 def place_options(command: F) -> F:
-    """`--user` and `--target`, for what deals with one place."""
+    """Adds `--user` and `--target` to a command that works on one place."""
     text = "In .claude/skills, where nothing else is said, or in .agents/skills."
     return _user(click.option("--target", type=_TARGETS, help=text)(command))
 
 
 def filter_options(command: F) -> F:
-    """The same, for what deals with all of them."""
+    """Adds `--user` and `--target` to a command that works on all places."""
     return _user(click.option("--target", type=_TARGETS, help="Only .claude/skills, or only .agents/skills.")(command))
 
 
 def reach_options(command: F) -> F:
-    """`--offline` and `--auth`."""
+    """Adds `--offline` and `--auth`."""
     offline = click.option("--offline", is_flag=True, help="Ask no network: use only what was fetched before.")
     auth = click.option("--auth", is_flag=True, help="Let git use your own keys and credentials for this host.")
     return offline(auth(command))
@@ -54,7 +54,7 @@ def _user(command: F) -> F:
 
 
 def busy(app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
-    """The answer; on a terminal, while it takes time, a spinner, and how many skills were looked at."""
+    """Runs the operation and returns its answer; on a terminal it shows a spinner and how many skills are done."""
     lifecycle = open_lifecycle(app.root)
     if quiet or not sys.stderr.isatty():
         return lifecycle.perform(operation, params)

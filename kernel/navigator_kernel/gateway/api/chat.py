@@ -1,4 +1,4 @@
-"""Chat: a message begins a run, and its events are streamed (EVT-1, EVT-4, EVT-6)."""
+"""Chat: a message starts a run, and its events are streamed (EVT-1, EVT-4, EVT-6)."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ Which = Literal["page", "all"]
 
 
 class ChatMessage(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a person says. `language` is that of the answer; by default it is the message's."""
+    """The person's message. `language` is that of the answer; by default it is the message's."""
 
     message: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
     language: Language | None = None
 
 
 class StartedRun(Struct, frozen=True, kw_only=True):
-    """A run that was begun."""
+    """A run that has started."""
 
     run: str
     session: str
 
 
 class Events(Struct, frozen=True, forbid_unknown_fields=True):
-    """`page` are the events that a page shows, `all` are those of the run log."""
+    """`page` selects the events that a page shows, `all` those of the run log."""
 
     events: Which = "page"
 
@@ -58,20 +58,20 @@ class Following(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def chat(gateway: Gateway, call: Call) -> EventStreamResponse:
-    """Streams the events of a run. Who goes away ends nothing: the events can be followed later."""
+    """Streams the events of a run. The run goes on if the client disconnects: its events can be followed later."""
     run = await begin(gateway, call, call.path["session"], call.body)
     frames = _frames(run.feed, call.path["session"], call.query.events)
     return EventStreamResponse(_pieces(run.feed.read(), frames), ((b"x-run-id", run.id.encode()),))
 
 
 async def start_run(gateway: Gateway, call: Call) -> StartedRun:
-    """Begins a run and returns at once; its events are followed with `GET /api/runs/{run}/events`."""
+    """Starts a run and returns at once; follow its events with `GET /api/runs/{run}/events`."""
     run = await begin(gateway, call, call.path["session"], call.body)
     return StartedRun(run=run.id, session=call.path["session"])
 
 
 async def run_events(gateway: Gateway, call: Call) -> EventStreamResponse:
-    """Replays the events of a run behind `Last-Event-ID` or `after`, then follows it to its end."""
+    """Replays the events of a run after `Last-Event-ID` or `after`, then follows it to its end."""
     run = call.path["run"]
     session = gateway.session_of_run(call.caller, run)
     after = _after(run, call)
@@ -80,8 +80,8 @@ async def run_events(gateway: Gateway, call: Call) -> EventStreamResponse:
 
 
 async def all_events(gateway: Gateway, call: Call) -> EventStreamResponse:
-    """The events of all runs that the token may see, from now on, or behind `Last-Event-ID`. An event `Reset` says that
-    some were missed: read the lists again."""
+    """Streams the events of all runs that the token may see, from now on or after `Last-Event-ID`. An event `Reset`
+    means that some were missed: read the lists again."""
     feeds, last = gateway.runs.feeds, call.headers.get("last-event-id", "")
     epoch, _, number = last.partition(":")
     known = epoch == feeds.epoch and number.isascii() and number.isdigit() and len(number) < 16
@@ -111,7 +111,7 @@ async def _all_pieces(gateway: Gateway, call: Call, after: int, *, missed: bool)
 
 
 async def begin(gateway: Gateway, call: Call, session: str, body: ChatMessage) -> Run:
-    """The run of a message, once its first event is there. What kept it from beginning is raised."""
+    """Starts the run of a message and waits for its first event; raises the error if it cannot start."""
     refuse_message(body.message)
     name = gateway.session_id(call.caller, session)
     message = Message(text=body.message, attended=False, language=body.language)
@@ -134,14 +134,14 @@ async def _pieces(events: AsyncIterator[Sequence[Event]], frames: Frames, after:
 
 
 def _frames(feed: Feed | None, session: str, which: Which) -> Frames:
-    """Those that all readers of the run share while it is under way."""
+    """The frames that all readers of a run share while it is active."""
     if feed is None:
         return Frames(session, which)
     return feed.frames.setdefault((session, which), Frames(session, which))
 
 
 def _after(run: str, call: Call) -> int:
-    """The position that a client has; 400 for the one of another run."""
+    """The position from which a client continues; 400 if it belongs to another run."""
     if call.query.after is not None:
         return int(call.query.after)
     last = call.headers.get("last-event-id", "")

@@ -1,4 +1,4 @@
-"""Why a run chose its skill, why not another one, and what is learned from it."""
+"""Explains why a run chose its skill and not another one, and learns from its message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Name = Annotated[str, Meta(max_length=200)]
 
 
 class ToExplain(Struct, frozen=True, forbid_unknown_fields=True, rename={"skill": "not"}):
-    """With `not`, also where that skill fell out; sentences are in `language`."""
+    """With `not`, the answer also says where that skill dropped out; sentences are in `language`."""
 
     skill: Name = ""
     language: Language = "en"
@@ -34,7 +34,7 @@ class ToExplain(Struct, frozen=True, forbid_unknown_fields=True, rename={"skill"
 
 class Explanation(Struct, frozen=True, kw_only=True):
     """`lines` are as `navigator why` prints them, in English; `shortlisted` and `decided` are the reasons of the router
-    and of the decision as sentences. `missed` is what `navigator why --not` shows."""
+    and of the decision as sentences. `missed` is the answer of `navigator why --not`."""
 
     run: str
     lines: list[str]
@@ -50,7 +50,7 @@ class ToLearn(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Learned(Struct, frozen=True, kw_only=True):
-    """`learned` is False where it was known already, or has a secret in it."""
+    """`learned` is False if the message was known already, or contains a secret."""
 
     skill: str
     learned: bool
@@ -63,7 +63,7 @@ async def explain_run(gateway: Gateway, call: Call) -> Explanation:
 
 
 async def learn_run(gateway: Gateway, call: Call) -> Learned:
-    """The message becomes an example of the skill, as with `navigator route --teach`. SkillNotFound."""
+    """Makes the message an example of the skill, like `navigator route --teach`. SkillNotFound for an unknown skill."""
     run = call.path["run"]
     gateway.session_of_run(call.caller, run)
     return await asyncio.to_thread(_learned, gateway, run, call.body.skill)

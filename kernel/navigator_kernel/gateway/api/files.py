@@ -1,4 +1,4 @@
-"""The files of a run, files of the project for completion, and files that a message brings along."""
+"""The files of a run, files of the project for completion, and files attached to a message."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RunFiles(Struct, frozen=True, kw_only=True):
 
 
 class WhichFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """`origin` as in the list."""
+    """`origin` is as in the list of files."""
 
     origin: Origin = "workspace"
 
@@ -68,7 +68,7 @@ class Prefix(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProjectPaths(Struct, frozen=True, kw_only=True):
-    """Paths in the project; that of a folder ends with a slash."""
+    """Paths in the project; the path of a folder ends with a slash."""
 
     paths: list[str]
 
@@ -81,8 +81,7 @@ class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Attached(Struct, frozen=True, kw_only=True):
-    """`mention` is what a message names the file by: with `@` its text is put into the message, without it only its
-    path."""
+    """`mention` names the file in a message: with `@` the message gets the file's text, without it only the path."""
 
     path: str
     mention: str
@@ -90,7 +89,7 @@ class Attached(Struct, frozen=True, kw_only=True):
 
 
 async def list_run_files(gateway: Gateway, call: Call) -> RunFiles:
-    """Files of its workspace first, then files of the project that its tools changed."""
+    """Lists files of the run's workspace first, then files of the project that its tools changed."""
     run = call.path["run"]
     gateway.session_of_run(call.caller, run)
     return RunFiles(run=run, files=await asyncio.to_thread(_files_of, gateway, run))
@@ -115,13 +114,13 @@ async def read_run_file(gateway: Gateway, call: Call) -> Response:
 
 
 async def list_project_files(gateway: Gateway, call: Call) -> ProjectPaths:
-    """Files and folders whose path begins with `prefix`, of one folder at a time. Hidden files, files of secrets and
+    """Lists files and folders whose path begins with `prefix`, one folder at a time. Hidden files, files of secrets and
     the kernel's own files are left out."""
     return ProjectPaths(paths=await asyncio.to_thread(_beginning_with, gateway, call.query.prefix))
 
 
 async def attach_file(gateway: Gateway, call: Call) -> Attached:
-    """Stores a file in a workspace, where a message of the session can name it."""
+    """Stores a file in a workspace, so that a message of the session can name it."""
     session = gateway.session_id(call.caller, call.path["session"])
     given = call.body.name.replace("\\", "/").rpartition("/")[2]
     refuse_named((given,), given)
@@ -173,7 +172,7 @@ def _content(gateway: Gateway, run: str, parts: Sequence[str], origin: Origin) -
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    """NotFound for a path that leads anywhere but downwards."""
+    """The parts of `path`; NotFound unless it only leads downwards."""
     parts = tuple(path.split("/"))
     if any(part in {"", ".", ".."} or "\0" in part for part in parts):
         raise NotFound("there is nothing at this address", hint="the list of files has their paths")

@@ -1,4 +1,4 @@
-"""What a run did: its steps with packet and report, and the files of the project that its tools changed."""
+"""The work of a run: its steps with packet and report, and the files of the project that its tools changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 class RunStep(Struct, frozen=True, kw_only=True):
     """`packet` and `report` are YAML; `ended`, `state` and `report` are empty for a step that has not ended. `seq` is
-    that of the event that began it."""
+    the number of the event that began the step."""
 
     seq: int
     step: int | None
@@ -41,7 +41,7 @@ class RunSteps(Struct, frozen=True, kw_only=True):
 
 
 class ChangedFile(Struct, frozen=True, kw_only=True):
-    """A change of a file; `new` says that it was made. `diff` is unified, or the sizes for a long file."""
+    """A changed file; `new` is true if the run created it. `diff` is unified, or the sizes for a long file."""
 
     path: str
     new: bool
@@ -49,14 +49,14 @@ class ChangedFile(Struct, frozen=True, kw_only=True):
 
 
 class RunChanges(Struct, frozen=True, kw_only=True):
-    """As `navigator diff`; empty for a run that changed no file of the project."""
+    """The changes as in `navigator diff`; empty for a run that changed no file of the project."""
 
     run: str
     changes: list[ChangedFile]
 
 
 class ToUndo(Struct, frozen=True, forbid_unknown_fields=True):
-    """With `force` also files that were changed after the run."""
+    """With `force`, also restores files that were changed after the run."""
 
     force: bool = False
 
@@ -87,7 +87,7 @@ async def read_run_changes(gateway: Gateway, call: Call) -> RunChanges:
 
 
 async def undo_run(gateway: Gateway, call: Call) -> Undone:
-    """Puts back the files of the project that the run changed, as `navigator undo`. 404 for a run that changed none."""
+    """Restores the files of the project that the run changed, like `navigator undo`. 404 if it changed none."""
     run, force = call.path["run"], call.body.force
     gateway.session_of_run(call.caller, run)
     done = await asyncio.to_thread(lambda: open_changes(gateway.root).undo(run, force=force))
@@ -95,7 +95,7 @@ async def undo_run(gateway: Gateway, call: Call) -> Undone:
 
 
 def _steps(gateway: Gateway, run: str) -> list[RunStep]:
-    """In the order in which they began."""
+    """The steps of a run, in the order in which they began."""
     found: list[RunStep] = []
     for event in gateway.log.read(run):
         body = event.body

@@ -1,4 +1,4 @@
-"""Runs: list, look at, stop and replay."""
+"""Lists, shows, stops and replays runs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LOOKED_AT = 2_000  # runs that one request for a page looks at
 
 
 class LoggedRun(Struct, frozen=True, kw_only=True):
-    """`state` is that of its report, or `running`, `failed`, `cancelled`, `unfinished`. `cost` is in US dollars, None
-    where a price is not known; `elapsed` in seconds, None for a run without an end."""
+    """`state` is the state of its report, or `running`, `failed`, `cancelled`, `unfinished`. `cost` is in US dollars,
+    None if a price is not known; `elapsed` is in seconds, None for a run without an end."""
 
     run: str
     session: str
@@ -47,7 +47,7 @@ class LoggedRuns(Struct, frozen=True, kw_only=True):
 
 
 class OfRuns(Page, frozen=True, forbid_unknown_fields=True):
-    """Those of one `session`, with this `state`, that used this `skill`, with the words of `q` in the message."""
+    """Runs of one `session`, with this `state`, that used this `skill`, with the words of `q` in the message."""
 
     session: Annotated[str, Meta(pattern=f"^(?:{SESSION})?$")] = ""
     state: Annotated[str, Meta(max_length=20)] = ""
@@ -64,7 +64,7 @@ class RunEvents(Struct, frozen=True, kw_only=True):
 
 
 class Replay(Struct, frozen=True, kw_only=True):
-    """`differences` are the fields of events that are another now than when the run was recorded."""
+    """`differences` are the fields of events that differ from the recording."""
 
     run: str
     events: int
@@ -73,7 +73,7 @@ class Replay(Struct, frozen=True, kw_only=True):
 
 
 async def list_runs(gateway: Gateway, call: Call) -> LoggedRuns:
-    """Newest first. Where few runs are wanted, a page may have fewer than `limit` and still a `next`."""
+    """Lists runs, newest first. If few runs match, a page may have fewer than `limit` entries and still a `next`."""
     found, place = await asyncio.to_thread(_listed, gateway, call.caller, call.query)
     return LoggedRuns(runs=found, next=cursor_of(place) if place else "")
 
@@ -85,7 +85,7 @@ async def read_run(gateway: Gateway, call: Call) -> LoggedRun:
 
 
 async def read_run_log(gateway: Gateway, call: Call) -> RunEvents:
-    """What has been written of a run so far, at once and not as a stream."""
+    """Returns the events of a run so far, at once and not as a stream."""
     run = call.path["run"]
     session = gateway.session_of_run(call.caller, run)
     events = await asyncio.to_thread(gateway.log.read, run)
@@ -93,14 +93,14 @@ async def read_run_log(gateway: Gateway, call: Call) -> RunEvents:
 
 
 async def stop_run(gateway: Gateway, call: Call) -> Answer:
-    """Ends the run and its processes. 404 where it is not under way."""
+    """Stops the run and its processes. 404 if it is not under way."""
     gateway.session_of_run(call.caller, call.path["run"])
     gateway.runs.stop(call.path["run"])
     return Answer(status=204)
 
 
 async def replay_run(gateway: Gateway, call: Call) -> Replay:
-    """Takes the turn again from its recording. Nothing is run, asked or changed."""
+    """Repeats the turn from its recording. Nothing is run, asked or changed."""
     from navigator_kernel.bootstrap.replays import replayed
 
     run = call.path["run"]
@@ -110,7 +110,7 @@ async def replay_run(gateway: Gateway, call: Call) -> Replay:
 
 
 def _listed(gateway: Gateway, caller: Caller, query: OfRuns) -> tuple[list[LoggedRun], str]:
-    """A page, and the place where the next begins, empty at the end. No other log is read."""
+    """A page, and the place where the next begins, empty at the end. Reads only the logs that this needs."""
     wanted, after = gateway.session_id(caller, query.session) if query.session else "", place_of(query.cursor)
     names = [run for run in gateway.log.runs() if not after or run < after]
     found: list[LoggedRun] = []
@@ -124,7 +124,7 @@ def _listed(gateway: Gateway, caller: Caller, query: OfRuns) -> tuple[list[Logge
 
 
 def _visible(gateway: Gateway, caller: Caller, run: str, session: str) -> LoggedRun | None:
-    """None for a run of another token or session, and for a damaged log: `navigator doctor` names it."""
+    """The run; None if it is of another token or session, or its log is damaged: `navigator doctor` names it."""
     if session and gateway.session_by_run.get(run, session) != session:
         return None
     try:
@@ -174,7 +174,7 @@ def _logged(gateway: Gateway, run: str, session: str, events: Sequence[Event]) -
 
 
 def _elapsed(events: Sequence[Event]) -> float | None:
-    """Seconds to the event that ended the run."""
+    """The seconds until the event that ended the run."""
     last = events[-1]
     if not isinstance(last.body, LAST):
         return None

@@ -1,4 +1,4 @@
-"""Sessions, their history, and what waits for a person."""
+"""Sessions, their history, and the approvals that wait for a person."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _HERE = "navigator skill trust, or approve it once"
 
 
 class KeptSession(Struct, frozen=True, kw_only=True):
-    """`waiting` is `approval`, `question` or empty; `run` is the turn that is under way, or empty; `title` is the
-    beginning of its first message."""
+    """`waiting` is `approval`, `question` or empty; `run` is the turn in progress, or empty; `title` is the beginning
+    of the first message."""
 
     id: str
     title: str
@@ -50,7 +50,7 @@ class Sessions(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """What was said; `role` is `user` or `assistant`."""
+    """One message of a session; `role` is `user` or `assistant`."""
 
     role: str
     text: str
@@ -66,14 +66,14 @@ class History(Struct, frozen=True, kw_only=True):
 
 
 class Last(Struct, frozen=True, forbid_unknown_fields=True):
-    """Only the `last` entries."""
+    """Limits a history to the `last` entries."""
 
     last: Annotated[int, Meta(ge=1, le=1_000)] = 100
 
 
 class WaitingApproval(Struct, frozen=True, kw_only=True):
-    """`subject` is what the approval covers, with the digest of its bytes or arguments; `packets` are what would be
-    done, and `orders` the same as YAML. `facts` come from the report that asks: for a tool its name, its path, and the
+    """`subject` is what the approval covers, with the digest of its bytes or arguments; `packets` are the work that
+    waits, and `orders` the same as YAML. `facts` come from the report that asks: for a tool its name, its path, and the
     change of a file as a diff."""
 
     id: str
@@ -92,14 +92,14 @@ class Approvals(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """`yes` once, `session` for this session too, `no` with a `reason` for the model, `cancel` to end the turn."""
+    """`yes` for once, `session` for the whole session, `no` with a `reason` for the model, `cancel` to end the turn."""
 
     answer: Literal["yes", "session", "always", "no", "cancel"]
     reason: Annotated[str, Meta(max_length=REASON)] = ""
 
 
 async def list_sessions(gateway: Gateway, call: Call) -> Sessions:
-    """Newest first."""
+    """Lists sessions, newest first."""
     held = await asyncio.to_thread(gateway.sessions.listed)
     titles = await asyncio.to_thread(gateway.sessions.titles)
     busy = {run.session: run.id for run in gateway.runs.under_way()}
@@ -132,12 +132,12 @@ async def delete_session(gateway: Gateway, call: Call) -> Answer:
 
 
 async def list_approvals(gateway: Gateway, call: Call) -> Approvals:
-    """All that wait, newest session first, from the terminal and from other agents too."""
+    """Lists all waiting approvals, newest session first, including those of the terminal and of other agents."""
     return Approvals(approvals=await asyncio.to_thread(_waiting, gateway, call.caller))
 
 
 async def answer_approval(gateway: Gateway, call: Call) -> StartedRun:
-    """Begins the run that goes on after the answer. NotFound for an approval that was answered, has expired, or is of
+    """Begins the run that continues after the answer. NotFound if the approval was answered, has expired, or belongs to
     another token; Refused for a lasting one."""
     wanted = call.path["approval"]
     if call.body.answer == "always":
@@ -147,7 +147,7 @@ async def answer_approval(gateway: Gateway, call: Call) -> StartedRun:
 
 
 async def begin_answer(gateway: Gateway, caller: Caller, approval: str, answer: str, reason: str = "") -> Run:
-    """The run that goes on with the answer, once its first event is there. NotFound as above."""
+    """Begins the run that continues with the answer, and returns it after its first event. NotFound as above."""
     name = approval.rpartition(":")[0]
     if gateway.session_name(caller, name) is None:
         raise _gone(approval)
@@ -158,7 +158,7 @@ async def begin_answer(gateway: Gateway, caller: Caller, approval: str, answer: 
 
 
 def waiting_in(gateway: Gateway, caller: Caller, session: str) -> WaitingApproval | None:
-    """What the session that `caller` calls so waits for now; None for nothing, and where its time is over."""
+    """The approval that the caller's `session` waits for; None if there is none, or if it has expired."""
     try:
         held = gateway.sessions.load(gateway.session_id(caller, session))
         found = _approval(gateway, held, session)
@@ -206,7 +206,7 @@ def _approval(gateway: Gateway, session: Session, name: str) -> WaitingApproval:
 
 
 def _bodies(gateway: Gateway, run: str) -> list[Any]:
-    """What the run that asks has said."""
+    """The events of the run that asks; empty if they cannot be read."""
     try:
         return [event.body for event in gateway.log.read(run)] if run else []
     except KernelError:
@@ -218,7 +218,7 @@ def _redacted(gateway: Gateway, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asked_by_workflow(gateway: Gateway, token: str, subject: str) -> str:
-    """What a run of a workflow asks about `subject`: its plan, or the words of the step that waits for it."""
+    """The question of a workflow run about `subject`: its plan, or the summary of the step that waits."""
     try:
         run = gateway.kernel.journal.load(token) if token else None
     except KernelError:

@@ -27,22 +27,23 @@ KEPT = 60.0  # seconds
 
 
 class Sought(Page, frozen=True, forbid_unknown_fields=True):
-    """Those that fit `q`, best first; without it all, by name."""
+    """The skills that fit `q`, best first; without it all skills, by name."""
 
     q: Annotated[str, Meta(max_length=2_000)] = ""
 
 
 class Skills(Struct, frozen=True, kw_only=True):
-    """`{name, description, kind, status, level, enabled, path, …}` of each, as `navigator skill list --json`."""
+    """`{name, description, kind, status, level, enabled, path, …}` of each skill, as in `navigator skill list
+    --json`."""
 
     skills: list[dict[str, Any]]
     next: str
 
 
 class Source(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A repository, and the skills of it: those of `skills`, or with `all` every one but those that `exclude` names, by
+    """A repository and its skills: those in `skills`, or with `all` every one except those that `exclude` lists, by
     name or path. `ref` is a branch, tag or commit; `commit` is the one that a preview showed, and an install is refused
-    where the source has another one now. With `user` they are for all projects of the person."""
+    if the source has another one now. With `user` the skills are for all projects of the person."""
 
     source: Text
     skills: Annotated[list[Name], Meta(max_length=10_000)] = []
@@ -59,13 +60,13 @@ class Named(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Verified(Struct, frozen=True, forbid_unknown_fields=True):
-    """Without a name every installed skill."""
+    """The skill to verify; without a name, every installed skill."""
 
     name: Annotated[str, Meta(max_length=200)] = ""
 
 
 class Several(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Those of `names`; without them all. `check` changes nothing, and with `diff` it shows each difference."""
+    """The skills in `names`; all if it is empty. `check` changes nothing, and with `diff` it shows each difference."""
 
     names: Annotated[list[Name], Meta(max_length=1_000)] = []
     check: bool = False
@@ -75,7 +76,8 @@ class Several(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Earlier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`to` is the stamp of an earlier lock, or its beginning; empty for the last one. `check` changes nothing."""
+    """`to` is the stamp of an earlier lock, or the beginning of that stamp; empty for the last lock. `check` changes
+    nothing."""
 
     to: Annotated[str, Meta(max_length=100)] = ""
     check: bool = False
@@ -113,13 +115,13 @@ class JobStates(Struct, frozen=True, kw_only=True):
 
 
 class Wait(Struct, frozen=True, forbid_unknown_fields=True):
-    """Answers when the job has ended, at the latest after so many seconds."""
+    """The answer comes when the job has ended, after `wait` seconds at the latest."""
 
     wait: Annotated[float, Meta(ge=0, le=30)] = 0.0
 
 
 async def list_skills(gateway: Gateway, call: Call) -> Skills:
-    """With `q` the router ranks them."""
+    """Lists the skills; with `q` the router ranks them."""
     if call.query.q:
         params = {"query": call.query.q, "limit": call.query.limit}
         shared = gateway.workers.pool.shared
@@ -132,17 +134,17 @@ async def list_skills(gateway: Gateway, call: Call) -> Skills:
 
 
 async def read_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
-    """As `navigator skill info --json`. Only installed skills: a source is looked at by a preview."""
+    """Answers like `navigator skill info --json`, for installed skills only: use a preview to look at a source."""
     return await asyncio.to_thread(perform, gateway.root, "info", {"source": call.path["name"], "installed": True})
 
 
 async def verify_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
-    """Whether its files are those that were installed."""
+    """Checks whether the files of skills are those that were installed."""
     return await asyncio.to_thread(perform, gateway.root, "verify", {"name": call.body.name})
 
 
 async def scan_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
-    """As `navigator skill scan --json`, of an installed skill."""
+    """Answers like `navigator skill scan --json`, for an installed skill."""
     return await asyncio.to_thread(perform, gateway.root, "scan", {"source": call.body.name, "installed": True})
 
 
@@ -154,30 +156,30 @@ async def host_listings(gateway: Gateway, _call: Call) -> HostListings:
 
 
 async def preview_install(gateway: Gateway, call: Call) -> StartedJob:
-    """What an install would bring: skills, findings, permissions and the changes of the lock. Nothing is written."""
+    """Shows what an install would bring: skills, findings, permissions and changes to the lock. Nothing is written."""
     return _started(gateway, call, "install", {**_source(call.body), "dry_run": True})
 
 
 async def install_skills(gateway: Gateway, call: Call) -> StartedJob:
-    """The request is the person's yes to what the skills declare. A block of the scanner is accepted at the terminal
-    only."""
+    """Installs skills. The request is the person's yes to what the skills declare. A block by the scanner can be
+    accepted only at the terminal."""
     return _started(gateway, call, "install", _source(call.body))
 
 
 async def update_skills(gateway: Gateway, call: Call) -> StartedJob:
-    """With `check` it lists the outdated skills, and changes nothing."""
+    """Updates skills; with `check` it lists the outdated ones and changes nothing."""
     held = asdict(call.body)
     return _started(gateway, call, "update", {**held, "name": held.pop("names")})
 
 
 async def rollback_skills(gateway: Gateway, call: Call) -> StartedJob:
-    """Installed skills become those of an earlier lock, byte for byte."""
+    """Restores the installed skills to those of an earlier lock, byte for byte."""
     held = asdict(call.body)
     return _started(gateway, call, "rollback", {**held, "dry_run": held.pop("check")})
 
 
 async def uninstall_skill(gateway: Gateway, call: Call) -> StartedJob:
-    """With `user` one of those for all projects of the person."""
+    """Uninstalls a skill; with `user` one that is for all projects of the person."""
     return _started(gateway, call, "uninstall", {"name": [call.path["name"]], "user": call.query.user})
 
 
@@ -221,8 +223,8 @@ def _state(job: Job) -> JobState:
 
 
 async def _all_skills(gateway: Gateway, *, again: bool) -> Sequence[dict[str, Any]]:
-    """All of them by name. The pages behind the first one are of the list that was read for a first page, where that
-    is not older than `KEPT` seconds: reading 10,000 manifests takes a second."""
+    """All skills by name. Pages after the first come from the list that was read for a first page, if it is at most
+    `KEPT` seconds old: reading 10,000 manifests takes a second."""
     now = time.monotonic()
     held = gateway.listed
     if again or held is None or now - held[0] > KEPT:

@@ -50,7 +50,7 @@ class Findings(Struct, frozen=True, kw_only=True):
 
 
 class Server(Struct, frozen=True, kw_only=True):
-    """An MCP server of the settings; `approved` says that the person agreed to start it."""
+    """An MCP server of the settings; `approved` is true if the person agreed to start it."""
 
     name: str
     origin: str
@@ -62,7 +62,7 @@ class Servers(Struct, frozen=True, kw_only=True):
 
 
 class ModelUsage(Struct, frozen=True, kw_only=True):
-    """`cost` is in US dollars, None where a price is not known. `unknown` counts interrupted requests whose usage the
+    """`cost` is in US dollars, null if a price is unknown. `unknown` counts interrupted requests whose usage the
     provider did not report."""
 
     model: str
@@ -75,7 +75,7 @@ class ModelUsage(Struct, frozen=True, kw_only=True):
 
 
 class UsageSum(Struct, frozen=True, kw_only=True):
-    """Of the newest `runs` runs."""
+    """The usage of the newest `runs` runs."""
 
     runs: int
     models: list[ModelUsage]
@@ -87,31 +87,31 @@ class Routed(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def healthz(_gateway: Gateway, _call: Call) -> Health:
-    """The process answers."""
+    """Answers as long as the process runs."""
     return Health(status="ok", version=__version__)
 
 
 async def readyz(gateway: Gateway, _call: Call) -> Answer:
-    """503 while the server ends, or before the skills are read."""
+    """Returns 503 during shutdown and until the skills are read."""
     ready = gateway.is_warm and not gateway.runs.is_closing
     held = Health(status="ready" if ready else "not ready", version=__version__)
     return Answer(value=held, status=200 if ready else 503)
 
 
 async def metrics(gateway: Gateway, _call: Call) -> PlainTextResponse:
-    """In the text format of Prometheus."""
+    """Returns the metrics in the text format of Prometheus."""
     return PlainTextResponse(
         gateway.metrics.text(gateway.runs.ended, len(gateway.runs.under_way())), media_type=METRICS
     )
 
 
 async def own_token(_gateway: Gateway, call: Call) -> OwnToken:
-    """The number and the role of the token that the request is sent with."""
+    """Returns the id and the role of the request's token."""
     return OwnToken(id=call.caller.id, role=call.caller.role)
 
 
 async def doctor(gateway: Gateway, _call: Call) -> Findings:
-    """As `navigator doctor`."""
+    """Returns the findings of `navigator doctor`."""
     found = await asyncio.to_thread(
         lambda: list(findings(gateway.root, lambda: gateway.settings, lambda: gateway.kernel))
     )
@@ -132,12 +132,12 @@ async def list_servers(gateway: Gateway, _call: Call) -> Servers:
 
 
 async def usage(gateway: Gateway, call: Call) -> UsageSum:
-    """What requests to models took, summed over the runs that this token may see."""
+    """Sums up the usage of models over the runs that this token may see."""
     return await asyncio.to_thread(_usage, gateway, call.caller)
 
 
 async def route(gateway: Gateway, call: Call) -> dict[str, Any]:
-    """The skill that a message would get, without a model and without doing anything."""
+    """Shows which skill a message would be routed to, without a model and without running anything."""
     kernel = gateway.kernel
     parts = Routes(catalogue=kernel.catalogue, router=kernel.router, files=kernel.files)
     found = await asyncio.to_thread(routed, gateway.root, gateway.settings, parts, call.body.message)

@@ -1,4 +1,4 @@
-"""Stored workflows as text: read, checked, written and removed. A file is data: its plan is asked for as before."""
+"""Reads, checks, writes and removes stored workflows as text. A file is data: its plan needs an approval as before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Text = Annotated[str, Meta(max_length=100_000)]
 
 
 class WorkflowText(Struct, frozen=True, kw_only=True):
-    """The file of a stored workflow. `redacted` says that secrets in it are not shown: such a text is not to be written
+    """The file of a stored workflow. `redacted` is true if secrets in it are not shown: such a text must not be written
     back."""
 
     name: str
@@ -39,13 +39,13 @@ class GivenText(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class TextToCheck(GivenText, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Without a `name` the one that the text has is taken."""
+    """Without a `name`, the name in the text is used."""
 
     name: Annotated[str, Meta(max_length=200)] = ""
 
 
 class TextProblem(Struct, frozen=True, kw_only=True):
-    """`line` is 1 for what belongs to the whole text."""
+    """`line` is 1 for a problem of the whole text."""
 
     line: int
     message: str
@@ -58,7 +58,7 @@ class CheckedStep(Struct, frozen=True, kw_only=True):
 
 
 class CheckedText(Struct, frozen=True, kw_only=True):
-    """What the kernel says of a text; `steps` are those of its plan, none where it has problems."""
+    """The result of a check; `steps` are those of the plan, empty if there are problems."""
 
     name: str
     problems: list[TextProblem]
@@ -66,26 +66,26 @@ class CheckedText(Struct, frozen=True, kw_only=True):
 
 
 async def read_workflow(gateway: Gateway, call: Call) -> Answer:
-    """The text of its file, also where it cannot be used."""
+    """Reads the text of a workflow's file, even if it cannot be used."""
     text = await asyncio.to_thread(stored_text, call.path["name"], gateway.kernel)
     return tagged(_shown(call.path["name"], text, gateway), call.headers)
 
 
 async def check_workflow(gateway: Gateway, call: Call) -> CheckedText:
-    """The problems of a text, each with its line; nothing is written."""
+    """Finds the problems of a text, each with its line; nothing is written."""
     return await asyncio.to_thread(_checked, gateway, call.body)
 
 
 async def write_workflow(gateway: Gateway, call: Call) -> Answer:
-    """Writes a text that is a valid plan; 409 with all its problems for another one. With `If-None-Match: *` only where
-    no workflow has that name."""
+    """Writes a text that is a valid plan; 409 with all problems for an invalid one. With `If-None-Match: *` only if no
+    workflow has that name."""
     await asyncio.to_thread(_written, gateway, call)
     value = _shown(call.path["name"], call.body.text, gateway)
     return Answer(value=value, headers={"etag": tag_of(value)})
 
 
 async def delete_workflow(gateway: Gateway, call: Call) -> Answer:
-    """Removes the file. Runs that it began stay, with their plan."""
+    """Removes the file. Runs that it began are kept, with their plan."""
     await asyncio.to_thread(_removed, gateway, call)
     return Answer(status=204)
 
@@ -118,7 +118,7 @@ def _removed(gateway: Gateway, call: Call) -> None:
 
 
 def _refuse_another(gateway: Gateway, call: Call) -> None:
-    """412 where the file is not in the state that the request names, or is there though it must not be."""
+    """Raises 412 if the file is not in the state that the request names, or exists although it must not."""
     name = call.path["name"]
     try:
         held = _shown(name, stored_text(name, gateway.kernel), gateway)

@@ -1,4 +1,4 @@
-"""Workflows: stored plans, their runs, and how a run goes on."""
+"""Workflows: stored plans, their runs, and how a run continues."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Started(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Resumed(Struct, frozen=True, forbid_unknown_fields=True):
-    """With `repeat` the step that was under way when a process was killed is done again."""
+    """With `repeat`, the step that was under way when a process was killed is run again."""
 
     repeat: bool = False
 
@@ -86,8 +86,8 @@ async def start_workflow(gateway: Gateway, call: Call) -> StartedRun:
 
 
 async def resume_workflow(gateway: Gateway, call: Call) -> StartedRun:
-    """Goes on with a run from the first step that has not succeeded. 403 where its plan was not agreed to, 409 where
-    the run has ended or is under way."""
+    """Continues a run from the first step that has not succeeded. 403 if its plan was not agreed to, 409 if the run has
+    ended or is under way."""
     held = await asyncio.to_thread(_resumable, gateway, call)
     subject = "repeat" if call.body.repeat else ""
     run = gateway.runs.start(held.session, lambda turns: turns.workflow_answer(held, subject))
@@ -103,7 +103,7 @@ async def abort_workflow(gateway: Gateway, call: Call) -> Answer:
 
 
 def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
-    """The run of the token, which neither has ended nor is under way in any process."""
+    """The run of the token; raises an error if it has ended or is under way in any process."""
     held = _mine(gateway, call)
     if held.state == "proposed":
         raise Refused(f"the plan of {held.token!r} was not agreed to", hint="GET /api/approvals names its approval")
@@ -127,7 +127,7 @@ def _abort(gateway: Gateway, token: str) -> None:
 
 
 def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
-    """NotFound for a run of another token, too."""
+    """The run that the path names; NotFound also for a run of another caller."""
     token = call.path["token"]
     held = gateway.kernel.journal.load(token)
     if gateway.session_name(call.caller, held.session) is None:

@@ -1,4 +1,4 @@
-"""AG-UI 1.0 (https://docs.ag-ui.com): a run for pages that speak it, approvals as interrupts, and a thread again."""
+"""AG-UI 1.0 (https://docs.ag-ui.com): streams runs, with approvals as interrupts, and restores threads."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ LOOKED_AT = 200  # runs that the last one of a thread is sought in
 
 
 async def run_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
-    """Begins a run with the last message, or with the answer to an interrupt, and streams its events. Who goes away
-    ends nothing; `DELETE /api/runs/{run}` does, with the run that RUN_STARTED names in its metadata."""
+    """Begins a run with the last message, or with the answer to an interrupt, and streams its events. A client that
+    leaves does not end the run; `DELETE /api/runs/{run}` does, with the run that RUN_STARTED names in its metadata."""
     asked: RunAgentInput = call.body
     waits = await asyncio.to_thread(waiting_in, gateway, call.caller, asked.thread_id)
     text = message_of(asked)
@@ -50,8 +50,8 @@ async def run_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
 
 
 async def connect_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
-    """The thread again, for a client that lost its stream or opens it again: its messages, then the run that is under
-    way, to its end, or the last one. Nothing where there is none."""
+    """Sends a thread again, for a client that lost its stream or opens it again: its messages, then the run in
+    progress, to its end, or the last one. Empty if there is no run."""
     asked: RunAgentInput = call.body
     name = gateway.session_id(call.caller, asked.thread_id)
     run = next((run.id for run in gateway.runs.under_way() if run.session == name), "")
@@ -64,8 +64,8 @@ async def connect_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
 
 
 async def _answer(gateway: Gateway, caller: Caller, asked: RunAgentInput, waits: WaitingApproval | None) -> Run | None:
-    """The run that goes on with the answer to what waits; None where there is no such answer. An answer to anything
-    else is passed over, as the protocol says. 403 for a yes of a token that may not approve."""
+    """The run that continues with the answer to `waits`; None if there is no such answer. Other answers are ignored, as
+    the protocol says. 403 for a yes with a token that may not approve."""
     entry = next((one for one in asked.resume or () if waits and one.interrupt_id == waits.id), None)
     if entry is None:
         return None
@@ -79,7 +79,7 @@ async def _answer(gateway: Gateway, caller: Caller, asked: RunAgentInput, waits:
 
 
 def _alone(asked: RunAgentInput, waits: WaitingApproval | None, text: str) -> EventStreamResponse:
-    """For an answer to what waits no more, and for a message before the answer."""
+    """The response to an answer that comes too late, or to a message that comes before the answer."""
     thread, language = _thread(asked, is_resumed=True), language_of(text)
     if waits is None:
         return EventStreamResponse(_sent(answered_alone(thread, say("page.gone", language))))
@@ -117,7 +117,7 @@ async def _sent(events: Iterable[Sent]) -> AsyncIterator[bytes]:
 
 
 def _last_run(gateway: Gateway, name: str) -> str:
-    """The newest run of the session, empty where there is none."""
+    """The newest run of the session, empty if there is none."""
     try:
         gateway.sessions.load(name)
     except NotFound:
@@ -134,7 +134,7 @@ def _session_of(gateway: Gateway, run: str) -> str:
 
 
 def _messages(gateway: Gateway, name: str, run: str) -> list[dict[str, Any]]:
-    """What was said in the session before `run`."""
+    """The messages of the session, except those of `run`."""
     said = (one for one in gateway.sessions.history(name, RECALLED) if one.run != run)
     return [{"id": f"{one.run}:{one.role}", "role": one.role, "content": one.text} for one in said]
 

@@ -1,4 +1,4 @@
-"""The events of a run as AG-UI 1.0 has them; the order is the one that `verifyEvents` of its client asks for."""
+"""The events of a run in AG-UI 1.0, in the order that `verifyEvents` of its client requires."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ Sent = dict[str, Any]
 
 
 class Thread(Struct, frozen=True, kw_only=True):
-    """Who is answered: the client's names of the conversation and of the run. `speaks` is its version of the protocol,
-    empty before 1.0; `waiting` is the tool call that it shows without a result; `history` are the messages before this
-    run where the client is to have them, None where it has them."""
+    """The recipient of the answer: the client's names of the conversation and of the run. `speaks` is its version of
+    the protocol, empty before 1.0; `waiting` is the tool call that it shows without a result; `history` are the
+    messages before this run if the client needs them, None if it has them."""
 
     id: str
     run: str
@@ -81,7 +81,7 @@ class OpenStep(Struct, frozen=True):
 
 
 class AgUiRun:
-    """One run. What is open is closed before the last event, and nothing comes after it."""
+    """One run. Open steps are closed before RUN_FINISHED, and nothing follows the last event."""
 
     def __init__(self, thread: Thread) -> None:
         self._thread = thread
@@ -111,7 +111,7 @@ class AgUiRun:
         }
 
     def of(self, event: Event) -> Iterator[Sent]:
-        """What the client is sent for `event`."""
+        """The events that the client gets for `event`."""
         if self.is_ended:
             return
         at = int(datetime.fromisoformat(event.ts).timestamp() * 1000)
@@ -119,12 +119,12 @@ class AgUiRun:
             yield {"type": sent.pop("type"), "timestamp": at, **sent}
 
     def cut(self) -> Iterator[Sent]:
-        """The end of a run whose log has none."""
+        """The last event of a run whose log has no end."""
         if not self.is_ended:
             yield from self._failed("the run was not finished", "unfinished")
 
     def _translated(self, event: Event, name: str) -> Iterator[Sent]:
-        """A message ends with the first event that is not its text."""
+        """Translates an event; a message ends at the first event that is not its text."""
         if not isinstance(event.body, RunContent):
             yield from self._message_end()
         translate = self._translators.get(type(event.body))
@@ -134,7 +134,7 @@ class AgUiRun:
             yield {"type": "CUSTOM", "name": event.type, "value": asdict(event.body)}
 
     def _started(self, event: Event, body: RunStarted, _: str) -> Iterator[Sent]:
-        """Once: a run that a killed process began goes on in the same log."""
+        """Starts the run, only once: a run that a killed process began continues in the same log."""
         if self._is_started:
             return
         self._is_started, thread = True, self._thread
@@ -159,7 +159,7 @@ class AgUiRun:
         self._text = ""
 
     def _step_started(self, event: Event, body: StepStarted, name: str) -> Iterator[Sent]:
-        """A name belongs to one open step only."""
+        """Starts a step; no two open steps have the same name."""
         target = str(body.packet.get("task_spec", {}).get("target") or body.agent)
         is_open = any(step.name == target for step in self._steps.values())
         step = OpenStep(f"{target} ({event.seq})" if is_open else target, "" if body.agent == KERNEL else name)
@@ -177,7 +177,7 @@ class AgUiRun:
         yield {"type": "STEP_FINISHED", "stepName": step.name}
 
     def _call_started(self, _: Event, body: ToolCallStarted, name: str) -> Iterator[Sent]:
-        """The call that waited for an approval is shown already: only its result is new."""
+        """Starts a call; a call that waited for an approval is shown already, so only its result is new."""
         if self._waiting is not None and self._waiting.tool == body.tool:
             self._calls[body.call], self._waiting = self._waiting.id, None
             return
@@ -188,7 +188,7 @@ class AgUiRun:
         yield {"type": "TOOL_CALL_END", "toolCallId": name, **self._owner()}
 
     def _call_completed(self, _: Event, body: ToolCallCompleted, name: str) -> Iterator[Sent]:
-        """A model's call that waits for an approval has no result; the run that goes on has it."""
+        """Ends a call; one that waits for an approval has no result yet, the run that continues has it."""
         call = self._calls.pop(body.call, "")
         if body.state == "pending" and not body.result:
             self._pending = call
@@ -197,7 +197,7 @@ class AgUiRun:
             yield {**_result(call, name, body.result), **self._owner(), "metadata": facts}
 
     def _owner(self) -> Sent:
-        """The subagent that works now."""
+        """The id of the subagent that works now, as a field; empty if there is none."""
         agent = next(reversed(self._steps.values())).agent if self._steps and self._thread.speaks else ""
         return {"subagentRunId": agent} if agent else {}
 
@@ -210,7 +210,7 @@ class AgUiRun:
         return iter(())
 
     def _resolved(self, _: Event, body: ApprovalResolved, name: str) -> Iterator[Sent]:
-        """A call that the person declined has a result, too."""
+        """Gives a result to a call that the person declined."""
         if self._waiting is not None and not body.granted:
             yield _result(self._waiting.id, name, say("tool.declined", self._language, tool=self._waiting.tool))
             self._waiting = None
@@ -225,7 +225,7 @@ class AgUiRun:
         return iter(())
 
     def _completed(self, event: Event, body: RunCompleted, _: str) -> Iterator[Sent]:
-        """A run whose report says error has failed, whatever it said about it."""
+        """Ends the run; a run whose report has a state of `FAILED` has failed, whatever its summary says."""
         yield from self._closed()
         if body.state in FAILED:
             yield from self._failed(body.summary, body.state)
@@ -239,7 +239,7 @@ class AgUiRun:
         yield from self._failed(str(body.error.get("msg", "")), str(body.error.get("type", "")))
 
     def _cancelled(self, _: Event, body: RunCancelled, _name: str) -> Iterator[Sent]:
-        """Stopped, which is not a failure; before 1.0 there was no other word for it."""
+        """Ends a cancelled run, which is not a failure; before 1.0 the protocol has no other event for it."""
         if not self._thread.speaks:
             yield from self._failed(body.reason, "cancelled")
             return
@@ -247,7 +247,7 @@ class AgUiRun:
         yield self._finished({"type": "cancelled"})
 
     def _closed(self) -> Iterator[Sent]:
-        """The ends of the steps that are open."""
+        """The events that end the open steps."""
         for step in reversed(self._steps.values()):
             if step.agent and self._thread.speaks:
                 yield {"type": "SUBAGENT_ERROR", "subagentRunId": step.agent, "message": "stopped", "code": "stopped"}
@@ -271,7 +271,7 @@ _DONE: Mapping[str, Any] = {"type": "success"}
 
 
 def interrupt(asked: ApprovalRequested, call: str = "") -> Sent:
-    """What waits for a person: `resume` answers it by its id until it expires."""
+    """The interrupt of an approval: `resume` answers it by its id until it expires."""
     held: Sent = {"id": asked.id, "reason": "tool_call" if call else "confirmation", "message": asked.detail}
     if call:
         held["toolCallId"] = call
@@ -280,7 +280,7 @@ def interrupt(asked: ApprovalRequested, call: str = "") -> Sent:
 
 
 def answered_alone(thread: Thread, text: str, waits: ApprovalRequested | None = None) -> Iterator[Sent]:
-    """A run without a turn of the kernel: it says `text`, and what still waits."""
+    """A run without a turn of the kernel: it consists of `text` and the approval that still waits."""
     name = f"{thread.run}:answer"
     head = {"threadId": thread.id, "runId": thread.run}
     yield {"type": "RUN_STARTED", **head, "protocolVersion": PROTOCOL}

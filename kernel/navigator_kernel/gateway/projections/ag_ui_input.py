@@ -1,4 +1,4 @@
-"""What an AG-UI client sends (AG-UI 1.0, RunAgentInput), and what of it the kernel reads."""
+"""The input of an AG-UI client (AG-UI 1.0, RunAgentInput), and the parts of it that the kernel reads."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class CalledFunction(Struct, frozen=True):
 
 
 class CalledTool(Struct, frozen=True):
-    """A tool call that a message shows."""
+    """A tool call in a message."""
 
     id: str
     function: CalledFunction = CalledFunction()
 
 
 class InputMessage(Struct, frozen=True, rename="camel"):
-    """`content` is text, or parts of which those with text are read."""
+    """`content` is text, or a list of parts, of which only those with text are read."""
 
     id: str
     role: str
@@ -39,8 +39,8 @@ class InputMessage(Struct, frozen=True, rename="camel"):
 
 
 class ResumeEntry(Struct, frozen=True, rename="camel"):
-    """The answer to an interrupt. `payload` is true or false, or an object with `approved` and, for more than this
-    once, `scope`."""
+    """The answer to an interrupt. `payload` is true or false, or an object with `approved` and, for more than one use,
+    `scope`."""
 
     interrupt_id: str
     status: Literal["resolved", "cancelled"]
@@ -48,9 +48,9 @@ class ResumeEntry(Struct, frozen=True, rename="camel"):
 
 
 class RunAgentInput(Struct, frozen=True, rename="camel", kw_only=True):
-    """`threadId` is a session of the token. The last message is what the person says, unless `resume` answers an
-    interrupt. `state`, `tools`, `context` and `forwardedProps` are accepted and not used. Null is taken for absent, as
-    clients before 1.0 send it."""
+    """`threadId` is a session of the token. The last message is the person's, unless `resume` answers an interrupt.
+    `state`, `tools`, `context` and `forwardedProps` are accepted and not used. Null means absent, as clients before 1.0
+    send it."""
 
     thread_id: SessionName
     run_id: Name
@@ -65,20 +65,20 @@ class RunAgentInput(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class UnansweredCall(Struct, frozen=True):
-    """A tool call that the client shows without a result."""
+    """A tool call without a result in the client's messages."""
 
     id: str
     tool: str
 
 
 def message_of(asked: RunAgentInput) -> str:
-    """The text of the last message, empty where the last one is not the person's."""
+    """The text of the last message, empty if it is not the person's."""
     said = [message for message in asked.messages if message.role not in ASIDE]
     return _text(said[-1].content)[: LONGEST + 1] if said and said[-1].role == "user" else ""
 
 
 def unanswered_call(asked: RunAgentInput) -> UnansweredCall | None:
-    """The last tool call, where it has no result yet: the one that waited for an approval."""
+    """The last tool call, if it has no result yet: the one that waited for an approval."""
     answered = {message.tool_call_id for message in asked.messages if message.role == "tool"}
     calls = [call for message in asked.messages for call in message.tool_calls or ()]
     if not calls or calls[-1].id in answered:

@@ -1,4 +1,4 @@
-"""What an answer says beside the text that a model streamed: an output, a question with how to answer it, a reason."""
+"""Adds to a model's streamed text the rest of an answer: an output, a question and how to answer it, a reason."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ GAP = "\n\n"
 
 
 def rest_of(reply: Reply, language: Language, redact: Redact, *, has_text: bool, may_approve: bool) -> str:
-    """What follows the text that was streamed, if there `has_text`; empty for a model's answer that is whole.
-    `may_approve` is of the token that sent the message."""
+    """The text to add to the streamed text; empty if a model's answer is complete. `has_text` says whether any text was
+    streamed, `may_approve` whether the token that sent the message may approve."""
     report, waits = reply.report, reply.session.approval is not None
     if report.by_model and has_text:
         parts = [] if report.state == "success" else [report.summary]
@@ -30,13 +30,13 @@ def rest_of(reply: Reply, language: Language, redact: Redact, *, has_text: bool,
 
 
 def failure_of(report: Report, redact: Redact) -> str:
-    """Why a turn failed, and what can be done."""
+    """The reason why a turn failed, with the hint."""
     parts = report.summary, str(report.data.get("hint", ""))
     return clean(str(redact(" - ".join(filter(None, parts)))))
 
 
 def _whole(report: Report, language: Language) -> str:
-    """The output; where it is a JSON object, a sentence before it. A prompt that no model can work on is not one."""
+    """The output, after the summary if it is a JSON object. A prompt without a model gives a sentence instead."""
     if "prompt" in report.data and not report.by_model and report.state == "success":
         return say("prompt.unworked", language, skill=str(report.data.get("skill", "")))
     raw = (report.raw or "").strip()
@@ -53,6 +53,6 @@ def _is_object(text: str) -> bool:
 
 
 def _steps(report: Report) -> str:
-    """Those of a plan that waits for a yes."""
+    """The numbered steps of a plan that waits for approval."""
     held = report.data.get("steps", ()) if report.data.get("reason") == "plan" else ()
     return "\n".join(f"{at}. {step}" for at, step in enumerate(held, 1))

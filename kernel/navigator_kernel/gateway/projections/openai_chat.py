@@ -37,7 +37,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 class ChatMessage(Struct, frozen=True):
-    """`content` is a text, or parts of which only texts can be read."""
+    """`content` is a text or a list of parts, of which only texts can be read."""
 
     role: str
     content: str | list[Part] | None = None
@@ -48,7 +48,7 @@ class StreamOptions(Struct, frozen=True):
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
-    """What else a client sends is not used: the kernel has its own tools, and its models their own settings."""
+    """Other fields are ignored: the kernel has its own tools, and its models have their own settings."""
 
     model: str
     messages: list[ChatMessage]
@@ -62,7 +62,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
 
 
 async def complete_chat(gateway: Gateway, call: Call) -> TurnResponse:
-    """Answers the last message. The run ends with the client."""
+    """Answers the last message. The run ends when the client disconnects."""
     asked: ChatRequest = call.body
     if (asked.n or 1) != 1:
         raise HttpProblem(400, "usage", "there is one choice: n must be 1")
@@ -131,7 +131,7 @@ class _Answer:
 
 
 def usage_of(spent: Spent) -> dict[str, Any]:
-    """Of all requests of the turn to models."""
+    """The usage of all requests of the turn to models."""
     return {
         "prompt_tokens": spent.input,
         "completion_tokens": spent.output,

@@ -26,7 +26,7 @@ _INVALID = 422  # OpenAI's servers answer these with 400
 
 
 def error_body(status: int, code: str, message: str) -> dict[str, Any]:
-    """`type` follows from the status of the answer."""
+    """The body of an error; its `type` follows from the status of the response."""
     kind = _TYPES.get(status) or ("server_error" if status >= _FIRST_OF_SERVER else "invalid_request_error")
     return {"error": {"message": message, "type": kind, "code": code, "param": None}}
 
@@ -47,7 +47,7 @@ class OpenAIError(Struct, frozen=True):
 
 
 class OpenAIErrors:
-    """ASGI middleware: a problem document of a path below `/v1/` becomes an error of OpenAI's."""
+    """ASGI middleware that turns problem documents of paths below `/v1/` into OpenAI's errors."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -59,7 +59,7 @@ class OpenAIErrors:
 
 
 def _converted(send: Send) -> Send:
-    """A problem document is sent in one piece, as its response does."""
+    """Converts a problem document, which its response sends in one piece."""
     start: Message | None = None
 
     async def converted(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Reads what OpenAI's clients send: messages of several parts, and what cannot be done here."""
+"""Reads the messages of OpenAI's clients, which may have several parts, and refuses what cannot be done here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Part(Struct, frozen=True):
 
 
 def text_of(content: str | Sequence[Part] | None, role: str) -> str:
-    """The text of a message; 400 for another part of what a person says."""
+    """The text of a message; 400 if a person's message has a part of another kind."""
     if content is None or isinstance(content, str):
         return content or ""
     for part in content:
@@ -38,8 +38,8 @@ def text_of(content: str | Sequence[Part] | None, role: str) -> str:
 def conversation_of(
     said: Sequence[tuple[str, str]], *, user: str = "", session: str = "", previous: str = ""
 ) -> Conversation:
-    """The last message, and what was said before, from pairs of role and text. Tools' messages are the client's own and
-    are left out. 400 where the last message is not the person's."""
+    """The last message and the ones before it, from pairs of role and text. Tools' messages are the client's own and
+    are left out. 400 if the last message is not the person's."""
     told = [one for one in said if one[0] in {"user", "assistant"} and (one[0] == "user" or one[1].strip())]
     if not told or told[-1][0] != "user" or said[-1][0] in {"assistant", "tool", "function"}:
         raise HttpProblem(400, "usage", "the last message must have the role user")
@@ -51,13 +51,13 @@ def conversation_of(
 
 
 def refuse_forced_tool(choice: str | Mapping[str, Any] | None) -> None:
-    """400 where an answer must be a call of the client's tool: the kernel calls its own and leaves those alone, as a
-    model may."""
+    """Raises 400 if the answer must be a call of the client's tool: the kernel calls its own tools and ignores the
+    client's, as a model may."""
     if choice is not None and choice not in _NOT_FORCED:
         raise HttpProblem(400, "unsupported_tool", "the tools of a request are not called", hint="tool_choice: auto")
 
 
 def refuse_format(wanted: Mapping[str, Any] | None) -> None:
-    """400 for a form of the answer that nothing here would enforce."""
+    """Raises 400 for a format of the answer that nothing here would enforce."""
     if wanted is not None and wanted.get("type", "text") != "text":
         raise HttpProblem(400, "unsupported_format", f"an answer is a text, not {wanted.get('type')!r}")

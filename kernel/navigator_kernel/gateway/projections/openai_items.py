@@ -1,4 +1,4 @@
-"""The output of a response: reasoning and messages in the order in which they came, with the events of each."""
+"""The output of a response: reasoning and messages in order of arrival, with the events of each."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ Kind = Literal["text", "note"]
 
 
 class OutputItems:
-    """One item is open at a time; another kind of piece closes it. `done` are those that are closed."""
+    """One item is open at a time; a piece of another kind closes it. `done` are the closed items."""
 
     def __init__(self, run: str) -> None:
         self.done: list[dict[str, Any]] = []
         self._run, self._open, self._text = run, "", ""
 
     def add(self, kind: Kind, text: str) -> Iterator[dict[str, Any]]:
-        """The events of a piece."""
+        """Adds a piece and yields its events."""
         if self._open != kind:
             yield from self.close()
             self._open = kind
@@ -27,7 +27,7 @@ class OutputItems:
         yield {"type": f"{self._text_name}.delta", **self._place, "delta": text, **self._more}
 
     def close(self) -> Iterator[dict[str, Any]]:
-        """The events of the end of the open item."""
+        """Closes the open item and yields its last events."""
         if not self._open:
             return
         yield {"type": f"{self._text_name}.done", **self._place, "text": self._text, **self._more}

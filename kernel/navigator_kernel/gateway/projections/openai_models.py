@@ -43,7 +43,7 @@ async def read_model(gateway: Gateway, call: Call) -> Model:
 
 
 def skill_of(gateway: Gateway, model: str) -> str:
-    """The skill that `model` names, empty for the router; 404 where there is no such model."""
+    """The skill that `model` names, empty for the router; 404 if there is no such model."""
     if model == ROUTER:
         return ""
     name = model.removeprefix(OF_SKILL)

@@ -1,4 +1,4 @@
-"""A line for each thing that the kernel does beside the answer; clients show them as a model's reasoning."""
+"""Lines about the kernel's actions beside the answer; clients show them as a model's reasoning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWN = frozenset({"skills", "kernel"})  # agents whose work is seen by the skill
 
 
 def note_of(body: Body, language: Language) -> str:
-    """The line, or empty for an event that has none."""
+    """The line for an event; empty if it has none."""
     match body:
         case SkillActivated(skill=skill):
             text = say("page.loading", language, skill=skill)
@@ -41,5 +41,5 @@ def note_of(body: Body, language: Language) -> str:
 
 
 def _is_own(tool: str) -> bool:
-    """The kernel's own calls have the name of an agent before a point."""
+    """Whether it is a call of the kernel's own; these have the name of an agent before a dot."""
     return "." in tool

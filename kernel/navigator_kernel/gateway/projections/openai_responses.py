@@ -1,4 +1,4 @@
-"""OpenAI's responses: the answer whole, or as a stream of typed events."""
+"""OpenAI's responses: the answer as a whole, or as a stream of typed events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MESSAGE, _REFERENCE = "message", "item_reference"
 
 
 class InputItem(Struct, frozen=True):
-    """A message, or a reference to an item of an earlier answer; items of other types are left out."""
+    """A message, or a reference to an item of an earlier answer; items of other types are ignored."""
 
     type: str = _MESSAGE
     role: str = ""
@@ -45,7 +45,8 @@ class TextOptions(Struct, frozen=True):
 
 
 class ResponseRequest(Struct, frozen=True, kw_only=True):
-    """What else a client sends is not used: the kernel has its own tools, and its models their own settings."""
+    """Other fields that a client sends are ignored: the kernel has its own tools, and its models have their own
+    settings."""
 
     model: str
     input: str | list[InputItem]
@@ -61,7 +62,7 @@ class ResponseRequest(Struct, frozen=True, kw_only=True):
 
 
 async def create_response(gateway: Gateway, call: Call) -> TurnResponse:
-    """Answers the last message. The run ends with the client."""
+    """Answers the last message. The run ends when the client goes away."""
     asked: ResponseRequest = call.body
     if asked.background:
         raise HttpProblem(400, "unsupported_background", "a response ends with its client", hint="POST /api/sessions/…")
@@ -92,14 +93,14 @@ def _conversation(call: Call, asked: ResponseRequest) -> Conversation:
 
 
 def _run_of(response: str) -> str:
-    """The run whose answer a response was; 404 for another one's."""
+    """The run that gave the response; 404 if the id is not one of ours."""
     if response and (not response.startswith(_ID) or response == _ID):
         raise HttpProblem(404, "not_found", f"there is no response {response!r}")
     return response.removeprefix(_ID)
 
 
 def _referred(items: Sequence[InputItem]) -> str:
-    """The run of the last item that is only referred to: what was said before it, the client has not sent."""
+    """The run of the last item that is only a reference: the client has not sent the messages before it."""
     named = [one.id or "" for one in items if one.type == _REFERENCE]
     return named[-1].split("_")[1] if named and named[-1].count("_") > 1 else ""
 
@@ -166,7 +167,7 @@ class _Answer:
 
 
 def _usage(spent: Spent) -> dict[str, Any]:
-    """Of all requests of the turn to models, which do not say how much of it was reasoning."""
+    """The usage of all model requests of the turn; models do not report how much of it was reasoning."""
     return {
         "input_tokens": spent.input,
         "input_tokens_details": {"cached_tokens": spent.cached, "cache_write_tokens": 0},

@@ -30,9 +30,9 @@ NEW = "openai-"  # with which the names of sessions begin that nobody named
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """What a client sent. `text` is the last message of the person, `before` what was said before it, `system` what the
-    program says beside it; `session` and `previous`, the run that it goes on from, are empty where they are not named;
-    `user` is whom the client works for."""
+    """What a client sent. `text` is the person's last message, `before` the messages before it, `system` the program's
+    own text; `session`, and `previous`, the run that the message continues, are empty if they are not named; `user` is
+    whom the client works for."""
 
     text: str
     before: tuple[Said, ...] = ()
@@ -43,7 +43,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """The session's name in the kernel. A new one begins with `before`."""
+    """The session's name in the kernel. A new session begins with `before`."""
 
     name: str
     before: tuple[Said, ...] = ()
@@ -55,16 +55,16 @@ def named_session(headers: Mapping[str, str], metadata: Mapping[str, str] | None
 
 
 async def find_session(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found:
-    """The session that was left where this conversation goes on, or a new one that begins with what was said. A
-    conversation that was changed, or that goes on from an earlier message, is a new one. NotFound for a previous run
-    that is not there."""
+    """Finds the session whose end this conversation continues, or a new one that begins with its messages. A
+    conversation that was changed, or that continues from an earlier message, is a new one. NotFound if the previous run
+    does not exist."""
     return await asyncio.to_thread(_find, gateway, caller, conversation)
 
 
 async def keep_end(gateway: Gateway, caller: Caller, conversation: Conversation, answer: str, session: Session) -> None:
-    """Remembers where the conversation is after the answer; an answer that is empty is left out. Where that fails, the
-    next message begins a new session with what was said. Of a session that was named, the client may not have sent all
-    that was said, so that another conversation would look the same."""
+    """Records the session and turn of the conversation after the answer; an empty answer is left out. If that fails,
+    the next message begins a new session with the earlier messages. A named session is not recorded: the client may not
+    have sent all of its messages, so that another conversation would look the same."""
     if conversation.session or conversation.previous:
         return
     ended = (*conversation.before, _said("user", conversation.text), _said("assistant", answer))
@@ -76,7 +76,7 @@ async def keep_end(gateway: Gateway, caller: Caller, conversation: Conversation,
 
 
 def open_session(turns: Turns, found: Found) -> Session:
-    """On the turn's thread. What a new session begins with is stored as its history, and may be the person's data."""
+    """Opens the session, on the turn's thread. A new one stores `before` as history, which may be the person's data."""
     session = turns.session(found.name)
     if not found.before:
         return session
@@ -100,7 +100,7 @@ def _find(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found
 
 
 def _after_run(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found:
-    """The session of the run, or a new one with its history up to the run where it has gone on since."""
+    """The session of the run; if it has continued since, a new one with its history up to the run."""
     run = conversation.previous
     gateway.session_of_run(caller, run)
     first = gateway.log.read(run)[0]
@@ -118,7 +118,7 @@ def _new(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found:
 
 
 def _beginning(conversation: Conversation) -> tuple[Said, ...]:
-    """What the program says comes first, as if the person had said it."""
+    """The program's text, as if the person had said it, and then the last `RECALLED` of the earlier messages."""
     said = [_said("user", conversation.system)] if conversation.system.strip() else []
     return (*said, *conversation.before[-RECALLED:])
 
@@ -131,7 +131,7 @@ def _turns(gateway: Gateway, name: str) -> int | None:
 
 
 def _digest(caller: Caller, conversation: Conversation) -> str:
-    """Of whose conversation it is, and of what was said; blanks at the ends do not count."""
+    """The digest of the caller, the user and the earlier messages; blanks at the ends do not count."""
     said: Sequence[tuple[str, str]] = [(one.role, one.text.strip()) for one in conversation.before]
     held = json.dumps([caller.id, conversation.user, said], ensure_ascii=True)
     return hashlib.sha256(held.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A turn for a client of OpenAI's: begun from a conversation, followed as text and notes, and ended with the client."""
+"""Runs a turn for an OpenAI client: begins it from a conversation, streams it, and stops it if the client leaves."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FAILED = (
 
 
 class Piece(Struct, frozen=True):
-    """`text` is of the answer, `note` says what the kernel does, `ping` is empty."""
+    """One piece of a stream: `text` belongs to the answer, `note` says what the kernel does, `ping` is empty."""
 
     kind: Literal["text", "note", "ping"]
     text: str = ""
@@ -58,7 +58,7 @@ class TurnFailed(Exception):
 
 
 class OpenAITurn:
-    """One run; `pieces` is read once, and then `text`, `spent` and `is_cut` are those of the whole answer."""
+    """One run. Read `pieces` once; then `text`, `spent` and `is_cut` are those of the whole answer."""
 
     def __init__(self, gateway: Gateway, call: Call, conversation: Conversation, run: Run) -> None:
         self.run, self.session = run, gateway.session_name(call.caller, run.session) or run.session
@@ -72,7 +72,7 @@ class OpenAITurn:
         return (b"x-run-id", self.run.id.encode()), (b"x-session-id", self.session.encode())
 
     async def pieces(self) -> AsyncIterator[Piece]:
-        """Until the turn has ended. TurnFailed."""
+        """The pieces until the turn ends; TurnFailed if it ends without an answer."""
         async with aclosing(self.run.feed.read()) as events:  # type: ignore[type-var]  # an asynchronous generator
             async for news in events:
                 if not news:
@@ -120,7 +120,7 @@ class OpenAITurn:
         return [Piece("note", f"{note}\n")] if note else []
 
     def _said(self, text: str) -> Piece:
-        """What comes after something else was done is a paragraph of its own."""
+        """Adds `text` to the answer, as a new paragraph if something else was done since the last text."""
         gap = GAP if self.text.strip() and self._is_apart and not self.text.endswith("\n") else ""
         self._is_apart = False
         self.text += gap + text
@@ -128,7 +128,7 @@ class OpenAITurn:
 
 
 async def begin(gateway: Gateway, call: Call, model: str, conversation: Conversation) -> OpenAITurn:
-    """Begins the turn of the last message. What kept it from beginning is raised."""
+    """Begins the turn of the last message; raises the error that kept it from beginning."""
     refuse_message(conversation.text)
     skill = await asyncio.to_thread(skill_of, gateway, model)
     found = await find_session(gateway, call.caller, conversation)
@@ -144,7 +144,7 @@ async def begin(gateway: Gateway, call: Call, model: str, conversation: Conversa
 
 
 def _for_skill(message: Message, session: Session, skill: str) -> Message:
-    """The message as one for the skill, unless it answers what the session asked."""
+    """The message, addressed to the skill unless it answers a question of the session."""
     if not skill:
         return message
     resumed = resume(message, session, SystemClock().now())
@@ -154,7 +154,7 @@ def _for_skill(message: Message, session: Session, skill: str) -> Message:
 
 
 class TurnResponse:
-    """Sends what `answer` is; the run ends with the client, who cannot come back to it."""
+    """Sends `answer`; the run ends if the client leaves, as it cannot come back to the run."""
 
     def __init__(self, turn: OpenAITurn, answer: ASGIApp) -> None:
         self._turn, self._answer = turn, answer

@@ -1,1 +1,1 @@
-"""The events of runs as clients are sent them: feeds in memory, their frames, server-sent events."""
+"""The events of runs for clients: feeds in memory, their frames, server-sent events."""

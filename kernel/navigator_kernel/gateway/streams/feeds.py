@@ -1,4 +1,4 @@
-"""The events of runs that are under way, for any number of readers: each has a position in one list, and no queue."""
+"""The events of runs in progress, for any number of readers: each reader has a position in one list, not a queue."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ RECENT = 10_000  # events of all runs that a reader of all may have missed
 
 
 class Feed:
-    """The events of one run, in order. `put` is called on the turn's thread, all else on the loop's. `told` is called
-    with each event on the loop's thread. `frames` are what readers are sent, by the session's name and the choice of
+    """The events of one run, in order. `put` is called on the turn's thread, everything else on the loop's thread,
+    where `told` is called with each event. `frames` are the frames for readers, by the session's name and the choice of
     events: many readers share them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, told: Callable[[Event], None] = lambda _event: None) -> None:
@@ -38,7 +38,7 @@ class Feed:
         self._waiting: set[asyncio.Future[None]] = set()
 
     def put(self, event: Event) -> None:
-        """The last event is kept back until `end`: who reads it finds the session as the turn left it."""
+        """Adds an event; the last one is kept back until `end`, so that its readers find the session's final state."""
         if isinstance(event.body, LAST):
             self._last = event
             return
@@ -46,14 +46,14 @@ class Feed:
         self._call()
 
     def end(self) -> None:
-        """The turn has ended, and what it leaves is written."""
+        """Ends the feed; called after the turn has ended and its results are written."""
         if self._last is not None:
             self.events.append(self._last)
         self.ended = True
         self._call()
 
     def wake(self) -> None:
-        """Lets every reader look: for news, or because its stream is to end or to send a sign of life."""
+        """Wakes every reader: for new events, or because its stream has to end or to send a sign of life."""
         self._is_called = False
         while self._passed < len(self.events):
             self._told(self.events[self._passed])
@@ -61,8 +61,7 @@ class Feed:
         _release(self._waiting)
 
     async def read(self) -> AsyncIterator[Sequence[Event]]:
-        """All events from the first to the last, as many at once as there are; none from time to time, for a sign of
-        life."""
+        """All events from the first to the last, in batches; an empty batch from time to time, for a sign of life."""
         at = 0
         while True:
             if news := self.events[at:]:
@@ -76,7 +75,7 @@ class Feed:
                 yield ()
 
     async def wait(self) -> None:
-        """Until the next `wake`. The caller has looked at everything before it, without an `await` in between."""
+        """Waits for the next `wake`. The caller must have read all events before, without an `await` in between."""
         future = self._loop.create_future()
         self._waiting.add(future)
         try:
@@ -85,7 +84,7 @@ class Feed:
             self._waiting.discard(future)
 
     def _call(self) -> None:
-        """One call of the loop for all that came since the last one."""
+        """Schedules one call of `wake` for all events since the last one."""
         if self._is_called:
             return
         self._is_called = True
@@ -111,7 +110,7 @@ class Told(NamedTuple):
 
 
 class Feeds:
-    """The feeds of the runs that are under way."""
+    """The feeds of the runs in progress."""
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
@@ -128,11 +127,11 @@ class Feeds:
 
     @property
     def last(self) -> int:
-        """The number of the newest event of all runs; numbers count from 1 in each process, which is an `epoch`."""
+        """The number of the newest event of all runs; numbers start at 1 in each process, which `epoch` identifies."""
         return self._count
 
     async def follow_all(self, after: int) -> AsyncIterator[Told | None]:
-        """The events of all runs behind the number `after`; None from time to time, for a sign of life."""
+        """The events of all runs after the number `after`; None from time to time, for a sign of life."""
         while True:
             first = self._count - len(self._recent)
             news = list(islice(self._recent, max(0, after - first), None))
@@ -155,7 +154,7 @@ class Feeds:
         _release(self._waiting)
 
     def end(self) -> None:
-        """The streams of those who follow all runs end."""
+        """Ends the streams that follow all runs."""
         self._is_closed = True
         _release(self._waiting)
 
@@ -165,7 +164,7 @@ class Feeds:
         _release(self._waiting)
 
     def close(self, run: str, feed: Feed) -> None:
-        """The run has ended: who comes now reads its log."""
+        """Removes the feed of a run that has ended; new readers get its log."""
         if self._feeds.get(run) is feed:
             del self._feeds[run]
 
@@ -173,8 +172,8 @@ class Feeds:
         return self._feeds.get(run)
 
     async def follow(self, run: str, after: int = -1) -> AsyncIterator[Sequence[Event]]:
-        """The events of `run` to its end, as `Feed.read`; all that are behind the position `after`, and some that are
-        before it. NotFound where there is no such run."""
+        """The events of `run` to its end, in batches as from `Feed.read`: all after the position `after`, and some
+        before it. NotFound if there is no such run."""
         feed = self._feeds.get(run)
         if feed is None:
             yield await asyncio.to_thread(self._log.read, run)
@@ -188,7 +187,7 @@ class Feeds:
             yield news
 
     def _before(self, run: str, seq: int) -> list[Event]:
-        """What a process that was killed had logged of the run."""
+        """The events of the run that a killed process logged, those before `seq`; empty if there are none."""
         try:
             return [event for event in self._log.read(run) if event.seq < seq]
         except NotFound:

@@ -43,7 +43,7 @@ class Shown(NamedTuple):
 
 
 def shown(event: Event, session: str, language: Language) -> Shown | None:
-    """The event for a page; None for one that pages are not sent. A cancelled run ends with `RunError`."""
+    """The event for a page; None for an event that pages do not get. A cancelled run ends with `RunError`."""
     body = event.body
     if isinstance(body, RunCancelled):
         payload: dict[str, Any] = {"error": {"type": "Cancelled", "msg": body.reason}}

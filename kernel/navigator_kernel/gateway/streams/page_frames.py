@@ -1,4 +1,4 @@
-"""The server-sent events of one run, as pages are sent them."""
+"""The server-sent events of one run, as pages get them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PIECE = 64 * 1024  # bytes that are sent at once: what one reader that stops kee
 
 
 class Frames:
-    """`session` is the run's session as the client calls it; `which` is `page` or `all`. A frame is made once, and kept
-    for the next reader."""
+    """The frames of one run. `session` is the client's name of its session; `which` is `page` or `all`. A frame is made
+    once, and kept for the next reader."""
 
     def __init__(self, session: str, which: str) -> None:
         self._session, self._which = session, which
@@ -25,8 +25,8 @@ class Frames:
         self._made: dict[int, bytes] = {}
 
     def pieces(self, events: Sequence[Event], after: int = -1) -> Iterator[bytes]:
-        """The frames of those events that are behind the position `after`, joined. A run's events are given in their
-        order, from its first: it says the language."""
+        """The frames of the events after the position `after`, joined. The events of a run must be passed in order,
+        from the first one, which has the language."""
         held, size = [], 0
         for event in events:
             made = self._frame(event)
@@ -52,5 +52,5 @@ class Frames:
 
 
 def as_sent(event: Event, session: str, language: Language, which: str) -> Shown | None:
-    """What pages are sent of the event; None for nothing."""
+    """The event as pages get it; None if they do not."""
     return whole(event, session) if which == "all" else shown(event, session, language)

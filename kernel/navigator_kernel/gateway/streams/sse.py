@@ -1,4 +1,4 @@
-"""Server-sent events (WHATWG HTML, 9.2): lines end in LF, and a reader that stops costs nothing."""
+"""Server-sent events (WHATWG HTML, 9.2): lines end in LF, and a client that stops reading costs nothing."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ HEADERS = (
 
 
 def frame(data: Any, *, event: str = "", name: str = "") -> bytes:
-    """One event: `data` as JSON, its type and its id where they are given."""
+    """One event: `data` as JSON, with its type and id if they are given."""
     head = (f"id: {name}\n" if name else "") + (f"event: {event}\n" if event else "")
     return head.encode() + b"data: " + msgspec.json.encode(data, enc_hook=str) + b"\n\n"
 
 
 class EventStreamResponse:
-    """Sends what `pieces` gives until it ends or the client goes away; then `pieces` is closed."""
+    """Sends the `pieces` until they end or the client goes away; then `pieces` is closed."""
 
     def __init__(self, pieces: AsyncIterator[bytes], headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         self._pieces, self._headers = pieces, (*HEADERS, *headers)
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        """The first piece follows the head at once, if it is there: no other request comes in between."""
+        """Sends the head and then the pieces; the first one follows at once if it is ready, with no other request in
+        between."""
         await send({"type": "http.response.start", "status": 200, "headers": list(self._headers)})
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         gone = asyncio.ensure_future(_cancelled_by_its_client(task, receive))

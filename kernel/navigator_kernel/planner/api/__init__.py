@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 
 def endpoints(planner: OpenToolkit) -> Sequence[Endpoint]:
-    """Those of tasks, notes and projects, which work with `planner`."""
+    """The endpoints of tasks, notes and projects, which work with `planner`."""
     held = (*tasks.ENDPOINTS, *notes.ENDPOINTS, *projects.ENDPOINTS)
     return tuple(replace(endpoint, service=planner) for endpoint in held)

@@ -1,4 +1,4 @@
-"""Tasks, notes, links and projects as the HTTP API gives them."""
+"""Tasks, notes, links and projects as the HTTP API returns them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tasks(Struct, frozen=True, kw_only=True):
 
 
 class TaskFilter(Page, frozen=True, forbid_unknown_fields=True):
-    """`words` are those of a title or a description; `before` is an ISO 8601 time with its zone."""
+    """`words` are searched for in titles and descriptions; `before` is an ISO 8601 time with its zone."""
 
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
     status: Status | None = None
@@ -57,14 +57,14 @@ class Notes(Struct, frozen=True, kw_only=True):
 
 
 class NoteQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Searches by meaning where there is an encoder, else by words."""
+    """Searches by meaning if there is an encoder, otherwise by words."""
 
     query: Annotated[str, Meta(min_length=1, max_length=500)]
     limit: Annotated[int, Meta(ge=1, le=50)] = 5
 
 
 class FoundNote(Struct, frozen=True, kw_only=True):
-    """`content` is its beginning, 500 characters at most."""
+    """`content` is the beginning of the note, 500 characters at most."""
 
     id: Number
     title: str
@@ -73,7 +73,7 @@ class FoundNote(Struct, frozen=True, kw_only=True):
 
 
 class FoundNotes(Struct, frozen=True, kw_only=True):
-    """Best first."""
+    """The best note first."""
 
     notes: list[FoundNote]
 
@@ -86,7 +86,7 @@ class KeptLink(Struct, frozen=True, kw_only=True):
 
 
 class LinkedNote(Struct, frozen=True, kw_only=True):
-    """The note at the other end of a link; `outgoing` says that the link begins at the note that was asked for."""
+    """The note at the other end of a link; `outgoing` says that the link starts at the requested note."""
 
     id: Number
     note_id: Number

@@ -24,7 +24,7 @@ ERRORS = (501, 503)  # no package for it; no database
 
 
 async def worked(planner: OpenToolkit, work: Callable[[Toolkit], T], headers: Mapping[str, str] | None = None) -> T:
-    """The result of `work`, which is given the tools. `headers` are those of a conditional write."""
+    """Runs `work` with the tools and returns its result. `headers` are those of a conditional write."""
     try:
         return await asyncio.to_thread(lambda: work(planner()))
     except Exception as error:
@@ -34,7 +34,7 @@ async def worked(planner: OpenToolkit, work: Callable[[Toolkit], T], headers: Ma
 async def in_session(
     planner: OpenToolkit, work: Callable[[Any], T], headers: Mapping[str, str] | None = None, *, writes: bool = False
 ) -> T:
-    """The result of `work`, which is given a session; committed where it `writes`."""
+    """Runs `work` with a session and returns its result; commits if it `writes`."""
 
     def within(kit: Toolkit) -> T:
         with kit.sessions() as db:
@@ -47,7 +47,7 @@ async def in_session(
 
 
 def arguments(kind: type[T], **given: Any) -> T:
-    """The arguments of a tool, from the query; 400 where they do not fit."""
+    """The arguments of a tool, from the query; 400 if they do not fit."""
     try:
         return kind(**given)
     except ValidationError as error:
@@ -60,13 +60,13 @@ def created(value: Mapping[str, Any], place: str) -> Answer:
 
 
 def numbered(name: str, found: Sequence[Mapping[str, Any]], limit: int) -> dict[str, Any]:
-    """A page of entries in the order of their numbers; one entry more than `limit` says that others follow."""
+    """A page of entries in the order of their numbers; one entry more than `limit` means that others follow."""
     held = found[:limit]
     return {name: held, "next": cursor_of(str(held[-1]["id"])) if len(found) > limit else ""}
 
 
 def place_in(cursor: str, kind: Any) -> Any:
-    """What the cursor of a list holds, of that type; None without a cursor."""
+    """The content of a list's cursor as `kind`; None without a cursor."""
     if not cursor:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Notes and links between them, by the same functions as the tools of chat (TOL-13)."""
+"""Endpoints for notes and the links between them, with the same functions as the tools of chat (TOL-13)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 async def list_notes(planner: OpenToolkit, call: Call) -> Answer:
-    """Newest first."""
+    """Lists notes, newest first."""
     before, limit = place_in(call.query.cursor, Number), call.query.limit
 
     def listed(db: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ async def read_note(planner: OpenToolkit, call: Call) -> Answer:
 
 
 async def list_links(planner: OpenToolkit, call: Call) -> Answer:
-    """The notes that one is linked with, in both directions."""
+    """Lists the notes that a note is linked with, in both directions."""
 
     def listed(db: Any) -> dict[str, Any]:
         from navigator_kernel.planner.service import note_links
@@ -71,7 +71,7 @@ async def create_note(planner: OpenToolkit, call: Call) -> Answer:
 
 
 async def search_notes(planner: OpenToolkit, call: Call) -> Answer:
-    """By what they mean, best first; without an encoder by their words."""
+    """Searches notes by meaning, best first; without an encoder by words."""
     wanted = arguments(schemas.NoteSearch, **msgspec.structs.asdict(call.query))
     found = await worked(planner, lambda kit: kit.tools["note_search"].call(wanted))
     return tagged({"notes": found}, call.headers)

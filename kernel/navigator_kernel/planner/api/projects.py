@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def list_projects(planner: OpenToolkit, call: Call) -> Answer:
-    """The default project first."""
+    """Lists projects, the default project first."""
     after, limit = place_in(call.query.cursor, Number) or 0, call.query.limit
 
     def listed(db: Any) -> dict[str, Any]:
@@ -48,7 +48,7 @@ async def create_project(planner: OpenToolkit, call: Call) -> Answer:
 
 
 async def delete_project(planner: OpenToolkit, call: Call) -> Answer:
-    """Its tasks go to project 1, which itself cannot be deleted."""
+    """Deletes a project; its tasks go to project 1, which itself cannot be deleted."""
     number = call.path["project"]
 
     def delete(db: Any) -> None:

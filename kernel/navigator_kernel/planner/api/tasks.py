@@ -1,4 +1,4 @@
-"""Tasks, by the same functions as the tools of chat (TOL-13)."""
+"""Endpoints for tasks, with the same functions as the tools of chat (TOL-13)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLACE = tuple[Annotated[datetime, Meta(tz=True)] | None, Number, Number]
 
 
 async def list_tasks(planner: OpenToolkit, call: Call) -> Answer:
-    """By their time, those without one last."""
+    """Lists tasks by their time, those without one last."""
     asked = msgspec.structs.asdict(call.query)
     after = _place(asked.pop("cursor"))
     wanted = arguments(schemas.TaskList, **asked)
@@ -49,25 +49,25 @@ async def create_task(planner: OpenToolkit, call: Call) -> Answer:
 
 
 async def update_task(planner: OpenToolkit, call: Call) -> Answer:
-    """Only the fields that `changes` names."""
+    """Changes only the fields that `changes` names."""
     given = schemas.TaskUpdate(task_id=call.path["task"], changes=call.body.changes)
     return await _changed(planner, call, "task_update", given)
 
 
 async def snooze_task(planner: OpenToolkit, call: Call) -> Answer:
-    """It begins at `until`, and takes as long as before."""
+    """Moves the start of the task to `until`; it takes as long as before."""
     given = schemas.TaskSnooze(task_id=call.path["task"], until=call.body.until)
     return await _changed(planner, call, "task_snooze", given)
 
 
 async def delete_task(planner: OpenToolkit, call: Call) -> Answer:
-    """At once: a client asks its person itself."""
+    """Deletes the task at once: a client asks its person itself."""
     await _changed(planner, call, "task_delete", schemas.TaskId(task_id=call.path["task"]))
     return Answer(status=204)
 
 
 async def _changed(planner: OpenToolkit, call: Call, tool: str, given: Any) -> Answer:
-    """A change of one task, if it is in the state that `If-Match` names."""
+    """Changes one task, if it is in the state that `If-Match` names."""
     wanted = schemas.TaskId(task_id=call.path["task"])
 
     def change(kit: Toolkit) -> Any:

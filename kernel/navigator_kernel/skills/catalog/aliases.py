@@ -1,6 +1,6 @@
 """Words and examples that help to find a skill, in a file beside its receipt: the skill's own files never change.
 
-`.claude/skills/.navigator/<name>.aliases.json` holds `aliases`, names that a person gives it and that count like its
+`.claude/skills/.navigator/<name>.aliases.json` contains `aliases`, names that a person gives it and that count like its
 own, `words` of the other language, which an install finds in the glossary, and `examples`, requests that a model wrote
 for it (`navigator skill learn`). An install writes `words` again and leaves the others alone.
 """
@@ -47,8 +47,9 @@ def skill_folder(sidecar: str) -> str:
 
 
 def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None) -> bytes | None:
-    """What the file of `skill`, installed as `name`, is to hold; `held` is what it holds. None where nobody gave it an
-    alias and the glossary knows none of its words. What cannot be read is a person's to fix, and stays."""
+    """The new content of the sidecar of `skill`, installed as `name`; `held` is the old content. None if there are no
+    aliases or examples and the glossary has none of its words. Content that cannot be read is returned unchanged, for a
+    person to fix."""
     try:
         read = {} if held is None else json.loads(held)
         aliases, examples = _listed(read, "aliases"), _listed(read, "examples", EXAMPLE)
@@ -67,7 +68,7 @@ def with_examples(held: bytes | None, examples: Sequence[str]) -> bytes:
 
 
 def kept_examples(held: bytes | None) -> list[str]:
-    """Reads the file; Damaged if that fails."""
+    """The examples in the file's content. Damaged if it cannot be read."""
     return _listed(_read(held), "examples", EXAMPLE)
 
 
@@ -186,7 +187,7 @@ def _glossary() -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 def _listed(held: Any, key: str, length: int = LENGTH) -> list[str]:
-    """The strings of a list in `held`, cleaned; ValueError if it is not a list of strings."""
+    """The strings of a list in `held`, cleaned; ValueError if it is not a list."""
     found = held.get(key, []) if isinstance(held, dict) else None
     if not isinstance(found, list):
         raise ValueError(f"{key} is not a list")  # noqa: TRY004 - as for JSON that is none
@@ -196,7 +197,7 @@ def _listed(held: Any, key: str, length: int = LENGTH) -> list[str]:
 
 @lru_cache(4_096)
 def _cleaned(word: str) -> str:
-    """Many skills have the same words."""
+    """Cleans a word; the result is cached, as many skills have the same words."""
     return clean(word, lines=False).strip()
 
 

@@ -30,7 +30,7 @@ KEPT_AT = 16  # files that were read after all, from which what was read is kept
 
 
 class Kept(Protocol):
-    """What earlier processes read; `adapters.manifest_store`."""
+    """Stores what earlier processes read; see `adapters.manifest_store`."""
 
     def load(self) -> Mapping[str, tuple[Stamp, SkillDef]]: ...
 
@@ -38,11 +38,11 @@ class Kept(Protocol):
 
 
 class ResourceCatalogue(Struct):
-    """Implements `ports.Catalogue`. Roots come in order of precedence: the first of a name wins.
+    """Implements `ports.Catalogue`. Roots come in order of precedence: the first resource of a name wins.
 
-    `disabled` is asked for the names that a person switched off, `shipped` maps names to the digests that this
-    release ships, `kept` is asked where many files would have to be read, `agreed` gives the subjects that the person
-    agreed to. Several threads may use it; `glance` and `once` hold for the thread that asks.
+    `disabled` returns the names that a person switched off, `shipped` maps names to the digests that this release
+    ships, `kept` is used if many files would have to be read, `agreed` returns the subjects that the person agreed to.
+    Several threads may use it; `glance` and `once` apply to the calling thread.
     """
 
     roots: tuple[Root, ...]
@@ -66,8 +66,8 @@ class ResourceCatalogue(Struct):
 
     @contextmanager
     def glance(self, above: int = LARGE) -> Iterator[None]:
-        """Within it what was read last of more than `above` resources is believed, unless one came or went: one `stat`
-        a root and not one a file, for who asks often and looks again soon."""
+        """Inside it, the last reading of more than `above` resources counts, unless one came or went: one `stat` per
+        root and not one per file, for callers that ask often and look again soon."""
         before, self._thread.is_glancing = self._is_glancing(), len(self._found) > above
         try:
             yield
@@ -142,8 +142,8 @@ class ResourceCatalogue(Struct):
         return len({name for listing in listings for name in listing.names()})
 
     def count_own(self) -> int:
-        """How many skills the person installed and has switched on (X-44): as `count`, without those that are switched
-        off, and without the names that this release ships, wherever they lie."""
+        """The number of skills that the person installed and has switched on (X-44): `count` without those that are
+        switched off, and without the names that this release ships, wherever they are."""
         levels = (self._listings[root] for root in self.roots if root.type == "skill" and root.level != "shipped")
         names = {name for listing in levels for name in listing.names()}
         return len(names - self.disabled() - self.shipped.keys())
@@ -160,7 +160,7 @@ class ResourceCatalogue(Struct):
         return _shipped_digest(skill.folder) == self.shipped[skill.name]
 
     def _all(self) -> dict[str, SkillDef]:
-        """Reads the resources again: one `stat` a file, and only changed files are read."""
+        """Reads the resources again: one `stat` per file, and only changed files are read."""
         with self._lock:
             return self._all_alone()
 
@@ -202,8 +202,8 @@ class ResourceCatalogue(Struct):
                 self._notes.append(Diagnostic(code="shadowed", level="warning", path=path, message=text))
 
     def _remember(self, files: Sequence[tuple[Root, str, Stamp]]) -> None:
-        """Where many files are new to this process, takes what an earlier one read of them, and keeps the rest for the
-        next one."""
+        """If many files are new to this process, takes what an earlier one read and stores the rest for the next
+        one."""
         new = self._new(files)
         if self.kept is None or len(new) < MANY:
             return
@@ -260,7 +260,7 @@ def _refuse_link(path: Path, inside: Path | None) -> None:
 
 
 def _is_link(path: Path) -> bool:
-    """Without a `stat` more, of which there are many."""
+    """Whether `path` is a link, without one more `stat` for each of many files."""
     try:
         return bool(path.readlink())
     except OSError:
@@ -268,7 +268,7 @@ def _is_link(path: Path) -> bool:
 
 
 def _project(root: Root) -> Path:
-    """The project of its folder of resources, such as `.claude/skills`."""
+    """The project of a folder of resources, such as `.claude/skills`."""
     return root.path.parent.parent
 
 

@@ -33,7 +33,7 @@ class SkillsContext(Struct):
             self.register(skill)
 
     def get_skills_prompt(self, language: Language = "en") -> str:
-        """One line a skill in tool-use form: `{name, description, input_schema}` (CTX-7)."""
+        """One line for each enabled skill in tool-use form: `{name, description, input_schema}` (CTX-7)."""
         lines = [_as_tool(skill) for _, skill in sorted(self.skills.items()) if skill.enabled]
         return "\n".join(lines) or EMPTY[language]
 

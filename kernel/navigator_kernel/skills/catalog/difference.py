@@ -1,4 +1,4 @@
-"""The unified difference between an installed skill and what an update would bring."""
+"""The unified diff between an installed skill and its update."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILE = 500_000  # bytes of a file that is compared line by line
 
 
 def difference(folder: Path, contents: Mapping[str, bytes]) -> str:
-    """From the files in `folder` to `contents`; what is longer than `LONGEST` is cut at a line."""
+    """The diff from the files in `folder` to `contents`; if it is longer than `LONGEST`, it is cut at a line."""
     here = {path: folder / path for path in _paths(folder)}
     lines: list[str] = []
     left = LONGEST

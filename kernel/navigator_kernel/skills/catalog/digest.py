@@ -18,8 +18,8 @@ def folder_digest(folder: Path) -> str:
 
 
 def shipped_digest(folder: Path) -> str:
-    """`folder_digest` without `__pycache__`: installers compile what a wheel holds, and a run never reads it there
-    (its processes keep bytecode elsewhere)."""
+    """`folder_digest` without `__pycache__`: installers compile the files of a wheel, and a run never reads that
+    bytecode (its processes keep theirs elsewhere)."""
     return tree_digest(file for file in folder_files(folder) if "__pycache__" not in file.path.split("/"))
 
 

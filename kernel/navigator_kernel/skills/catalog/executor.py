@@ -27,8 +27,8 @@ DEFAULT_BACKEND = "default"
 
 
 class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
-    """Implements `ports.Executor` for one skill. `agreed` gives the subjects that the person agreed to; `shipped` says
-    that its bytes are this release's."""
+    """Implements `ports.Executor` for one skill. `agreed` returns the subjects that the person agreed to; `shipped`
+    says that its bytes are this release's."""
 
     skill: SkillDef
     agreed: Callable[[], Collection[str]] = tuple
@@ -52,7 +52,7 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def claimed(self) -> str:
-        """Source, commit and folder as the receipt says (X-38). A clone can bring any receipt."""
+        """Source, commit and folder as the receipt states them (X-38). A clone can bring any receipt."""
         return clean(self._receipt.origin, lines=False) if self._receipt else ""
 
     @cached_property
@@ -117,8 +117,8 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
         params: Mapping[str, Any],
         outputs: Mapping[str, str] | None = None,
     ) -> tuple[str, str]:
-        """System part and user part; without sections the whole text is the system part (FMT-4), which may hold the
-        person's words, so that the other is empty."""
+        """System part and user part; without sections the whole text is the system part (FMT-4). If that holds the
+        person's words, the user part is empty."""
         filling = replace(self._filling(request, arguments, params), outputs=outputs or {})
         user = fill(self.skill.user_template or "{request}", filling)
         system = self.skill.system_prompt or ("" if self.skill.user_template else self.skill.sop)
@@ -127,8 +127,8 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
         return system, "" if system and uses_arguments and not self.skill.user_template else user
 
     def backend(self, asked: str = "") -> str:
-        """FMT-5: what the call asks for, else what the file says, else `default`; an alias, looked up in the
-        settings by what has a model (X-32)."""
+        """FMT-5: the backend of the call, else that of the file, else `default`; an alias that callers with a model
+        look up in the settings (X-32)."""
         return asked or self.skill.backend or DEFAULT_BACKEND
 
     def argv(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> tuple[str, ...]:

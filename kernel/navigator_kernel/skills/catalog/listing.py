@@ -1,4 +1,4 @@
-"""Lists the resource files of a folder. Every turn does this, so it uses no Path and one `stat` a file."""
+"""Lists the resource files of a folder. Every turn does this, so it uses no Path and one `stat` per file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Listing(Struct):
     _chosen: dict[str, str] = field(default_factory=dict)
 
     def files(self) -> list[tuple[str, Stamp]]:
-        """Yields path and stamp of each file, by name."""
+        """Returns path and stamp of each file, by name."""
         top = f"{self.folder}{os.sep}"
         found: list[tuple[str, Stamp]] = []
         for name in self._names():
@@ -42,8 +42,8 @@ class Listing(Struct):
         return found
 
     def names(self) -> list[str]:
-        """The names of what lies here, by the folder's own state: one `stat`, and one more for a folder that had no
-        manifest when it was last looked at."""
+        """The names of the resources, from one `stat` of the folder, and one or more for each subfolder without a known
+        manifest."""
         top = f"{self.folder}{os.sep}"
         known = self._names()
         markdown = [name[:-3] for name in known if name.endswith(".md") and name.lower() not in _NO_RESOURCES]
@@ -68,7 +68,7 @@ class Listing(Struct):
         return self._entries
 
     def _manifest(self, path: str) -> tuple[str, Stamp] | None:
-        """The existing one of two spellings; the one found last time is tried first."""
+        """The manifest in either of two spellings; the one found last time is tried first."""
         known = self._chosen.get(path)
         for name in (known, *_MANIFESTS) if known else _MANIFESTS:
             if name and (stamp := _stamp(f"{path}{os.sep}{name}")):
@@ -85,7 +85,7 @@ class Sidecars(Struct):
     _names: tuple[str, ...] = ()
 
     def files(self) -> tuple[tuple[str, Stamp], ...]:
-        """Yields path and stamp of each file."""
+        """Returns path and stamp of each file."""
         try:
             changed = os.stat(self.folder).st_mtime_ns
             if changed != self._stamp:

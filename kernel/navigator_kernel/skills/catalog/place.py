@@ -28,8 +28,8 @@ _IGNORED = b"""\
 
 
 class InstallScope(NamedTuple):
-    """A level's folder of skills. `base` is what paths are shown relative to, `lock` the lock file for people. `shared`
-    is the folder for links to these skills: `.agents/skills` of `.claude/skills`.
+    """A level's folder of skills. Shown paths are relative to `base`; `lock` is the lock file for people. `shared` is
+    the folder for links to these skills: `.agents/skills` for `.claude/skills`.
     """
 
     level: Level
@@ -83,8 +83,8 @@ def scope_at(
 
 
 def prepare(place: InstallScope, writer: Writer) -> None:
-    """Makes the folder of records; in a project git is told first to ignore what is only of this machine (X-42). A
-    `.gitignore` that is there stays as it is."""
+    """Makes the folder of records; in a project, first makes a `.gitignore` for files that belong only to this machine
+    (X-42). An existing `.gitignore` stays as it is."""
     ignored = place.skills / ".gitignore"
     if place.level == "project" and not os.path.lexists(ignored):
         writer.create(ignored, _IGNORED, mode=0o644)

@@ -23,7 +23,7 @@ _LATIN = "a-z\u00df-\u024f"
 
 class Hit(NamedTuple):
     """`reason` is the best match of any keyword: exact, prefix, contains, description, keywords_cn, tag or category;
-    below these router or letters."""
+    without one of these, router or letters."""
 
     skill: SkillDef
     score: int
@@ -46,8 +46,8 @@ def search(
 ) -> tuple[Hit, ...]:
     """The skills that any keyword of `query` matches, best first. `uses` counts uses by folded name.
 
-    A keyword matches where it stands as a word. `order` are the names that the router finds, best first: those that no
-    keyword matches come too, and ties go by it, then by name. It is `sure` of some.
+    A keyword matches as a whole word. `order` are the names that the router finds, best first: those without a matching
+    keyword are included, and ties are ordered by it, then by name. `sure` are those that the router is sure of.
     """
     held = {fold(word): word.casefold() for word in re.split(r"[\s,，、]+", query.strip()) if word}
     words = tuple(_Word(*one) for one in held.items())
@@ -66,7 +66,7 @@ def search(
 
 
 def _documented(skill: SkillDef, name: str, words: Sequence[_Word], *, exact: bool) -> tuple[_Match, int]:
-    """The best match of any keyword, 0 without a match, and how many keywords match."""
+    """The best match of any keyword, with the score 0 if none matches, and the number of keywords that match."""
     found = [match for word in words if (match := _match(skill, name, word))]
     return max([*found, (100, "exact") if exact else (0, "")]), len(found)
 
@@ -88,7 +88,7 @@ def _match(skill: SkillDef, name: str, word: _Word) -> _Match | None:
 def _other(
     skill: SkillDef, name: str, words: Sequence[_Word], rank: Mapping[str, int], sure: Collection[str]
 ) -> _Match:
-    """The score below the documented steps."""
+    """The match of a skill by the router or by letters, if no keyword matches as a word."""
     best = (0, "")
     if skill.name in rank:
         stands = any(_stands(word.plain, skill.sop) for word in words)
@@ -106,7 +106,7 @@ def _stands(word: str, text: str) -> bool:
 
 @lru_cache(512)
 def _as_word(word: str) -> re.Pattern[str]:
-    """`word` where no letter goes on before or after it, but for the plural; Chinese has no gaps between words."""
+    """A pattern of `word` without a letter around it, except for the plural; Chinese has no gaps between words."""
     before = f"(?<![{_LATIN}])" if re.match(f"[{_LATIN}]", word) else r"(?<!\d)" if word[:1].isdigit() else ""
     after = f"(?:e?s)?(?![{_LATIN}])" if re.search(f"[{_LATIN}]$", word) else r"(?!\d)" if word[-1:].isdigit() else ""
     return re.compile(before + re.escape(word) + after)

@@ -25,7 +25,7 @@ def use_counts(state: Path) -> Mapping[str, int]:
 
 def add_use(state: Path, name: str, writer: Writer) -> int:
     """Counts one more use of `name` and returns how many there are now. A file that cannot be read is left as it is
-    (X-38): then nothing is counted, and there are 0."""
+    (X-38): then nothing is counted, and the result is 0."""
     writer.make_folder(state)
     with file_lock(state / "usage.lock"):
         held = _read(state / "usage.json")
@@ -39,7 +39,7 @@ def add_use(state: Path, name: str, writer: Writer) -> int:
 
 
 def _read(path: Path) -> dict[str, int] | None:
-    """Reads the file, or returns None."""
+    """Reads the file; empty if it does not exist, None if it cannot be read."""
     try:
         uses = json.loads(read_bounded(path, _SIZE_LIMIT))["uses"].items()
     except FileNotFoundError:

@@ -51,21 +51,21 @@ def _install_prepared(
 
 
 def _refuse_other(seen: str, commit: str) -> None:
-    """Refused where the person saw another commit than the one that the source has now."""
+    """Raises Refused if the source now has another commit than the one that the person saw."""
     if seen and seen != commit:
         message = f"the source is at {commit[:12] or 'no commit'} now, and {seen[:12]} was shown"
         raise Refused(message, hint="look at it again", reason="moved")
 
 
 def _frozen(ground: Lifecycle, params: Params) -> Answer:
-    """`{dry_run, offline, auth, user, target, link}`: exactly what the lock file says, or nothing."""
+    """`{dry_run, offline, auth, user, target, link}`: installs exactly what the lock file lists, or nothing."""
     from navigator_kernel.skills.install.restore import install_frozen
 
     return install_frozen(ground.target(params), _deps(ground, params), ground.options(params))
 
 
 def _uninstall(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, repo, dry_run, user, target}`: by name, or every skill of a source."""
+    """`{name, repo, dry_run, user, target}`: removes skills by name, or every skill of a source."""
     from navigator_kernel.skills.install.uninstall import uninstall
 
     place, options = ground.target(params), ground.options(params)
@@ -78,7 +78,7 @@ def _uninstall(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _shipped(ground: Lifecycle, names: Sequence[str]) -> Refused | None:
-    """What to say where one of `names` is a skill of this release, which no command removes."""
+    """The error if one of `names` is a skill of this release, which no command removes."""
     held = (ground.held(name) for name in names)
     one = next((one for one in held if one is not None and one.status == "shipped"), None)
     if one is None:
@@ -90,7 +90,7 @@ def _shipped(ground: Lifecycle, names: Sequence[str]) -> Refused | None:
 
 
 def _outdated(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, offline, auth, user, target}`: what an update would find; nothing is written anywhere."""
+    """`{name, offline, auth, user, target}`: shows what an update would find; nothing is written anywhere."""
     from navigator_kernel.skills.install.update import outdated
 
     names, options = words(params.get("name")), ground.options(params)
@@ -108,14 +108,14 @@ def _update(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _rollback(ground: Lifecycle, params: Params) -> Answer:
-    """`{to, dry_run, offline, auth, user, target}`: back to an earlier lock, the last one unless `to` names one."""
+    """`{to, dry_run, offline, auth, user, target}`: restores an earlier lock, the last one unless `to` names one."""
     from navigator_kernel.skills.install.restore import rollback
 
     return rollback(str(params.get("to") or ""), ground.target(params), _deps(ground, params), ground.options(params))
 
 
 def _repair(ground: Lifecycle, params: Params) -> Answer:
-    """`{dry_run, user, target}`; an `.agents/skills` with nothing of ours is told of only where it is asked for."""
+    """`{dry_run, user, target}`; an `.agents/skills` with nothing of ours is included only if `target` is set."""
     from navigator_kernel.skills.install.repair import repair
 
     places = [place for place in ground.chosen(params) if place.level != "shipped"]
@@ -126,7 +126,7 @@ def _repair(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _deps(ground: Lifecycle, params: Params) -> InstallDeps:
-    """A dry run keeps nothing, unless it may look nowhere but at what is kept."""
+    """The services for a command; a dry run that may use the network leaves no trace."""
     return ground.without_cache() if params.get("dry_run") and not params.get("offline") else ground.deps
 
 

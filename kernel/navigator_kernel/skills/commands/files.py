@@ -29,7 +29,7 @@ _LIMIT = 16 * 1024 * 1024  # bytes of a file that is looked at
 
 
 def _export(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, all, target, zip, force, dry_run, user, of}`: `target` is where they go, `of` where they lie."""
+    """`{name, all, target, zip, force, dry_run, user, of}`: `target` is where to write, `of` where the skills are."""
     from navigator_kernel.skills.install.export import export
 
     target = _path(ground, required(params, "target"))
@@ -48,8 +48,8 @@ def _import_lock(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _convert(ground: Lifecycle, params: Params) -> Answer:
-    """`{path, out, force, dry_run}` → `{path, layout, name, out, changed, dry_run}`; with `text` where nothing was
-    written."""
+    """`{path, out, force, dry_run}` → `{path, layout, name, out, changed, dry_run}`; also `text` without `out` or with
+    `dry_run`."""
     path, dry_run = _manifest(_path(ground, required(params, "path"))), bool(params.get("dry_run"))
     name = path.parent.name if path.name.lower() == "skill.md" else path.name
     data = read_bounded(path, FILE_LIMIT)
@@ -73,13 +73,13 @@ def _convert(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _formats(_ground: Lifecycle, _params: Params) -> Answer:
-    """`{formats: {name: what it is}}`."""
+    """`{formats: {name: description}}`."""
     return {"formats": dict(FORMATS)}
 
 
 def _cache(ground: Lifecycle, params: Params) -> Answer:
     """`{clear, older_than, dry_run}` → `{count, bytes, repositories: [{url, bytes, refs, used}]}`; with `clear` these
-    are the ones that went, and `cleared` and `dry_run` are told. `older_than` counts days since the last use."""
+    are the removed ones, and `cleared`, `changed` and `dry_run` are added. `older_than` is days since the last use."""
     cache, days = _repositories(ground), params.get("older_than")
     if days is not None and not params.get("clear"):
         raise UsageProblem("--older-than says what --clear removes", hint="add --clear")
@@ -107,7 +107,7 @@ def _mapping(ground: Lifecycle, params: Params) -> Answer:
 def _validate(ground: Lifecycle, params: Params) -> Answer:
     """`{path, base, strict}` → `{count, errors, strict, skills: [{name, path, ok, findings}], exit_code}`.
 
-    `path` is the name of an installed skill, a file, or a folder with skills at any depth, seen from `base`.
+    `path` is the name of an installed skill, or, relative to `base`, a file or a folder with skills at any depth.
     """
     base = Path(str(params.get("base") or ground.root))
     path, strict = _skill_path(ground, required(params, "path"), base), bool(params.get("strict"))
@@ -118,7 +118,7 @@ def _validate(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _wanted(ground: Lifecycle, params: Params) -> Sequence[Installed]:
-    """The skills that are named, or all that did not come with this release."""
+    """The named skills, or all that were not shipped with this release."""
     found = {fold(one.skill.name): one for one in ground.found({**params, "target": params.get("of")})[0]}
     names = words(params.get("name"))
     if bool(names) == bool(params.get("all")):
@@ -147,7 +147,7 @@ def _age(ground: Lifecycle, used: str) -> float:
 
 
 def _skill_path(ground: Lifecycle, word: str, base: Path) -> Path:
-    """A plain word is an installed skill where there is one, else a path as all others are."""
+    """The path of the installed skill `word`, if there is one; otherwise `word` as a path relative to `base`."""
     plain = "/" not in word and not word.startswith(".")
     held = ground.held(word) if plain else None
     if held is not None:
@@ -159,8 +159,8 @@ def _skill_path(ground: Lifecycle, word: str, base: Path) -> Path:
 
 
 def _manifests(path: Path) -> list[Path]:
-    """The file, the SKILL.md of a folder, or those of all skills below it; examples and tests only where these are
-    all that is there."""
+    """The file, the SKILL.md of a folder, or those of all skills below it; examples and tests only if there is nothing
+    else."""
     if not path.is_dir() or any(file.name.lower() == "skill.md" for file in path.iterdir()):
         return [_manifest(path)]
     return _below(path)
@@ -189,7 +189,7 @@ def _checked(path: Path, *, strict: bool) -> dict[str, Any]:
 
 
 def _files(folder: Path) -> Mapping[str, bytes | None]:
-    """Every file of a skill by its path; the bytes of its evals, which are checked, too."""
+    """Every file of a skill by its path, with the bytes of its evals only, as these are checked too."""
     from navigator_kernel.adapters.sources.folder import FolderSource
     from navigator_kernel.skills.source.discover import REGULAR
 
@@ -205,7 +205,7 @@ def _finding(one: Diagnostic) -> dict[str, Any]:
 
 
 def _manifest(path: Path) -> Path:
-    """The file, or the SKILL.md of a folder; NotFound where there is none."""
+    """The file, or the SKILL.md of a folder; NotFound if there is none."""
     if path.is_dir():
         held = next((file for file in sorted(path.iterdir()) if file.name.lower() == "skill.md"), None)
         if held is None:
@@ -217,7 +217,7 @@ def _manifest(path: Path) -> Path:
 
 
 def _held(path: Path) -> bytes | None:
-    """What is there now, None where nothing is; Refused for a link and for what is not a file."""
+    """The current content of the file, or None if it is missing; Refused unless it is a regular file."""
     try:
         return read_bounded(path, _LIMIT)
     except FileNotFoundError:
@@ -225,7 +225,7 @@ def _held(path: Path) -> bytes | None:
 
 
 def _refuse_managed(ground: Lifecycle, path: Path) -> None:
-    """A skill that was installed changes by update alone; one that a person wrote is theirs."""
+    """Refuses a path in an installed skill, which only an update may change; a skill that a person wrote is theirs."""
     from navigator_kernel.skills.install.export import refuse_kept
 
     for place in ground.places.values():
@@ -234,7 +234,7 @@ def _refuse_managed(ground: Lifecycle, path: Path) -> None:
 
 
 def _path(ground: Lifecycle, text: str) -> Path:
-    """`text` seen from the project, without `..`."""
+    """`text` as a path relative to the project, without `..`."""
     return Path(os.path.normpath(ground.root / text))
 
 

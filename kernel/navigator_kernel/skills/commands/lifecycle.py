@@ -58,12 +58,11 @@ _VERBS: Mapping[str, tuple[str, bool]] = {
 
 
 class Lifecycle(Struct, kw_only=True, dict=True):
-    """Implements `ports.LifecyclePort`. `levels` names the folder of skills of each level, in order of precedence;
+    """Implements `ports.LifecyclePort`. `levels` has the folder of skills of each level, in order of precedence;
     `agents` its `.agents/skills`, which comes right after it. The writer of `deps` may write to them and to the locks
     beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
-    release's skills; `agreed` gives the subjects that the person agreed to; `others` are folders of other hosts, whose
-    skills are listed and never changed.
-    """
+    release's skills; `agreed` returns the subjects that the person agreed to; `others` are folders of other hosts,
+    whose skills are listed and never changed."""
 
     root: Path
     levels: Mapping[Level, Path]
@@ -84,9 +83,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 self.places[level, "agents"] = scope_at(level, beside, self.root, target="agents")
 
     def perform(self, operation: str, params: Mapping[str, Any]) -> Answer:
-        """What the command `operation` answers; docs/reference lists the parameters. A change that another process did
-        not live to finish is finished first.
-        """
+        """Carries out the command `operation` and returns its answer; docs/reference lists the parameters. A change
+        that another process left unfinished is finished first."""
         if operation not in _VERBS:
             raise UsageProblem(f"no skill command is called {operation!r}", hint=f"one of: {', '.join(sorted(_VERBS))}")
         if operation != "repair":  # which sweeps away what cannot be finished
@@ -101,11 +99,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return answer
 
     def writes(self, operation: str) -> bool:
-        """Whether it changes the installed or enabled skills. `info` only adds what it saw to the mapping (X-35)."""
+        """Whether `operation` changes the installed or enabled skills. `info` only adds rows to the mapping (X-35)."""
         return operation in _VERBS and _VERBS[operation][1]
 
     def settle(self) -> bool:
-        """Whether an unfinished change was found, and is finished now."""
+        """Finishes changes that were left unfinished, and returns whether there were any."""
         unfinished = [place for place in self.places.values() if (place.inner / "intent").is_file()]
         return bool(unfinished) and self._settled(unfinished)
 
@@ -134,8 +132,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         )
 
     def sourced(self, params: Mapping[str, Any]) -> tuple[Source, list[str]]:
-        """The source that `source` names, and the skills of it that are wanted. A bare name becomes its repository and
-        itself, where the mapping knows it (LIF-8)."""
+        """The source that `source` names, and the wanted skills of it. A bare name that the mapping knows becomes its
+        repository and itself (LIF-8)."""
         from navigator_kernel.skills.source.address import parse_source
 
         text, wanted = required(params, "source"), words(params.get("skill"))
@@ -150,8 +148,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             raise self._hinted(error, text) from error
 
     def _hinted(self, error: KernelError, asked: str) -> KernelError:
-        """`error` with the names that are nearest to what was asked for as a source: of repositories that are known, or
-        of skills here and there."""
+        """`error` with the names that are nearest to the requested source: of known repositories, or of installed and
+        known skills."""
         if asked.count("/") == 1 and ":" not in asked:
             repository = asked.partition("@")[0].partition("#")[0]
             known = {held.row.repo for held in self.deps.mapping.rows()} - {repository}
@@ -167,18 +165,18 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return error
 
     def found(self, params: Mapping[str, Any]) -> Any:
-        """The inventory of the chosen places, and of other hosts' folders where all are meant."""
+        """The inventory of the chosen places, and of other hosts' folders if no level or target is chosen."""
         from navigator_kernel.skills.install.inventory import inventory
 
         return inventory(self._looked_at(params), disabled_names(self.state), self.shipped, self.agreed())
 
     def among(self, skills: Sequence[SkillDef]) -> list[SkillDef]:
-        """Those of `skills` that `found` would give."""
+        """The part of `skills` that `found` would return."""
         tops = {place.skills for place in self._looked_at({})}
         return [skill for skill in skills if (skill.folder or skill.path).parent in tops]
 
     def recorded(self, skills: Sequence[SkillDef]) -> Sequence[Installed]:
-        """What is on record of `skills`, which `among` gave."""
+        """The records of `skills`, which come from `among`."""
         from navigator_kernel.skills.install.inventory import recorded
 
         return recorded(skills, self._looked_at({}), self.shipped, self.agreed())
@@ -191,7 +189,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return places
 
     def chosen(self, params: Mapping[str, Any]) -> list[InstallScope]:
-        """Every place of the level and the target that are named, of all where none is."""
+        """Every place of the level and the target that are named, or of all if none is named."""
         if params.get("user"):
             self._at("user", "claude")
         target, user = _target(params), bool(params.get("user"))
@@ -201,14 +199,14 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return [place for place in places if not self._twin(place)]
 
     def target(self, params: Mapping[str, Any]) -> InstallScope:
-        """The one place that a change is for: that of the skills themselves, where links are asked for."""
+        """The one place that a change is for; with `link`, the place of the skills themselves."""
         target, link = _target(params) or "claude", bool(params.get("link"))
         if link and target != "agents":
             raise UsageProblem("--link makes links in .agents/skills", hint="add --target agents, or leave --link out")
         return self._apart(self._at("user" if params.get("user") else "project", "claude" if link else target))
 
     def _apart(self, place: InstallScope) -> InstallScope:
-        """The place; Refused where its folder is another's."""
+        """Returns the place; Refused if its folder is another place's."""
         if twin := self._twin(place):
             message = f"{place.told(place.skills)!r} is {twin.told(twin.skills)!r} itself"
             raise Refused(message, hint="leave --target out; the skills installed there are seen here, too")
@@ -220,14 +218,14 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return self.places[level, target]
 
     def _twin(self, place: InstallScope) -> InstallScope | None:
-        """The place whose folder this one's really is, by a link above it."""
+        """The place whose folder is really the same as this one's, because of a link above it."""
         if place.target == "claude":
             return None
         twin = self.places[place.level, "claude"]
         return twin if os.path.realpath(twin.skills) == os.path.realpath(place.skills) else None
 
     def held(self, name: str) -> Installed | None:
-        """The installed skill of that name; what is a path or a URL is none."""
+        """The installed skill of that name; None for a path or a URL."""
         if "/" in name:
             return None
         found, _ = self.found({})
@@ -239,24 +237,24 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)
 
     def observe(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Adds `rows` to the mapping; looking at a repository does not fail because that cannot be written."""
+        """Adds `rows` to the mapping; if it cannot be written, that is a note and not an error."""
         problem = self.deps.observe(rows)
         return {"notes": [problem]} if problem else {}
 
     def without_cache(self) -> InstallDeps:
-        """For commands that must leave no trace."""
+        """The services for commands that must leave no trace."""
         return self.deps._replace(cache=lambda: None, seen=None)
 
 
 def _only_named(name: str, repository: str, skill: str) -> SkillNotFound:
-    """A project's page may name a source; only the person says that something is installed from there."""
+    """The error for a name that only a project's page knows: only the person decides to install from its source."""
     command = clean(shlex.join(["navigator", "skill", "install", repository, "--skill", skill]), lines=False)
     hint = f"docs/skills-mapping.md of this project names a source for it; if you trust it: {command}"
     return SkillNotFound(f"{clean(name, lines=False)!r} is not a known skill", hint=hint, suggestions=[])
 
 
 def _place_words(params: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the person said of the place; a link is made beside the place."""
+    """The options that choose the place; without `--target` for a link, which is made beside the place."""
     user = ("--user",) if params.get("user") else ()
     target = params.get("target") if not params.get("link") else None
     return (*user, *(("--target", str(target)) if target else ()))
@@ -268,7 +266,7 @@ def _reach_words(params: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _target(params: Mapping[str, Any]) -> Target | None:
-    """What `target` names, None for nothing."""
+    """The target that is named, or None."""
     target: Target | None = params.get("target") or None
     if target not in {None, "claude", "agents"}:
         raise UsageProblem(f"no target is called {target!r}", hint="claude or agents")
@@ -276,7 +274,7 @@ def _target(params: Mapping[str, Any]) -> Target | None:
 
 
 def required(params: Mapping[str, Any], key: str) -> str:
-    """UsageProblem where it is missing or empty."""
+    """The parameter `key`; UsageProblem if it is missing or empty."""
     value = str(params.get(key) or "").strip()
     if not value:
         raise UsageProblem(f"{key!r} is missing", hint=f"name a {key}")
@@ -284,7 +282,7 @@ def required(params: Mapping[str, Any], key: str) -> str:
 
 
 def words(value: Any) -> list[str]:
-    """A list of words out of one or several."""
+    """A list of words from one word or several."""
     if isinstance(value, str):
         return [value] if value.strip() else []
     return [str(word) for word in value or ()]

@@ -38,8 +38,8 @@ def _list(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _info(ground: Lifecycle, params: Params) -> Answer:
-    """`{source, skill, ref, installed}` → an installed skill of that name, else what the source holds; SkillNotFound
-    where `installed` forbids to look at a source."""
+    """`{source, skill, ref, installed}` → an installed skill of that name, else the contents of the source;
+    SkillNotFound if `installed` forbids looking at a source."""
     if (held := ground.held(required(params, "source"))) is not None:
         return _known(held)
     if params.get("installed"):
@@ -63,7 +63,7 @@ def _analyse(
 
 def _search(ground: Lifecycle, params: Params) -> Answer:
     """`{query, limit, user, target, remote, catalogues, offline}` → `{query, count, skills}`, best first (LIF-16); with
-    `remote` also what the catalogues offer."""
+    `remote` also results from the catalogues."""
     from navigator_kernel.skills.catalog.search import search
 
     query = required(params, "query")
@@ -93,7 +93,8 @@ def _found_remotely(ground: Lifecycle, query: str, params: Params) -> list[dict[
 
 
 def _verify(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, user, target}`; IntegrityMismatch with the files of every skill that is not as it was installed."""
+    """`{name, user, target}` → `{count, skills}`; IntegrityMismatch, with the changed files, if a skill is not as it
+    was installed."""
     checked = []
     wanted, agreed = fold(str(params.get("name") or "")), ground.agreed()
     for place in ground.chosen(params):
@@ -114,12 +115,12 @@ def _verify(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _is_mine(receipt: Receipt, agreed: Collection[str]) -> bool:
-    """Whether this person installed it: only then do equal bytes say that nothing changed since."""
+    """Whether this person installed it: only then do equal bytes prove that nothing has changed since."""
     return install_subject(receipt.name, clean(receipt.origin, lines=False), receipt.digest) in agreed
 
 
 def _check(ground: Lifecycle, params: Params) -> Answer:
-    """Damaged where a record cannot be read; nothing is changed."""
+    """Checks the records without changing anything; Damaged if one cannot be read."""
     from navigator_kernel.skills.install.apply import refuse_damage
 
     places = ground.chosen(params)

@@ -24,15 +24,13 @@ UNSAFE = frozenset({"block", "not_scanned"})  # what ends the command with 1
 
 def _scan(ground: Lifecycle, params: Params) -> Answer:
     """`{source, skill, ref, all, installed, user, target, offline, auth}` → `{count, blocked, skills: [{name, path,
-    verdict, findings}], exit_code}`. `source` is the name of an installed skill, or a source as `install` takes it;
-    `all` stands for every installed skill, and `installed` forbids to look at a source. Nothing is written but the
-    cache of repositories.
-    """
+    verdict, findings}], exit_code}`. `source` is the name of an installed skill, or a source as for `install`; `all`
+    means every installed skill, and `installed` excludes sources. Only the cache of repositories is written."""
     ground.deps.prepare()
     if params.get("all"):
         if params.get("source"):
             hint = "name a source, or say --all; every skill of a source is scanned without it"
-            raise UsageProblem("--all stands for the installed skills, so no source goes with it", hint=hint)
+            raise UsageProblem("--all means the installed skills; it takes no source", hint=hint)
         _refuse_choice(params)
         told = [row for one in ground.found(params)[0] for row in _of_installed(ground, one)]
     elif (held := ground.held(required(params, "source"))) is not None:
@@ -54,12 +52,12 @@ def _refuse_choice(params: Params) -> None:
 
 
 def _is_unknown(ground: Lifecycle, word: str) -> bool:
-    """Whether it is a name, and the mapping has no source for it."""
+    """Whether `word` is a name for which the mapping has no source."""
     return not any(mark in word for mark in "/:.@") and ground.deps.mapping.find(word) is None
 
 
 def _of_installed(ground: Lifecycle, one: Installed) -> Iterator[dict[str, Any]]:
-    """As it lies here, read as a source that is a folder."""
+    """Scans an installed skill by reading its folder as a source."""
     from navigator_kernel.skills.source.address import parse_source
 
     skill, shown = one.skill, one.place.told(one.skill.folder or one.skill.path)
@@ -76,12 +74,12 @@ def _of_installed(ground: Lifecycle, one: Installed) -> Iterator[dict[str, Any]]
 
 
 def _topmost(reader: SourceReader) -> Sequence[Found]:
-    """The skill that the folder itself is."""
+    """The skill at the top of the folder."""
     return [found for found in reader.find() if not found.folder]
 
 
 def _of_file(ground: Lifecycle, one: Installed) -> tuple[str, list[dict[str, Any]]]:
-    """A skill that is one file."""
+    """The verdict and the findings of a skill that is one file."""
     from navigator_kernel.skills.catalog.catalogue import FILE_LIMIT
     from navigator_kernel.skills.install.plans import verdict_of
 
@@ -118,7 +116,7 @@ def _judged(
 
 
 def _row(name: str, path: str | Path, verdict: str, findings: list[dict[str, Any]]) -> dict[str, Any]:
-    """Names and findings are a stranger's words."""
+    """One skill of the result, cleaned, as names and findings are text from a stranger."""
     told = {"name": name, "path": str(path), "verdict": verdict}
     return {**_cleaned(told), "findings": [_cleaned(one) for one in findings]}
 

@@ -1,4 +1,4 @@
-"""The commands that store choices of the person: enable, disable, examples and record."""
+"""The commands that store data about skills: enable, disable, examples and record."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def _switch(ground: Lifecycle, params: Params, *, on: bool) -> Answer:
 
 
 def _record(ground: Lifecycle, params: Params) -> Answer:
-    """`{name}`: one more use of a skill, for the bonus of a search (LIF-16)."""
+    """`{name}`: adds one use of a skill, for the bonus in a search (LIF-16)."""
     name = required(params, "name")
     return {"name": name, "uses": add_use(ground.state, name, ground.state_writer)}
 
 
 def _examples(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, examples}`: the requests that a model wrote for an installed skill, replaced where `examples` is given.
-    UsageProblem for a skill without a receipt: they are kept beside it."""
+    """`{name, examples}`: the requests that a model wrote for an installed skill; `examples` replaces them.
+    UsageProblem for a skill without a receipt, because they are stored beside it."""
     name = required(params, "name")
     held = ground.held(name)
     if held is None:

@@ -45,14 +45,14 @@ def shapes(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def refuse_lookalike(name: str, known: Iterable[str]) -> str:
-    """`name` in NFC. Refused, with the reason `lookalike`, where it hides characters, looks like one of `known` or of
+    """`name` in NFC. Refused, with the reason `lookalike`, if it hides characters, looks like one of `known` or of
     RESERVED without being it, or mixes scripts within a word that reads as Latin; with `reserved` for one of RESERVED.
     """
     return refuse_shape(name, shapes(known))
 
 
 def refuse_shape(name: str, known: Mapping[str, Sequence[str]]) -> str:
-    """The same for many names, of whose `known` ones the `shapes` are made once."""
+    """The same for many names: the `shapes` of the `known` names are computed only once."""
     composed = unicodedata.normalize("NFC", name)
     if clean(composed, lines=False) != composed:
         raise _refused(composed, "hides characters that cannot be seen")
@@ -71,7 +71,7 @@ def refuse_shape(name: str, known: Mapping[str, Sequence[str]]) -> str:
 
 
 def skeleton(name: str) -> str:
-    """A form that is equal for names which look alike: letters by their shapes, case and separators folded."""
+    """A form that is equal for names that look alike: letters by their shapes, case and separators folded."""
     return fold(name if name.isascii() else "".join(map(_shape, unicodedata.normalize("NFC", name))))
 
 
@@ -83,7 +83,7 @@ def _refused(name: str, what: str, like: str = "", reason: str = "lookalike") ->
 
 
 def _is_mixed(word: str) -> bool:
-    """Whether a word that reads as plain Latin is put together from Latin letters and others."""
+    """Whether a word that reads as plain Latin mixes Latin letters with others."""
     if word.isascii() or not skeleton(word).isascii():
         return False
     foreign = [mark for mark in word if not mark.isascii() and not unicodedata.name(mark, "").startswith("LATIN ")]
@@ -92,7 +92,7 @@ def _is_mixed(word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _shape(mark: str) -> str:
-    """What the character looks like: a Latin letter, a digit or a plainer character, else itself."""
+    """The shape of a character: a Latin letter, a digit or a plainer character, otherwise itself."""
     if mark.isascii():
         return mark
     if (known := _shapes().get(mark)) is not None:

@@ -1,4 +1,4 @@
-"""What the manifest of a skill says of it: its description, licence, command, tools and permissions."""
+"""The data that a skill's manifest declares: its description, licence, command, tools and permissions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def declared(manifest: SkillDef | KernelError) -> dict[str, Any]:
 
 
 def permissions(manifest: SkillDef) -> dict[str, Any]:
-    """`{effects, reads, network, dynamic}`: what it says that it changes and reads, whether it reaches the network, and
-    whether its text holds commands that are to be run."""
+    """`{effects, reads, network, dynamic}`: what the skill declares that it changes and reads, whether it reaches the
+    network, and whether its text contains commands to run."""
     return {
         "effects": [_clean(one) for one in manifest.effects],
         "reads": [_clean(one) for one in manifest.reads],

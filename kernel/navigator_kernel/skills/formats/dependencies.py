@@ -57,12 +57,12 @@ _COMPARED = lazy_compile(r"(===|==|~=|!=|<=|>=|<|>)(\d+(?:\.\d+){0,2})")
 
 
 def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
-    """The requirements (PEP 508) that `skill` declares, each once, with ` --hash=…` after those that name their bytes.
+    """The requirements (PEP 508) that `skill` declares, each once, with ` --hash=…` after those that give their hashes.
 
-    From `dependencies` in its metadata, else from `requirements.txt` in its folder, else from the script of its own
-    that its command starts (PEP 723); what names no package is passed over. `folder` is where its files lie, its own
-    unless told. Refused, with a `reason`, for one that reaches elsewhere than an index; NotLoadable for one that
-    cannot be read, or that needs another Python.
+    They come from `dependencies` in its metadata, else from `requirements.txt` in its folder, else from its own script
+    that its command starts (PEP 723); entries that name no package are skipped. `folder` is where its files are, by
+    default its own. Refused, with a `reason`, for one that does not come from an index; NotLoadable for one that cannot
+    be read, or that needs another Python.
     """
     folder = folder or skill.folder
     name = skill.name
@@ -76,9 +76,9 @@ def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
 
 
 def needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
-    """The requirements of one command of a prompt skill: what the skill declares, what its `script` says of itself
-    (PEP 723), the Node packages of the `package.json` beside it, and those that were `named` for it. The errors are
-    those of `declared`."""
+    """The requirements of one command of a prompt skill: what the skill declares, else the metadata of its `script`
+    (PEP 723), the Node packages of the nearest `package.json`, and those that were `named` for it. The errors are those
+    of `declared`."""
     from navigator_kernel.skills.formats.node_dependencies import node_packages
 
     found = [*declared(skill)]
@@ -91,15 +91,15 @@ def needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[
 
 
 def fingerprint(requirements: Iterable[str], python: Sequence[str] = ()) -> str:
-    """The name of the environment for `requirements`: SHA-256 in hex over them and the interpreter, this one unless
-    `python` says what tells another apart."""
+    """The name of the environment for `requirements`: SHA-256 in hex over them and the interpreter, which is this one
+    unless `python` identifies another."""
     body = [_LAYOUT, sorted(set(requirements)), list(python or running())]
     return hashlib.sha256(json.dumps(body).encode()).hexdigest()
 
 
 def running() -> tuple[str, ...]:
-    """What tells this interpreter apart: implementation, version, ABI, machine and place, all of which its wheels or
-    its links depend on."""
+    """Identifies this interpreter: implementation, version, ABI, machine and place, on which its wheels or links
+    depend."""
     version = ".".join(str(part) for part in sys.version_info[:3])
     return sys.implementation.name, version, sys.abiflags, os.uname().machine, os.path.realpath(sys.base_prefix)
 
@@ -108,7 +108,7 @@ def running() -> tuple[str, ...]:
 
 
 def _written(skill: SkillDef, folder: Path | None) -> Iterator[list[str]]:
-    """Each place is looked at only where those before it name nothing."""
+    """The requirements at each place; a place is read only if those before it name no package."""
     yield _in_metadata(skill)
     if folder is not None:
         yield _in_file(folder, skill.name)
@@ -129,7 +129,7 @@ def _in_metadata(skill: SkillDef) -> list[str]:
 
 
 def _is_program(word: str, skill: str) -> bool:
-    """Whether it asks for what the machine must have; NotLoadable where that is another Python."""
+    """Whether `word` names a program, not a package; NotLoadable if it asks for another Python."""
     hit = _FORM.fullmatch(word)
     name = hit["name"].lower() if hit else ""
     if hit and name in {"python", "python3"}:
@@ -169,7 +169,7 @@ def _of_script(path: Path, skill: str) -> list[str]:
 
 
 def _script(command: str, folder: Path) -> Path | None:
-    """The first word of `command` that is a file of its own, small enough to be looked at."""
+    """The first file of the skill that `command` names, if it is small enough to be read."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -180,7 +180,7 @@ def _script(command: str, folder: Path) -> Path | None:
 
 
 def _block(text: str, skill: str) -> str:
-    """The TOML between `# /// script` and the last `# ///` of the same comment (PEP 723); empty where there is none."""
+    """The TOML between `# /// script` and the last `# ///` of the same comment (PEP 723); empty if there is none."""
     lines = text.replace("\r\n", "\n").split("\n")
     starts = [at for at, line in enumerate(lines) if line == "# /// script"]
     if len(starts) > 1:
@@ -210,7 +210,7 @@ def _toml(text: str, skill: str) -> dict[str, Any]:
 
 
 def _own_sources(table: Mapping[str, Any]) -> bool:
-    """Whether it tells uv to take packages from elsewhere: without that, other packages would come by these names."""
+    """Whether the table tells uv to take packages from elsewhere: an index may have other packages by these names."""
     tool = table.get("tool")
     uv = tool.get("uv") if isinstance(tool, Mapping) else None
     return isinstance(uv, Mapping) and any(re.search("source|index|links|override", key) for key in uv)
@@ -222,7 +222,7 @@ def _unread(skill: str, why: str) -> NotLoadable:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    """Empty where there is no such file; Refused for a link and for more than `limit` bytes."""
+    """The bytes of a file, empty if there is no such file; Refused for a link or more than `limit` bytes."""
     try:
         return read_bounded(path, limit)
     except FileNotFoundError:
@@ -233,7 +233,7 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def _requirement(written: str, skill: str) -> str:
-    """`written` in its one spelling: the name as indexes have it (PEP 503), no spaces but before marker and hashes."""
+    """`written` in its normal form: the name as in an index (PEP 503), with spaces only before marker and hashes."""
     word, *options = re.split(r" (?=-)", " ".join(written.split()))
     hashes = [hit[1] for option in options if (hit := _HASH.fullmatch(option))]
     for part in (word, *(option for option in options if not _HASH.fullmatch(option))):
@@ -260,7 +260,7 @@ def _refused(skill: str, word: str, reason: str, what: str) -> Refused:
 
 
 def _fitting(versions: str, skill: str) -> None:
-    """NotLoadable where this Python is none of `versions`."""
+    """Raises NotLoadable if this Python does not match `versions`."""
     here = tuple(sys.version_info[:3])
     for sign, number in _COMPARED.findall(versions.replace(" ", "")):
         given = tuple(int(part) for part in number.split("."))

@@ -29,8 +29,8 @@ _WHOLE = lazy_compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]{0,2}|\
 class Parts(Struct):
     """`form` is how the metadata was written: `frontmatter`, `block` (FMT-1) or `none`.
 
-    `lines` tells the line of each top-level key, `plain` the text and line of each value without quotes, by its keys
-    joined with dots. `source` is the YAML that was read, empty where it was none.
+    `lines` has the line of each top-level key, `plain` the text and line of each value without quotes, by its keys
+    joined with dots. `source` is the YAML that was read, empty if there was none.
     """
 
     form: str
@@ -47,7 +47,7 @@ class Parts(Struct):
 
 
 def split(data: bytes, path: str) -> Parts:
-    """The metadata and text of a resource file. NotLoadable, with a `reason`, where nothing can be read from it."""
+    """The metadata and text of a resource file. NotLoadable, with a `reason`, if it cannot be read."""
     parts = Parts(form="none", meta={}, body="")
     if len(data) > FILE_LIMIT:
         raise NotLoadable(f"{path!r} is over 1 MiB", hint="move text to other files", reason="too-large")
@@ -81,7 +81,7 @@ def _text(data: bytes, parts: Parts, path: str) -> str:
 
 
 def _narrow(data: bytes) -> str:
-    """gb18030 where most of its characters would be everyday ones, else a Latin code page."""
+    """gb18030 if most of the characters would be everyday ones, or else a Latin code page."""
     try:
         foreign = [mark.encode("gb18030") for mark in data.decode("gb18030") if mark > "\x7f"]
         everyday = sum(len(code) == 2 and (0xA1 <= code[0] <= 0xA9 or 0xB0 <= code[0] <= 0xD7) for code in foreign)
@@ -93,7 +93,7 @@ def _narrow(data: bytes) -> str:
 
 
 def _check(source: str, first: int, parts: Parts, path: str) -> None:
-    """NotLoadable for metadata that is too large or could steer a terminal; a note for what hides in it."""
+    """Raises NotLoadable for metadata that is too large or could steer a terminal; notes hidden characters."""
     if len(source) > METADATA_LIMIT:
         raise NotLoadable(f"the metadata of {path!r} is over 64 KiB", hint="shorten it", reason="too-large")
     if source.replace("\n", "").isprintable():
@@ -149,7 +149,7 @@ def _frontmatter(lines: list[str], start: int, parts: Parts, path: str) -> None:
 
 
 def _has_prose(lines: Sequence[str], start: int, end: int) -> bool:
-    """Whether a heading follows a blank line: text that a rule further down made look like metadata."""
+    """Whether a heading follows a blank line: then these lines are text, and the fence after them is only a rule."""
     return any(
         lines[i][:1] == "#" and re.match(r"#+ ", lines[i]) and not lines[i - 1].strip() for i in range(start + 1, end)
     )
@@ -192,7 +192,7 @@ def _title(body: str) -> str:
 
 
 def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
-    """Fills in the metadata; `first` is the line of `source`. What is not YAML is fixed, at worst read line by line."""
+    """Reads the metadata; `first` is the line of `source`. Invalid YAML is fixed, or at worst read line by line."""
     _check(source, first, parts, path)
     wrong: int | None = None
     for code, message, fix in _FIXES:
@@ -222,7 +222,7 @@ def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
 
 
 def _is_yaml(source: str) -> bool:
-    """Whether it can be read as it stands; what is hostile can."""
+    """Whether `source` is a YAML mapping as it stands, or hostile YAML."""
     try:
         return len(source) <= METADATA_LIMIT and isinstance(parsed(source).value, dict)
     except Hostile:
@@ -245,7 +245,7 @@ def _untabbed(source: str) -> str:
 
 
 def _quoted(source: str) -> str:
-    """`source` with quotes round each value on one line that YAML would trip over; block scalars left alone."""
+    """`source` with quotes around each value on one line that YAML would misread; block scalars stay unchanged."""
     lines: list[str] = []
     block = -1  # the indentation of the key whose block scalar is open
     for line in source.split("\n"):
@@ -271,7 +271,7 @@ def _sound(value: str) -> bool:
 
 
 def _take_lines(source: str, first: int, parts: Parts, path: str) -> None:
-    """Top-level `key: value` lines, lists, maps of one level and continuation lines: what broken YAML leaves."""
+    """Reads broken YAML: top-level `key: value` lines, lists, maps of one level and continuation lines."""
     chunks: dict[str, list[str]] = {}
     held: list[str] = []
     for at, line in enumerate(source.split("\n")):

@@ -36,7 +36,7 @@ _TEXT_TAG = "tag:yaml.org,2002:str"
 
 
 def detect_format(data: bytes, name: str) -> str:
-    """Which of FORMATS the file is; `name` is its own, or its folder's. NotLoadable where it is none."""
+    """The key of FORMATS for a file; `name` is that of the file or its folder. NotLoadable if it cannot be used."""
     if _from_toml(data) is not None:
         return "gemini"
     parts = split(data, name)
@@ -51,10 +51,10 @@ def detect_format(data: bytes, name: str) -> str:
 
 
 def to_canonical(data: bytes, name: str) -> bytes:
-    """The same skill as a SKILL.md: the specification's keys, ours as `navigator-*` under `metadata`, all others as
-    they were, then the text. `name` is the file's or the folder's, used where the file names none.
+    """Converts a skill to a SKILL.md: the specification's keys, ours as `navigator-*` under `metadata`, all others
+    unchanged, then the text. `name` is that of the file or its folder, used if the file has no name.
 
-    A canonical file comes back unchanged. NotLoadable where `data` cannot be used. Comments in the metadata are lost.
+    A canonical file stays unchanged. NotLoadable if `data` cannot be used. Comments in the metadata are lost.
     """
     stem = name.removesuffix(".md").removesuffix(".mdc").removesuffix(".toml")
     data = _from_toml(data) or data
@@ -76,7 +76,7 @@ def to_canonical(data: bytes, name: str) -> bytes:
 
 
 def _sorted_keys(parts: Parts, meta: Mapping[str, Any], head: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The pairs that stay as they are, and what goes under `metadata`; `head` takes the specification's own."""
+    """The unchanged pairs and those that move under `metadata`; the specification's keys are added to `head`."""
     kept: list[Any] = []
     moved: dict[str, Any] = {}
     seen: set[str] = set()
@@ -103,7 +103,7 @@ def _in_order(kept: Iterable[Any], parts: Parts) -> list[Any]:
 
 
 def _as_text(key: str, value: Any) -> str | None:
-    """A value of a known key as one string that is read back as the same; None where no string is."""
+    """A value of a known key as one string that reads back as the same value; None if there is no such string."""
     if key == "allowed-tools" and isinstance(value, (str, list)):
         words = words_of(value, spaces=True)
         return " ".join(words) if words_of(" ".join(words), spaces=True) == words else None
@@ -121,7 +121,7 @@ def _as_text(key: str, value: Any) -> str | None:
 
 
 def _metadata(parts: Parts, meta: Mapping[str, Any], moved: set[str]) -> dict[str, Any]:
-    """The pairs of `metadata` that are there already, less those that a key at top level stands over."""
+    """The existing pairs of `metadata`, without those that a top-level key overrides."""
     held = meta.get("metadata")
     if not isinstance(held, Mapping):
         return {"text": _text(held if isinstance(held, str) else json.dumps(held, ensure_ascii=False))} if held else {}
@@ -137,7 +137,7 @@ def _metadata(parts: Parts, meta: Mapping[str, Any], moved: set[str]) -> dict[st
 
 
 def _pairs(parts: Parts) -> list[tuple[Any, Any]]:
-    """The metadata as YAML nodes, in the style in which they were written."""
+    """The metadata as YAML nodes, in their original style."""
     import yaml
 
     if not parts.source:
@@ -147,7 +147,7 @@ def _pairs(parts: Parts) -> list[tuple[Any, Any]]:
 
 
 def _from_toml(data: bytes) -> bytes | None:
-    """A Gemini command as Markdown with frontmatter; None where it is none."""
+    """A Gemini command as Markdown with frontmatter; None if `data` is not one."""
     import tomllib
 
     try:
@@ -170,7 +170,7 @@ def _file(pairs: list[tuple[Any, Any]], body: str) -> bytes:
 
 
 def _node(value: Any, text: Callable[[str], Any] | None = None) -> Any:
-    """A value as it was read: texts by `text`, by default without quotes where YAML allows it."""
+    """The YAML node of a value; `text` makes the nodes of texts, which are plain by default."""
     import yaml
 
     if isinstance(value, Mapping):
@@ -197,7 +197,7 @@ def _plain(text: str) -> Any:
 
 
 def _text(text: str) -> Any:
-    """Text that every reader takes for text: quoted where it looks like a number, a switch or a date."""
+    """Text that every YAML reader reads as text: quoted if it looks like a number, a boolean or a date."""
     import yaml
 
     rules = yaml.SafeLoader.yaml_implicit_resolvers.get(text[:1], [])

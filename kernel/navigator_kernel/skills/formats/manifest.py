@@ -41,7 +41,7 @@ _KEYS = SPEC_KEYS | OUR_KEYS
 def read_manifest(
     data: bytes, *, path: Path, folder: Path | None, level: Level = "project", type: ResourceType = "skill"
 ) -> SkillDef:
-    """The resource in `data`. What can be forgiven becomes a diagnostic; NotLoadable for the rest (FMT-7)."""
+    """The resource in `data`. Faults that can be tolerated become diagnostics; NotLoadable for any other (FMT-7)."""
     parts = split(data, str(path))
     meta = merged_keys(parts, str(path))
     expected = folder.name if folder is not None else path.stem
@@ -70,7 +70,8 @@ def read_manifest(
 
 
 def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: str) -> None:
-    """What was read although the specification writes it otherwise; `meta` is empty for what is not a skill."""
+    """Notes forms that were read although the specification has others; `meta` is empty for a resource other than a
+    skill."""
     if parts.form == "none":
         parts.note("no-frontmatter", "the file has no metadata; its name and first words are used", path)
     if len(description) > DESCRIPTION_LIMIT:
@@ -90,7 +91,7 @@ def _is_odd_list(tools: Any) -> bool:
 
 
 def _typed(plain: Mapping[str, tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    """Keys of the specification whose values other readers take for a number, a switch or a date, with their lines."""
+    """Keys of the specification whose values other readers take for a number, a boolean or a date, with their lines."""
     for name, (value, line) in plain.items():
         top, _, rest = name.partition(".")
         if top in SPEC_KEYS and (top == "metadata") == bool(rest) and _is_typed(value):
@@ -110,7 +111,8 @@ def _is_resolved(value: str) -> bool:
 
 
 def merged_keys(parts: Parts, path: str) -> dict[str, Any]:
-    """Top-level keys, with `navigator-*` of `metadata` below them (X-2); the exact spelling of a key wins."""
+    """Top-level keys, then those of `metadata`, where `navigator-*` comes first (X-2); the exact spelling of a key
+    wins."""
     meta: dict[str, Any] = {}
     for key, value in sorted(parts.meta.items(), key=lambda item: item[0] != spelled(item[0])):
         if spelled(key) in meta:
@@ -130,7 +132,7 @@ def merged_keys(parts: Parts, path: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def spelled(key: str) -> str:
-    """A known key under its one spelling, `-` and `_` alike; others as they are."""
+    """A known key in its usual spelling, with `-` and `_` treated alike; other keys unchanged."""
     lowered = key.strip().lower()
     spellings = (lowered, lowered.replace("-", "_"), lowered.replace("_", "-"))
     return next((known for known in spellings if known in _KEYS), key)
@@ -166,7 +168,8 @@ def _first_words(parts: Parts, path: str) -> str:
 
 
 def _sections(body: str) -> dict[str, str]:
-    """`## heading` → text below it, fences left alone (FMT-2); nothing where no text has a name that is asked for."""
+    """`## heading` → text below it, ignoring headings in fences (FMT-2); empty if the text has none of the wanted
+    names."""
     found: dict[str, list[str]] = {}
     held: list[str] | None = None
     fenced = False
@@ -194,7 +197,7 @@ def text_of(value: Any) -> str:
 
 
 def words_of(value: Any, *, commas: bool = True, spaces: bool = False) -> tuple[str, ...]:
-    """A list, however it was written: YAML, `[a, b]` as text, commas, or spaces outside parentheses."""
+    """A list as words, however it was written: YAML, `[a, b]` as text, commas, or spaces outside parentheses."""
     if value is None:
         return ()
     if isinstance(value, Mapping):
@@ -211,7 +214,7 @@ def words_of(value: Any, *, commas: bool = True, spaces: bool = False) -> tuple[
 
 
 def _item(value: Any) -> str:
-    """An item of a list as text; `- fix: this` is a map only to YAML."""
+    """An item of a list as text: in YAML, `- fix: this` is a map."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {text_of(held)}" for key, held in value.items())
     return text_of(value)
@@ -248,7 +251,7 @@ def _param(item: Mapping[str, Any], parts: Parts, path: str) -> ParamSpec:
 
 
 def _embedded(text: str) -> Any:
-    """A list written as one string, which is what `metadata` allows: JSON, or names with commas."""
+    """A list written as one string, as in `metadata`: JSON, or names with commas."""
     try:
         if text.count("[") + text.count("{") <= _NESTED and not _ESCAPED_CONTROL.search(text):
             return json.loads(text)
@@ -258,7 +261,7 @@ def _embedded(text: str) -> Any:
 
 
 def _command(value: Any, parts: Parts, path: str) -> str:
-    """`/hub:board` is what a person types in another agent, and no program."""
+    """The command; empty for one like `/hub:board`, which a person types in another agent."""
     text = text_of(value)
     if _SLASH.match(text):
         line = parts.lines.get("command")

@@ -11,7 +11,7 @@ NAME = lazy_compile(r"[^\W_](?:[\w-]{0,62}[^\W_])?")  # letters and digits of an
 
 
 def refuse_rename(rename: str, wanted: Sequence[str]) -> None:
-    """UsageProblem for a new name that cannot be given to what is wanted."""
+    """Raises UsageProblem if the new name is invalid, or if more than one skill is wanted."""
     if rename and (len(wanted) > 1 or not NAME.fullmatch(rename)):
         hint = "--as takes a name of letters, digits, '-' and '_' for one --skill"
         raise UsageProblem(f"nothing can be installed as {clean(rename, lines=False)!r}", hint=hint)

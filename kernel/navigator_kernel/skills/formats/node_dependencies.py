@@ -25,7 +25,7 @@ _VERSION = lazy_compile(r"[0-9A-Za-z.*^~<>=|+ -]{0,100}")  # a range, or a tag s
 def node_packages(skill: SkillDef, script: Path) -> list[str]:
     """`npm:NAME@VERSION` of each dependency, from the nearest `package.json` within the skill's folder.
 
-    Refused, with a `reason`, for one that comes from elsewhere than a registry; NotLoadable for what cannot be read.
+    Refused, with a `reason`, for one that does not come from a registry; NotLoadable if the file cannot be read.
     """
     body = next((data for folder in _folders(skill, script) if (data := _read(folder / FILE))), b"")
     if not body:
@@ -45,7 +45,7 @@ def node_packages(skill: SkillDef, script: Path) -> list[str]:
 
 
 def _folders(skill: SkillDef, script: Path) -> Iterator[Path]:
-    """From the script's up to the skill's own."""
+    """The folders from the script's up to the skill's own."""
     if skill.folder is None or not script.is_relative_to(skill.folder):
         return
     for folder in script.parents:

@@ -26,15 +26,15 @@ _REGULAR = frozenset({"100644", "100755"})
 
 
 class Plugins(NamedTuple):
-    """`owners` maps folders to the plugin that all below them belongs to, `declared` are folders named as skills, or as
-    folders of skills, `diagnostics` is what could not be used."""
+    """`owners` maps folders to the plugin that everything below them belongs to, `declared` are folders that are named
+    as skills, or as folders of skills, `diagnostics` report what could not be used."""
 
     owners: Mapping[str, str] = MappingProxyType({})
     declared: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def owner(self, folder: str) -> str:
-        """The plugin of the skill in `folder`: that of the nearest folder which has one; empty where none has."""
+        """The plugin of the skill in `folder`: that of the nearest folder that has one; empty if none has."""
         return next((self.owners[path] for path in _upwards(folder) if path in self.owners), "")
 
     def declares(self, folder: str) -> bool:
@@ -59,7 +59,7 @@ def plugin_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
 
 
 def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Plugins:
-    """What the manifests among `entries` say; `blobs` holds their bytes by id. Never raises for what they hold."""
+    """Reads the manifests among `entries`; `blobs` has their bytes by id. Never raises because of their contents."""
     gathered = _Gathered()
     for entry in plugin_files(entries):
         if entry.oid in blobs:
@@ -129,7 +129,7 @@ def _marketplace(path: str, root: str, value: Mapping[str, Any], gathered: _Gath
 
 
 def _plugin(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered, *, own: bool) -> None:
-    """`own` says that the whole of `root` is the plugin's, not only what it declares."""
+    """Reads one plugin; `own` says that all of `root` belongs to it, not only the folders that it declares."""
     name = value.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         gathered.note("plugin-name-odd", path, "the plugin has no usable name")
@@ -157,7 +157,7 @@ def _paths(value: Any, path: str, gathered: _Gathered) -> Iterator[str]:
 
 
 def _inside(root: str, path: str) -> str | None:
-    """`path` seen from `root`, as a path of the tree; None where it leads out of it."""
+    """`path`, relative to `root`, as a path of the tree; None if it leads out of the tree."""
     if path.startswith("/") or "\\" in path or "\0" in path:
         return None
     joined = posixpath.normpath(posixpath.join(root, path or "."))

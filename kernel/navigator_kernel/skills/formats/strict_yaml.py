@@ -1,4 +1,4 @@
-"""A safe subset of YAML: maps, lists and texts, without anchors, tags, types or deep nesting (X-2)."""
+"""Reads a safe subset of YAML: maps, lists and texts, without anchors, tags, types or deep nesting (X-2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EASY = lazy_compile(r"""([A-Za-z][A-Za-z0-9_-]{0,63}): +(?:"([^"\\]*)"|'([^']*)
 
 
 class Hostile(Exception):
-    """Metadata that asks for more than values: the reason's code, what it does, and the line, counted from 0."""
+    """Metadata outside the safe subset: the reason's code, a description, and the line, counted from 0."""
 
     def __init__(self, reason: str, text: str, line: int) -> None:
         super().__init__(text)
@@ -25,7 +25,7 @@ class Hostile(Exception):
 
 
 class NotYaml(Exception):
-    """What is not YAML; `line` is where, counted from 0, None where it cannot be told."""
+    """The text is not YAML; `line` is the line of the error, counted from 0, or None if unknown."""
 
     def __init__(self, line: int | None) -> None:
         super().__init__("no YAML")
@@ -33,9 +33,9 @@ class NotYaml(Exception):
 
 
 class Values(Struct):
-    """What YAML holds, every scalar a string.
+    """The values of a YAML text, every scalar a string.
 
-    `lines` tells the line of each top-level key, `plain` the text and line of each value without quotes, by its keys
+    `lines` has the line of each top-level key, `plain` the text and line of each value without quotes, by its keys
     joined with dots; lines count from 0.
     """
 
@@ -83,14 +83,14 @@ class Values(Struct):
 
 
 def parsed(source: str) -> Values:
-    """Hostile for anchors, aliases, tags, deep nesting, huge numbers; NotYaml for what cannot be read."""
+    """Parses YAML. Hostile for anchors, aliases, tags, deep nesting or huge numbers; NotYaml if it cannot be read."""
     return _easy(source) or _read(source)
 
 
 def _easy(source: str) -> Values | None:
-    """Lines of a key and a text on one line, which is what most manifests are; None for all else.
+    """Parses lines of one key and one text each, as in most manifests; None for everything else.
 
-    Such lines say the same to any reader of YAML; taking them apart is a tenth of a parser's work, and needs none.
+    Every YAML reader reads such lines in the same way; this takes a tenth of a parser's time, and loads no parser.
     """
     found = Values(value={})
     for at, line in enumerate(source.removesuffix("\n").split("\n")):

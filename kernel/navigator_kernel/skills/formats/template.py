@@ -25,8 +25,8 @@ _NUMBER = lazy_compile(r"-\d+(?:\.\d+)?")
 
 
 class Filling(Struct, frozen=True, kw_only=True):
-    """What placeholders stand for (PRE-10..12, FMT-3). `arguments` are `$1 $2 …`, `raw` is `$ARGUMENTS`; `outputs` is
-    what each command in the text printed."""
+    """The values of placeholders (PRE-10..12, FMT-3). `arguments` are `$1 $2 …`, `raw` is `$ARGUMENTS`; `outputs` maps
+    each command in the text to its output."""
 
     request: str = ""
     arguments: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Filling(Struct, frozen=True, kw_only=True):
 
 
 def commands_in(template: str) -> tuple[str, ...]:
-    """The commands that a text holds as `` !`cmd` ``, each once (X-4)."""
+    """The commands that a text contains as `` !`cmd` ``, each once (X-4)."""
     return tuple(dict.fromkeys(hit["shell"].strip() for hit in re.finditer(_SHELL, template, re.MULTILINE)))
 
 
@@ -89,7 +89,7 @@ def _split(command: str) -> list[str]:
 
 
 def _fixed(word: str, filling: Filling, command: str) -> str:
-    """A word without a placeholder of the person's; `${SKILL_ROOT}` is the kernel's own and may stand anywhere."""
+    """A word without placeholders for values; `${SKILL_ROOT}` is the kernel's own and may appear anywhere."""
     for hit in _MARK.finditer(word):
         if not hit["root"] and not hit["escaped"] and _stands_for_something(hit, filling):
             hint = f"write {hit.group()} as a word of its own"
@@ -98,13 +98,14 @@ def _fixed(word: str, filling: Filling, command: str) -> str:
 
 
 def _stands_for_something(hit: re.Match[str], filling: Filling) -> bool:
-    """Whether it is a placeholder here at all, filled or not; `{json}` of nobody is text."""
+    """Whether it is a placeholder at all, with or without a value; `{json}` is text if no parameter has that name."""
     name = hit["double"] or hit["single"]
     return name is None or name == "request" or name in filling.params
 
 
 def _guarded(value: str, before: Sequence[str], word: str) -> str:
-    """Only `--` ends a program's options: most parsers read `--top --exec=x` as two of them. A number is none."""
+    """Refuses a value that would be read as an option, unless `--` comes before it: most parsers read `--top --exec=x`
+    as two options. A number is not an option."""
     harmless = "--" in before or value == "-" or _NUMBER.fullmatch(value)
     if value.startswith("-") and not harmless:
         raise Refused(f"the value {value!r} for {word} would be read as an option", hint="start it with another letter")

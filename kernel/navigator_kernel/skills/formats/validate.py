@@ -54,10 +54,10 @@ class _Findings(Struct):
 
 
 def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> list[Diagnostic]:
-    """Every rule that the manifest in `data` breaks, by file and line; empty where it breaks none.
+    """Every rule that the manifest in `data` breaks, by file and line; empty if it breaks none.
 
-    `files` maps each path inside the skill to its bytes, or None where they were not read. With `strict` every rule of
-    the specification counts, and a breach of any rule is an error; without it only what makes the skill unusable is.
+    `files` maps each path inside the skill to its bytes, or None if they were not read. With `strict`, every rule of
+    the specification counts, and each breach is an error; otherwise only one that makes the skill unusable is.
     """
     findings = _Findings(strict)
     try:
@@ -196,7 +196,7 @@ def _check_params(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
 
 
 def _check_links(body: str, first: int, files: Files, findings: _Findings) -> None:
-    """Files of the skill that its text links to have to be there."""
+    """Checks that the files of the skill that its text links to exist."""
     held = {*files, MANIFEST}
     folders = {"/".join(path.split("/")[:depth]) for path in held for depth in range(1, path.count("/") + 1)}
     for line, written in _targets(body, first):
@@ -208,7 +208,7 @@ def _check_links(body: str, first: int, files: Files, findings: _Findings) -> No
 
 
 def _targets(body: str, first: int) -> Iterator[tuple[int, str]]:
-    """The relative links of a text with their lines, code left out."""
+    """The relative links in a text, except in code, with their lines."""
     fence = ""
     for line, text in enumerate(body.split("\n"), first):
         mark = re.match(r"\s*(```+|~~~+)", text)

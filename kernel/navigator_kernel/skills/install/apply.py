@@ -31,7 +31,7 @@ MANY = 16  # skills from which threads are worth their start
 
 
 def refuse_damage(place: InstallScope) -> None:
-    """Damaged if a record cannot be read that a change would rewrite."""
+    """Raises Damaged if a record that a change would rewrite cannot be read."""
     read_rows(place.database)
     read_lock(place.lock)
     read_receipts(place)
@@ -47,11 +47,11 @@ def commit_changes(
     links: Sequence[str] = (),
     agrees: Callable[[PlannedSkill, Mapping[str, Receipt]], bool] = lambda _plan, _before: False,
 ) -> bool:
-    """Whether anything changed. `decide` is told the receipts under the lock and says which skills come and which go;
-    it refuses by raising. `keep` names the backups of folders that are replaced. With
-    `forget` a skill that goes leaves the lock file, too. `links` are skills that get a link; one that goes loses its.
-    `agrees` says of each skill that comes, with the receipts from before, whether the command is also the person's
-    agreement to it (DESIGN, who may do what); a lock file or a receipt that a clone brought never is (X-43).
+    """Changes skills; returns whether anything changed. `decide` gets the receipts under the lock and returns the
+    skills to write and to remove; it refuses by raising. `keep` names the backups of folders that are replaced. With
+    `forget` a removed skill leaves the lock file, too. `links` are skills that get a link; a removed skill loses its
+    link. `agrees` says for each skill to write, given the earlier receipts, whether the command is also the person's
+    agreement to it (DESIGN, who may do what); a lock file or a receipt that came with a clone never is (X-43).
     """
     refuse_escape(place)
     prepare(place, deps.writer)
@@ -90,7 +90,7 @@ def commit_changes(
 
 
 def _recorded(place: InstallScope, coming: Sequence[PlannedSkill], going: Sequence[str], deps: InstallDeps) -> None:
-    """Records the change before it happens; if that fails, it does not happen."""
+    """Records the change before it is made; if that fails, the change is not made."""
     if coming or going:
         came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
         for plan in coming:
@@ -148,7 +148,7 @@ def _free(place: InstallScope, stamp: str) -> str:
 
 def _stage(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Writer) -> None:
     """Writes each skill's files in a folder of the same file system, many on several threads, which wait for the
-    system most of the time; the first error is raised once all threads are done."""
+    system most of the time; the first error is raised after all threads are done."""
     if len(plans) < MANY:
         for plan, folder in zip(plans, folders, strict=True):
             _stage_one(plan, folder, writer)

@@ -1,7 +1,7 @@
 """A transaction over installed skills: all of it or nothing, even if the process is killed (X-38).
 
-New folders are prepared in a scratch folder. Then the intent is written, with the old and the new of every file, and
-from that moment the change counts: who finds an intent that nobody is working on finishes it.
+New folders are prepared in a scratch folder. Then the intent is written, with the old and new content of every file,
+and from that moment the change counts: a process that finds an intent that nobody is working on finishes it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _STAMP = lazy_compile(r"\w[\w.-]{0,119}")
 
 
 class _Intent(Struct):
-    """`folders` maps a skill to the name under which its old folder is kept, empty for none; `put` are those that get a
-    new one. `files` maps a slot to what it held and is to hold, None for no file."""
+    """`folders` maps a skill to the name under which its old folder is kept, empty for none; `put` are the skills that
+    get a new one. `files` maps a slot to its old and its new content, None for no file."""
 
     scratch: Path
     folders: dict[str, str] = field(default_factory=dict)
@@ -46,8 +46,8 @@ class _Intent(Struct):
 
 
 class InstallTransaction:
-    """A context under the place's lock: `folder`, `drop` and `write` collect, `commit` does it. Leaving it without a
-    commit leaves everything as it was."""
+    """A context under the place's lock: `folder`, `drop` and `write` collect changes, `commit` makes them. Leaving it
+    without a commit leaves everything as it was."""
 
     def __init__(self, place: InstallScope, writer: Writer) -> None:
         self._place, self._writer = place, writer
@@ -81,12 +81,12 @@ class InstallTransaction:
         self._intent.folders[name] = keep
 
     def write(self, slot: str, data: bytes | None) -> None:
-        """The file of `slot` is to hold `data`, or to go: `lock`, `database`, `receipt/<name>`,
-        `aliases/<name>`, `locks/<stamp>`, or `link/<name>`, which is a link and holds what it says."""
+        """Sets the new content of a slot's file, None to remove it: `lock`, `database`, `receipt/<name>`,
+        `aliases/<name>`, `locks/<stamp>`, or `link/<name>`, a link whose content is its target."""
         self._data[slot] = data
 
     def commit(self) -> bool:
-        """Commits; whether anything changed. After an error nothing has, or the next command completes it."""
+        """Commits; returns whether anything changed. After an error nothing has, or the next command completes it."""
         if self.is_empty:
             return False
         self._prepare()
@@ -115,9 +115,9 @@ class InstallTransaction:
 
 
 def settle(place: InstallScope, writer: Writer) -> bool:
-    """Finishes a change that another process began and did not live to finish; whether there was one.
+    """Finishes a change that another process began and did not finish; returns whether there was one.
 
-    Waits for one that is under way. Busy where that takes too long, Damaged where the intent cannot be read.
+    Waits for a change that is under way. Busy if that takes too long, Damaged if the intent cannot be read.
     """
     if not os.path.lexists(place.inner / INTENT):
         return False
@@ -208,7 +208,7 @@ def _set(place: InstallScope, slot: str, data: bytes | None, writer: Writer, *, 
 
 
 def _current(place: InstallScope, slot: str) -> bytes | None:
-    """Refused if a foreign file lies in place of a link."""
+    """The content of a slot, None for no file; Refused if a foreign file is in place of a link."""
     path = _path(place, slot)
     if not _is_link(slot):
         return held_bytes(path)
@@ -246,7 +246,7 @@ def _path(place: InstallScope, slot: str) -> Path:
 
 
 def _read(place: InstallScope) -> _Intent | None:
-    """The intent on disk, or None if it was written elsewhere: a repository must not bring one."""
+    """The intent on disk, or None if it was written elsewhere: a repository must not supply one."""
     try:
         raw = json.loads(read_bounded(place.inner / INTENT, _SIZE_LIMIT))
         if not _is_sealed_here(raw, place):

@@ -34,13 +34,13 @@ Seek: TypeAlias = Callable[[str], "SearchSpace | None"]  # what the router finds
 
 
 class InstallDeps(NamedTuple):
-    """What a change of the installed skills may reach.
+    """The services that a change of the installed skills may use.
 
     `prepare` starts `scan` early, `ahead` begins to scan many skills at the same time, and `finish` ends both.
     `private` are hosts that may be asked with the person's own credentials; `reserved` are names that no skill may look
-    like; `seek` is what the router finds for a query; `consents` keep what the person agreed to by typing a command,
-    `audit` what was done. `seen` writes the page of skills that were seen in sources. `progress` gets two counts: the
-    skills that were looked at, and all.
+    like; `seek` returns what the router finds for a query; `consents` stores what the person agreed to by typing a
+    command, `audit` records what was done. `seen` writes the page of skills that were seen in sources. `progress` gets
+    two counts: the skills that were looked at, and all.
     """
 
     writer: Writer
@@ -60,8 +60,7 @@ class InstallDeps(NamedTuple):
     progress: Callable[[int, int], object] = lambda _done, _all: None
 
     def observe(self, rows: Sequence[Row]) -> str:
-        """Adds `rows` to the person's page of known skills; why not, where that failed: an install does not fail for
-        it."""
+        """Adds `rows` to the person's page of known skills; returns the reason if that fails: an install goes on."""
         try:
             if self.seen is not None:
                 self.mapping.observe(rows, self.seen)

@@ -54,8 +54,8 @@ def export(
     """`{target, form, dry_run, changed, skills: [{name, path, files, bytes, digest, changed_since_installed}]}`.
 
     A `target` that ends in .skill or .zip becomes one archive, any other a folder with a folder for each skill, or with
-    `packed` a NAME.skill. Refused where something is there (`force` replaces a skill or an archive, nothing else), for
-    links, and below `kept`, the folders where skills are installed.
+    `packed` a NAME.skill. Refused if something is there (`force` replaces a skill or an archive, nothing else), for
+    links, and below `kept`, the folders of installed skills.
     """
     whole = target.suffix.lower() in ENDINGS
     if target.suffix.lower() == ".skill" and len(skills) > 1:

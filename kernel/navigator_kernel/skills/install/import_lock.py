@@ -1,4 +1,4 @@
-"""Installs what the lock file of the npm package `skills` names (`skills-lock.json`, version 1)."""
+"""Installs the skills in the lock file of the npm package `skills` (`skills-lock.json`, version 1)."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ class _Run:
 
 
 def import_lock(file: Path, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
-    """`{file, level, dry_run, changed, imported: [{name, entry, source, ref, commit, path, digest, changed, notes,
-    findings}], skipped: [{name, why, hint, code}], exit_code}`. The file itself is only read.
+    """Returns `{file, level, dry_run, changed, imported: [{name, entry, source, ref, commit, path, digest, changed,
+    notes, findings}], skipped: [{name, why, hint, code}], exit_code}`. `file` itself is only read.
 
-    What cannot be had is skipped with the reason; `exit_code` is not 0 where that was a failure. NotFound without the
-    file, Damaged where it is not a lock of version 1.
+    A skill that cannot be installed is skipped with the reason; `exit_code` is not 0 if that was a failure. NotFound
+    without the file, Damaged if it is not a lock of version 1.
     """
     run = _Run(place, deps, options)
     groups: dict[object, list[_Entry]] = {}
@@ -179,7 +179,7 @@ def _damaged(file: Path, what: str) -> Damaged:
 
 
 def _entry(name: str, raw: Mapping[str, Any], kind: str, base: Path) -> _Entry:
-    """Refused or UsageProblem for a source that cannot be used."""
+    """One entry of the lock; Refused, NotFound or UsageProblem if its source cannot be used."""
     source = _text(raw, "sourceUrl") or _text(raw, "source")
     if kind in {"git", "gitlab"} and not _text(raw, "sourceUrl") and ":" not in source:
         raise NotFound(f"the lock names {source!r} and not the host", hint="install it by its URL")
@@ -196,8 +196,8 @@ def _text(raw: Mapping[str, Any], key: str) -> str:
 
 
 def _differs(entry: _Entry, files: Files) -> bool:
-    """Whether the files are known not to be those that were locked. Of a skill at the top of its repository some
-    versions of the package take the manifest alone."""
+    """Whether the files are known to differ from the locked ones. For a skill at the top of its repository, some
+    versions of the package hash only the manifest."""
     if not entry.digest or (found := foreign_hash(files)) is None:
         return False
     lone = {path: data for path, data in files.items() if path.lower() == "skill.md"}

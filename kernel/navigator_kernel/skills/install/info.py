@@ -28,10 +28,9 @@ Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # by the skill's fo
 
 def analyse(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> tuple[dict[str, Any], tuple[Row, ...]]:
     """`{source, url, ref, subpath, commit, count, problems, skills: […]}` and the rows that the mapping may learn;
-    `problems` is what of plugin manifests could not be used.
+    `problems` lists the parts of plugin manifests that could not be used.
 
-    All manifests are read; the other files, and with them sizes and findings, only of skills that are named, or of a
-    lone one.
+    All manifests are read; the other files, and with them sizes and findings, only of named skills, or of a single one.
     """
     found = reader.find()
     chosen = select_skills(found, wanted, reader.named, reader.contents) if wanted else found
@@ -69,7 +68,7 @@ def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> J
 
 
 def _told(found: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int], judged: Judged) -> dict[str, Any]:
-    """`size` and `findings` are None where the files were not read."""
+    """Describes one skill; `size` and `findings` are None if its files were not read."""
     files = [found.inner(entry) for entry in found.entries]
     scripts = [found.inner(e) for e in found.entries if e.mode == "100755" or e.path.lower().endswith(SCRIPTS)]
     verdict, findings = judged.get(found.folder, ("not_scanned", None))

@@ -36,8 +36,9 @@ _FOR_AUTHORS = frozenset({"allowed-tools-form", "crlf", "name-folder", "not-text
 
 
 class PreparedInstall(NamedTuple):
-    """The plans of the skills that can be installed, those that cannot, and what was seen beside them. `several` says
-    that a problem of one skill is told and not raised, `named` that the skills were: if none of them comes, that is."""
+    """The plans of the skills that can be installed, the skills that cannot, and all skills seen in the source.
+    `several` says that a problem of one skill is reported and not raised, `named` that the person named the skills:
+    then it is an error if none can be installed."""
 
     made: Sequence[PlannedSkill]
     left: Sequence[LeftOut]
@@ -51,8 +52,8 @@ class PreparedInstall(NamedTuple):
 def install(
     source: Source, wanted: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions
 ) -> dict[str, Any]:
-    """`{source, commit, level, target, changed, dry_run, counts, skills: […], left_out: […]}`. All that can be
-    installed is, together, or nothing."""
+    """`{source, commit, level, target, changed, dry_run, counts, skills: […], left_out: […]}`. Installs all skills that
+    can be installed, together, or none."""
     refuse_rename(options.rename, wanted)
     with open_source_tree(source, deps, options, install=True) as tree:
         coming = collect(SourceReader(source, tree), wanted, deps, options)
@@ -194,8 +195,8 @@ def _settled(
     names: Mapping[str, Sequence[str]],
     options: InstallOptions,
 ) -> bool:
-    """Whether the skill lies here already just so. Refused where what lies here is not ours to replace. `names` is what
-    `names_in` told."""
+    """Whether exactly this skill is already installed here. Refused if the existing entry is not ours to replace.
+    `names` is the result of `names_in`."""
     wanted, target = plan.receipt, place.skills / plan.receipt.name
     refuse_taken(wanted.name, place, names)
     held = receipts.get(wanted.name)
@@ -250,7 +251,8 @@ def tell(plan: PlannedSkill, place: InstallScope, linked: Collection[str], *, ch
 
 
 def _at_install(noticed: Diagnostic) -> Diagnostic:
-    """Of interest to the skill's author only (`navigator skill validate` warns of it): nothing is lost."""
+    """The diagnostic, as a note if it matters only to the skill's author (`navigator skill validate` warns of it):
+    nothing is lost."""
     return replace(noticed, level="note") if noticed.code in _FOR_AUTHORS else noticed
 
 

@@ -65,10 +65,10 @@ def inventory(
     shipped: Mapping[str, str],
     agreed: frozenset[str] = frozenset(),
 ) -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
-    """Every installed skill by name, the first place winning, and what could not be read.
+    """Every installed skill by name, where the first place wins, and diagnostics of what could not be read.
 
-    `shipped` maps a name to the digest that this release ships: these bytes are shipped wherever they lie. `agreed` are
-    the subjects that the person agreed to.
+    `shipped` maps a name to the digest that this release ships: a skill with this digest is shipped wherever it is.
+    `agreed` are the subjects that the person agreed to.
     """
     receipts: dict[Path, Mapping[str, Receipt]] = {}
     notes: list[Diagnostic] = []

@@ -1,4 +1,4 @@
-"""Why a skill of a source was not installed."""
+"""The reasons why skills of a source are not installed."""
 
 from __future__ import annotations
 

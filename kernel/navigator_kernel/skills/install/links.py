@@ -57,7 +57,7 @@ def told_links(place: InstallScope, linked: Collection[str], name: str) -> list[
 
 
 def refuse_unlinkable(place: InstallScope, names: Iterable[str]) -> None:
-    """Refused if a link to one of `names` would lead elsewhere, or if a foreign entry is in its place."""
+    """Raises Refused if a link to one of `names` would lead elsewhere, or if a foreign entry is in its place."""
     for name in names:
         if why := _astray(place):
             hint = "remove the link yourself, or leave --link out"

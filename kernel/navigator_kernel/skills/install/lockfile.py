@@ -37,8 +37,8 @@ def read_lock(path: Path) -> Entries:
 
 
 def lock_bytes(entries: Entries, receipts: Iterable[Receipt], gone: Sequence[str] = ()) -> bytes:
-    """The lock with an entry for each of `receipts`, and what `entries` has of skills that are not installed here and
-    not in `gone`."""
+    """The lock with an entry for each of `receipts`, and the entries of skills that are not installed here, without
+    those in `gone`."""
     kept = {name: entry for name, entry in entries.items() if name not in gone}
     kept |= {receipt.name: _entry(receipt) for receipt in receipts}
     whole = {"version": VERSION, "skills": kept}

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 class PlannedSkill(NamedTuple):
-    """One skill as it is to lie on disk: `contents` by path inside it. `verdict` is what was found here and now; the
-    receipt's may be that of a lock file."""
+    """One skill as it will be on disk: `contents` by path inside it. `verdict` is the result of this scan; the
+    receipt's may come from a lock file."""
 
     skill: SkillDef
     receipt: Receipt
@@ -43,8 +43,9 @@ class PlannedSkill(NamedTuple):
 
     @property
     def agreements(self) -> tuple[str, ...]:
-        """What a typed install command agrees to: that these bytes come from there and, of a skill with a command, that
-        it runs with nothing more than its own folder; nothing where scanners did not look at all of it."""
+        """The subjects that a typed install command agrees to: the origin of these bytes and, for a skill with a
+        command, that it runs with access only to its own folder; none if scanners blocked it or did not scan all of
+        it."""
         if self.verdict not in {"ok", "warn"}:
             return ()
         name, digest, origin = self.receipt.name, self.receipt.digest, clean(self.receipt.origin, lines=False)
@@ -60,9 +61,9 @@ def drafts(
     refused: list[tuple[Found, KernelError]] | None = None,
     files: Mapping[str, tuple[PlannedFile, ...]] | None = None,
 ) -> list[PlannedSkill]:
-    """Refused where files may not lie here, NotLoadable where a manifest cannot be used. `rename` is the name of the
-    one skill in `chosen`; with `refused` a skill that fails is added to it and left out. `files` is what `safe_files`
-    found of each, where that was asked before.
+    """Plans the skills in `chosen`. Refused if files are not allowed, NotLoadable if a manifest cannot be used.
+    `rename` is the new name of the one skill in `chosen`; with `refused` a skill that fails is added to it and left
+    out. `files` is the result of `safe_files`, if that was called before.
     """
     left = [] if refused is None else refused
     files = safe_files(chosen, reader, left) if files is None else files
@@ -115,7 +116,7 @@ def titled(plan: PlannedSkill, skill: Found, reader: SourceReader, name: str) ->
 
 
 def refuse_twin(plan: PlannedSkill, seen: dict[str, PlannedSkill]) -> None:
-    """UsageProblem if one of `seen` has the same name; otherwise adds the skill to `seen`."""
+    """Raises UsageProblem if one of `seen` has the same name; otherwise adds the skill to `seen`."""
     first = seen.setdefault(fold(plan.receipt.name), plan)
     if first is not plan:
         paths = [first.receipt.subpath, plan.receipt.subpath]

@@ -30,8 +30,8 @@ def records_bytes(
     coming: Mapping[str, SkillDef] | None = None,
     rebuild: bool = False,
 ) -> bytes:
-    """What skills.db is to hold. `coming` are skills that are not in their places yet; `rebuild` leaves out what the
-    file held, which then need not be readable."""
+    """The new contents of skills.db. `coming` are skills that are not in their places yet; `rebuild` drops the other
+    rows of the old file, which then need not be readable."""
     others = [] if rebuild else [row for row in read_rows(place.database) if _MARK not in row]
     siblings = Counter(receipt.source for receipt in receipts.values())
     coming = coming or {}

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> Mapping[str, Any]:
-    """`{level, target, skills, rewritten, missing, unlinked, swept}`: how many skills, which files changed, which
-    folders are gone, which of our links led to nothing and were removed, and how many left-overs of broken-off changes.
-    A file that is right stays untouched.
+    """`{level, target, skills, rewritten, missing, unlinked, swept}`: the number of skills, the rewritten files, the
+    missing folders, our links that led to nothing and were removed, and the number of left-overs of interrupted
+    changes. A correct file stays untouched.
 
-    Damaged where a receipt cannot be read: nothing stands behind it.
+    Damaged if a receipt cannot be read: there is nothing to rebuild it from.
     """
     told: dict[str, Any] = {"level": place.level, "target": place.target, "skills": 0, "rewritten": []}
     if not place.inner.is_dir() and not dangling(place):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def install_frozen(place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
     """`{level, target, dry_run, changed, skills: [{name, action, links}]}`.
 
-    NotFound without a lock file, IntegrityMismatch where a source no longer has these bytes, Refused where something
-    else is installed here.
+    NotFound without a lock file, IntegrityMismatch if a source no longer has these bytes, Refused if something else is
+    installed here.
     """
     if not place.lock.is_file():
         raise NotFound(f"there is no {place.told(place.lock)!r}", hint="install a skill, or run it where the lock is")
@@ -116,7 +116,7 @@ def _is_there(wanted: Receipt, held: Receipt | None, place: InstallScope) -> boo
 
 
 def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> None:
-    """Refused if a folder would be replaced of which there is no other copy."""
+    """Refused if a folder that has no other copy would be replaced."""
     target, held = place.skills / name, receipts.get(name)
     if not os.path.lexists(target):
         return
@@ -128,7 +128,7 @@ def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: InstallScope
 
 
 def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOptions) -> list[PlannedSkill]:
-    """Prepares the `missing` skills, opening each source once a commit; IntegrityMismatch if files differ."""
+    """Prepares the `missing` skills, opening each source once per commit; IntegrityMismatch if files differ."""
     groups: dict[tuple[str, str], list[Receipt]] = {}
     for receipt in missing:
         groups.setdefault((receipt.source, receipt.commit), []).append(receipt)

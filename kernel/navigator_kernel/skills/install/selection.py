@@ -27,8 +27,8 @@ _ROLES = {"example": "it lies among examples", "test": "it lies among tests", "h
 
 
 class Picked(NamedTuple):
-    """`left` are the skills that were meant and are not among `skills`; `by_path` are the folders of those whose place
-    was named, `files` what may be written of each skill, None where that is not known yet."""
+    """`left` are the skills that were meant but are not among `skills`; `by_path` are the folders of those that were
+    named by path, `files` are the files of each skill that may be written, or None if these are not known yet."""
 
     skills: Sequence[Found]
     left: list[LeftOut]
@@ -37,8 +37,8 @@ class Picked(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The skills of a source that can be installed, with their names; the copies of them; and the others. All by their
-    folders."""
+    """By folder: the names of the skills of a source that can be installed, the originals of their copies, the files
+    that may be written, and the other skills."""
 
     labels: Mapping[str, Label]
     copies: Mapping[str, Found]
@@ -59,8 +59,8 @@ class Selection(Struct, dict=True):
         return len({fold(skill.name) for skill in meant}) == 1 and len(originals(meant, self.reader.contents)) == 1
 
     def everything(self, exclude: Sequence[str] = ()) -> Picked:
-        """Every skill but those that `exclude` names, each by its exact name or path; SkillNotFound for one that is not
-        there. No problem of one skill keeps the others out."""
+        """All skills except those that `exclude` names by their exact name or path; SkillNotFound for a name without a
+        skill. A problem with one skill does not exclude the others."""
         unwanted = self._excluded(exclude)
         chosen: list[Found] = []
         left: list[LeftOut] = []
@@ -73,8 +73,8 @@ class Selection(Struct, dict=True):
         return Picked(chosen, left, files=self._known.files)
 
     def choices(self) -> list[tuple[str, str]]:
-        """Each skill that could be installed: the word that means it alone, and its description,
-        both as they are written there."""
+        """Each skill that could be installed: the word that means only this skill, and its description, both as written
+        in the source."""
         reader = self.reader
         meant = [skill for skill in reader.found if skill.role == "skill"] or reader.found
         held = originals([skill for skill in meant if reader.is_usable(skill)], reader.contents)
@@ -87,8 +87,8 @@ class Selection(Struct, dict=True):
         return sorted(told)
 
     def named(self, wanted: Sequence[str], exclude: Sequence[str] = ()) -> Picked:
-        """The skills that `wanted` names. Of several words, one that means nothing or several skills keeps the others
-        from nothing."""
+        """The skills that `wanted` names. If there are several words, one that means no skill or several skills does
+        not exclude the others."""
         chosen: dict[str, Found] = {}
         by_path: set[str] = set()
         left: list[LeftOut] = []
@@ -108,10 +108,10 @@ class Selection(Struct, dict=True):
         return Picked(skills, left, frozenset(by_path))
 
     def name_for(self, plan: PlannedSkill, skill: Found) -> str:
-        """What a skill that was asked for by name, or with all others, is installed as, where that is not its own name.
+        """The name under which a skill is installed, by name or with all others; empty if it is its own name.
 
-        All manifests are read for it only where there is a sign that several have the name: its folder is called
-        otherwise, or another one is called so.
+        All manifests are read only if several skills may have the name: its folder has another name, or another folder
+        has the same one.
         """
         own = plan.receipt.name
         if fold(skill.name) == fold(own) and self._called[fold(own)] == 1:
@@ -121,7 +121,7 @@ class Selection(Struct, dict=True):
 
     @cached_property
     def _called(self) -> Counter[str]:
-        """How many folders have this name."""
+        """The number of folders with each name."""
         return Counter(fold(skill.name) for skill in self.reader.found)
 
     @cached_property
@@ -152,7 +152,7 @@ class Selection(Struct, dict=True):
         return _Known(held, copies, files, others)
 
     def _hindered(self, skill: Found) -> LeftOut | None:
-        """Why a skill is none of "all"."""
+        """Why "all" does not include a skill, or None if it does."""
         if original := self._known.copies.get(skill.folder):
             return left_out(skill, "copy", f"it is a copy of {original.shown!r}", copy_of=original.shown)
         label = self._known.labels.get(skill.folder)
@@ -195,7 +195,7 @@ def _lies_at(skill: Found, word: str) -> bool:
 
 
 def _no_skill(skill: Found, reader: SourceReader, *, any_role: bool) -> LeftOut | None:
-    """Why a folder with a manifest is not a skill."""
+    """Why a folder with a manifest is not a skill, or None if it is one."""
     if skill.role != "skill" and not any_role:
         return left_out(skill, skill.role, _ROLES[skill.role])
     manifest = reader.manifest(skill)

@@ -28,8 +28,8 @@ def uninstall(
     *,
     source: Source | None = None,
 ) -> dict[str, Any]:
-    """`{level, target, dry_run, skills: [{name, path, links}]}`; all of them go, with our links to them, or none.
-    `source` stands for all that came from it. The mapping keeps its rows (X-35).
+    """Removes all of the skills, with our links to them, or none: `{level, target, dry_run, skills: [{name, path,
+    links}]}`. `source` means all skills that came from it. The mapping keeps its rows (X-35).
 
     SkillNotFound with suggestions, Refused for a folder without a receipt.
     """

@@ -48,8 +48,8 @@ class OutdatedEntry(Struct, frozen=True, kw_only=True):
 def outdated(
     names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, diffs: bool = False
 ) -> dict[str, Any]:
-    """`{level, target, count, skills: [{name, state, from, to, path, edited, problem}]}`, with `diffs` the `diff` of
-    each. Nothing is written."""
+    """`{level, target, count, skills: [{name, state, from, to, path, edited, problem}]}`, with `diffs` also the `diff`
+    of each. Writes nothing."""
     news = _news(names, place, deps, options)
     waiting = [one for one in news if one.state != "current"]
     head = {"level": place.level, "target": place.target, "count": len(waiting)}
@@ -60,9 +60,10 @@ def outdated(
 
 def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
     """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted or unreachable; and
-    the verdict of the scanners where it is updated. A link that leads to a skill leads to the new one.
+    the verdict of the scanners if it is updated. A link that leads to a skill leads to the new one.
 
-    Refused where a skill that would be replaced was edited here, with its files; `force` keeps a copy of it.
+    Refused if a skill that would be replaced was edited here; the error names its files. `force` replaces it and keeps
+    a copy.
     """
     news = _news(names, place, deps, options)
     coming = [one for one in news if one.plan is not None]
@@ -104,8 +105,8 @@ def _difference(one: OutdatedEntry, place: InstallScope) -> str:
 
 
 def _agrees_again(deps: InstallDeps) -> Callable[[PlannedSkill, Mapping[str, Receipt]], bool]:
-    """An update agrees to a skill's new bytes only where the person had agreed to those that it replaces, from the same
-    source: receipts that a clone brought are not enough (X-43)."""
+    """An update agrees to a skill's new bytes only if the person had agreed to the bytes that it replaces, from the
+    same source: receipts that a clone brought are not enough (X-43)."""
     consents = deps.consents()
     subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
 
@@ -128,7 +129,7 @@ def _backup(one: OutdatedEntry, keep: Mapping[str, str], place: InstallScope) ->
 
 
 def _news(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> list[OutdatedEntry]:
-    """One entry for each receipt, by name; each source is opened once a ref."""
+    """One entry for each receipt, by name; each source is opened once per ref."""
     held = read_receipts(place)
     wanted = [owned(name, place) for name in names] or list(held)
     groups: dict[tuple[str, str], list[Receipt]] = {}

@@ -18,7 +18,7 @@ SHOWN = 5  # findings that a refusal shows
 
 
 class Judged(NamedTuple):
-    """The findings that block and nobody accepted, those that somebody did, and what is to be kept of a new yes."""
+    """The blocking findings that nobody accepted, the accepted ones, and the new acceptances to be stored."""
 
     blocking: Sequence[Diagnostic]
     accepted: Sequence[Diagnostic]
@@ -26,13 +26,14 @@ class Judged(NamedTuple):
 
 
 def subject(receipt: Receipt, found: Diagnostic) -> str:
-    """Bound to the skill and its source, not to a commit: an update asks again only where the finding is another."""
+    """The subject of an acceptance. It is bound to the skill and its source, not to a commit: an update asks again only
+    if the finding differs."""
     return f"accepted:{receipt.name}@{clean(receipt.source, lines=False)}@{identity(found)}"
 
 
 def judged(receipt: Receipt, findings: Sequence[Diagnostic], given: Sequence[str], subjects: Collection[str]) -> Judged:
-    """`given` are the rules that the person names now, `RULE` or `NAME:RULE`; `subjects` what they agreed to before,
-    which no file of a project can add to."""
+    """Sorts the errors by acceptance. `given` are the rules that the person names now, `RULE` or `NAME:RULE`;
+    `subjects` are the earlier acceptances, to which no file of a project can add."""
     named = {rule for rule in given if ":" not in rule}
     named |= {rule.partition(":")[2] for rule in given if rule.partition(":")[0] == receipt.name}
     blocking, accepted, granted = [], [], []
@@ -49,14 +50,14 @@ def judged(receipt: Receipt, findings: Sequence[Diagnostic], given: Sequence[str
 
 
 def facts(found: Diagnostic) -> Mapping[str, str]:
-    """What is on record of an acceptance."""
+    """The facts that are recorded about an acceptance."""
     return {"rule": found.code, "file": clean(found.path, lines=False), "digest": found.digest}
 
 
 def refusal(
     receipt: Receipt, findings: Sequence[Diagnostic], blocking: Sequence[Diagnostic], options: InstallOptions
 ) -> Refused:
-    """Says what stands where, and the whole command that accepts it."""
+    """The refusal, which shows the findings with their places and the whole command that accepts them."""
     shown = "; ".join(told(one.to_dict()) for one in blocking[:SHOWN])
     rules = list(dict.fromkeys(one.code for one in blocking))
     words = [receipt.source, "--skill", receipt.name]

@@ -1,4 +1,4 @@
-"""Checks the command of a skill for what cannot work or reaches beyond the skill's folder."""
+"""Checks the command of a skill for parts that cannot work or reach beyond the skill's folder."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _PLACE_HOLDER = lazy_compile(r"^[{<$].*[}>]?$")
 
 
 def findings(skill: SkillDef, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
-    """One for each thing that is wrong with it; nothing for a skill without a command."""
+    """One finding for each fault of the command; none for a skill without a command."""
     command = skill.command.strip()
     if not command or _SLASH_COMMAND.match(command):
         return
     path = skill.path.name
     line = _line(files.get(path, b""), command)
     if len(command) > LONG:
-        message = f"it was not looked at whole: the command has over {LONG} characters"
+        message = f"not all of it was scanned: the command has over {LONG} characters"
         yield finding(NOT_SCANNED, "warning", path, message, line, command, judged=command)
         return
     for code, message in _wrong(command, files):
@@ -87,14 +87,14 @@ def _run(rest: Sequence[str], files: Mapping[str, bytes]) -> Iterator[tuple[str,
 
 
 def _script_of(program: str, rest: Sequence[str]) -> Sequence[str]:
-    """What an interpreter is to run."""
+    """The script that an interpreter would run, or empty."""
     if not _RUNNERS.match(posixpath.basename(program)):
         return ()
     return [word for word in rest if not word.startswith("-")][:1]
 
 
 def _unquoted(command: str) -> str:
-    """Without what stands in quotation marks, which is meant as it is, and without place holders."""
+    """The command without quoted text, which is meant literally, and without placeholders."""
     return lazy_compile(r"'[^']*'|\"[^\"]*\"|\{\{?\w+\}?\}|<[\w-]+>|\$\{?(?:[A-Z_]+|\d|[@*])\}?").sub("", command)
 
 

@@ -1,4 +1,4 @@
-"""Says whether a place of code stands in a comment, by the marks of its language."""
+"""Decides whether a place in code is in a comment, by the marks of its language."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _NODE = lazy_compile(r"#![^\n]*\b(?:node|deno|bun)\b")
 
 
 def is_comment(passage: Passage, at: int) -> bool:
-    """Whether a mark before place `at` on its line, outside of quotes, begins a comment. A fence has comments only
-    where it names a language: in one of a terminal `#` may be the prompt of root. What a backslash joins to a comment
-    is not part of it."""
+    """Whether a mark before place `at` on its line, outside of quotes, starts a comment. A fence has comments only
+    if it names a language: in a terminal session `#` may be the prompt of root. A line that a backslash joins to a
+    comment is not part of it."""
     marks = _marks_of(passage)
     place = passage.start + at
     begin = max(passage.text.rfind("\n", max(place - FAR, 0), place) + 1, place - FAR, 0)
@@ -56,7 +56,7 @@ def _marks_of_file(path: str, head: str) -> re.Pattern[str]:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a string begins in it and does not end."""
+    """Whether a string starts in the text and does not end."""
     quote, is_escaped = "", False
     for mark in text:
         if is_escaped:

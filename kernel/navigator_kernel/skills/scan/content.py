@@ -1,8 +1,8 @@
 """Scans the content of a skill's files, and reports what an installer should know before trusting them.
 
-It reads text by rules and runs nothing; what it does not find is not thereby safe. What it may miss is contained by the
-sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden` and
-`unwanted_files`, what takes two places in `sequences`.
+It reads text by rules and runs nothing; a skill without findings is not therefore safe, and the sandbox contains what
+the scan misses. Rules are in `rules.yaml`; checks of bytes are in `hidden` and `unwanted_files`, checks of two places
+in `sequences`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _BLANK = lazy_compile(r"[^\S\n ]")
 
 
 def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
-    """Each thing found once a line, by path; `error` blocks an installation. Of the warnings of one rule in one file
-    only the first is more than a note: the others say nothing new."""
+    """Each finding once a line, by path; `error` blocks an installation. Of the warnings of one rule in one file only
+    the first is more than a note: the others say nothing new."""
     found: dict[tuple[str, int | None, str], Diagnostic] = {}
     for path, data in sorted(files.items()):
         told = Counter[tuple[str, str]]()
@@ -63,7 +63,7 @@ def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
 
 
 def _of_file(path: str, data: bytes) -> Sequence[Diagnostic]:
-    """The same for the same bytes at the same path, which skills of one author often share."""
+    """The findings of a file, cached by its path and its bytes, which skills of one author often share."""
     key = hashlib.blake2b(path.encode("utf-8", "surrogatepass") + b"\0" + data, digest_size=16).digest()
     if key not in _known:
         found = tuple(_of_text(path, data))
@@ -93,8 +93,8 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
 
 
 def _worth_reading(held: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset[str]]]:
-    """Those in which something may be found, with the patterns that may match. A document has many short passages of
-    which most say nothing, so that half of them are asked about at once, and then half of these."""
+    """The passages in which something may be found, with the patterns that may match. A document has many short
+    passages without a match, so all are checked together, then each half, and so on."""
     if not held:
         return
     may = may_match("\n".join(passage.body for passage in held))
@@ -110,7 +110,7 @@ def _worth_reading(held: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset
 
 
 def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic:
-    """With the line that it stands on, or the part of a long one around it; of a flow with all of its file."""
+    """A finding, judged by its line or the part of a long line around it; that of a flow by the whole file."""
     line, begin = _line(text, at)
     shown = shortened(line, at - begin) or ascii(line[:40])
     judged = data if hit.whole else line
@@ -120,18 +120,18 @@ def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic
 def _not_whole(path: str, why: str, text: str, at: int) -> Diagnostic:
     line, begin = _line(text, at)
     shown = shortened(line, at - begin) or ascii(line[:40])
-    return finding(NOT_SCANNED, "warning", path, f"it was not looked at whole: {why}", line_at(text, at), shown)
+    return finding(NOT_SCANNED, "warning", path, f"not all of it was scanned: {why}", line_at(text, at), shown)
 
 
 def _line(text: str, at: int) -> tuple[str, int]:
-    """The line of place `at`, and where it begins."""
+    """The line at `at`, and where it begins."""
     low, high = max(at - LINE, 0), min(at + LINE, len(text))
     begin, end = max(text.rfind("\n", low, at) + 1, low), text.find("\n", at, high)
     return text[begin : end if end >= 0 else high], begin
 
 
 def _text(path: str, data: bytes) -> str | None:
-    """None for what is not text: a PDF, and bytes with zeros under a name that promises none."""
+    """The text of a file; None if it is not text: a PDF, or bytes with zeros under a name that is not a text file's."""
     if path.lower().endswith(".pdf") and data.startswith(b"%PDF-"):
         return None
     if b"\x00" in data[:4096] and not (data.startswith(_WIDE) or _is_text(path, data)):
@@ -156,7 +156,7 @@ def _is_decoded(data: bytes) -> bool:
 
 
 def _lowered(text: str) -> str:
-    """In lower case, each character where it was, all blanks of a line as spaces."""
+    """`text` in lower case, with each character in its place and all blanks of a line as spaces."""
     text = _BLANK.sub(" ", text)
     if not text.isascii():
         for letter, plain in _AS_ASCII:

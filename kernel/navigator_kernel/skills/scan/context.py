@@ -1,4 +1,4 @@
-"""The context of a hit that lowers its level: a warning, a quotation, a condition, a test, a placeholder address.
+"""Finds the contexts that lower the level of a hit: a warning, a quotation, a condition, a test, a placeholder address.
 
 Each lowers a level by one step at most once: an error becomes a warning, and a warning a note.
 """
@@ -70,25 +70,25 @@ def is_aside(path: str) -> bool:
 
 
 def is_image(path: str) -> bool:
-    """Whether the file builds the image of a container: what it changes is not this machine."""
+    """Whether the file builds the image of a container, so that it does not change this machine."""
     return bool(_IMAGE.search(path))
 
 
 def excused(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
-    """Whether what stands around it makes it something else than a deed; with `strings` a string is one."""
+    """Whether its context shows that it is not an action; with `strings`, one in a string counts as an action."""
     if is_aside(passage.path) or warned_of(passage, hit.start()) or _is_searched(passage, hit):
         return True
     return _is_said(passage, hit, strings=strings)
 
 
 def is_conditional(passage: Passage, at: int) -> bool:
-    """Whether the sentence forbids it, or says when it would hold: the opposite of what it says alone."""
+    """Whether the sentence forbids it or sets a condition for it, which reverses its meaning."""
     return bool(_CONDITION.search(passage.body, max(at - 120, 0), at))
 
 
 def is_mentioned(passage: Passage, at: int) -> bool:
-    """Whether it stands in prose, or between backticks in prose, and no words before it order to run it. A line of its
-    own is an order."""
+    """Whether it appears in prose, or between backticks in prose, without words before it that say to run it. A line of
+    its own counts as an order to run it."""
     inline = passage.kind == "fence" and passage.text[passage.start - 1 : passage.start] == "`"
     if passage.kind != "prose" and (not inline or "\n" in passage.body):
         return False
@@ -100,7 +100,7 @@ def is_mentioned(passage: Passage, at: int) -> bool:
 
 
 def is_quoted(passage: Passage, hit: re.Match[str]) -> bool:
-    """Whether a pair of quotation marks is around it on its line."""
+    """Whether it is inside a pair of quotation marks on its line."""
     begin, end = _line(passage.body, hit.start())
     before = passage.body[max(begin, hit.start() - 160) : hit.start()]
     after = passage.body[hit.end() : min(end, hit.end() + 160)]
@@ -112,20 +112,20 @@ def is_quoted(passage: Passage, hit: re.Match[str]) -> bool:
 
 
 def names_nobody(passage: Passage, hit: re.Match[str]) -> bool:
-    """Whether the other machine is a place holder, or a private one."""
+    """Whether the other machine is a placeholder or a private one."""
     begin, _ = _line(passage.body, hit.start())
     _, end = _line(passage.body, hit.end())
     return bool(_NOBODY.search(passage.body, max(begin, hit.start() - 200), min(end, hit.end() + 300)))
 
 
 def _is_searched(passage: Passage, hit: re.Match[str]) -> bool:
-    """Whether it is what a command for searching looks for."""
+    """Whether it is the text that a search command looks for."""
     begin, _ = _line(passage.body, hit.start())
     return is_quoted(passage, hit) and bool(_SEARCHES.search(passage.body, begin, hit.start()))
 
 
 def _is_said(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
-    """A comment of code, or a string of a file of code that is printed or compared and not run."""
+    """Whether it is in a comment, or in a string of a code file that is printed or compared, not run."""
     if passage.kind in {"code", "config", "fence"} and is_comment(passage, hit.start()):
         return True
     if passage.kind not in {"code", "config"} or strings or not is_quoted(passage, hit):
@@ -143,13 +143,13 @@ def _is_said(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
 
 
 def line_of(body: str, at: int) -> str:
-    """The line of place `at`, or the part of a long one around it."""
+    """The line at position `at`, or the part of a long one around it."""
     begin, end = _line(body, at)
     return body[begin:end]
 
 
 def _line(body: str, at: int) -> tuple[int, int]:
-    """Where the line of place `at` begins and ends, or the part of a long one around it."""
+    """The beginning and end of the line at position `at`, or of the part of a long one around it."""
     low, high = max(at - FAR, 0), min(at + FAR, len(body))
     end = body.find("\n", at, high)
     return max(body.rfind("\n", low, at) + 1, low), high if end < 0 else end

@@ -20,8 +20,9 @@ _LOWER: Mapping[Level, Level] = {"error": "warning", "warning": "note", "note": 
 def finding(
     code: str, level: Level, path: str, message: str, line: int | None, text: str, *, judged: str | bytes = ""
 ) -> Diagnostic:
-    """ValueError where it does not say what stands where. `line` is None for a file without lines; `text` then names
-    the type of the file. `judged` is all that was looked at for it, the text where nothing else is given."""
+    """Creates a finding; ValueError if its rule, file, sentence or text is missing, or its line is below 1. `line` is
+    None for a file without lines; `text` then names the type of the file. `judged` is everything that was examined for
+    it, by default the text."""
     shown = shortened(text)
     if not (code and path and message and shown) or (line is not None and line < 1):
         raise ValueError(f"a finding needs a rule, a file, a sentence and a text: {code!r} in {path!r}")
@@ -40,7 +41,7 @@ def _digest(data: bytes) -> str:
 
 
 def shortened(text: str, at: int = 0) -> str:
-    """One line of it, cleaned and cut around place `at`."""
+    """One line of `text`, cleaned and cut around the position `at`."""
     begin = max(at - SHOWN // 3, 0) if len(text) > SHOWN else 0
     cut = text[begin : begin + 4 * SHOWN]
     shown = " ".join(clean(cut, lines=False).split())
@@ -53,12 +54,12 @@ def lowered(level: Level) -> Level:
 
 
 def identity(found: Diagnostic) -> str:
-    """What an acceptance is bound to: the rule, the file, and what it was judged by, byte for byte."""
+    """The key that an acceptance is bound to: the rule, the file, and the digest of what was examined."""
     return f"{found.code}@{found.path}@{found.digest}"
 
 
 def told(found: Mapping[str, Any], folder: str = "") -> str:
-    """The one sentence for a finding, the same for every command."""
+    """The sentence for a finding, the same for every command."""
     place = "/".join(part for part in (folder, str(found["path"])) if part)
     line = f":{found['line']}" if found.get("line") else ""
     text = f": '{found['text']}'" if found.get("text") else ""

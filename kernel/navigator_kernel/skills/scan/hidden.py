@@ -42,7 +42,7 @@ _EMBEDDED = lazy_compile("^[^\u202d\u202e\u2066-\u2069]*$")
 
 
 def findings(path: str, text: str) -> Iterator[Hit]:
-    """Of a whole file of text; `at` counts from its beginning."""
+    """Yields the findings in a whole text file; `at` counts from its beginning."""
     begin = 1 if text.startswith("\ufeff") else 0
     if not text.isascii():
         held = "".join(frozenset("".join(_BEYOND.findall(text))))  # each once: most texts have a few of them
@@ -75,8 +75,8 @@ def _invisible(text: str, begin: int) -> Iterator[Hit]:
 
 
 def _reversed(path: str, text: str) -> Iterator[Hit]:
-    """In code none is needed; in prose they stand beside letters of scripts that are written from right to left. The
-    first of a file is told."""
+    """Reports the first character that changes the text order: code needs none, and prose only beside letters of
+    scripts that are written from right to left."""
     begin, kind = 0, kind_of(path, text)
     prose = kind == "prose"
     for line in text.split("\n"):
@@ -93,7 +93,7 @@ def _reversed(path: str, text: str) -> Iterator[Hit]:
 
 
 def _mixed(path: str, text: str) -> Iterator[Hit]:
-    """A name in code that is written in letters of several scripts is another name than it looks."""
+    """Reports a name in code with letters of several scripts, which is not the name that it seems to be."""
     for hit in _SCRIPTS.finditer(text) if kind_of(path, text) == "code" else ():
         before, after = _BEFORE.search(text, max(hit.start() - 80, 0), hit.start()), _AFTER.match(text, hit.start())
         word = (before.group() if before else "") + (after.group() if after else "")
@@ -106,7 +106,7 @@ def _mixed(path: str, text: str) -> Iterator[Hit]:
 
 
 def _steering(path: str, text: str) -> Iterator[Hit]:
-    """In a recording of a terminal it is what is recorded."""
+    """Reports terminal sequences and control characters, except in a recording of a terminal."""
     if path.lower().endswith(_RECORDED):
         return
     text = _HARMLESS.sub(lambda hit: " " * len(hit.group()), text)

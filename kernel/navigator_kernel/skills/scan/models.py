@@ -18,7 +18,7 @@ _DATA = frozenset({
 
 
 def kind_of(path: str, data: bytes) -> str:
-    """What the file is, where loading it calls something else than what models are made of; empty otherwise."""
+    """The kind of the file if loading it calls code outside the usual modules of models; empty otherwise."""
     named = path.lower().endswith(_NAMES)
     if data.startswith(b"PK\x03\x04") and named:
         return next((f"archive with {kind}" for held in _members(data) if (kind := _pickle(held))), "")
@@ -37,7 +37,7 @@ def _members(data: bytes) -> list[bytes]:
 
 
 def _pickle(data: bytes) -> str:
-    """By its operations; nothing of it is loaded."""
+    """Checks a pickle by its operations, without loading it."""
     called: list[str] = []
     words: list[str] = []
     try:

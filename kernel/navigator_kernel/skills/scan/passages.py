@@ -93,8 +93,8 @@ class Passage(NamedTuple):
 
 
 def passages(path: str, text: str, kinds: Container[Kind] = KINDS) -> Iterator[Passage]:
-    """Those of `kinds`: a file of code or settings is one; prose is cut into metadata, code in fences and backticks,
-    what is not shown, and the rest."""
+    """The passages of `kinds`: a file of code or settings is one; prose is cut into metadata, code in fences and
+    backticks, text that is not shown, and the rest."""
     kind = kind_of(path, text)
     if kind == "prose":
         yield from (one for one in _of_prose(path, text, kinds) if one.kind in kinds)
@@ -107,7 +107,7 @@ def is_named_text(path: str) -> bool:
 
 
 def kind_of(path: str, text: str) -> Kind:
-    """By its name; what has no known one is code."""
+    """The kind of a file by its name; code if the name is not known or the text begins with `#!`."""
     name = path.rpartition("/")[2].lower()
     if text.startswith("#!"):
         return "code"
@@ -124,7 +124,7 @@ def kind_of(path: str, text: str) -> Kind:
 
 
 def warned_of(passage: Passage, at: int) -> bool:
-    """Whether what stands at `at` is quoted by somebody who warns of it, by the words on its line and above it."""
+    """Whether the text at `at` is quoted in a warning, judged by the words on its line and above it."""
     if passage.kind == "comment":
         return False  # who warns of something lets it be seen
     if passage.kind == "fence" and _is_of_security(passage.text):
@@ -141,7 +141,7 @@ def warned_of(passage: Passage, at: int) -> bool:
 
 @lru_cache(maxsize=1)
 def _is_of_security(text: str) -> bool:
-    """Whether its metadata say that it is about attacks."""
+    """Whether the metadata of `text` says that it is about attacks."""
     front = _FRONT.match(text)
     return bool(front and _SUBJECT.search(text, 0, front.end()))
 
@@ -152,7 +152,7 @@ def _warns_between(text: str, begin: int, end: int, kind: Kind) -> bool:
 
 
 def language_of(passage: Passage) -> str:
-    """The language that a fence names, in lower case; "" where it names none."""
+    """The language that a fence names, in lower case; empty if it names none."""
     named = _NAMED.search(passage.text, max(passage.start - _BLOCK, 0), passage.start)
     return named[1].lower() if named else ""
 
@@ -165,7 +165,7 @@ def line_at(text: str, at: int) -> int:
 
 @lru_cache(maxsize=1)
 def _breaks_before(text: str) -> Sequence[int]:
-    """How many line breaks lie before each block."""
+    """The number of line breaks before each block."""
     before = [0]
     for begin in range(0, len(text), _BLOCK):
         before.append(before[-1] + text.count("\n", begin, begin + _BLOCK))
@@ -173,7 +173,7 @@ def _breaks_before(text: str) -> Sequence[int]:
 
 
 def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]:
-    """Of any kind; those that are not in `kinds` may be missing."""
+    """The passages of a text, of any kind; those that are not in `kinds` may be missing."""
     if front := _FRONT.match(text):
         for hit in _REMARK.finditer(text, 0, front.end()):
             yield Passage(path, "comment", hit[1], hit.start(1), text)
@@ -200,8 +200,8 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
 
 
 def _is_shown(text: str, hit: re.Match[str]) -> bool:
-    """Whether it stands between backticks, which show it. False where backticks before it in its paragraph
-    come in runs, are escaped, or are not in pairs on their line: the pairs are then not known."""
+    """Whether the match is between backticks, which show it. False if backticks before it in its paragraph come in
+    runs, are escaped, or are not in pairs on their line: then the pairs are not known."""
     if text[hit.start() - 1 : hit.start()] != "`" or text[hit.end() : hit.end() + 1] != "`":
         return False
     breaks = [gap.end() for gap in _BREAK.finditer(text, max(hit.start() - _BLOCK, 0), hit.start())]
@@ -212,19 +212,19 @@ def _is_shown(text: str, hit: re.Match[str]) -> bool:
 
 
 def _joined(text: str) -> str:
-    """Each command on one line, every character where it was."""
+    """`text` with each command on one line, and every character in its place."""
     if not any(mark in text for mark in ("\\\n", "|\n", "&\n")):
         return text
     return _CONTINUED.sub(lambda hit: " " * len(hit.group()) if hit[1] is None else f"{hit[1]} ", text)
 
 
 def _unwrapped(text: str) -> str:
-    """Each paragraph on one line, every character where it was."""
+    """`text` with each paragraph on one line, and every character in its place."""
     return _WRAPPED.sub(" ", text)
 
 
 def _blanked(text: str, cut: Iterable[re.Match[str]]) -> str:
-    """Blanks in the place of each of `cut`, so that places and lines stay the same."""
+    """`text` with blanks in place of each of `cut`, so that places and lines stay the same."""
     pieces, at = [], 0
     for hit in cut:
         pieces += [text[at : hit.start()], "\n".join(" " * len(line) for line in hit.group().split("\n"))]

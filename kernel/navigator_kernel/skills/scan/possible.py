@@ -19,14 +19,14 @@ def may_match(text: str) -> frozenset[str]:
 
 
 def may_match_unwrapped(text: str) -> frozenset[str]:
-    """The same for all passages that `text` is cut into, in which a command or a paragraph is on one line."""
+    """The same for all passages of `text`, in which a command or a paragraph is on one line."""
     may = may_match(text.replace("\n", " "))
     return may | may_match(text.replace("\\\n", "  ").replace("\n", " ")) if "\\\n" in text else may
 
 
 @lru_cache(maxsize=1_000)  # most passages have the same few
 def worth_reading(may: frozenset[str]) -> frozenset[Kind]:
-    """The kinds of passages in which something may be found where these patterns may match."""
+    """The kinds of passages in which something may be found if these patterns may match."""
     kinds: frozenset[Kind] = frozenset(kind for rule in rules_of(may) for kind in rule.kinds)
     if flows.is_possible(may):
         kinds |= flows.KINDS

@@ -1,6 +1,6 @@
 """A content rule: a table of `rules.yaml`, and how it is matched against a passage.
 
-What is read is `rules.json`, made of it by `make docs`, because JSON is read faster.
+The code reads `rules.json`, which `make docs` makes from it, because JSON is read faster.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MANY = 20  # findings of one pattern and level in one passage; the rest of them 
 
 
 class Hit(NamedTuple):
-    """What a rule found: where in the passage, and what to say of it."""
+    """A match of a rule: its place in the passage, and the message about it."""
 
     code: str
     at: int
@@ -44,7 +44,7 @@ class Hit(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A table of `rules.yaml`, whose head says what each means."""
+    """A table of `rules.yaml`, whose head explains each field."""
 
     code: str
     says: str
@@ -66,7 +66,8 @@ class Rule(NamedTuple):
     within: int = 0
 
     def hits(self, passage: Passage, lowered: str, may: Container[str]) -> Iterator[Hit]:
-        """`lowered` is the passage's body in lower case, place by place; `may` holds the patterns that may match it."""
+        """`lowered` is the passage's body in lower case at the same positions; `may` holds the patterns that may
+        match."""
         worth = [source for source in self.any if source in may]
         if not worth or passage.kind not in self.kinds:
             return
@@ -90,13 +91,13 @@ class Rule(NamedTuple):
         return any(_compiled(source).search(body, begin, end) for source in self.near)
 
     def _is_known(self, text: str) -> bool:
-        """Whether every address in it is one of those."""
+        """Whether `text` has addresses and every one of them is known."""
         addresses = _ADDRESS.findall(text) if self.known else []
         return bool(addresses) and all(any(_compiled(source).match(one) for source in self.known) for one in addresses)
 
     def _level(self, passage: Passage, hit: re.Match[str]) -> Level:
-        """An error needs a place in which it acts and, of rules with `malice`, the second fact that no honest skill
-        adds to the first."""
+        """An error needs a passage in which it takes effect and, for rules with `malice`, the second fact that no
+        honest skill adds to the first."""
         if self._is_known(hit.group()):
             return "note"
         if self.guarded and (
@@ -115,7 +116,7 @@ class Rule(NamedTuple):
         )
 
     def _is_harmless(self, passage: Passage, hit: re.Match[str]) -> bool:
-        """Whether it changes another machine, is of a usual form, or is only mentioned."""
+        """Whether the match changes another machine, has a usual form, or is only mentioned."""
         if self.here and is_image(passage.path):
             return True
         if self.mild and "\n" not in hit.group():
@@ -136,7 +137,7 @@ class Rule(NamedTuple):
 
 
 def _lines_with(needles: Sequence[str], lowered: str) -> list[tuple[int, int]]:
-    """Beginning and end of each line that holds one, in order; of a long line, of the part around it."""
+    """Beginning and end of each line with a needle, in order; in a long line, of the part around the needle."""
     found: dict[int, int] = {}
     for needle in needles:
         at = lowered.find(needle)
@@ -149,8 +150,8 @@ def _lines_with(needles: Sequence[str], lowered: str) -> list[tuple[int, int]]:
 
 
 def _found(source: str, body: str, lines: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
-    """The first match that begins on each of `lines`. One that may reach further is looked for in all of a body where
-    many are to be looked at: that costs less than what lies behind each of them."""
+    """The first match that begins on each of `lines`. A pattern of several lines is searched for in the whole body if
+    there are many lines: that costs less than to search the text after each of them."""
     held, reach = _compiled(source), REACH if "[\\s\\S]" in source else 0
     if reach and len(lines) > FEW:
         yield from held.finditer(body)

@@ -10,7 +10,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(skills: Sequence[Mapping[str, Any]], version: str) -> dict[str, Any]:
-    """One run; `skills` as `skill scan` tells them. A path is the skill's with the file's behind it."""
+    """One SARIF run for `skills`, in the form of `skill scan`. A path is the skill's path followed by the file's."""
     found = [(one, finding) for one in skills for finding in one["findings"]]
     rules = {finding["code"]: finding["message"] for _, finding in reversed(found)}
     driver = {

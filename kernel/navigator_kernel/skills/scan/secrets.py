@@ -27,7 +27,7 @@ _SHORT, _EVEN = 12, 3.2  # characters, and bits a character, below which nobody 
 
 
 class Place(Protocol):
-    """Where a secret stands in a text, and what kind it is."""
+    """The place of a secret in a text, and its kind."""
 
     @property
     def begin(self) -> int: ...
@@ -38,8 +38,8 @@ class Place(Protocol):
 
 
 def findings(path: str, text: str, found: Iterable[Place]) -> Iterator[Diagnostic]:
-    """One a line, of the first kind that stands there, and `MOST` of a level; the line is shown with secrets cut
-    out."""
+    """Yields one finding per line, of the first kind there, and at most `MOST` per level; the line is shown with
+    secrets cut out."""
     places = sorted(found, key=lambda one: (one.begin, -one.end))
     spans = _joined(places)
     told, left = 0, dict.fromkeys(("note", "warning", "error"), MOST)
@@ -55,7 +55,7 @@ def findings(path: str, text: str, found: Iterable[Place]) -> Iterator[Diagnosti
 
 
 def _joined(places: Iterable[Place]) -> list[tuple[int, int]]:
-    """Beginning and end of what they cover together, in order."""
+    """Beginning and end of the text that the places cover together, in order."""
     spans: list[tuple[int, int]] = []
     for one in places:
         if spans and one.begin < spans[-1][1]:
@@ -73,12 +73,12 @@ def _level(path: str, text: str, one: Place) -> Level:
 
 
 def _bits(value: str) -> float:
-    """Shannon's entropy of a character."""
+    """The Shannon entropy per character."""
     return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
 
 
 def _redacted(text: str, one: Place, spans: Sequence[tuple[int, int]]) -> str:
-    """Its line, or the part of a long one around its beginning."""
+    """The line of a secret, or the part of a long one around its beginning, with secrets cut out."""
     low, high = max(one.begin - AROUND, 0), min(one.begin + AROUND, len(text))
     begin, end = max(text.rfind("\n", low, one.begin) + 1, low), text.find("\n", one.begin, high)
     end = high if end < 0 else end

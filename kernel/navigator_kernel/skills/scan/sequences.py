@@ -50,7 +50,7 @@ SOURCES = tuple(held.pattern for held, _, _ in _DEEDS)
 
 
 def hits(passage: Passage, may: Container[str]) -> Iterator[Hit]:
-    """The first of each level for each kind of deed; `may` holds the patterns that may match."""
+    """The first hit of each level for each kind of action; `may` contains the patterns that may match."""
     deeds = [deed for deed in _DEEDS if deed[0].pattern in may] if passage.kind in KINDS else []
     made = [(code, how, held.finditer(passage.body)) for held, code, how in deeds if held.search(passage.body)]
     last = {_name(hit): hit.start("file") for hit in _RUN.finditer(passage.body)} if made else {}
@@ -68,5 +68,5 @@ def hits(passage: Passage, may: Container[str]) -> Iterator[Hit]:
 
 
 def _name(hit: re.Match[str]) -> str:
-    """By which the same file is known later: its own name, or the variable that holds it."""
+    """The name by which the same file is recognised later: its own name, or the variable that contains it."""
     return hit["file"].rstrip("./").rpartition("/")[2] or hit["file"]

@@ -65,7 +65,7 @@ def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Dia
 
 
 def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
-    """What a host starts is no harm by itself; what fetches, sends or allows everything is."""
+    """A file that a host starts is not harmful by itself; one that fetches, sends or allows everything is."""
     text = data.decode("utf-8", "replace")
     named = [held for name, held in files.items() if name != path and name.rpartition("/")[2] in text and len(name) > 3]
     hit = _ACTS.search(text)
@@ -92,7 +92,7 @@ def _program(path: str, data: bytes, files: Mapping[str, bytes]) -> Diagnostic:
 
 
 def _of_file(code: str, level: Level, path: str, data: bytes, message: str) -> Diagnostic:
-    """For what has no lines the text is its type; it is judged by all of it."""
+    """A finding for a whole file, judged by all its bytes; it shows the first line, or the size and first bytes."""
     readable = b"\x00" not in data[:4096] and data.strip()
     text = data.decode("utf-8", "replace").lstrip("\ufeff").strip().split("\n")[0] if readable else ""
     kind = f"{len(data):,} bytes that begin with {data[:8].hex(' ') or 'nothing'}"
@@ -101,7 +101,7 @@ def _of_file(code: str, level: Level, path: str, data: bytes, message: str) -> D
 
 
 def _installing(data: bytes) -> str:
-    """The command of a package's own installation that fetches, sends or decodes; empty for none."""
+    """The package's installation command that fetches, sends or decodes; empty if there is none."""
     held = _json(data)
     scripts = held.get("scripts") if isinstance(held, dict) else None
     commands = [scripts.get(name) for name in _INSTALLED] if isinstance(scripts, dict) else []
@@ -109,7 +109,7 @@ def _installing(data: bytes) -> str:
 
 
 def _is_settings(path: str, data: bytes) -> bool:
-    """Whether it is what a host reads as its own settings, under whatever name it comes."""
+    """Whether the file has the form of a host's own settings, whatever its name."""
     name = path.lower()
     if name.endswith(".toml"):
         return b"[mcp_servers." in data
@@ -128,7 +128,7 @@ def _starts_something(path: str, data: bytes) -> bool:
 
 
 def _json(data: bytes) -> object:
-    """None for what is not JSON."""
+    """The value in `data`; None if it is not JSON."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -136,7 +136,7 @@ def _json(data: bytes) -> object:
 
 
 def _names_command(value: object) -> bool:
-    """Whether somewhere in it a command or a server is named."""
+    """Whether `value` names a command or a server at any depth."""
     left = [value]
     while left:
         held = left.pop()

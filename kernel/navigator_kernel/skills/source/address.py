@@ -33,9 +33,9 @@ _DISGUISED = lazy_compile(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # backslashes an
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """Where skills come from. `url` is git's URL, or the real path of a folder or an archive; `ref` a branch, tag or
-    commit as asked for, `subpath` the part of the tree that was named, `label` what people call it: owner/repo, or the
-    URL. `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends."""
+    """A source of skills. `url` is git's URL, or the real path of a folder or an archive; `ref` is the requested
+    branch, tag or commit, `subpath` the named part of the tree, `label` the name for people: owner/repo, or the URL.
+    `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends."""
 
     kind: Literal["git", "folder", "archive"]
     url: str
@@ -58,9 +58,9 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
-    """The source that `text` names, folders and archives seen from `base`; `ref` stands in for one that `text` lacks.
+    """The source that `text` names, with folders and archives relative to `base`; `ref` is used if `text` has no ref.
 
-    Refused for what git could take for an option, a helper or a secret; UsageProblem for what names nothing.
+    Refused for a text that git could take for an option, a helper or a secret; UsageProblem for one that names nothing.
     """
     text = text.strip()
     if not text:
@@ -157,7 +157,7 @@ def _refuse_host(scheme: str, host: str) -> None:
 
 
 def _refuse_plain_host(host: str) -> None:
-    """Refused for letters of other scripts, which look like Latin ones."""
+    """Raises Refused for letters of other scripts, which look like Latin ones."""
     if not _HOST.fullmatch(host) or any(part.startswith("xn--") for part in host.lower().split(".")):
         raise Refused(f"{clean(host, lines=False)!r} is not a plain host name", hint="only plain ASCII names are read")
 
@@ -180,8 +180,8 @@ def _github_page(path: str, ref: str) -> Source:
 
 
 def _with_page(source: Source, kind: str, rest: str) -> Source:
-    """`source` at a page below which `rest` lies; of a file's page its folder counts. What stands behind `#` is a
-    place on the page unless it is the ref."""
+    """`source` with the page `rest`; the page of a file stands for its folder. The part behind `#` is a place on the
+    page unless it is the ref."""
     page = unquote(rest)
     page = (page.rpartition("/")[0] if kind == "blob" else page) or page
     ref = source.ref if f"{page}/".startswith(f"{source.ref}/") else ""
@@ -189,7 +189,7 @@ def _with_page(source: Source, kind: str, rest: str) -> Source:
 
 
 def _at_page(source: Source, ref: str) -> Source:
-    """The source with ref and path of the page separated."""
+    """The source with the ref and the path of its page separated, if they are known."""
     if ref and f"{source.page}/".startswith(f"{ref}/"):
         return replace(source, ref=ref, subpath=source.page[len(ref) + 1 :], page="")
     return source if "/" in source.page else replace(source, ref=source.page, page="")

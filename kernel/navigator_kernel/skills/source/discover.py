@@ -60,7 +60,7 @@ class Tree:
         return self._files[slice(*self._span(folder))]
 
     def real(self, path: str, links: Mapping[str, bytes]) -> str:
-        """`path` with all links resolved; `links` holds their targets by id. BrokenPath if it leads out of the tree."""
+        """`path` with all links resolved; `links` has their targets by id. BrokenPath if it leads out of the tree."""
         ahead = path.split("/")[::-1]
         done: list[str] = []
         hops = 0
@@ -129,7 +129,7 @@ def find_skills(
 ) -> tuple[Found, ...]:
     """Every skill below `subpath`, by path; `top` names the one at the top, whose git tree is `tree`.
 
-    `links` holds the texts of links by id; without it no link is followed. SkillNotFound, which names `label`, where
+    `links` contains the texts of links by id; without it no link is followed. SkillNotFound, which names `label`, if
     there is no skill.
     """
     whole = Tree(entries)
@@ -166,9 +166,9 @@ def select_skills(
     usable: Callable[[Found], bool] = lambda _skill: True,
 ) -> tuple[Found, ...]:
     """The skills that `wanted` names, each by folder name, path, glob, `plugin:name`, `plugin/name` or declared name,
-    in that order. One that is not `usable` is meant only where nothing else is.
+    in the order of `wanted`. A skill that is not `usable` is chosen only if no other one matches.
 
-    SkillNotFound with suggestions for one that is not there, UsageProblem for one that means several.
+    SkillNotFound with suggestions for an unknown name, UsageProblem for a name of several skills.
     """
     chosen: dict[str, Found] = {}
     for word in wanted:
@@ -236,7 +236,7 @@ def _below(path: str, folder: str) -> bool:
 
 
 def _standing(places: Sequence[str], scope: str, plugins: Plugins) -> tuple[str, Role, bool]:
-    """The plugin and the role of a skill that lies at `places`, the most open of which counts, and whether a plugin's
+    """The plugin and the role of a skill at `places`, of which the most open one counts, and whether a plugin's
     manifest names it."""
     roles = [_role(place[len(scope) :] if _below(place, scope) else place) for place in places]
     declared = any(map(plugins.declares, places))
@@ -303,8 +303,8 @@ def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
 
 
 def _only(word: str, hits: Sequence[Found], contents: Contents, usable: Callable[[Found], bool]) -> Found:
-    """The one that is meant: copies count once, a skill comes before an example of its name, one that can be used
-    before one that cannot, and the one that is nearest before those further away."""
+    """The one skill that is meant: copies count once, a skill comes before an example of its name, a usable one before
+    an unusable one, and the nearest one before those further away."""
     left = [skill for skill in hits if skill.role == "skill"] or hits
     if len(left) > 1:
         left = [skill for skill in left if usable(skill)] or left

@@ -10,11 +10,11 @@ Role = Literal["skill", "example", "test", "hidden"]
 
 
 class Found(NamedTuple):
-    """A folder with a manifest. `folder` is its path in the tree, empty for the top; `name` the folder's own name
-    (the repository's for the top); `entries` all that lies below it. A manifest that is a link has its target's id.
+    """A folder with a manifest. `folder` is its path in the tree, empty for the top; `name` is the folder's own name
+    (the repository's for the top); `entries` are all entries below it. A manifest that is a link has its target's id.
 
-    `also` are links of the tree that lead to the folder, `plugin` the plugin that it belongs to, `declared` whether a
-    plugin's manifest names it, `role` what its place says that it is: only a `skill` is meant by "all".
+    `also` are links of the tree that lead to the folder, `plugin` is the plugin that it belongs to, `declared` is true
+    if a plugin's manifest names it, `role` follows from its place: "all" means only those with the role `skill`.
     """
 
     folder: str

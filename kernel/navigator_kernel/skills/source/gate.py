@@ -1,4 +1,4 @@
-"""Decides whether a skill's files may be written to this disk, before any of them is."""
+"""Decides whether a skill's files may be written to disk, before any of them is written."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class _Problem(NamedTuple):
 
 
 def admit(skill: Found, links: Mapping[str, bytes], tree: Tree | None = None) -> tuple[PlannedFile, ...]:
-    """The files of `skill`, each link replaced by the file, or the files of the folder, that it leads to.
+    """The files of `skill`; each link is replaced by the file, or the files of the folder, that it points to.
 
-    `links` holds the text of each link by id. Links may lead to all that `tree` holds; without it, only to what lies in
+    `links` holds the text of each link by id. Links may point to anything in `tree`; without it, only to entries of
     the skill. Refused with every problem in `data["problems"]`, and their kinds in `data["codes"]`.
     """
     within = tree or Tree(skill.entries)
@@ -65,8 +65,8 @@ def admit(skill: Found, links: Mapping[str, bytes], tree: Tree | None = None) ->
 
 
 def unread_links(skills: Iterable[Found], links: Mapping[str, bytes], tree: Tree) -> tuple[str, ...]:
-    """The ids of links that must be read before `passed` can show where they lead; asked again after reading them,
-    because what they lead to may be a link too."""
+    """The ids of links that must be read before `admit` can resolve them. Call it again after reading them, because
+    their targets may be links too."""
     ids: dict[str, None] = {}
     for skill in skills:
         led = (entry for entry in skill.entries if entry.mode == LINK)
@@ -86,7 +86,7 @@ def _files(
 def _led(
     inner: str, entry: TreeEntry, through: tuple[str, ...], links: Mapping[str, bytes], tree: Tree
 ) -> Iterator[tuple[str, TreeEntry | BrokenPath]]:
-    """The entries of a folder by path in the skill, with links resolved; `through` are the folders on the way."""
+    """The entries of a folder by path in the skill, with links resolved; `through` are the folders on the path."""
     if entry.mode != LINK:
         yield inner, entry
         return

@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 class Known(Struct, frozen=True):
-    """A row with its page, and whether it was observed or written by people."""
+    """A row with its page; `observed` is true for an observed row, false for one written by people."""
 
     row: Row
     page: Path
@@ -62,7 +62,7 @@ class Known(Struct, frozen=True):
 
 class SkillMapping:
     """Implements `ports.KnownSkills` over `paths`: the first is the person's, which `observe` writes to; the rest are
-    read. `named` is a project's own page: its rows are listed, and never say where a name is installed from (X-43)."""
+    only read. `named` is a project's own page: its rows are listed, but never used to install by name (X-43)."""
 
     def __init__(self, paths: Sequence[Path], named: Path | None = None) -> None:
         self.path = paths[0]
@@ -71,11 +71,11 @@ class SkillMapping:
         self._index: dict[str, tuple[str, str]] = {}
 
     def find(self, name: str) -> tuple[str, str] | None:
-        """`(repository, sub-skill)`; rows of people win over observed ones, upper rows over lower ones."""
+        """`(repository, sub-skill)`; rows by people win over observed ones, upper rows over lower ones."""
         return self._indexed().get(fold(name))
 
     def named(self, name: str) -> tuple[str, str] | None:
-        """`(repository, sub-skill)` as the project's own page says."""
+        """`(repository, sub-skill)` from the project's own page."""
         if self._named is None:
             return None
         with suppress(Damaged):
@@ -238,7 +238,7 @@ def _line(row: Row) -> str:
 
 
 def _cell(text: str) -> str:
-    """`text` as one cell that can close neither the table nor a comment, and links to nothing."""
+    """`text` as one cell that cannot end the table or a comment, and contains no link."""
     if not text:
         return text
     line = shorten(clean(text, lines=False).replace("\\", "/"), _CELL)

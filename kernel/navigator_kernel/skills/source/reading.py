@@ -39,10 +39,10 @@ def open_source(
     auth: bool = False,
     ahead: Sequence[Callable[[], object]] = (),
 ) -> Tree:
-    """A context over the tree of `source`; FetchFailed on entering it where it cannot be read.
+    """A context for the tree of `source`; FetchFailed on entry if it cannot be read.
 
-    `cache` keeps what is fetched, `offline` asks no network, `auth` lets the person's own credentials in for its host.
-    `ahead` is done while git fetches, one at each fetch: what is needed once it has answered, for time that is waited.
+    `cache` keeps what is fetched, `offline` uses no network, `auth` allows the person's own credentials for its host.
+    `ahead` are preparations for later, one of which runs during each fetch, because git only waits then.
     """
     if source.kind == "folder":
         return FolderSource(Path(source.url))
@@ -77,9 +77,9 @@ def ready_to_change() -> None:
 class SourceReader(Struct):
     """The skills of one open tree; their manifests are read all at once, and only when one is asked for.
 
-    `source` is told apart into ref and subpath where its URL was the page of a folder; `links` holds the small files
-    that discovery has read: links that may lead to skills, and manifests of plugins. `notes` is what of these manifests
-    could not be used.
+    `source` is split into ref and subpath if its URL was the page of a folder; `links` are the small files that
+    discovery has read: links that may lead to skills, and manifests of plugins. `notes` are the problems of these
+    manifests.
     """
 
     source: Source
@@ -113,7 +113,7 @@ class SourceReader(Struct):
         return self.found
 
     def manifest(self, skill: Found) -> SkillDef | KernelError:
-        """The manifest, or why it cannot be used."""
+        """The manifest, or the error if it cannot be used."""
         if skill.folder not in self._held:
             missing = [found for found in self.found if found.folder not in self._held]
             blobs, problems = self.read_apart({found.folder: [found.manifest.oid] for found in missing})
@@ -160,8 +160,8 @@ class SourceReader(Struct):
         return self.tree.contents(oids, each=FILE_LIMIT, total=TOTAL_LIMIT)
 
     def read_apart(self, wanted: Mapping[str, Sequence[str]]) -> tuple[dict[str, bytes], dict[str, KernelError]]:
-        """The files of each of `wanted`, and for those that are too large, or that no longer fit, why they were not
-        read: one of them does not keep the others from being read."""
+        """The files of each of `wanted`, and the errors of those that are too large or no longer fit: one of them does
+        not keep the others from being read."""
         blobs: dict[str, bytes] = {}
         problems: dict[str, KernelError] = {}
         waiting = [list(wanted)] if wanted else []

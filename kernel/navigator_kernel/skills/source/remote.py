@@ -28,7 +28,7 @@ _WANTED = '[{"name", "description", "repo", "subpath", "tags"}] or {"skills": [â
 
 
 class RemoteSkill(NamedTuple):
-    """A skill of a catalogue: `repo` is owner/repo or a URL, `subpath` its folder in it, empty where unknown."""
+    """A skill of a catalogue: `repo` is owner/repo or a URL, `subpath` its folder in it, empty if unknown."""
 
     name: str
     description: str
@@ -42,8 +42,8 @@ def search_remote(
 ) -> list[dict[str, Any]]:
     """`[{name, description, repo, subpath, score, reason, catalogue, install}]`, best first, each skill once.
 
-    `catalogues` are https or file URLs, or paths seen from `base`. UsageProblem where there is none, Refused for any
-    other scheme, FetchFailed where one cannot be read or is not a catalogue.
+    `catalogues` are https or file URLs, or paths relative to `base`. UsageProblem if there is none, Refused for any
+    other scheme, FetchFailed if one cannot be read or is not a catalogue.
     """
     if not catalogues:
         hint = 'name one in your own settings: catalogues = ["https://â€¦"]'
@@ -59,7 +59,7 @@ def search_remote(
 
 def known_skills(word: str, mapping: SkillMapping) -> list[dict[str, Any]]:
     """`[{name, description, repo, subpath, page, observed, install}]`: the rows of the mapping that match `word` by
-    name, description or repository, best first; all of them, in their order, where it is empty."""
+    name, description or repository, best first; if `word` is empty, all rows in their order."""
     rows = list(mapping.rows())
     if word.strip():
         skills = [_skill(at, RemoteSkill(*known.row, tags=(known.row.repo,))) for at, known in enumerate(rows)]

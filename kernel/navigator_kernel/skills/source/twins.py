@@ -1,4 +1,4 @@
-"""Handles skills of one name: which are copies, and what the others are called."""
+"""Handles skills with the same name: finds copies, and names the others."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _UNTOLD = frozenset({"skills", "plugins", "src"})  # folders whose names say not
 
 
 class Label(NamedTuple):
-    """What a skill is installed as. `qualified` is `owner/name` where its own name is another skill's; an empty `name`
-    says that none is free."""
+    """The name under which a skill is installed. `qualified` is `owner/name` if another skill has its own name; an
+    empty `name` means that none is free."""
 
     name: str
     qualified: str = ""
 
 
 def nearness(skill: Found) -> tuple[bool, bool, bool, int, str]:
-    """Which of several skills of one name comes first: no example, named by a plugin's manifest, outside an agent's own
-    folder, near the top of the tree; the path decides what is left."""
+    """The sort key among skills of one name: no example, in a plugin's manifest, outside an agent's own folder, near
+    the top of the tree; last, the path decides."""
     own = skill.folder.startswith(".") or "/." in skill.folder
     depth = skill.folder.count("/") if skill.folder else -1
     return skill.role != "skill", not skill.declared, own, depth, skill.folder
@@ -42,9 +42,9 @@ def originals(skills: Iterable[Found], contents: Contents) -> list[Found]:
 
 
 def copies_in(group: Sequence[Found], contents: Contents) -> dict[str, Found]:
-    """For the folder of each copy among skills of one name what it is a copy of.
+    """Maps the folder of each copy among skills of one name to its original.
 
-    A copy has no file that the other one lacks; of two equal ones the nearer is the original.
+    Every file of a copy is also in the original; of two equal skills, the first by `nearness` is the original.
     """
     if len(group) < 2:
         return {}
@@ -61,7 +61,7 @@ def copies_in(group: Sequence[Found], contents: Contents) -> dict[str, Found]:
 
 
 def all_copies(skills: Sequence[Found], named: Callable[[Found], str], contents: Contents) -> dict[str, Found]:
-    """The same among skills of all names."""
+    """Like `copies_in`, for skills of all names."""
     copies: dict[str, Found] = {}
     for group in _by_name((skill, named(skill)) for skill in skills):
         copies |= copies_in(group, contents)
@@ -69,9 +69,9 @@ def all_copies(skills: Sequence[Found], named: Callable[[Found], str], contents:
 
 
 def labels(skills: Sequence[Found], named: Callable[[Found], str], top: str) -> dict[str, Label]:
-    """A name for each of `skills`, none of which is a copy, by its folder; no two read alike.
+    """Maps the folder of each skill to a unique name, or to none; `skills` must not contain copies.
 
-    Of several that share a name the first by `_rank` keeps it. `top` is the name of the repository.
+    Of several skills with the same name, the first by `_rank` keeps it. `top` is the name of the repository.
     """
     told: dict[str, Label] = {}
     others: list[Found] = []
@@ -89,7 +89,7 @@ def labels(skills: Sequence[Found], named: Callable[[Found], str], top: str) -> 
 
 
 def _rank(skill: Found, name: str) -> tuple[bool, bool, bool, tuple[bool, bool, bool, int, str]]:
-    """Which skill keeps `name`: the one that a plugin's manifest names, then the one whose folder has the name."""
+    """The sort key for keeping `name`: a skill in a plugin's manifest comes before one whose folder has the name."""
     return skill.role != "skill", not skill.declared, fold(skill.name) != name, nearness(skill)
 
 
@@ -101,8 +101,8 @@ def _by_name(named: Iterable[tuple[Found, str]]) -> Iterable[list[Found]]:
 
 
 def _qualified(skill: Found, name: str, top: str) -> Iterator[Label]:
-    """The names that a skill may have instead of its own, the best first: its plugin's and its own in one, its folder's
-    where that is another one, then those of the folders above it, and of the repository, with its own."""
+    """The names that a skill may have instead of its own, best first: its plugin's name with its own; its folder's name
+    if different; then the names of the folders above it, and of the repository, each with its own."""
     if skill.plugin and (label := _joined(skill.plugin, name)):
         yield label
     if fold(skill.name) != fold(name) and NAME.fullmatch(skill.name):

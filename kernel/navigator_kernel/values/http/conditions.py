@@ -16,12 +16,12 @@ _TAG = lazy_compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
 
 def tag_of(value: Any) -> str:
-    """A strong entity tag: equal values have the same, others another one."""
+    """A strong entity tag: equal values have the same tag, different values different tags."""
     return f'"{hashlib.sha256(msgspec.json.encode(value, enc_hook=str)).hexdigest()[:32]}"'
 
 
 def tagged(value: Any, headers: Mapping[str, str]) -> Answer:
-    """The answer to GET: `value` with its tag, or 304 where the client has it."""
+    """The answer to GET: `value` with its tag, or 304 if the client has it."""
     tag = tag_of(value)
     known = headers.get(IF_NONE_MATCH, "")
     is_known = known.strip() == "*" or any(found[2] == tag for found in _TAG.finditer(known))
@@ -29,7 +29,7 @@ def tagged(value: Any, headers: Mapping[str, str]) -> Answer:
 
 
 def refuse_another(value: Any, headers: Mapping[str, str]) -> None:
-    """412 where `If-Match` names another state than `value`, the one that there is; a weak tag matches nothing."""
+    """Raises 412 if `If-Match` does not name the current state `value`; a weak tag never matches."""
     wanted = headers.get(IF_MATCH)
     if wanted is None or wanted.strip() == "*":
         return

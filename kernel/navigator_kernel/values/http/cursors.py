@@ -15,15 +15,15 @@ T = TypeVar("T")
 
 
 class Page(Struct, frozen=True, forbid_unknown_fields=True):
-    """At most `limit` entries behind the `cursor` that the page before gave."""
+    """At most `limit` entries after the `cursor` that the previous page returned."""
 
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
     cursor: Annotated[str, Meta(max_length=400)] = ""
 
 
 def page_of(entries: Sequence[T], page: Page, key: Callable[[T], str], *, rising: bool = False) -> tuple[list[T], str]:
-    """A page of `entries`, which are sorted by `key`, falling or rising, and the cursor of the next, empty at the end.
-    An entry that came or went meanwhile moves no other one."""
+    """A page of `entries`, which are sorted by `key`, falling or `rising`, and the cursor of the next page, empty at
+    the end. An entry that was added or removed meanwhile moves no other one."""
     after = place_of(page.cursor)
     left = [one for one in entries if not after or (key(one) > after if rising else key(one) < after)]
     held = list(left[: page.limit])

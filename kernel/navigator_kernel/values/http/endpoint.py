@@ -1,4 +1,4 @@
-"""Declares an endpoint in one place: its path, role, body, answer and errors; the OpenAPI document is made of it."""
+"""Declares an endpoint in one place: its path, role, body, answer and errors; the OpenAPI document is made from it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class HttpProblem(Exception):
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """Who sends a request. `id` names the token, and is not secret."""
+    """The sender of a request. `id` names the token, and is not secret."""
 
     id: str
     role: Role
 
     def may(self, role: Role) -> bool:
-        """Each role may do what those before it may."""
+        """Whether the caller may do what `role` may; each role includes those before it."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
@@ -41,7 +41,7 @@ class Nothing(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """A request that was let in. `path` holds the parts of the path, `query` and `body` what was read of the rest."""
+    """An accepted request. `path` has the parts of the path, `query` and `body` the rest in the endpoint's types."""
 
     caller: Caller
     path: Mapping[str, Any]
@@ -62,10 +62,10 @@ Handler = Callable[[Any, Call], Awaitable[Any]]
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """`body`, `query` and `answer` are types that msgspec reads, or models of pydantic; `media` is what a stream is
-    sent as. `parts` are the types of the path's parts that are not any text; `headers` are those that the handler
-    reads, `sends` those of its answer. `errors` are statuses beside those that every endpoint may have. The handler's
-    first argument is `service`, or the gateway without one."""
+    """`body`, `query` and `answer` are types that msgspec reads, or models of pydantic; `media` is the type of a
+    stream. `parts` are the types of the path's parts that are not plain text; `headers` are those that the handler
+    reads, `sends` those of its answer. `errors` are statuses in addition to those of every endpoint. The handler's
+    first argument is `service`, or the gateway if there is none."""
 
     method: str
     path: str

@@ -50,7 +50,7 @@ def is_possible(may: frozenset[str]) -> bool:
 
 
 def hits(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
-    """`may` holds the patterns that may match the passage."""
+    """Yields the hits in a passage; `may` contains the patterns that may match it."""
     if passage.kind not in KINDS or not is_possible(may):
         return
     for hit in _followed(passage, may):

@@ -1,5 +1,5 @@
-"""Says whether a module of Python has both a call that acts and something to act on: most have only one of the two, and
-to follow values takes several times as long."""
+"""Says whether a Python module has both a call that acts and something to act on: most have only one of the two, and
+following values takes several times as long."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _RUNS, _MAKES, _SENDS, _STARTED = (
 
 
 def may_act(nodes: Sequence[ast.AST], full: Mapping[str, str], known: Mapping[str, ast.expr]) -> bool:
-    """Never False where `python_flow` finds something. `full` are the names that are imported, `known` what names are
-    set to."""
+    """Never False if `python_flow` finds something. `full` are the imported names, `known` the expressions that names
+    are set to."""
     names = {name_of(node.func, full) for node in nodes if isinstance(node, ast.Call)}
     last = {name.rpartition(".")[2] for name in names}
     lines = "\n".join(names)
@@ -52,7 +52,7 @@ def may_act(nodes: Sequence[ast.AST], full: Mapping[str, str], known: Mapping[st
 
 
 def _is_made(node: ast.AST) -> bool:
-    """Whether it makes a text of another one without a call that has a name for it."""
+    """Whether the node makes one text from another without a call that has a name for it."""
     if isinstance(node, ast.Slice):
         return node.step is not None
     return isinstance(node, ast.BitXor) or (isinstance(node, ast.Name) and node.id == "chr")

@@ -1,7 +1,7 @@
 """Follows values through a Python module: decoded or fetched code that is run, and secrets that are sent.
 
-Names are followed without regard to order, and through the functions of the module: what a name may hold at any time is
-what it holds. Whatever else a call does to a value, the result is still that value.
+Names are followed regardless of order, and through the functions of the module: a name counts as having every value
+that it may have at any time. Whatever else a call does to a value, its result still counts as that value.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def hits(body: str) -> Iterator[Hit]:
-    """Of what parses as Python; `at` is a place in `body`. What is too large or too deep is said to be not scanned."""
+    """The hits in `body`, if it parses as Python; `at` is a place in `body`. Code that is too large or too deep is
+    reported as not scanned."""
     try:
         try:
             tree = ast.parse(body)
@@ -59,7 +60,7 @@ def hits(body: str) -> Iterator[Hit]:
             raise RecursionError
         found = _Flow(tree, nodes).found()
     except (RecursionError, MemoryError):
-        yield Hit(NOT_SCANNED, 0, "warning", "it was not looked at whole: too much of it is one module of Python")
+        yield Hit(NOT_SCANNED, 0, "warning", "not all of it was scanned: too much of it is one Python module")
         return
     starts = [0, *(hit.end() for hit in _BREAK.finditer(body))]
     for (number, code), (level, message) in sorted(found.items()):
@@ -142,7 +143,7 @@ class _Flow:
             self._block(case.body, scope)
 
     def _wrap(self, name: ast.expr | None, made: ast.expr) -> None:
-        """What is written to the one is written to the other, too."""
+        """Notes that data written to `name` is also written to the arguments of the call `made`."""
         if isinstance(name, ast.Name) and isinstance(made, ast.Call):
             self._wraps[name.id] |= {one.id for one in made.args if isinstance(one, ast.Name)}
 
@@ -162,7 +163,8 @@ class _Flow:
                 self._bind(one, marks, scope)
 
     def _of(self, node: ast.expr, scope: str) -> Marks:
-        """Looked at once a statement: what is asked for twice on each level would be asked for without end."""
+        """The marks of an expression, cached for each statement: without the cache, the work would double on each
+        level."""
         held = self._seen.get((node, scope))
         if held is None:
             held = self._seen[node, scope] = self._inner(node, scope) | self._places(node)
@@ -219,7 +221,8 @@ class _Flow:
         return marks
 
     def _picked(self, marks: Marks, key: ast.expr) -> Marks:
-        """One entry of the environment configures programs as a rule; a secret in it still must not be looked up."""
+        """The marks of one entry. An entry of the environment usually configures programs, but a secret must not be
+        looked up."""
         if "environment" not in marks:
             return marks
         name = self._text(key)
@@ -315,7 +318,7 @@ class _Flow:
         )
 
     def _meant(self, node: ast.expr) -> list[ast.expr]:
-        """What the names in it were set from, where that is known."""
+        """The expressions that the names in `node` were set from, if they are known."""
         return [self._texts[one.id] for one in ast.walk(node) if isinstance(one, ast.Name) and one.id in self._texts]
 
     def _acts(self, node: ast.expr) -> bool:

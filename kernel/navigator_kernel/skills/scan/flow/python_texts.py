@@ -1,4 +1,4 @@
-"""Evaluates the text of a Python expression as far as its constants say it."""
+"""Evaluates the text of a Python expression as far as its constants determine it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONG, LARGE = 2_000, 10**12  # characters of one constant, and a number that is 
 
 
 def nodes_of(tree: ast.AST) -> list[ast.AST]:
-    """Those of `ast.walk`, in its order, in a fraction of its time."""
+    """The nodes of `ast.walk` without contexts, in the same order, in a fraction of the time."""
     found = [tree]
     for node in found:  # it grows meanwhile
         for held in vars(node).values():
@@ -26,7 +26,7 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
 
 
 def names_of(nodes: Iterable[ast.AST]) -> Mapping[str, str]:
-    """The full name of each name that is imported."""
+    """The full name of each imported name."""
     found: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -39,7 +39,7 @@ def names_of(nodes: Iterable[ast.AST]) -> Mapping[str, str]:
 
 
 def name_of(node: ast.expr, full: Mapping[str, str]) -> str:
-    """With its module, as far as `full` knows it: `os.path.join`, `.post` for a method of something."""
+    """The name with its module, if `full` knows it: `os.path.join`; `.post` for a method of something else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -50,19 +50,19 @@ def name_of(node: ast.expr, full: Mapping[str, str]) -> str:
 
 
 def text_of(node: ast.expr | None, known: Mapping[str, ast.expr]) -> str:
-    """Its constants put together; a path's parts with `/` between them, what is not known left out."""
+    """The constants of an expression, joined; a path's parts have `/` between them, unknown parts are left out."""
     return _Text(known).of(node, 0)
 
 
 def _said(value: object) -> str:
-    """Nothing of a long number, which Python refuses to write out."""
+    """The text of a constant; empty for a long number, which Python refuses to convert to text."""
     if isinstance(value, int):
         return str(value) if abs(value) < LARGE else ""
     return value[:LONG] if isinstance(value, str) else ""
 
 
 class _Text:
-    """One text that is put together, of `MANY` expressions at most: names may stand for each other many times."""
+    """Builds one text from at most `MANY` expressions, because names may refer to each other many times."""
 
     def __init__(self, known: Mapping[str, ast.expr]) -> None:
         self._known, self._left = known, MANY

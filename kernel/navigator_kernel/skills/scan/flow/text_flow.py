@@ -1,7 +1,7 @@
 """Follows names through scripts in shell, JavaScript and other languages, statement by statement.
 
-A statement is a line, or what its brackets hold together. A name that is set from a secret or from something decoded
-carries it; a statement that sends or runs such a name, or does both at once, is found.
+A statement is a line, or several lines that open brackets join. A name that is set from a secret or from decoded data
+carries it; a statement that sends or runs such a name, or does both steps at once, is a hit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Statement(NamedTuple):
 
 
 class _Tokens:
-    """Tokens that commands print, each for its own hosts, and the addresses that names hold."""
+    """Tracks tokens that commands print, each with its own hosts, and the addresses that names are set to."""
 
     def __init__(self, body: str) -> None:
         self._made = [(held, hosts) for held, hosts in TOKENS if held.search(body)]
@@ -76,8 +76,8 @@ class _Tokens:
         self._places: dict[str, frozenset[str]] = {}
 
     def goes(self, text: str, names: set[str]) -> Literal["", "home", "away", "unknown"]:
-        """Whether a token of the statement goes to its own hosts, elsewhere, or to a place that is not known; "" for a
-        statement without one. The statement is remembered: it may set a name to a token or an address."""
+        """Whether a token in the statement goes to its own hosts, elsewhere, or to an unknown place; "" for a statement
+        without one. It also remembers the names that the statement sets to a token or an address."""
         if not self._made:
             return ""
         named = frozenset(ADDRESS.findall(text))
@@ -95,7 +95,7 @@ class _Tokens:
 
 
 def hits(body: str, may: Container[str]) -> Iterator[Hit]:
-    """One for each statement that does the second half of a deed; `may` holds the patterns that may match."""
+    """A hit for each statement that completes a flow; `may` contains the patterns that may match."""
     if not any(_is_in(body, first, may) and _is_in(body, second, may) for first, second in _possible(may)):
         return  # one half of a deed is nowhere in it
     secret, decoded, channels, runners = set[str](), set[str](), set[str](), set[str]()
@@ -125,7 +125,7 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
 
 
 def is_possible(may: Container[str]) -> bool:
-    """Whether both halves of a deed may be in a text that the patterns `may` may match."""
+    """Whether a text that only the patterns in `may` can match may contain both halves of a flow."""
     return any(True for _ in _possible(may))
 
 
@@ -158,12 +158,12 @@ def _run(one: _Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]
 
 
 def _is_code(run: str) -> bool:
-    """Whether what is run is a text of the script's own language, and no program."""
+    """Whether `run` executes text in the script's own language, and not a program."""
     return not re.search(r"sh$|exec|iex|invoke-", run.strip(), re.IGNORECASE)
 
 
 def _secret(text: str) -> tuple[bool, bool]:
-    """Whether it reads a secret, and whether that is only the key that it signs in with."""
+    """Whether it reads a secret, and whether that is only the key that it logs in with."""
     found = [
         hit for hit in SHELL_STORE.finditer(text) if not _UNREAD.search(text, max(hit.start() - 160, 0), hit.start())
     ]
@@ -193,7 +193,7 @@ def _first(text: str) -> int:
 
 
 def _statements(body: str) -> Iterator[_Statement]:
-    """Lines, each with those that follow while brackets are open; each of those comes by itself, too."""
+    """The lines, each joined with the following ones while brackets are open; those also come separately."""
     lines = list(_lines(body))
     depths = [_depth(one.text) for one in lines]
     ends: list[int] = []  # of the statements that reach into the next line
@@ -210,7 +210,7 @@ def _statements(body: str) -> Iterator[_Statement]:
 
 
 def _lines(body: str) -> Iterator[_Statement]:
-    """A long one in parts, of which each ends where a statement may."""
+    """The lines; a long one comes in parts that end where a statement may end."""
     at = 0
     for line in body.split("\n"):
         begin = 0
