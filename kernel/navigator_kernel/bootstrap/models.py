@@ -36,7 +36,7 @@ class ModelRegistry(Struct, frozen=True):
     _open: dict[str, ChatModel] = field(default_factory=dict)
 
     def knows(self, name: str) -> bool:
-        """Whether the person's settings have `name`: no others are used, so that no skill sends text to its own
+        """Whether the person's settings have `name`: no others count, so that no skill sends text to its own
         service."""
         return name in {*self.models.aliases, *self.models.aliases.values(), self.models.default, *self.models.fallback}
 

@@ -47,8 +47,7 @@ class TokenStore(Struct, kw_only=True):
     _held: tuple[KeptToken, ...] = ()
 
     def create(self, role: Role = "admin", label: str = "", life: timedelta = LIFE) -> tuple[KeptToken, str]:
-        """Creates a token; its secret text, also returned, is not stored. UsageProblem if `life` is too short or
-        long."""
+        """Creates a token; its secret text is returned, not stored. UsageProblem if `life` is too short or long."""
         if not 60 <= life.total_seconds() <= LONGEST:
             raise UsageProblem("a token lives between a minute and a year", hint="--expires 30d")
         name, secret, now = f"t{secrets.token_hex(4)}", secrets.token_urlsafe(32), self.clock.now()

@@ -92,7 +92,7 @@ class KernelTools(Struct, kw_only=True):
             _refuse_unknown(kernel.catalogue.create_executor(skill.namespace))
         message = Message(text=f"/{skill.name} {args}".strip())
         if len(preprocess(message, kernel.files).commands) != 1:
-            raise UsageProblem("the arguments hold a second instruction", hint="call one skill at a time; a command is not a skill")
+            raise UsageProblem("the arguments hold a second instruction", hint="call one skill, not a command")
         session = Session(id=f"mcp-{kernel.ids.new()}", notice_shown=True)
         reply = await self.take(message, session)
         waits = reply.session.approval is not None or reply.session.question is not None
