@@ -126,7 +126,7 @@ class Conversation:
 
 
 def _options(approval: Approval, language: Language) -> list[PermissionOption]:
-    """The possible answers. A yes for the session is offered only if it is bound to bytes; no yes lasts longer."""
+    """The possible answers. A yes for the session is offered only if it is bound to bytes; none is permanent."""
     once = PermissionOption(option_id="allow", name=say("acp.allow", language), kind="allow_once")
     session = PermissionOption(option_id="allow_session", name=say("acp.session", language), kind="allow_always")
     reject = PermissionOption(option_id="reject", name=say("acp.reject", language), kind="reject_once")

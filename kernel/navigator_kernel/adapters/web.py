@@ -77,7 +77,7 @@ def get(url: str, named: Sequence[str], seconds: float, limit: int) -> Page:
     proxy is used: it connects to exactly the address that it has checked.
 
     Raises what `target_of` raises; Refused for a name that resolves to an address that is not public, unless that is
-    named, too; FetchFailed if there is no page.
+    named, too; FetchFailed if the page cannot be fetched.
     """
     late = FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
     return within(seconds, lambda: _followed(target_of(url, named), named, seconds, limit), late)

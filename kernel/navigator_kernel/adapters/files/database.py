@@ -25,7 +25,7 @@ Tables = dict[str, dict[str, Any]]
 
 
 def read_rows(path: Path) -> tuple[Mapping[str, Any], ...]:
-    """The rows of the default table in order; empty if there is no file. Damaged if it cannot be read."""
+    """Returns the rows of the default table in order, none without a file. Damaged if it cannot be read."""
     tables = JsonStorage(path).read() or {}
     return tuple(tables.get(TABLE, {}).values())
 
@@ -52,7 +52,7 @@ class JsonStorage:
         self._held: Tables | None = None
 
     def read(self) -> Tables | None:
-        """The tables of the file, or the data written since; None if there is no file."""
+        """Returns the tables of the file, or the data written since; None without a file."""
         return self._held if self._held is not None else _tables(self._path)
 
     def write(self, data: Mapping[str, Mapping[Any, Any]]) -> None:

@@ -46,7 +46,7 @@ class FolderWriter:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Must not be nested; after an error there is no wait for the disk."""
+        """Must not be nested; after an error it does not wait for the disk."""
         self._unsynced = {}
         try:
             yield
@@ -239,7 +239,7 @@ def make_private(folder: Path) -> None:
 
 
 def stamp(path: Path) -> Stamp | None:
-    """The mtime, size and inode, which show whether a file has changed; None if there is no file."""
+    """The mtime, size and inode, which show whether a file has changed; None without a file."""
     try:
         seen = path.stat()
     except OSError:

@@ -111,7 +111,7 @@ def keep_key(provider: str, value: str) -> None:
 
 
 def in_keyring(provider: str) -> str:
-    """The key in the system's keyring; empty if there is no key or no keyring."""
+    """Reads the key from the system's keyring; empty without a key or a keyring."""
     try:
         import keyring
         from keyring.errors import KeyringError

@@ -316,7 +316,7 @@ def _waited(process: subprocess.Popen[bytes], timeout: float) -> int:
 
 
 def _drain(stream: IO[bytes], into: bytearray, limit: int, leader: int) -> None:
-    """Reads to the end; beyond `limit`, kills the group of `leader`, or discards the rest if there is no leader."""
+    """Reads to the end; beyond `limit`, kills the group of `leader`, or discards the rest without a leader."""
     with suppress(OSError, ValueError):  # closed while it was read
         while piece := stream.read(_PIECE):
             if len(into) <= limit:

@@ -20,7 +20,7 @@ Asked = TypeVar("Asked")
 
 def fetch(seconds: float, url: str, limit: int) -> bytes:
     """Returns the answer of the server at `url`, at most `limit` bytes, within `seconds` including name resolution,
-    which sockets do not limit. FetchFailed if there is no such answer."""
+    which sockets do not limit. FetchFailed without such an answer."""
     late = FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
     return within(seconds, lambda: _asked(url, seconds, limit), late)
 

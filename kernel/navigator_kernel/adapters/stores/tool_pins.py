@@ -18,7 +18,7 @@ HINT = "remove it, and approve the tools again"
 
 
 def load_pins(file: Path) -> tuple[OfferedTool, ...]:
-    """The tools in order of their names, empty if there is no file; Damaged if it cannot be read."""
+    """Returns the tools in order of their names, none without a file; Damaged if it cannot be read."""
     try:
         held = json.loads(file.read_text(encoding="utf-8"))
         return tuple(OfferedTool.from_dict(one["server"], one) for one in held["tools"])

@@ -1,6 +1,6 @@
 """Scans the content of a skill's files, and reports what an installer should know before trusting them.
 
-It reads text by rules and runs nothing; a skill without findings is not therefore safe, and the sandbox contains what
+It reads text by rules and runs nothing; a skill without findings is not therefore safe, and the sandbox confines what
 the scan misses. Rules are in `rules.yaml`; checks of bytes are in `hidden` and `unwanted_files`, checks of two places
 in `sequences`.
 """
