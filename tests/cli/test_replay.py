@@ -149,7 +149,7 @@ def test_a_secret_is_on_no_tape(here: Place) -> None:
     tapes = list((state_of(here.root) / "tapes").iterdir())
     assert [SECRET in tape.read_text() for tape in tapes] == [False]
     assert [tape.stat().st_mode & 0o777 for tape in tapes] == [0o600]
-    assert "a secret was taken out" in here.run("replay").err
+    assert "a secret was removed" in here.run("replay").err
 
 
 def test_a_workflows_turn_is_not_taken_again_and_says_so(here: Place) -> None:
