@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from navigator_kernel.skills.scan.context import is_aside
 from navigator_kernel.skills.scan.finding import Level, finding
-from navigator_kernel.skills.scan.models import kind_of as model_of
+from navigator_kernel.skills.scan.models import findings as model_findings
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.resource import Diagnostic
 
@@ -59,9 +59,8 @@ def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Dia
         yield finding("shipped-start", "error", path, message, line, command)
     if _PROGRAM.search(path) or data.startswith(_MAGIC) or (_PYTHON.match(data) and b"\x00" in data[:16]):
         yield _program(path, data, files)
-    elif kind := model_of(path, data):
-        message = "runs code of its own when it is loaded"
-        yield finding("pickled-model", "warning", path, message, None, kind, judged=data)
+    else:
+        yield from model_findings(path, data)
 
 
 def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
