@@ -13,8 +13,9 @@ from typing import IO, Any
 
 import pytest
 
-from navigator_kernel.adapters.processes.module_call import start_module
+from navigator_kernel.adapters.processes.module_call import call_module, start_module
 from navigator_kernel.adapters.processes.module_child import ModuleChild
+from navigator_kernel.errors import KernelError
 
 MEMORY = 1024**3  # bytes
 WORK = 0.5  # seconds that an answer takes
@@ -99,3 +100,14 @@ def test_it_ends_while_it_works_when_nobody_waits_for_its_answer(sleeper: subpro
     time.sleep(WORK)
     stream(sleeper.stdout).close()
     assert sleeper.wait(10) == -signal.SIGIO
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("printed", ["", "no JSON", "[1]", "{"])
+def test_a_module_that_answers_no_object_is_an_error_of_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str
+) -> None:
+    (tmp_path / "talker.py").write_text(f"print({printed!r})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(KernelError, match="it answered no object"):
+        call_module("talker", {}, seconds=20, memory=MEMORY)

@@ -39,7 +39,10 @@ def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: 
     if process.returncode:
         said = shorten(clean(err.decode("utf-8", "replace")[-_SAID:]), _SAID)
         raise KernelError(f"it ended with {process.returncode}: {said}", hint="leave the plugin out")
-    answer = json.loads(out)
+    try:
+        answer = json.loads(out)
+    except ValueError:
+        answer = None
     if not isinstance(answer, dict):
         raise KernelError("it answered no object", hint="leave the plugin out")
     return answer

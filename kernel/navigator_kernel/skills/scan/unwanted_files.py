@@ -38,6 +38,7 @@ _ACTS = lazy_compile(
     re.IGNORECASE,
 )
 _PACKAGE = lazy_compile(r"(?:^|/)package\.json$")
+_STRING = lazy_compile(r'"(?:[^"\\]|\\.)*+"')
 _INSTALLED = ("preinstall", "install", "postinstall", "prepare")
 _COMMANDS = (
     "initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand",
@@ -54,9 +55,8 @@ def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Dia
         message = "an agent may read these instructions by itself, without choosing the skill"
         yield _of_file("shipped-instructions", "note", path, data, message)
     elif _PACKAGE.search(path) and (command := _installing(data)):
-        line = data[: data.find(command.split()[0].encode())].count(b"\n") + 1
         message = "a package runs this while it is installed"
-        yield finding("shipped-start", "error", path, message, line, command)
+        yield finding("shipped-start", "error", path, message, _line_of(command, data), command)
     if _PROGRAM.search(path) or data.startswith(_MAGIC) or (_PYTHON.match(data) and b"\x00" in data[:16]):
         yield _program(path, data, files)
     else:
@@ -107,6 +107,13 @@ def _installing(data: bytes) -> str:
     return next((one for one in commands if isinstance(one, str) and _ACTS.search(one)), "")
 
 
+def _line_of(value: str, data: bytes) -> int:
+    """The line of the string `value` in the JSON text `data`, however it is escaped there."""
+    text = data.decode(json.detect_encoding(data), "replace")
+    at = next((hit.start() for hit in _STRING.finditer(text) if _json(hit[0]) == value), 0)
+    return text.count("\n", 0, at) + 1
+
+
 def _is_settings(path: str, data: bytes) -> bool:
     """Whether the file has the form of a host's own settings, whatever its name."""
     name = path.lower()
@@ -126,7 +133,7 @@ def _starts_something(path: str, data: bytes) -> bool:
     return bool(_CONFIGURED.search(data.decode("utf-8", "replace"))) if held is None else _names_command(held)
 
 
-def _json(data: bytes) -> object:
+def _json(data: bytes | str) -> object:
     """The value in `data`; None if it is not JSON."""
     try:
         return json.loads(data)
