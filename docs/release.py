@@ -90,7 +90,7 @@ def check_tree(version: str) -> None:
     if run("git", "status", "--porcelain", cwd=TOP).strip():
         raise Stop("the tree has changes that are not committed: commit them first")
     if run("git", "tag", "--list", f"v{version}", cwd=TOP).strip():
-        raise Stop(f"the tag v{version} is there already: choose the next version")
+        raise Stop(f"the tag v{version} already exists: choose the next version")
 
 
 def check_version(version: str) -> None:

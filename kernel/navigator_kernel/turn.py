@@ -180,7 +180,7 @@ def _grant(resumed: Resumed, run: str, kernel: Kernel) -> None:
     for subject in (*resumed.session.grants, *_consents_of(resumed)):
         kernel.consents.allow(run, subject)
     if approved and resumed.lasting == "always" and is_lasting(approved.subject):
-        kernel.consents.trust(approved.subject, note=f"always, said in session {resumed.session.id}")
+        kernel.consents.trust(approved.subject, note=f"always, answered in session {resumed.session.id}")
 
 
 def _consents_of(resumed: Resumed) -> tuple[str, ...]:

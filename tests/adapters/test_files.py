@@ -122,16 +122,16 @@ def test_a_read_only_folder_its_contents_and_its_parent_cannot_be_removed(root: 
     writer = FolderWriter([root], read_only=[root / "kept"])
     writer.write(root / "a", b"")
     for path in (root / "kept", root / "kept" / "a", root):
-        with pytest.raises(Refused, match="only be read"):
+        with pytest.raises(Refused, match="read-only"):
             writer.remove(path)
-    with pytest.raises(Refused, match="only be read"):
+    with pytest.raises(Refused, match="read-only"):
         writer.write(root / "kept" / "a", b"")
 
 
 def test_moving_needs_a_free_target(writer: FolderWriter, root: Path) -> None:
     writer.write(root / "a", b"a")
     writer.write(root / "b", b"b")
-    with pytest.raises(Refused, match="there already"):
+    with pytest.raises(Refused, match="already exists"):
         writer.move(root / "a", root / "b")
     writer.move(root / "a", root / "c")
     assert sorted(os.listdir(root)) == ["b", "c"]

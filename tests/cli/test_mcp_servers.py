@@ -96,7 +96,7 @@ def test_a_tool_that_changed_is_off_until_it_is_approved_again(here: Place) -> N
     assert tools[0]["state"] == "approved"
     here.said("add", "bad", "--force", "--", sys.executable, SERVER, "changed_from_the_start")
     (told,) = here.json("tools", "bad", "--yes")["tools"]
-    assert (told["state"], told["why"]) == ("changed", "it is not what was agreed to any more")
+    assert (told["state"], told["why"]) == ("changed", "it has changed since it was approved")
     assert here.run("call", "bad", "echo", "words=x", "--yes").code == 9
     here.said("approve", "bad", "bad__echo")
     assert here.said("call", "bad", "echo", "words=x") == "x\n"
@@ -179,7 +179,7 @@ def test_the_servers_of_other_hosts_are_taken_over_and_their_secrets_are_not(her
             "type": "http", "url": "https://a.example/mcp", "headers": {"Authorization": "Bearer ${MAIL_AUTHORIZATION}"},
         },
     }  # fmt: skip
-    assert "is there already" in here.run("import").err
+    assert "already exists" in here.run("import").err
 
 
 @pytest.mark.usefixtures("hosts")

@@ -111,7 +111,7 @@ def test_without_the_encoder_words_route_alone_and_the_doctor_says_so(
     assert (told["kind"], told["entity"]) == ("skills", "code-review")
     told = json.loads(run(navigator, "doctor", "--json", cwd=tmp_path, expected={1}).stdout)
     (found,) = [one for one in told["findings"] if one["what"] == "encoder"]
-    assert found["detail"].endswith("messages are matched by their words alone")
+    assert found["detail"].endswith("messages are matched by words only")
     assert found["remedy"].startswith("pip install --force-reinstall numpy ")
 
 

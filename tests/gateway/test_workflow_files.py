@@ -79,7 +79,7 @@ def test_a_check_names_every_problem_with_its_line_and_writes_nothing(person: Pe
         long = client.post("/api/workflows/check", json={"text": text() + "x" * 70_000}).json()
     assert (good["name"], good["problems"], [one["skill"] for one in good["steps"]]) == ("other", [], ["shout-loud"])
     assert {one["line"] for one in wrong["problems"]} >= {2, 7} and len(wrong["problems"]) > 2
-    assert "is not a workflow's name" in bad_name["problems"][0]["message"]
+    assert "is not a workflow name" in bad_name["problems"][0]["message"]
     assert "64 KiB" in long["problems"][0]["message"]
     assert sorted(file_of(person).parent.glob("*")) == before
 

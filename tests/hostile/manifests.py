@@ -173,7 +173,7 @@ PATHS = (
     broken(
         "name-in-another-case",
         "name: MINE\ndescription: d",
-        "reads like",
+        "looks like",
         lambda ground, _: ground.naive.joinpath(*HOST, "MINE").exists(),
         REFUSED,
     ),
@@ -224,7 +224,7 @@ LOOKALIKES = (
     alike("look-soft-hyphen", "code-re\u00adview", "code-review", "usable name", code=UNREAD),
     alike("look-bidi", "\u202ecode-review", "code-review", "usable name", code=UNREAD),
     alike("look-of-mine", "m\u0456ne", "mine", "looks like"),
-    alike("look-of-mine-in-capitals", "Mine", "mine", "reads like"),
+    alike("look-of-mine-in-capitals", "Mine", "mine", "looks like"),
     alike("look-reserved", "navigator", "navigator", "kernel's own"),
     alike("look-reserved-spelled", "skill_manager", "skill_manager", "kernel's own"),
     alike("look-reserved-dashed", "mcp-agent", "mcp_agent", "kernel's own"),

@@ -111,7 +111,7 @@ def test_something_elses_in_the_links_place_is_refused_and_nothing_is_installed(
 ) -> None:
     foreign(project.agents / "alpha", kind, project)
     before = content(project.root)
-    with pytest.raises(Refused, match="no link to") as caught:
+    with pytest.raises(Refused, match="is not a link to") as caught:
         project.run("install", source=f"file://{repo}", skill="alpha", dry_run=dry_run, **LINK)
     assert caught.value.hint
     assert content(project.root) == before
@@ -129,7 +129,7 @@ def test_a_copy_of_ours_is_not_replaced_by_a_link_nor_a_link_by_a_copy(linked: P
 
 def test_a_name_that_reads_like_another_link_is_refused(project: Project, repo: Path) -> None:
     foreign(project.agents / "ALPHA", "folder", project)
-    with pytest.raises(Refused, match="reads like"):
+    with pytest.raises(Refused, match="looks like"):
         project.run("install", source=f"file://{repo}", skill="alpha", **LINK)
 
 
@@ -307,7 +307,7 @@ def writer(tmp_path: Path) -> FolderWriter:
 def test_a_link_is_made_as_it_is_written(writer: FolderWriter, tmp_path: Path) -> None:
     writer.link(tmp_path / "in" / "a" / "x", "../b/x")
     assert os.fspath((tmp_path / "in" / "a" / "x").readlink()) == "../b/x"
-    with pytest.raises(Refused, match="there already"):
+    with pytest.raises(Refused, match="already exists"):
         writer.link(tmp_path / "in" / "a" / "x", "../b/x")
 
 
@@ -325,5 +325,5 @@ def test_a_link_seen_from_where_its_folder_really_lies_must_lead_to_the_same(
 ) -> None:
     (tmp_path / "in" / "a" / "deep" / "er").mkdir(parents=True)
     (tmp_path / "in" / "a" / "y").symlink_to("deep/er")
-    with pytest.raises(Refused, match="would lead elsewhere"):
+    with pytest.raises(Refused, match="would point elsewhere"):
         writer.link(tmp_path / "in" / "a" / "y" / "x", "../../b/x")

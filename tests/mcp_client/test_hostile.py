@@ -155,7 +155,7 @@ def test_a_large_result_is_truncated_and_kept_whole_in_a_file(beside: Place) -> 
     assert 1_000_000 < len(report.data["content"][0]["text"]) <= 1024 * 1024
 
 
-@pytest.mark.parametrize(("mode", "why"), [("changed_tool", "not what was agreed to"), ("injection", "ignore")])
+@pytest.mark.parametrize(("mode", "why"), [("changed_tool", "it has changed since"), ("injection", "ignore")])
 def test_blanket_consent_does_not_cover_a_changed_or_suspicious_tool(beside: Place, mode: str, why: str) -> None:
     beside.servers["bad"] = McpServer(command=sys.executable, args=(str(SERVER), mode))
     if mode == "changed_tool":

@@ -212,8 +212,8 @@ def test_kernel_register_tools_and_endpoints_cannot_replace_an_endpoint_of_the_k
     assert [one.path for one in endpoints if one.name == "list_boats"] == ["/api/boats"]
     warned = [record.getMessage() for record in caplog.records]
     assert [text.partition("ValueError: ")[2] for text in warned] == [
-        "GET /api/boats (list_boats) is there already",
-        "GET /api/skills (list_boats) is there already",
+        "GET /api/boats (list_boats) already exists",
+        "GET /api/skills (list_boats) already exists",
         "GET /boats needs a path below /api/, a role and a service",
     ]
 

@@ -187,7 +187,7 @@ def test_an_error_while_the_encoder_opens_is_raised_by_the_first_encode(
 
 def test_weights_that_were_not_released_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(use_encoder, "HASHES", {**use_encoder.HASHES, "sp.model": "0" * 64})
-    with pytest.raises(IntegrityMismatch, match=r"'sp.model' of the sentence encoder is not what was released"):
+    with pytest.raises(IntegrityMismatch, match=r"'sp.model' of the sentence encoder differs from the released file"):
         prepared(tmp_path).encode(TEXTS, "query")
     assert list(tmp_path.iterdir()) == []
 

@@ -148,7 +148,7 @@ def test_a_lesson_that_cannot_be_kept_stops_no_turn(talk: Talk, caplog: pytest.L
     talk.say(ASKED)
     assert talk.say("zoe-painter").report.state == "success"
     told = [record.message.partition(":")[0] for record in caplog.records]
-    assert told == ["routing without what was learned", "the choice was not stored as an example"]
+    assert told == ["routing without learned examples", "the choice was not stored as an example"]
 
 
 def test_a_name_wins_over_a_place_and_a_part_of_another() -> None:

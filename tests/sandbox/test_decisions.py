@@ -52,7 +52,7 @@ def test_a_denial_in_the_settings_overrides_every_consent(tmp_path: Path) -> Non
     [
         ({}, ("ask", "nobody has agreed to these bytes")),
         ({"trusted": True}, ("allow", "you agreed to these bytes from there")),
-        ({"trusted": True, "shipped": True}, ("allow", "its bytes are those of this release")),
+        ({"trusted": True, "shipped": True}, ("allow", "its bytes are the released ones")),
     ],
 )
 def test_whether_it_runs_is_decided_by_whose_its_bytes_are(

@@ -61,7 +61,7 @@ def test_policy_explain_predicts_whether_a_skill_can_read_the_project(
 
 def test_a_shipped_skill_needs_no_yes(here: Place) -> None:
     found = told(here, "word-count")
-    assert found["run"] == ("allow", "its bytes are those of this release")
+    assert found["run"] == ("allow", "its bytes are the released ones")
     assert found["reach the network"] == ("deny", "its manifest does not say network: true")
 
 

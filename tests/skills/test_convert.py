@@ -81,7 +81,7 @@ def test_a_dry_run_of_convert_writes_nothing(project: Any, written: Path, tmp_pa
 def test_a_file_that_is_there_is_replaced_with_force_only(project: Any, written: Path, tmp_path: Path) -> None:
     out = tmp_path / "own.md"
     out.write_text("mine")
-    with pytest.raises(Refused, match="there already"):
+    with pytest.raises(Refused, match="already exists"):
         project.run("convert", path=str(written / "pdf.md"), out=str(out))
     assert out.read_text() == "mine"
     assert project.run("convert", path=str(written / "pdf.md"), out=str(out), force=True)["changed"] is True

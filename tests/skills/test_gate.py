@@ -79,7 +79,7 @@ def test_a_manifest_that_cannot_be_used_keeps_the_skill_out(project: Any, tmp_pa
 def test_a_name_that_reads_like_an_installed_one_is_refused(project: Any, tmp_path: Path) -> None:
     (project.skills / "So_Lo").mkdir(parents=True)
     repo = make_repo(tmp_path, {"x/SKILL.md": skill_text("so-lo")})
-    with pytest.raises(Refused, match="reads like"):
+    with pytest.raises(Refused, match="looks like"):
         project.run("install", source=f"file://{repo}")
 
 

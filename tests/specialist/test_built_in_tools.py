@@ -281,7 +281,7 @@ def test_a_later_turn_changes_a_copy_and_not_the_file_of_the_earlier_one(
     (copy,) = told["report"]["data"]["written"]
     assert Path(copy["path"]).read_text() == "one\n" and Path(copy["path"]).parent.parent == reported.parents[2]
     assert reported.read_text() == "one two three\n"
-    assert "can only be read" in answers(server)[0]
+    assert "read-only" in answers(server)[0]
 
 
 @pytest.mark.requirement("SAF-2")

@@ -108,7 +108,7 @@ def test_the_tools_setting_overrides_the_test_result_and_an_invalid_one_is_refus
     found(server, READY)
     assert here.json("model", "test")["tools"] == "none"
     mine.write_text(settings(server) + 'tools = "native"\n')
-    assert "your settings say otherwise and count" in here.run("model", "test").err
+    assert "your settings override this" in here.run("model", "test").err
     says(server, Said(calls=[("skill", '{"name": "song-writer"}')]), HELLO)
     server.requests.clear()
     assert here.json("ask", "/song-writer a song")["exit_code"] == 0

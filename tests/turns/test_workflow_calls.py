@@ -131,7 +131,7 @@ def test_words_of_several_lines_are_all_put_in(root: Path) -> None:
 def test_words_for_a_workflow_that_takes_none_are_refused(root: Path, text: str) -> None:
     workflow_file(root, "plain", ("draft-poem", "/draft-poem"))
     talk = talk_in(root)
-    with pytest.raises(UsageProblem, match="takes no words") as caught:
+    with pytest.raises(UsageProblem, match="takes no arguments") as caught:
         talk.say(text)
     assert caught.value.exit_code == 2
     assert packets(talk) == []

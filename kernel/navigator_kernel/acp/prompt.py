@@ -68,7 +68,6 @@ def _mention(uri: str, root: Path) -> str:
 
 
 def _written(name: str, uri: str) -> str:
-    """The link as text. Other people choose the names of files, so nothing in it may be an instruction to the kernel.
-    """
+    """The link as text. Other people choose the names of files, so nothing in it may be a command of the kernel."""
     shown, address = (_UNSAFE.sub("_", shorten(escape_controls(text), NAMED)) for text in (name, uri))
     return f"[{shown or 'link'}]({address})"

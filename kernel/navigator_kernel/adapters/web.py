@@ -67,7 +67,7 @@ def target_of(url: str, named: Sequence[str]) -> Target:
             f"{escape_controls(host)}:{port} is not a host that the person named", hint=hint, reason="not-named"
         )
     if parts.scheme == "http" and not _is_local(host):
-        raise Refused("http is for this machine only", hint="ask for it over https", reason="scheme")
+        raise Refused("http is allowed for this machine only", hint="ask for it over https", reason="scheme")
     path = quote(f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}", safe=_SAFE)
     return Target(url, parts.scheme, host, port, path)
 
@@ -104,7 +104,7 @@ def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) 
 def _next(target: Target, found: str, named: Sequence[str]) -> Target:
     there = target_of(urljoin(target.url, found), named)
     if there.scheme != target.scheme:
-        raise Refused("that is another scheme", hint="ask for it by itself", reason="scheme")
+        raise Refused("that is another scheme", hint="fetch that address itself", reason="scheme")
     return there
 
 

@@ -73,7 +73,7 @@ def findings(root: Path, settings: Callable[[], Settings], kernel: Callable[[], 
     yield _tried("model", lambda: settings().models.default or "none is set", "navigator model list names them")
     yield _tried("encoder", lambda: _encoder(settings()), "navigator config list names the settings")
     yield from _skills(root)
-    yield _tried("trust", _trust, "remove the file; trust is then asked again")
+    yield _tried("trust", _trust, "remove the file; you will be asked for trust again")
     yield _tried("plugins", lambda: _plugins(kernel()), "navigator plugin list names them")
 
 
@@ -81,11 +81,11 @@ def _encoder(settings: Settings) -> str:
     from navigator_kernel.adapters.index.use_encoder import check
 
     if settings.encoder == "off":
-        return "switched off; messages are matched by their words alone"
+        return "switched off; messages are matched by words only"
     try:
         check()
     except KernelError as error:
-        raise type(error)(f"{error.message}; messages are matched by their words alone", hint=error.hint) from error
+        raise type(error)(f"{error.message}; messages are matched by words only", hint=error.hint) from error
     return "messages are matched by words and meaning"
 
 
@@ -135,7 +135,7 @@ def _skills(root: Path) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
     catalogue = open_catalogue(root)
-    yield _tried("skills", lambda: f"{len(catalogue.list_resources())} resources", "fix the file that is named")
+    yield _tried("skills", lambda: f"{len(catalogue.list_resources())} resources", "fix the named file")
     try:
         notes = catalogue.diagnostics()
     except KernelError:

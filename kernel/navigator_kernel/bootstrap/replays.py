@@ -41,7 +41,8 @@ def replayed(root: Path, settings: Settings, run: str) -> Replayed:
     if sum(event["type"] == "RunStarted" for event in before) > 1:
         hint = f"navigator why {run}"
         raise Refused(
-            "a run that went on after its process was killed is not taken again: its first part has no tape", hint=hint
+            "a run that continued after its process was killed cannot be replayed: its first part was not recorded",
+            hint=hint,
         )
     notes: list[str] = []
     return Replayed(len(before), list(_differences(before, _again(root, settings, run, notes))), notes)
@@ -51,7 +52,9 @@ def _again(root: Path, settings: Settings, run: str, notes: list[str]) -> list[d
     """The events of the replayed turn."""
     held = load_tape(root, run)
     if any(line.get("door") == JOURNAL for line in held.lines):
-        raise Refused("a workflow's turn is not taken again: its journal has moved on", hint=f"navigator why {run}")
+        raise Refused(
+            "a workflow's turn cannot be replayed: its journal has changed since", hint=f"navigator why {run}"
+        )
     if held.redacted:
         notes.append("a secret was removed from the recording; a difference may come from that")
     player, log = Replayer(held.lines), InMemoryRunLog([])

@@ -64,7 +64,7 @@ def load_tape(root: Path, run: str) -> RecordedTurn:
     """Reads the recording; NotFound if there is none, Damaged if it is invalid."""
     file = _folder(root) / f"{run}.json"
     if not _RUN.fullmatch(run) or not file.is_file():
-        raise NotFound(f"no tape of the run {run!r} was kept", hint="navigator ask and navigator chat keep them")
+        raise NotFound(f"no tape of the run {run!r} was kept", hint="navigator ask and navigator chat record runs")
     try:
         held = json.loads(file.read_bytes())
         message = Message(**{**held["message"], "answers": tuple(held["message"]["answers"])})

@@ -50,7 +50,7 @@ class Turns(Struct, frozen=True, kw_only=True):
         if name is None:
             return self._begun(text) or Session(id=self.kernel.ids.new())
         if not _NAME.fullmatch(name):
-            raise UsageProblem(f"{name!r} is not a session's name", hint="letters, digits, '.', '_' and '-', 1 to 80")
+            raise UsageProblem(f"{name!r} is not a session name", hint="letters, digits, '.', '_' and '-', 1 to 80")
         try:
             session = self.sessions().load(name)
         except NotFound:

@@ -42,7 +42,7 @@ unsafe_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_unsafe,
-    help="Run commands as they are where nothing can contain them.",
+    help="Run commands without a sandbox if this machine has none.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 pass_app = click.make_pass_decorator(App, ensure=True)

@@ -91,7 +91,9 @@ def _of_plugins(ctx: click.Context, name: str) -> click.Command | None:
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="navigator")
-@click.option("--root", type=click.Path(file_okay=False), help="The project's folder; found from here otherwise.")
+@click.option(
+    "--root", type=click.Path(file_okay=False), help="The project's folder; by default found from the current folder."
+)
 @click.option("--language", type=click.Choice(["auto", "en", "zh"]), help="Language of messages.")
 @click.option("--style", type=click.Choice(["auto", "emoji", "ascii"]), help="How states are marked.")
 @click.pass_context

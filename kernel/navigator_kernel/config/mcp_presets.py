@@ -33,9 +33,9 @@ def _address(url: str, **headers: str) -> McpServer:
 PRESETS: Mapping[str, Preset] = {
     "context7": Preset(_address("https://mcp.context7.com/mcp"), "documentation of libraries"),
     "deepwiki": Preset(_address("https://mcp.deepwiki.com/mcp"), "questions about public repositories"),
-    "everything": Preset(_node("everything"), "the reference server, with all that the protocol has"),
+    "everything": Preset(_node("everything"), "the reference server, which has every part of the protocol"),
     "fetch": Preset(_python("mcp-server-fetch"), "web pages as text"),
-    "filesystem": Preset(_node("filesystem"), "files of the folders that are named", "FOLDER…"),
+    "filesystem": Preset(_node("filesystem"), "files in the named folders", "FOLDER…"),
     "git": Preset(_python("mcp-server-git", "--repository"), "one git repository", "FOLDER"),
     "github": Preset(
         _address("https://api.githubcopilot.com/mcp/", Authorization="Bearer ${GITHUB_TOKEN}"),
@@ -43,7 +43,7 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "memory": Preset(_node("memory", MEMORY_FILE_PATH="${SERVER_FOLDER}/memory.jsonl"), "a graph of facts"),
     "sequential-thinking": Preset(_node("sequential-thinking"), "thoughts in numbered steps"),
-    "time": Preset(_python("mcp-server-time"), "the time in other places"),
+    "time": Preset(_python("mcp-server-time"), "the time in other time zones"),
 }
 
 
@@ -53,7 +53,7 @@ def preset(name: str, words: Sequence[str]) -> McpServer:
     if held is None:
         raise UsageProblem(f"no preset is called {name!r}", hint=f"one of: {', '.join(PRESETS)}")
     if held.wants and not words:
-        raise UsageProblem(f"the preset {name!r} wants {held.wants}", hint=f"navigator mcp add {name} {held.wants}")
+        raise UsageProblem(f"the preset {name!r} needs {held.wants}", hint=f"navigator mcp add {name} {held.wants}")
     if words and held.server.url:
-        raise UsageProblem(f"the preset {name!r} takes no more words", hint=f"navigator mcp add {name}")
+        raise UsageProblem(f"the preset {name!r} takes no more arguments", hint=f"navigator mcp add {name}")
     return held.server._replace(args=(*held.server.args, *words))

@@ -284,7 +284,7 @@ def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
     """If NAVIGATOR_MODEL is set, it is the default and has no fallback."""
     table, known = _table(user, "models"), set(Models._fields)
     if unknown := sorted({*table} - known):
-        raise UsageProblem(f"{unknown[0]!r} is not a word of [models]", hint=f"one of: {', '.join(sorted(known))}")
+        raise UsageProblem(f"{unknown[0]!r} is not a key of [models]", hint=f"one of: {', '.join(sorted(known))}")
     named, fallback = env.get("NAVIGATOR_MODEL", ""), table.get("fallback", [])
     if not isinstance(fallback, list) or not all(isinstance(one, str) for one in fallback):
         raise UsageProblem("'models.fallback' is not a list of words", hint='fallback = ["provider:model"]')
@@ -339,7 +339,7 @@ def _policy(user: Mapping[str, Any]) -> Policy:
     unknown = sorted({*_table(user, "policy")} - {"deny", "direct", "fetch", "skills"})
     if unknown:
         hint = "deny, fetch, policy.direct, and tables in policy.skills"
-        raise UsageProblem(f"{unknown[0]!r} is not a word of [policy]", hint=hint)
+        raise UsageProblem(f"{unknown[0]!r} is not a key of [policy]", hint=hint)
     return Policy(
         deny=_denied(_table(user, "policy"), "policy"),
         skills={

@@ -93,7 +93,12 @@ def of_names(skills: Sequence[SkillDef]) -> Iterator[Problem]:
             held[word].append(skill.name)
     for word, names in sorted(held.items()):
         if len(names) > 1:
-            yield Problem("trigger-shared", "error", names[0], f"{word!r} is a trigger or a name of {', '.join(names)}")
+            yield Problem(
+                "trigger-shared",
+                "error",
+                names[0],
+                f"{word!r} is a trigger or a name of several skills: {', '.join(names)}",
+            )
 
 
 def of_evals(cases: Sequence[EvalCase], skills: Sequence[SkillDef]) -> Iterator[Problem]:
@@ -106,7 +111,9 @@ def of_evals(cases: Sequence[EvalCase], skills: Sequence[SkillDef]) -> Iterator[
         if case.wanted:
             wanted[fold(case.query)].add(case.wanted)
         if not case.should_trigger and case.expected == case.skill != "":
-            yield Problem("eval-contradiction", "error", case.skill, f"{case.query!r} is and is not for it", case.file)
+            yield Problem(
+                "eval-contradiction", "error", case.skill, f"{case.query!r} should and should not select it", case.file
+            )
     for query, names in sorted(wanted.items()):
         if len(names) > 1:
             message = f"{query!r} is for {' and for '.join(sorted(names))}"

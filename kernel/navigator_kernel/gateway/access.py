@@ -67,15 +67,15 @@ class Access:
         headers = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
         hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0].lower() not in self._places:
-            return ProblemResponse(421, "host", "this server does not answer to that host")
+            return ProblemResponse(421, "host", "this server does not accept that host")
         held = dict(headers)
         origin = held.get(b"origin")
         if origin is not None and origin not in self._origins:
-            return ProblemResponse(403, "origin", "requests of that origin are not answered")
+            return ProblemResponse(403, "origin", "requests from that origin are rejected")
         site = held.get(b"sec-fetch-site", "none")
         is_opened = held.get(b"sec-fetch-mode") == "navigate" and scope["path"] in self._open_paths
         if site not in {"none", "same-origin"} and not is_opened:
-            return ProblemResponse(403, "origin", "requests of other sites are not answered")
+            return ProblemResponse(403, "origin", "requests from other sites are rejected")
         if _length(held.get(b"content-length", "0")) > BODY:
             return ProblemResponse(413, "too_large", f"a body has at most {BODY} bytes")
         if scope["path"] in self._open_paths:

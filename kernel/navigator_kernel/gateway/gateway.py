@@ -77,7 +77,7 @@ class Gateway:
         """The id of the session that `caller` calls `name`: one of the terminal for an administrator, one of its own
         for another token. UsageProblem for an invalid name."""
         if not _NAME.fullmatch(name):
-            raise UsageProblem(f"{name!r} is not a session's name", hint="letters, digits, '.', '_' and '-', 1 to 64")
+            raise UsageProblem(f"{name!r} is not a session name", hint="letters, digits, '.', '_' and '-', 1 to 64")
         return name if caller.may("admin") else f"{caller.id}.{name}"
 
     def session_name(self, caller: Caller, session: str) -> str | None:

@@ -38,4 +38,4 @@ def _faults(endpoint: Endpoint, held: Sequence[Endpoint]) -> Iterator[str]:
     if not endpoint.path.startswith("/api/") or endpoint.role is None or endpoint.service is None:
         yield f"{place} needs a path below /api/, a role and a service"
     if any(one.name == endpoint.name or (one.method, one.path) == (endpoint.method, endpoint.path) for one in held):
-        yield f"{place} ({endpoint.name}) is there already"
+        yield f"{place} ({endpoint.name}) already exists"

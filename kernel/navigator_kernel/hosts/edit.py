@@ -156,4 +156,6 @@ def _toml(entry: Entry, data: bytes | None) -> Any:
 
 def _taken(entry: Entry) -> Refused:
     where = ".".join(entry.keys)
-    return Refused(f"{where} of {str(entry.file)!r} is something else", hint="take it out, or write the entry by hand")
+    return Refused(
+        f"{where} of {str(entry.file)!r} has unexpected contents", hint="remove it, or write the entry by hand"
+    )

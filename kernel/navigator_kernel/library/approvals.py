@@ -54,7 +54,7 @@ class Approvals(Struct):
             raise NotFound(f"no call waits under {name!r}", hint="Kernel.approvals() names those that do")
         key, approval = self._waiting[name]
         if lasting == "session" and not is_lasting(approval.subject):
-            raise UsageProblem(f"a yes to {approval.tool!r} is to this call alone", hint='allow it "once"')
+            raise UsageProblem(f"a yes to {approval.tool!r} applies to this call only", hint='allow it "once"')
         del self._waiting[name]
         if lasting == "session":
             self._lasting.add(approval.subject)

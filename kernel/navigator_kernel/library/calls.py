@@ -170,10 +170,12 @@ def _wanted(catalogue: Catalogue, name: str) -> SkillDef:
     skill = catalogue.find(name)
     if skill is None:
         near = ", ".join(catalogue.suggest(name)) or "none"
-        raise SkillNotFound(f"no skill is called {name!r}", hint=f"near names: {near}")
+        raise SkillNotFound(f"no skill is called {name!r}", hint=f"similar names: {near}")
     executor: Executor = catalogue.create_executor(skill.namespace)
     if not skill.implicit:
-        raise Refused(f"skill {skill.name!r} is kept from models by its author", hint="run it yourself: Kernel.run")
+        raise Refused(
+            f"skill {skill.name!r} is not offered to models, by its author's choice", hint="run it yourself: Kernel.run"
+        )
     if skill.kind == "B" and executor.standing == "unknown":
         hint = f"the person may look at it, then: navigator skill trust {skill.name}"
         raise Refused(f"skill {skill.name!r} was neither installed nor trusted by the person", hint=hint)

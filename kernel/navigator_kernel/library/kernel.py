@@ -193,7 +193,7 @@ class Kernel:
         with self._guard:
             if loop is not self._loop:
                 if self._turns_asked:
-                    raise Busy("this Kernel is at work in another event loop", hint="open a Kernel for each loop")
+                    raise Busy("this Kernel is used in another event loop", hint="open a Kernel for each loop")
                 self._loop, self._most, self._sessions = loop, asyncio.Semaphore(MOST), WeakValueDictionary()
             self._turns_asked += 1
         try:

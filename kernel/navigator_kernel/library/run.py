@@ -40,7 +40,9 @@ class Run:
 
     async def _listen(self) -> AsyncIterator[Event]:
         if self._heard:
-            raise UsageProblem(f"the events of {self.id} are told once", hint="the run log keeps them: navigator why")
+            raise UsageProblem(
+                f"the events of {self.id} can be read only once", hint="the run log keeps them: navigator why"
+            )
         self._heard, task = True, self._begun()
         try:
             while (event := await self._events.get()) is not None:

@@ -71,12 +71,12 @@ class KernelTools(Struct, kw_only=True):
         skill = self._model_may(name)
         if skill is None:
             near = self.kernel.catalogue.suggest(name)
-            raise SkillNotFound(f"no skill is called {name!r}", hint=f"near names: {', '.join(near) or 'none'}")
+            raise SkillNotFound(f"no skill is called {name!r}", hint=f"similar names: {', '.join(near) or 'none'}")
         executor = self.kernel.catalogue.create_executor(skill.namespace)
         _refuse_unknown(executor)
         if executor.is_changed:
             hint = f"the person may look at it: navigator skill verify {skill.name}"
-            raise Refused(f"skill {skill.name!r} is not what was installed", hint=hint)
+            raise Refused(f"skill {skill.name!r} was changed since it was installed", hint=hint)
         text = (skill.sop or skill.system_prompt)[:TEXT]
         needs = [spec.name for spec in skill.required_params]
         body = {**_described(skill), "digest": executor.digest, "text": text, "required_params": needs}

@@ -49,7 +49,7 @@ def _tool(
 TOOLS = (
     _tool(
         "route",
-        "Finds the skill for a message among all that are installed. Changes nothing and asks no model.",
+        "Finds the skill for a message among all installed skills. Changes nothing and asks no model.",
         _LOOKS,
         message=_TEXT,
         k={"type": "integer", "minimum": 1, "maximum": 20, "default": 5},
@@ -214,4 +214,4 @@ def _name(cursor: str | None) -> str:
     try:
         return base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
     except ValueError as error:
-        raise MCPError(types.INVALID_PARAMS, "the cursor is none of this server's") from error
+        raise MCPError(types.INVALID_PARAMS, "the cursor is not from this server") from error

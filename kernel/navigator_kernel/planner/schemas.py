@@ -46,7 +46,7 @@ def _in_range(moment: datetime) -> datetime:
     try:
         moment.astimezone(UTC)
     except OverflowError:
-        raise ValueError("it is outside of the years 1 to 9999 in UTC") from None
+        raise ValueError("it is outside the years 1 to 9999 in UTC") from None
     return moment
 
 

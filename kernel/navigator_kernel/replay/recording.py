@@ -108,7 +108,9 @@ class Replayer:
 
     def _next(self, door: str, form: Form) -> Any:
         if not self._held[door]:
-            raise ReplayMismatch(f"nothing more was recorded at {door!r}", hint="the turn goes another way now")
+            raise ReplayMismatch(
+                f"nothing more was recorded at {door!r}", hint="the turn differs from the recording now"
+            )
         line = self._held[door].popleft()
         if "error" in line:
             raise _raised(line["error"])

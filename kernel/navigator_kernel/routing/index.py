@@ -97,7 +97,7 @@ class RoutingIndex:
         self._writer.append(self._folder / _MARK, b"")  # a journal keeps it before what is written after it
         try:
             if broken_off or self.view is None:
-                raise Damaged("there is nothing to go on from", hint="it is made again")
+                raise Damaged("there is nothing to continue from", hint="it is made again")
             count = self._grown(self._remembered(self.view), told)
         except (Damaged, ValueError, KeyError, IndexError):
             head = self._columns.begun()

@@ -153,8 +153,7 @@ class SemanticRanker(Struct):
         return [entry for _, _, entry in self._entries.values()]
 
     def _known(self, skills: tuple[SkillDef, ...], found: Retrieval) -> Retrieval:
-        """`found`; ValueError if it names a skill that is not among `skills`, since a folder may bring its own index.
-        """
+        """`found`; ValueError if it names a skill that is not in `skills`: a folder may bring its own index."""
         if not {one.name for one in found.candidates} <= {skill.name for skill in skills}:
             raise ValueError("the index is of other skills")
         return found

@@ -111,12 +111,15 @@ class ConsentStore(Struct):
             return {}
         except (OSError, ValueError) as error:
             raise Damaged(
-                f"{str(self.file)!r} cannot be read: {error}", hint="fix or remove it; trust is then asked again"
+                f"{str(self.file)!r} cannot be read: {error}",
+                hint="fix or remove it; you will be asked for trust again",
             ) from error
         self._version = found.get("v", 1) if isinstance(found, dict) else 1
         trusted = found.get("trusted") if isinstance(found, dict) else None
         if not isinstance(trusted, dict):
-            raise Damaged(f"{str(self.file)!r} holds no record of trust", hint="remove it; trust is then asked again")
+            raise Damaged(
+                f"{str(self.file)!r} is not a record of trust", hint="remove it; you will be asked for trust again"
+            )
         return trusted
 
 

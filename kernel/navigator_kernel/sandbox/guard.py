@@ -82,7 +82,9 @@ class ConsentGate(Struct, frozen=True):
         if denied is not None:
             message = f"{clean(job.subject, lines=False)!r} may not {denied.what}"
             self.audit.record("refused", run=job.run, subject=job.consent, why=denied.rule)
-            raise Refused(message, hint=f"{denied.rule}; change that if it should", reason="policy", rule=denied.rule)
+            raise Refused(
+                message, hint=f"{denied.rule}; change your settings to allow it", reason="policy", rule=denied.rule
+            )
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
             by_name = job.actor == TOOL  # a model thought of it: `--yes` was not said for that

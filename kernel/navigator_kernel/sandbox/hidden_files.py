@@ -31,7 +31,7 @@ def secret_paths(root: Path, skipped: Iterable[Path]) -> tuple[Path, ...]:
         found.append(path)
         if len(found) > HIDDEN:
             message = f"{str(root)!r} holds over {HIDDEN} files of secrets, or more files than are looked at"
-            raise Refused(message, hint="name the files that are to be read instead", reason="secrets")
+            raise Refused(message, hint="name the files to read instead", reason="secrets")
     return tuple(found)
 
 

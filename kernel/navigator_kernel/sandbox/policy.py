@@ -108,7 +108,7 @@ def of_tool(tool: str, name: str, listed: tuple[str, ...] | None, policy: Policy
     return Decision(what, "deny", "its manifest does not list it in tools")
 
 
-_PROMPT = Decision("start a process", "deny", "it has no command", "its text is handed to a model")
+_PROMPT = Decision("start a process", "deny", "it has no command", "its text is given to a model")
 
 
 def _of_command(executor: Executor, standing: Standing, policy: Policy) -> Iterator[Decision]:
@@ -134,11 +134,11 @@ def _of_command(executor: Executor, standing: Standing, policy: Policy) -> Itera
 
 def _of_run(executor: Executor, standing: Standing) -> Decision:
     if standing.shipped:
-        return Decision("run", "allow", "its bytes are those of this release")
+        return Decision("run", "allow", "its bytes are the released ones")
     if standing.trusted:
         return Decision("run", "allow", "you agreed to these bytes from there", "one that changes ends it")
     if executor.is_changed:
-        return Decision("run", "deny", "its bytes are not those that were installed", "exit code 6")
+        return Decision("run", "deny", "its bytes differ from the installed ones", "exit code 6")
     return Decision("run", "ask", "nobody has agreed to these bytes", "exit code 9 without a yes")
 
 

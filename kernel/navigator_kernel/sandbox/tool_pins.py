@@ -81,11 +81,11 @@ def _standing(tool: OfferedTool, held: Mapping[str, Iterable[str]]) -> Standing:
     if tool.subject in mine:
         return Standing("approved")
     if mine:
-        return Standing("changed", "it is not what was agreed to any more")
+        return Standing("changed", "it has changed since it was approved")
     own = fold(tool.full_name.partition("__")[2])
     for name in sorted(held):
         if fold(name.partition("__")[2]) == own:
-            return Standing("shadowing", f"it has the name of {name}, which was agreed to")
+            return Standing("shadowing", f"it has the name of {name}, which was approved")
     return Standing("new")
 
 

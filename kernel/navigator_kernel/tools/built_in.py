@@ -182,9 +182,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     def _write(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> ToolAnswer:
         place, size = change.place, len(change.after)
         if place.zone == "earlier":
-            raise UsageProblem("a file of an earlier turn can only be read", hint=f"write to {work.workspace}")
+            raise UsageProblem("a file of an earlier turn is read-only", hint=f"write to {work.workspace}")
         if place.zone == "skill":
-            raise UsageProblem("the skill's own files can only be read", hint=f"write to {work.workspace}")
+            raise UsageProblem("the skill's own files are read-only", hint=f"write to {work.workspace}")
         if place.zone == "workspace":
             self.intend(work.run, _digest(change.before), _digest(change.after))
             self.writer(place.root).write(place.path, change.after)
@@ -272,7 +272,7 @@ def _check(name: str, arguments: Mapping[str, Any]) -> None:
     wrong = [one for one, held in arguments.items() if one in fields and not _fits(held, fields[one]["type"])]
     problems = {"missing": absent, "unknown": unknown, "of the wrong type": wrong}
     if found := "; ".join(f"{what}: {', '.join(names)}" for what, names in problems.items() if names):
-        raise UsageProblem(f"the arguments of {name} do not fit: {found}", hint=f"{name} takes {', '.join(fields)}")
+        raise UsageProblem(f"the arguments of {name} are not valid: {found}", hint=f"{name} takes {', '.join(fields)}")
 
 
 def _fits(value: object, kind: str) -> bool:

@@ -136,7 +136,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         question = f"{escape_controls(asked)}{why} {tool.name} {shown}"
         facts: dict[str, Any] = {"tool": tool.name, "arguments": dict(arguments)}
         if subject in self._used:
-            raise ConsentNeeded(question, hint="agree to it once more", subject=subject, **facts)
+            raise ConsentNeeded(question, hint="agree to it again", subject=subject, **facts)
         self.consents.require(work.run, subject, question, by_name=True, **facts)
         if subject != lasting:
             self._used.add(subject)

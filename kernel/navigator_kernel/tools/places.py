@@ -98,7 +98,9 @@ class Places(Struct, frozen=True, kw_only=True):
         if not path.is_relative_to(self.project):
             hint = f"use files below {self.workspace}, {self.folder} or the person's project"
             raise Refused(
-                f"{escape_controls(written)!r} lies outside what this skill may use", hint=hint, reason="outside"
+                f"{escape_controls(written)!r} is outside the files that this skill may use",
+                hint=hint,
+                reason="outside",
             )
         parts = path.relative_to(self.project).parts
         refuse_closed(parts, written)

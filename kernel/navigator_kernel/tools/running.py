@@ -122,7 +122,7 @@ def _seconds(arguments: Mapping[str, Any]) -> float:
     try:
         return min(max(float(arguments.get("timeout") or SECONDS), 1.0), MOST)
     except (TypeError, ValueError) as error:
-        raise UsageProblem("timeout is a number of seconds", hint=f"1 to {MOST:.0f}") from error
+        raise UsageProblem("timeout must be a number of seconds", hint=f"1 to {MOST:.0f}") from error
 
 
 def _path() -> str:

@@ -109,7 +109,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 def server_from(name: str, body: Any, origin: str = "settings") -> McpServer:
     """Parses an entry of `mcpServers` or `[mcp.servers]`; UsageProblem if it is invalid."""
     if not NAME.fullmatch(name) or "__" in name:
-        raise UsageProblem(f"{name!r} is not an MCP server's name", hint="letters, digits, '-', '_', '.', at most 64")
+        raise UsageProblem(f"{name!r} is not an MCP server name", hint="letters, digits, '-', '_', '.', at most 64")
     if not isinstance(body, Mapping):
         raise UsageProblem(f"MCP server {name!r} has invalid settings", hint="a table with a command, or a url")
     kind, url = str(body.get("type", body.get("transport", ""))), body.get("httpUrl", body.get("url", ""))

@@ -35,7 +35,7 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
 COMMAND = SlashCommand(
     name=SKILL,
     type="skill",
-    description="Plans a need: its parts, what each takes, the steps, and what comes out; then runs the plan",
+    description="Plans a task: its parts, their inputs, the steps and the results; then runs the plan",
     handler="navigator_kernel.workflows.requests.orchestrate",
     enabled=True,
     priority=100,

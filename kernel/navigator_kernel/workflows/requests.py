@@ -183,7 +183,9 @@ def _filled(plan: WorkflowPlan, rest: str, words: Sequence[str]) -> WorkflowPlan
 
     inputs = [_ARGUMENT.sub(value, step.input) for step in plan.steps]
     if rest and inputs == [step.input for step in plan.steps]:
-        raise UsageProblem(f"workflow {plan.name!r} takes no words", hint="put $ARGUMENTS or $1 into a step's input")
+        raise UsageProblem(
+            f"workflow {plan.name!r} takes no arguments", hint="put $ARGUMENTS or $1 into a step's input"
+        )
     steps = tuple(replace(step, input=text) for step, text in zip(plan.steps, inputs, strict=True))
     return replace(plan, steps=steps)
 

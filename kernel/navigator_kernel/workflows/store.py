@@ -40,7 +40,7 @@ def stored_text(name: str, kernel: Kernel) -> str:
 def check_text(text: str, name: str, kernel: Kernel) -> WorkflowPlan:
     """Parses `text` as the file of `name`; NotLoadable with all problems and lines."""
     if not NAME.fullmatch(name) or name == "README":
-        raise UsageProblem(f"{name!r} is not a workflow's name", hint="letters, digits, '_' and '-', 1 to 80")
+        raise UsageProblem(f"{name!r} is not a workflow name", hint="letters, digits, '_' and '-', 1 to 80")
     return loads(text, name, kernel.settings.steps)
 
 

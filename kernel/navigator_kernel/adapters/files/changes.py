@@ -133,9 +133,7 @@ class ChangeStore:
                 raise ValueError("its digest is another")
             return FileChange(path=str(body["path"]), before=before, after=after, mode=int(body["mode"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise Damaged(
-                f"what was kept in {str(place)!r} cannot be read: {error}", hint="use git to compare"
-            ) from error
+            raise Damaged(f"the copies in {str(place)!r} cannot be read: {error}", hint="use git to compare") from error
 
 
 def _digest(data: bytes) -> str:

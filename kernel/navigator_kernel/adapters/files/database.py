@@ -100,8 +100,7 @@ def own_lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
 
 
 def _taken(path: Path, timeout: float, create: int = os.O_CREAT) -> int | None:
-    """The open, locked file (flock(2)); closing it, or the end of the process, releases the lock. None after `timeout`.
-    """
+    """The open, locked file (flock(2)); closing it or ending the process releases the lock. None after `timeout`."""
     end = monotonic() + timeout
     while True:
         with _named(path), ExitStack() as unless_held:
@@ -141,7 +140,7 @@ def _tables(path: Path) -> Tables | None:
     except (ValueError, RecursionError) as error:
         raise _damaged(path, "is not JSON") from error
     if not isinstance(tables, dict) or not all(_is_table(table) for table in tables.values()):
-        raise _damaged(path, "holds no tables of records")
+        raise _damaged(path, "does not contain tables of records")
     return tables
 
 

@@ -122,7 +122,7 @@ def _joined(place: str, name: str) -> str:
 
 def _refuse_special(mode: int, written: str) -> None:
     if stat.S_ISLNK(mode):
-        raise Refused(f"{escape_controls(written)!r} is a link", hint="name the file that it leads to", reason="link")
+        raise Refused(f"{escape_controls(written)!r} is a link", hint="name the target of the link", reason="link")
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise Refused(f"{escape_controls(written)!r} is {what}", hint="name a file", reason="special")

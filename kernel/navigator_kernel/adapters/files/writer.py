@@ -150,7 +150,7 @@ class FolderWriter:
     def make_folder(self, path: Path) -> None:
         path = self._checked(path)
         if path.is_symlink():
-            raise Refused(f"{str(path)!r} is a link", hint="make it a folder of its own")
+            raise Refused(f"{str(path)!r} is a link", hint="replace the link with a folder")
         with _named("make", path):
             path.mkdir(self._mode, parents=True, exist_ok=True)
 
@@ -158,7 +158,7 @@ class FolderWriter:
         """Renames; Refused if the target exists."""
         source, target = self._checked(source), self._checked(target)
         if os.path.lexists(target):
-            raise Refused(f"{str(target)!r} is there already", hint="move it away first")
+            raise Refused(f"{str(target)!r} already exists", hint="move it away first")
         with _named("move", source):
             source.rename(target)
             self._sync(target.parent)
@@ -170,13 +170,13 @@ class FolderWriter:
         leaves = self._is_within(_absolute(path)) and not self._is_within(ahead)
         outside = leaves or str(self._checked(Path(ahead))) != _placed(str(real.parent / text))
         if not text or Path(text).is_absolute() or outside:
-            raise Refused(f"the link {str(path)!r} would lead elsewhere", hint="remove the links on its way")
+            raise Refused(f"the link {str(path)!r} would point elsewhere", hint="remove the links on its way")
         with _named("link", path):
             real.parent.mkdir(self._mode, parents=True, exist_ok=True)
             try:
                 real.symlink_to(text)
             except FileExistsError as error:
-                raise Refused(f"{str(path)!r} is there already", hint="move it away first") from error
+                raise Refused(f"{str(path)!r} already exists", hint="move it away first") from error
             self._sync(real.parent)
 
     def remove(self, path: Path, *, durable: bool = True) -> None:
@@ -203,14 +203,14 @@ class FolderWriter:
         text = _absolute(path)
         root = next((root for root in self._roots if _lies_in(text, root)), None)
         if root is None:
-            raise Refused(f"{text!r} lies outside what may be written", hint=_listed(self._roots))
+            raise Refused(f"{text!r} is outside the folders that may be written", hint=_listed(self._roots))
         real = _placed(text)
         if not any(_lies_in(real, place) for place in self._really(root)):
             raise Refused(f"{text!r} leads outside through a link", hint=f"remove the link below {root!r}")
         if self._is_within(text) and not _lies_in(real, self._really(self._within)[1]):
             raise Refused(f"{text!r} leads out of the project", hint=f"remove the link below {self._within!r}")
         if any(_overlaps(text, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
-            raise Refused(f"{text!r} may only be read", hint="write elsewhere")
+            raise Refused(f"{text!r} is read-only", hint="write elsewhere")
         return Path(real)
 
     def _really(self, folder: str) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ class SegmentStore:
         for name, data in ((name, data) for name, data in added.items() if data):
             path = self.path(head, name)
             if (path.stat().st_size if path.exists() else 0) != sizes.get(name, 0):
-                raise Damaged(f"{str(path)!r} holds what nobody kept", hint="it is made again")
+                raise Damaged(f"{str(path)!r} has unexpected contents", hint="it is made again")
             self._writer.append(path, data)
             sizes[name] = sizes.get(name, 0) + len(data)
         return replace(head, rows=head.rows + rows, sizes=sizes)

@@ -186,7 +186,7 @@ def load_arrays(folder: Path) -> Any:
     """Loads the encoder, with `projected(texts, kind)`. OSError, ValueError or KeyError if a file is damaged."""
     sizes = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["sizes"]
     if any((folder / name).stat().st_size != size for name, size in sizes.items()):
-        raise ValueError("a file is not as long as it was")
+        raise ValueError("the length of a file has changed")
     return _Backend(folder)
 
 

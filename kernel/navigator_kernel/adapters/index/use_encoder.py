@@ -167,5 +167,5 @@ def _resources() -> Path:
     folder = Path(spec.origin).parent / "resources"
     for name, digest in HASHES.items():
         if not (folder / name).is_file() or sha256((folder / name).read_bytes()).hexdigest() != digest:
-            raise IntegrityMismatch(f"{name!r} of the sentence encoder is not what was released", hint=REINSTALL)
+            raise IntegrityMismatch(f"{name!r} of the sentence encoder differs from the released file", hint=REINSTALL)
     return folder

@@ -26,7 +26,7 @@ class PieceTable:
         self._keys, self._values = keys, values
         self.get = lru_cache(maxsize=_BEGINNINGS)(self._looked_up)
         if len(keys) <= SLOTS or len(values) != len(keys) or keys[-1]:
-            raise ValueError("the table of pieces is not whole")
+            raise ValueError("the table of pieces is incomplete")
 
     def _looked_up(self, text: str) -> int | None:
         key = int.from_bytes(b"\1" + text.encode(), "big") % PRIME or 1  # 0 marks a free slot

@@ -97,7 +97,7 @@ def _opened(data: bytes) -> _Model:
         at += 2 + data[at + 1]
     begin, held = np.array(starts), np.frombuffer(data, dtype=np.uint8)
     if not (held[begin - 3].max() < 0x80 and np.all(held[begin - 2] == _TEXT) and held[begin - 1].min()):
-        raise ValueError("the pieces of the sentence encoder are not where they were")
+        raise ValueError("the pieces of the sentence encoder are not at their expected place")
     return _Model(data, begin, held[begin - 1].astype(np.int64), at)
 
 

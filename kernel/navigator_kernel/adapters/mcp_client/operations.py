@@ -131,7 +131,7 @@ async def _called(
         answered["structured"] = answer.structured_content
     text = " ".join(str(item.get("text", "")) for item in content)
     if answer.is_error and _DENIED.search(text[:2_000]):
-        raise PermissionDenied(_said(held.name, text), hint="it is the server that refuses", **answered)
+        raise PermissionDenied(_said(held.name, text), hint="the server itself refused it", **answered)
     return answered
 
 
@@ -144,7 +144,7 @@ async def _explained(
         held.leave()
         return held.lost()
     if _DENIED.search(said):
-        return PermissionDenied(_said(held.name, said), hint="it is the server that refuses")
+        return PermissionDenied(_said(held.name, said), hint="the server itself refused it")
     if operation == "read":
         there = await _listed(client.list_resources, "resources")
         names = [str(item.uri) for item in there]
@@ -154,7 +154,9 @@ async def _explained(
         prompts = [item.name for item in await _listed(client.list_prompts, "prompts")]
         if params["prompt"] not in prompts:
             return _missing("prompt", params["prompt"], held.name, prompts, said)
-    return FetchFailed(f"the MCP server {held.name!r} refused {operation!r}: {clean(said)}", hint="see what it can do")
+    return FetchFailed(
+        f"the MCP server {held.name!r} refused {operation!r}: {clean(said)}", hint=f"navigator mcp test {held.name}"
+    )
 
 
 def _missing(kind: str, name: str, server: str, names: Sequence[str], said: str = "") -> ResourceNotFound:

@@ -150,7 +150,7 @@ class Servers(Struct, frozen=True, kw_only=True):
             breaker = self._breakers.get(server, _Breaker())
             if breaker.failures >= FAILURES and (left := breaker.until - time.monotonic()) > 0:
                 message = f"the MCP server {server!r} failed {breaker.failures} times one after another"
-                raise ConnectionFailed(message, hint=f"it is left alone for {left:.0f} more seconds")
+                raise ConnectionFailed(message, hint=f"it will not be contacted for {left:.0f} seconds")
             held = self._open[server] = Connection(name=server, opened=opened, limit=self.servers[server].connect)
         try:
             return held, await held.client()

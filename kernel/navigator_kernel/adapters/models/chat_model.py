@@ -190,7 +190,9 @@ class WireModel:
                 return _Client(loop, http, wire(self.provider, self.model, limits, self._key, http))
         except (TypeError, httpx2.InvalidURL) as error:
             hint = "check its address and its kind in [models.providers]"
-            raise UsageProblem(f"model {self.name!r} cannot be asked so: {type(error).__name__}", hint=hint) from None
+            raise UsageProblem(
+                f"model {self.name!r} cannot be used with these settings: {type(error).__name__}", hint=hint
+            ) from None
 
     async def _came(self, response: Any) -> None:
         self._last = response.headers.get("content-type", "")

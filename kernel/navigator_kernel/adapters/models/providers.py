@@ -149,7 +149,9 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
         raise NotLoadable(f"the package for {provider!r} is not installed", hint=hint) from error
     except (UserError, ValueError) as error:
         hint = f"check kind in [models.providers.{provider}]: openai, anthropic, or another service's name"
-        raise UsageProblem(f"provider {provider!r} cannot be asked so: {type(error).__name__}", hint=hint) from error
+        raise UsageProblem(
+            f"provider {provider!r} cannot be used with these settings: {type(error).__name__}", hint=hint
+        ) from error
 
 
 def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: Any) -> Any:

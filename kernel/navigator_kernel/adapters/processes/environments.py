@@ -239,7 +239,7 @@ class Build(Struct, frozen=True):
         outcome = execute(job, contained=Contained(argv, (), lambda _: None, lambda: "disk" if self._is_over() else ""))
         if outcome.timed_out:
             hint = "check the network, then try again"
-            raise FetchFailed("the skill's packages took too long to come", hint=hint, reason="timeout")
+            raise FetchFailed("the skill's packages took too long to install", hint=hint, reason="timeout")
         if outcome.exceeded or self._is_over():
             message = f"the skill's packages take more than {self.disk // 1024**2} MiB"
             raise Refused(message, hint="tell the skill's author", reason="too-large")
@@ -306,7 +306,7 @@ def _failure(complaint: str, env: Mapping[str, str]) -> KernelError:
     cause = shorten(said.removeprefix("error: "), 500).rstrip(".")
     hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if re.search(form, text, re.IGNORECASE))
     kind, reason, hint = next(hits, (FetchFailed, "", "see what uv says"))
-    return kind(f"the skill's packages cannot be had: {cause or 'uv gave no reason'}", hint=hint, reason=reason)
+    return kind(f"the skill's packages cannot be installed: {cause or 'uv gave no reason'}", hint=hint, reason=reason)
 
 
 def hidden(text: str, env: Mapping[str, str]) -> str:

@@ -113,5 +113,5 @@ def _failure(complaint: str, env: dict[str, str]) -> KernelError:
     said = [line.removeprefix("npm error ") for line in text.splitlines() if "complete log" not in line]
     hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if re.search(form, text))
     kind, reason, hint = next(hits, (FetchFailed, "", "see what npm says"))
-    message = f"the skill's packages cannot be had: {shorten(' '.join(said), 500) or 'npm gave no reason'}"
+    message = f"the skill's packages cannot be installed: {shorten(' '.join(said), 500) or 'npm gave no reason'}"
     return kind(message, hint=hint, reason=reason)

@@ -109,8 +109,7 @@ def _replaced(value: Any, replace: Callable[[str], str]) -> Any:
 
 
 def without_secrets(text: str) -> str:
-    """`text` with `[redacted]` in place of everything shaped like a secret; withheld if every round finds another one.
-    """
+    """`text` with `[redacted]` in place of everything like a secret; withheld if every round finds another one."""
     shown = text
     for _ in range(ROUNDS):  # what is taken out may show another one
         before, shown = shown, _without(shown, found(shown))

@@ -193,7 +193,7 @@ class _Tar:
                     yield Member(path, mode, size, info.offset_data, text, problem)
             self._stream.seek(tar.offset)
             if self._stream.read(512).strip(b"\0"):  # tarfile takes a broken header for the end
-                raise tarfile.ReadError("no end where the members end")
+                raise tarfile.ReadError("the archive has no end marker")
 
     def read(self, member: Member, limit: int) -> bytes:
         self._stream.seek(member.at)
@@ -294,7 +294,7 @@ def _added(found: dict[str, Member], member: Member) -> str:
         if found.setdefault(above, Member(above, "040000", 0)).mode != "040000":
             return "lies below a file"
     held = found.setdefault(member.path, member)
-    return "is there twice" if held is not member and (held.mode, member.mode) != ("040000", "040000") else ""
+    return "occurs twice" if held is not member and (held.mode, member.mode) != ("040000", "040000") else ""
 
 
 def _entry(member: Member) -> TreeEntry:

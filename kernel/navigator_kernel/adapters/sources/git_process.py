@@ -100,7 +100,7 @@ class GitProcess(Struct, kw_only=True):
     def prepare(self) -> None:
         """Makes an empty home for git. Refused for a transport that is not allowed."""
         if self.scheme not in SCHEMES:
-            raise Refused(f"{self.scheme!r} is not a transport that is allowed", hint=", ".join(SCHEMES))
+            raise Refused(f"{self.scheme!r} is not an allowed transport", hint=", ".join(SCHEMES))
         home = self.scratch / "home"
         home.mkdir(mode=0o700, exist_ok=True)
         self._env = {**_kept(_KEPT), **_closed(home, self.scheme), "GIT_DIR": str(self.folder / ".git")}
@@ -108,8 +108,7 @@ class GitProcess(Struct, kw_only=True):
             self._env |= self._granted()
 
     def fetch(self, *words: str, config: Mapping[str, str], stdin: bytes = b"") -> None:
-        """As `run`; Refused, with git killed, if more than allowed is received. The caller removes what was received.
-        """
+        """As `run`; Refused, with git killed, if too much is received. The caller removes what was received."""
         intake = self._intake = self._intake or Intake(self.folder, self.most)
         intake.begin()
         try:

@@ -176,7 +176,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
             raise Damaged(f"{str(self.key)!r} is not a key of {KEY_BYTES} bytes", hint=hint)
         if seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & 0o077:
             message = f"others than you may read or change the key of the record, {str(self.key)!r}"
-            raise Damaged(message, hint=f"chmod 600 {self.key}, where it was never readable for others")
+            raise Damaged(message, hint=f"chmod 600 {self.key}, if nobody else could read it before")
         return data
 
     def _contents(self) -> tuple[list[bytes], bytes | None]:

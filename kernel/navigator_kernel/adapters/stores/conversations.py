@@ -31,8 +31,7 @@ class KnownEnd(NamedTuple):
 
 
 class Conversations(Struct, frozen=True, kw_only=True):
-    """One SQLite file in the person's state. It contains digests of conversations, at most `most` of them, and no text.
-    """
+    """One SQLite file in the person's state. It contains digests of at most `most` conversations, and no text."""
 
     file: Path
     writer: Writer

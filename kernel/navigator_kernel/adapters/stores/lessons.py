@@ -70,7 +70,7 @@ class Lessons(Struct):
         try:
             return self.all()
         except KernelError as error:
-            warn("routing without what was learned: %s", error.message)
+            warn("routing without learned examples: %s", error.message)
             self._harmed = seen
             return {}
 
@@ -126,7 +126,7 @@ class Lessons(Struct):
             return {}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             hint = "navigator route --forget starts afresh"
-            raise Damaged(f"{str(self.path)!r} holds no lessons: {error}", hint=hint, path=str(self.path)) from error
+            raise Damaged(f"{str(self.path)!r} cannot be read: {error}", hint=hint, path=str(self.path)) from error
 
     def _write(self, held: Held) -> None:
         skills = {name: [lesson._asdict() for lesson in held[name]] for name in sorted(held)}

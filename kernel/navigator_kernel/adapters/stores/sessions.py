@@ -62,7 +62,7 @@ class SqliteSessions(Struct, frozen=True):
         with self._open() as database, transaction(database):
             row = database.execute("SELECT turn FROM sessions WHERE id = ?", (session.id,)).fetchone()
             if row is not None and row[0] >= session.turn:
-                raise Busy(f"session {session.id!r} went on elsewhere", hint="send the message again")
+                raise Busy(f"session {session.id!r} was continued by another process", hint="send the message again")
             database.execute(
                 "INSERT INTO sessions (id, created, updated, turn, state) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) "
                 "DO UPDATE SET updated = excluded.updated, turn = excluded.turn, state = excluded.state",
@@ -120,8 +120,7 @@ class SqliteSessions(Struct, frozen=True):
             raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
 
     def held(self) -> AbstractContextManager[object]:
-        """Keeps the file open: while one connection is open, no other has to empty SQLite's log when it closes (1 ms).
-        """
+        """Keeps the file open: while a connection is open, no other empties SQLite's log when it closes (1 ms)."""
         return self._open()
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:

@@ -150,14 +150,14 @@ def _write(add: Callable[[bytes], None], *lines: dict[str, Any]) -> None:
 
 
 def _gone_on() -> Busy:
-    return Busy("another process has gone on with this", hint="navigator session list shows what waits")
+    return Busy("another process has continued this", hint="navigator session list shows what waits")
 
 
 def run_of(subject: str) -> tuple[str, int]:
     """The run of an interrupted order and the size of its file; ValueError for another subject."""
     kind, run, size = subject.rsplit(":", 2)
     if f"{kind}:" != INTERRUPTED:
-        raise ValueError(f"{subject!r} is not of an interrupted order")
+        raise ValueError(f"{subject!r} is not the subject of an interrupted order")
     return run, int(size)
 
 

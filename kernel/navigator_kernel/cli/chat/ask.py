@@ -18,10 +18,10 @@ from navigator_kernel.values.request import Message
 
 @click.command("ask")
 @click.argument("words", nargs=-1, required=False)
-@click.option("-y", "--yes", is_flag=True, help="Agree to what the message asks for.")
-@click.option("--format", "form", type=click.Choice(SHAPES), help="How the answer is shown.")
+@click.option("-y", "--yes", is_flag=True, help="Agree to everything that the message needs.")
+@click.option("--format", "form", type=click.Choice(SHAPES), help="Form of the answer.")
 @click.option("--show-prompt", is_flag=True, help="Without a model: print the prompt of the skill.")
-@click.option("--session", help="A session's name: go on with it, or begin it.")
+@click.option("--session", help="Name of the session to continue or begin.")
 @edits_options
 @unsafe_option
 @json_option

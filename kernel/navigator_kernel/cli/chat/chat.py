@@ -31,7 +31,7 @@ Ctrl-C stops the turn, not the program."""
 
 
 @click.command("chat")
-@click.option("--session", "session_name", help="A session's name: go on with it, or begin it.")
+@click.option("--session", "session_name", help="Name of the session to continue or begin.")
 @edits_options
 @unsafe_option
 @json_option

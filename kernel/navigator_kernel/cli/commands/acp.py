@@ -27,7 +27,7 @@ class _CleanLog(logging.Formatter):
 
 
 @click.command("acp")
-@click.option("--check", is_flag=True, help="Say which commands an editor would offer for this project, and end.")
+@click.option("--check", is_flag=True, help="List the commands that an editor would offer for this project, and exit.")
 @json_option
 @pass_app
 def command(app: App, *, check: bool, as_json: bool) -> None:
@@ -47,7 +47,7 @@ def command(app: App, *, check: bool, as_json: bool) -> None:
         offered = [one.name for one in commands_of(Kernel(app.root))]
         _told(offered, as_json=as_json)
     elif as_json:
-        raise UsageProblem("over stdin and stdout there is no document", hint="--json goes with --check")
+        raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --check")
     else:
         _log_to_stderr()
         asyncio.run(serve(KernelAgent()))
@@ -58,7 +58,7 @@ def _told(offered: list[str], *, as_json: bool) -> None:
         document({"commands": offered})
         return
     lines(f"{numbered(len(offered), 'command')} for the editor: {' '.join(f'/{name}' for name in offered)}")
-    note("every other skill that is switched on can be typed in the same way")
+    note("every other enabled skill can be typed the same way")
 
 
 def _log_to_stderr() -> None:

@@ -42,7 +42,7 @@ def diff(app: App, *, run: str | None, as_json: bool) -> None:
 
 @click.command("undo")
 @click.argument("run", required=False)
-@click.option("--force", is_flag=True, help="Also files that were changed after the run.")
+@click.option("--force", is_flag=True, help="Also undo files that were changed after the run.")
 @json_option
 @pass_app
 def undo(app: App, *, run: str | None, force: bool, as_json: bool) -> int:

@@ -12,7 +12,7 @@ from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import PROJECT_FILE, SCALARS, TABLES, checked, field_of, user_file
 
-user_option = click.option("--user", is_flag=True, help="At user level instead of the project's.")
+user_option = click.option("--user", is_flag=True, help="Set it for the user instead of the project.")
 
 
 @click.group("config")

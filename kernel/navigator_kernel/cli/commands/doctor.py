@@ -12,7 +12,7 @@ from navigator_kernel.cli.project import App
 
 @click.command("doctor")
 @click.option("--repair", is_flag=True, help="Rebuild skills.db and the lock from the folders and their receipts.")
-@click.option("-v", "--verbose", is_flag=True, help="Show what is as it should be, too.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show the checks without a problem.")
 @json_option
 @pass_app
 def command(app: App, *, repair: bool, verbose: bool, as_json: bool) -> int:

@@ -14,7 +14,7 @@ from navigator_kernel.cli.project import App
 @click.option(
     "--days", type=click.IntRange(0, 3650), default=30, show_default=True, help="Logs and workspaces older than this."
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @json_option
 @pass_app
 def command(app: App, *, days: int, dry_run: bool, as_json: bool) -> None:

@@ -29,8 +29,8 @@ def command() -> None:
 
 @command.command("install")
 @click.argument("host", type=click.Choice(HOSTS))
-@click.option("--dry-run", is_flag=True, help="Only say what would be written.")
-@click.option("--uninstall", is_flag=True, help="Bring the host's files back to what they were.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be written.")
+@click.option("--uninstall", is_flag=True, help="Restore the host's files.")
 @json_option
 @pass_app
 def install(app: App, *, host: str, dry_run: bool, uninstall: bool, as_json: bool) -> None:

@@ -19,8 +19,8 @@ _PAGES = ("commands.md", "filesystem.md", "skills-mapping.md")
 
 
 @click.command("init")
-@click.option("--workstation", is_flag=True, help="With the pages in docs/ that host agents read.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be written.")
+@click.option("--workstation", is_flag=True, help="Also write the pages in docs/ that coding agents read.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be written.")
 @json_option
 @pass_app
 def command(app: App, *, workstation: bool, dry_run: bool, as_json: bool) -> None:

@@ -20,9 +20,9 @@ _SHOWN = 12  # characters of a digest that a person is shown
 
 
 @click.command("log")
-@click.option("--run", help="Only what belongs to this run.")
+@click.option("--run", help="Only entries of this run.")
 @click.option("--event", help="Only entries of this kind, such as refused.")
-@click.option("--about", help="Only entries in whose facts this word stands.")
+@click.option("--about", help="Only entries that contain this word.")
 @click.option("--last", type=click.IntRange(1), default=50, show_default=True, help="How many are shown.")
 @json_option
 @pass_app

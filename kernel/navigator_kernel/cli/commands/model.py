@@ -100,7 +100,7 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
     )
     held = served(model.partition(":")[0], models)
     if held is not None and held.tools not in ("", found):
-        note(f"your settings say otherwise and count: tools = {held.tools!r}")
+        note(f"your settings override this: tools = {held.tools!r}")
 
 
 def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
@@ -149,7 +149,7 @@ def use(app: App, *, name: str, as_json: bool) -> None:
 
 @command.command("key")
 @click.argument("provider")
-@click.option("--remove", is_flag=True, help="Take the key out again.")
+@click.option("--remove", is_flag=True, help="Remove the key.")
 @json_option
 def key(*, provider: str, remove: bool, as_json: bool) -> None:
     """Store a key for PROVIDER in this system's keyring; it is asked for or read from stdin."""

@@ -65,5 +65,5 @@ def distrust(app: App, *, folder: Path, as_json: bool) -> None:
 
 def _folder(folder: Path) -> Path:
     if not folder.is_dir():
-        raise NotFound(f"no folder is called {str(folder)!r}", hint="name a folder that holds <agent>/agent.py")
+        raise NotFound(f"no folder is called {str(folder)!r}", hint="name a folder that contains <agent>/agent.py")
     return folder.resolve()

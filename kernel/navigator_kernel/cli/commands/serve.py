@@ -33,19 +33,19 @@ _LIFE = "How long a new token lives: 30m, 12h, 90d."
 
 @click.command("serve")
 @click.option("--open", "is_shown", is_flag=True, help="Open the page in a browser, signed in for 12 hours.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8766, show_default=True, help="0 for any.")
 @click.option("--certificate", type=click.Path(exists=True, dir_okay=False), help="A TLS certificate, in PEM.")
 @click.option("--key", type=click.Path(exists=True, dir_okay=False), help="The certificate's key, in PEM.")
-@click.option("--insecure", is_flag=True, help="Listen at an address that other machines reach, without TLS.")
+@click.option("--insecure", is_flag=True, help="Allow an address that other machines can reach, without TLS.")
 @click.option("--patience", type=click.FloatRange(0, 600), default=10.0, show_default=True, help=_SECONDS)
 @click.option("--logs", type=click.Choice(["text", "json"]), default="text", show_default=True, help=_LOGS)
-@click.option("--new-token", is_flag=True, help="Make a token, print it once, and end.")
+@click.option("--new-token", is_flag=True, help="Make a token, print it once, and exit.")
 @click.option("--role", type=_ROLES, default="admin", show_default=True, help=_ROLE)
 @click.option("--expires", default="90d", show_default=True, metavar="TIME", help=_LIFE)
 @click.option("--label", default="", help="A note for a new token.")
-@click.option("--list-tokens", is_flag=True, help="List the tokens of this project, and end.")
-@click.option("--revoke", metavar="ID", help="Remove a token, and end.")
+@click.option("--list-tokens", is_flag=True, help="List the tokens of this project, and exit.")
+@click.option("--revoke", metavar="ID", help="Remove a token, and exit.")
 @json_option
 @pass_app
 def command(

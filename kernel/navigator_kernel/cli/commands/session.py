@@ -73,7 +73,7 @@ def resume(ctx: click.Context, *, name: str, as_json: bool) -> int:
 @command.command("export")
 @click.argument("name")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
 @pass_app
 def export(app: App, *, name: str, file: Path | None, force: bool, as_json: bool) -> None:
@@ -86,7 +86,7 @@ def export(app: App, *, name: str, file: Path | None, force: bool, as_json: bool
         return
     target = file.absolute()
     if target.exists() and not force:
-        raise Refused(f"{str(file)!r} is there already", hint="--force replaces it")
+        raise Refused(f"{str(file)!r} already exists", hint="--force replaces it")
     FolderWriter([target]).write(target, text.encode())
     document({"session": name, "file": str(target)}) if as_json else lines(str(target))
 

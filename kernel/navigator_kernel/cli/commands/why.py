@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("why")
 @click.argument("run", required=False)
-@click.option("--not", "skill", metavar="SKILL", help="Show where SKILL fell out of it, and why.")
+@click.option("--not", "skill", metavar="SKILL", help="Show where SKILL was dropped, and why.")
 @json_option
 @pass_app
 def command(app: App, *, run: str | None, skill: str | None, as_json: bool) -> None:

@@ -96,7 +96,7 @@ def show(app: App, *, name: str, as_json: bool) -> None:
 @command.command("run")
 @click.argument("name", callback=_readable)
 @click.argument("words", nargs=-1, callback=_readable)
-@click.option("-y", "--yes", is_flag=True, help="Agree to what the steps ask for.")
+@click.option("-y", "--yes", is_flag=True, help="Agree to everything that the steps need.")
 @unsafe_option
 @json_option
 @pass_app
@@ -119,8 +119,8 @@ def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool
 
 @command.command("resume")
 @click.argument("token", callback=_readable)
-@click.option("--repeat", is_flag=True, help="Run the step again that was under way when the program ended.")
-@click.option("-y", "--yes", is_flag=True, help="Agree to what the steps ask for.")
+@click.option("--repeat", is_flag=True, help="Run the interrupted step again.")
+@click.option("-y", "--yes", is_flag=True, help="Agree to everything that the steps need.")
 @unsafe_option
 @json_option
 @pass_app
@@ -128,7 +128,7 @@ def resume(app: App, *, token: str, repeat: bool, yes: bool, as_json: bool) -> i
     """Continue the run TOKEN from the first step that has not succeeded."""
     held = open_journal(app.root).load(token)
     if held.state == "proposed":
-        raise Refused(f"the plan of {token!r} was not agreed to", hint=f"navigator workflow approve {token}")
+        raise Refused(f"the plan of {token!r} was not approved", hint=f"navigator workflow approve {token}")
     return _agreed(app, held, "repeat" if repeat else "", yes=yes, as_json=as_json)
 
 

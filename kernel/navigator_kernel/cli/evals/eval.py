@@ -50,7 +50,7 @@ class Limits(NamedTuple):
 @click.option("--budget", type=click.IntRange(1), help="Fail if the catalogue has more characters.")
 @click.option("--require-evals", is_flag=True, help="A skill without evals of both kinds is an error.")
 @click.option("--against", metavar="KEY=VALUE|SKILL.md", help="Compare with a setting, or with a draft of a skill.")
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit's XML to this file, too.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML to this file.")
 @json_option
 @pass_app
 def command(
@@ -175,7 +175,7 @@ def _show(body: Mapping[str, Any]) -> None:
     for one in body["problems"]:
         lines(f"{one['level']}: {one['code']}: {': '.join(part for part in (one['skill'], one['message']) if part)}")
     for one in body["overlaps"][:10]:
-        note(f"{one['one']} and {one['other']} are described alike: {one['likeness']:.0%}")
+        note(f"{one['one']} and {one['other']} have similar descriptions: {one['likeness']:.0%}")
     for host, held in body["budgets"].items():
         note(f"{host}: {held['used']} of {held['limit']} characters")
     figures = ", ".join(f"{name.replace('_', ' ')} {body[name]:.3f}" for name in FIGURES)

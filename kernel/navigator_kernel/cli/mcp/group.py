@@ -43,9 +43,11 @@ for part in (add, listed, remove, taken_over, approve, tested, tools, call, read
 
 @command.command("serve")
 @click.option("--http", is_flag=True, help="Over streamable HTTP, with a token, instead of stdin and stdout.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 for any.")
-@click.option("--check", is_flag=True, help="Say which skills hosts would see and which they would not, and end.")
+@click.option(
+    "--check", is_flag=True, help="List the skills that hosts would see and those that they would not, and exit."
+)
 @unsafe_option
 @json_option
 @pass_app
@@ -58,7 +60,7 @@ def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: b
         _check(app, as_json=as_json)
         return
     if as_json and not http:
-        raise UsageProblem("over stdin and stdout there is no document", hint="--json goes with --http")
+        raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --http")
     server = _server(app)
     if http:
         _over_http(server, host, port, as_json=as_json)

@@ -22,18 +22,18 @@ from navigator_kernel.values.mcp import McpServer, OfferedTool, server_from
 _NOT_A_NAME = lazy_compile(r"[^A-Za-z0-9]+")
 
 project_option = click.option(
-    "--project", is_flag=True, help=f"In the project's {PROJECT_FILE}, for all who work here."
+    "--project", is_flag=True, help=f"In the project's {PROJECT_FILE}, for everybody who works on it."
 )
 
 
 @click.command("add")
 @click.argument("name")
 @click.argument("words", nargs=-1)
-@click.option("--preset", default="", help="A well-known server; NAME itself where it is one and no command follows.")
-@click.option("--url", default="", help="The address of one that speaks streamable HTTP.")
-@click.option("--env", multiple=True, help="NAME=VALUE for its process; a secret as NAME='${NAME}'.")
-@click.option("--header", multiple=True, help="NAME=VALUE for its address; a secret as '${NAME}'.")
-@click.option("--network", is_flag=True, help="Let it reach the network.")
+@click.option("--preset", default="", help="A well-known server; without a command, the one called NAME.")
+@click.option("--url", default="", help="The address of a server that uses streamable HTTP.")
+@click.option("--env", multiple=True, help="An environment variable as NAME=VALUE; a secret as NAME='${NAME}'.")
+@click.option("--header", multiple=True, help="A header of its requests as NAME=VALUE; a secret as '${NAME}'.")
+@click.option("--network", is_flag=True, help="Allow it to use the network.")
 @click.option("--force", is_flag=True, help="Replace a server that has the same name.")
 @project_option
 @json_option
@@ -71,7 +71,7 @@ def add(
 
     def edit(servers: dict[str, Any]) -> None:
         if name in servers and not force:
-            raise UsageProblem(f"{str(file)!r} has a server called {name!r}", hint="--force to put it in its place")
+            raise UsageProblem(f"{str(file)!r} already has a server called {name!r}", hint="--force replaces it")
         servers[name] = server.to_dict()
 
     _change(app, file, edit, project=project)
@@ -134,7 +134,7 @@ def remove(app: App, *, name: str, project: bool, as_json: bool) -> None:
 
 @click.command("import")
 @click.argument("hosts", nargs=-1)
-@click.option("--server", "only", multiple=True, help="This one alone; more than once for several.")
+@click.option("--server", "only", multiple=True, help="Only this server; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Show what would be added, and add nothing.")
 @click.option("--force", is_flag=True, help="Replace servers that have the same names.")
 @json_option
@@ -187,7 +187,7 @@ def _of_hosts(
             if (only and name not in only) or name == "navigator":
                 continue
             if name in taken or name in there:
-                notes.append(f"{source}: {name!r} is there already")
+                notes.append(f"{source}: {name!r} already exists")
                 continue
             held, variables = _referenced(name, server)
             taken[name] = {"host": host.host, "file": str(source), "server": held.to_dict(), "variables": variables}
@@ -200,7 +200,7 @@ def _named(name: str, words: tuple[str, ...], preset: str, url: str) -> McpServe
 
     if url:
         if words or preset:
-            raise UsageProblem("an address has no command", hint="--url alone, with --header")
+            raise UsageProblem("a server with an address has no command", hint="--url alone, with --header")
         return McpServer(url=url)
     if preset or (name in PRESETS and (not words or PRESETS[name].wants)):
         return of_preset(preset or name, words)

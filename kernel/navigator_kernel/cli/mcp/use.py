@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 ASKED = 5  # questions of one call that a person is asked at most
 
-yes_option = click.option("--yes", is_flag=True, help="Agree to what this one command starts and calls.")
-seconds_option = click.option("--timeout", type=click.FloatRange(0.1, 86_400), help="Seconds for the whole of it.")
+yes_option = click.option("--yes", is_flag=True, help="Agree to everything that this command starts and calls.")
+seconds_option = click.option(
+    "--timeout", type=click.FloatRange(0.1, 86_400), help="Time limit in seconds for the whole command."
+)
 
 
 @click.command("test")
@@ -85,7 +87,7 @@ def tools(app: App, *, name: str, yes: bool, timeout: float | None, as_json: boo
 @click.command("approve")
 @click.argument("name")
 @click.argument("only", metavar="[TOOL]...", nargs=-1)
-@click.option("--yes", is_flag=True, help="Agree to start one that the project's own file names.")
+@click.option("--yes", is_flag=True, help="Agree to start a server that the project's own file names.")
 @seconds_option
 @unsafe_option
 @json_option
@@ -200,7 +202,7 @@ def call(
 @click.command("read")
 @click.argument("name")
 @click.argument("uri", required=False, default="")
-@click.option("--watch", is_flag=True, help="And again after each change, until it is stopped.")
+@click.option("--watch", is_flag=True, help="Read it again after each change, until stopped.")
 @yes_option
 @seconds_option
 @unsafe_option
@@ -209,7 +211,7 @@ def call(
 def read(app: App, *, name: str, uri: str, watch: bool, yes: bool, timeout: float | None, as_json: bool) -> None:
     """Read the resource URI of the server NAME; without a URI, list its resources."""
     if watch and (as_json or not uri):
-        raise UsageProblem("--watch wants a URI, and prints text", hint="leave --json out")
+        raise UsageProblem("--watch needs a URI, and prints text", hint="leave --json out")
     with _asked(app, name, timeout, yes=yes) as server:
         if watch:
             asyncio.run(server.watch(uri))

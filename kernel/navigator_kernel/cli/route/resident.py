@@ -57,7 +57,9 @@ def _make_private(folder: Path) -> None:
         hint = "set XDG_RUNTIME_DIR to a folder that is there and is yours"
         raise KernelError(f"cannot make {str(folder)!r}: {error.strerror}", hint=hint) from error
     if not is_private(str(folder)):
-        raise Refused(f"{str(folder)!r} is not a folder that only you may enter", hint="remove it; it is made again")
+        raise Refused(
+            f"{str(folder)!r} is not a folder that only you may enter", hint="remove it; it will be made again"
+        )
 
 
 @contextmanager
@@ -68,7 +70,7 @@ def _alone(path: Path, root: Path) -> Iterator[None]:
             held.enter_context(file_lock(path.with_suffix(".lock"), timeout=0))
         except Busy as error:
             hint = "navigator route --resident asks it; it ends by itself when nobody does"
-            raise Busy(f"a process answers for {str(root)!r} already", hint=hint) from error
+            raise Busy(f"a process already serves {str(root)!r} already", hint=hint) from error
         yield
 
 
@@ -83,7 +85,7 @@ def _listening(path: Path) -> Iterator[socket.socket]:
             listener.listen(_QUEUE)
         except OSError as error:
             what = f"cannot listen at {str(path)!r}: {error.strerror}"
-            raise KernelError(what, hint="remove the file that is there") from error
+            raise KernelError(what, hint="remove the existing file") from error
         own = stamp(path)
         try:
             yield listener
@@ -139,9 +141,9 @@ class _Answers(Struct, kw_only=True):
             raise UsageProblem("the request is not a line of JSON", hint="one object, one line") from error
         match {"k": 5, "base": str(self.root), **held} if isinstance(held, dict) else held:
             case {"v": version} if version != PROTOCOL:
-                raise UsageProblem(f"protocol {version!r} is not spoken here", hint=f"protocol {PROTOCOL} is")
+                raise UsageProblem(f"protocol {version!r} is not supported", hint=f"protocol {PROTOCOL} is")
             case {"v": _, "root": str(root)} if root != str(self.root):
-                raise NotFound(f"{root!r} is not answered for here", hint=f"this is {str(self.root)!r}")
+                raise NotFound(f"{root!r} is not served here", hint=f"this is {str(self.root)!r}")
             case {"v": _, "root": _, "text": str(text), "k": int(k), "base": str(base)} if 1 <= k <= 100:
                 return text, k, Path(base)
         raise UsageProblem("the request does not fit", hint='{"v": 1, "root": …, "text": …, "k": 1 to 100}')

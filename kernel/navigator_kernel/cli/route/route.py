@@ -20,16 +20,16 @@ from navigator_kernel.text import numbered
 
 @click.command("route")
 @click.argument("words", nargs=-1)
-@click.option(
-    "-k", type=click.IntRange(1, 100), default=SHOWN, show_default=True, help="How many candidates are shown."
-)
-@click.option("--explain", is_flag=True, help="Show what each candidate's score is made of.")
+@click.option("-k", type=click.IntRange(1, 100), default=SHOWN, show_default=True, help="Number of candidates to show.")
+@click.option("--explain", is_flag=True, help="Show the parts of each candidate's score.")
 @click.option("--teach", metavar="NAME", help="Keep WORDS as an example of the skill NAME.")
-@click.option("--lessons", is_flag=True, help="List what was learned: for the skill WORDS, or all.")
-@click.option("--forget", is_flag=True, help="Forget what was learned: for the skill WORDS, or all.")
-@click.option("--resident", is_flag=True, help="Ask the project's resident process first, and start it if need be.")
-@click.option("--index", is_flag=True, help="Only make the index of the skills, so that no question waits for it.")
-@click.option("--serve", is_flag=True, help="Be the resident process: answer those who ask on a socket.")
+@click.option("--lessons", is_flag=True, help="List the learned examples of the skill WORDS, or all.")
+@click.option("--forget", is_flag=True, help="Forget the learned examples of the skill WORDS, or all.")
+@click.option("--resident", is_flag=True, help="Ask the project's resident process first, and start it if needed.")
+@click.option(
+    "--index", is_flag=True, help="Only build the index of the skills, so that no message has to wait for it."
+)
+@click.option("--serve", is_flag=True, help="Run as the resident process, which answers on a socket.")
 @click.option(
     "--idle",
     type=click.IntRange(1, 604_800),

@@ -36,19 +36,21 @@ from navigator_kernel.text import Language, numbered
     "--skill",
     "skills",
     multiple=True,
-    help="A skill of it, by name, folder, path or glob; may be repeated.",
+    help="A skill of the source, by name, folder, path or glob; may be repeated.",
     shell_complete=skill_names.of_source,
 )
 @click.option("--all", "everything", is_flag=True, help="Every skill of the source.")
 @click.option(
-    "--exclude", multiple=True, help="With --all: not this skill, by its exact name or path; may be repeated."
+    "--exclude", multiple=True, help="With --all: leave out this skill, by its exact name or path; may be repeated."
 )
 @click.option("--ref", help="Branch, tag or commit.")
 @click.option("--as", "rename", help="Install the skill under this name.")
 @click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
 @accept_option
-@click.option("--link", is_flag=True, help="With --target agents: in .claude/skills, and a link in .agents/skills.")
-@click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
+@click.option(
+    "--link", is_flag=True, help="With --target agents: install in .claude/skills, and link from .agents/skills."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @verbose_option
 @dry_option
 @reach_options
@@ -168,7 +170,7 @@ def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any
 
 
 @click.command("rollback")
-@click.option("--to", help="The stamp of an earlier lock, or its beginning; the last one otherwise.")
+@click.option("--to", help="The stamp of an earlier lock, or its beginning; by default the last one.")
 @click.option("--force", is_flag=True, help="Replace skills that were edited here.")
 @dry_option
 @reach_options

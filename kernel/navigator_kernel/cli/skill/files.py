@@ -21,8 +21,8 @@ from navigator_kernel.text import numbered
 @click.argument("names", nargs=-1)
 @click.argument("out")
 @click.option("--all", "everything", is_flag=True, help="Every installed skill that did not come with this release.")
-@click.option("--zip", "packed", is_flag=True, help="A NAME.skill for each in the folder OUT.")
-@click.option("--force", is_flag=True, help="Replace a skill or an archive that is there.")
+@click.option("--zip", "packed", is_flag=True, help="Write a NAME.skill for each skill into the folder OUT.")
+@click.option("--force", is_flag=True, help="Overwrite an existing skill or archive.")
 @dry_option
 @filter_options
 @json_option
@@ -73,7 +73,7 @@ def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -
 @click.command("convert")
 @click.argument("path")
 @click.option("--out", help="Where the SKILL.md is written: a file, or the folder of the skill.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @dry_option
 @json_option
 @pass_app
@@ -101,8 +101,12 @@ def formats(app: App, *, as_json: bool) -> None:
 
 
 @click.command("cache")
-@click.option("--clear", is_flag=True, help="Remove what is kept of repositories; it is fetched again when needed.")
-@click.option("--older-than", type=click.FloatRange(0), help="With --clear: only what was not used for so many days.")
+@click.option("--clear", is_flag=True, help="Remove cached repositories; they are fetched again when needed.")
+@click.option(
+    "--older-than",
+    type=click.FloatRange(0),
+    help="With --clear: only repositories that were not used for this many days.",
+)
 @dry_option
 @json_option
 @pass_app
@@ -121,7 +125,9 @@ def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
 
 @click.command("mapping")
 @click.argument("word", required=False)
-@click.option("--write", is_flag=True, help="Add what was seen in sources to the project's docs/skills-mapping.md.")
+@click.option(
+    "--write", is_flag=True, help="Add the skills that were seen in sources to the project's docs/skills-mapping.md."
+)
 @json_option
 @pass_app
 def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
@@ -143,7 +149,7 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
 
 @click.command("validate")
 @click.argument("path")
-@click.option("--strict", is_flag=True, help="Every rule of the open Agent Skills specification counts.")
+@click.option("--strict", is_flag=True, help="Check every rule of the open Agent Skills specification.")
 @json_option
 @pass_app
 def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:

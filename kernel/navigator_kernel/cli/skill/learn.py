@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.command("learn")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=skill_names.here)
 @click.option("--all", "everything", is_flag=True, help="Every installed skill that has no such examples yet.")
-@click.option("--model", "model_name", default="", help="The model to ask, in place of the one that is set.")
+@click.option("--model", "model_name", default="", help="The model to ask, instead of the configured one.")
 @click.option("--show", is_flag=True, help="Only show the examples.")
 @click.option("--forget", is_flag=True, help="Remove the examples.")
 @click.option("--yes", is_flag=True, help="Ask the model without asking you first.")

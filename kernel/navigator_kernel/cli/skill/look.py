@@ -35,7 +35,7 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
 @click.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many are shown.")
-@click.option("--remote", is_flag=True, help="Also the catalogues that your settings name.")
+@click.option("--remote", is_flag=True, help="Also search the catalogues that your settings name.")
 @click.option("--offline", is_flag=True, help="Ask no network.")
 @filter_options
 @json_option

@@ -22,8 +22,8 @@ ELSEWHERE = ("what is the weather tomorrow", "明天天气怎么样")  # message
 
 @click.command("new")
 @click.argument("name")
-@click.option("--description", default="", help="What it does and when it is to be used.")
-@click.option("--query", "queries", multiple=True, help="A message that is for it; more than once for several.")
+@click.option("--description", default="", help="What the skill does and when to use it.")
+@click.option("--query", "queries", multiple=True, help="A message that should use the skill; may be repeated.")
 @json_option
 @pass_app
 def new(app: App, *, name: str, description: str, queries: Sequence[str], as_json: bool) -> None:
@@ -37,7 +37,7 @@ def new(app: App, *, name: str, description: str, queries: Sequence[str], as_jso
     refuse_lookalike(name, ())
     folder = app.root / ".claude" / "skills" / name
     if folder.exists() or folder.is_symlink():
-        raise Refused(f"{str(folder)!r} is there already", hint="take another name, or change the skill that is there")
+        raise Refused(f"{str(folder)!r} already exists", hint="choose another name, or change the existing skill")
     writer = FolderWriter([folder], within=app.root)
     for file, body in files.items():
         writer.make_folder((folder / file).parent)

@@ -80,7 +80,7 @@ def _cases(app: App, parts: RouterParts, skill: SkillDef) -> list[EvalCase]:
     own = [EvalCase(skill.name, "examples", text, should_trigger=True) for text in (*skill.examples, *skill.triggers)]
     if not own and not any(one.wanted == skill.name for one in cases):
         hint = f"write evals/{skill.name}.json into its folder, or: navigator skill learn {skill.name}"
-        raise UsageProblem(f"no message is known that {skill.name!r} is for", hint=hint)
+        raise UsageProblem(f"no message is known for {skill.name!r} is for", hint=hint)
     return [*cases, *own]
 
 
@@ -131,7 +131,7 @@ def _shared(text: str, description: str) -> int:
 def _show(body: Mapping[str, Any]) -> None:
     show(body)
     if body["proposed"] is None:
-        note("no proposal serves the messages better")
+        note("no proposal routes the messages better")
         return
     lines(["", "proposed description:", f"  {body['proposed']}"])
     note("nothing was written: put it into a copy of its SKILL.md, then navigator eval --against COPY")

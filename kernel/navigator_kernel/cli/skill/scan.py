@@ -52,7 +52,7 @@ def scan(
         for one in found["skills"]:
             lines(f"{one['name']}: {one['verdict'].replace('_', ' ')}")
             lines([f"  {line}" for line in shown(one["name"], one["findings"], notes=verbose)])
-        note(f"{numbered(found['count'], 'skill')}, {found['blocked']} that would not be installed")
+        note(f"{numbered(found['count'], 'skill')}, {found['blocked']} would not be installed")
     return int(found["exit_code"])
 
 

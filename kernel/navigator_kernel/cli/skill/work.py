@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TARGETS = click.Choice(["claude", "agents"])
-dry_option = click.option("--dry-run", is_flag=True, help="Show what would happen, and do nothing.")
+dry_option = click.option("--dry-run", is_flag=True, help="Only show what would happen.")
 
 
 def accept_option(command: F) -> F:
@@ -44,13 +44,13 @@ def filter_options(command: F) -> F:
 
 def reach_options(command: F) -> F:
     """Adds `--offline` and `--auth`."""
-    offline = click.option("--offline", is_flag=True, help="Ask no network: use only what was fetched before.")
+    offline = click.option("--offline", is_flag=True, help="Do not use the network, only what was fetched before.")
     auth = click.option("--auth", is_flag=True, help="Let git use your own keys and credentials for this host.")
     return offline(auth(command))
 
 
 def _user(command: F) -> F:
-    return click.option("--user", is_flag=True, help="The person's own skills instead of the project's.")(command)
+    return click.option("--user", is_flag=True, help="Your own skills instead of the project's.")(command)
 
 
 def busy(app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:

@@ -149,7 +149,7 @@ def _after(run: str, call: Call) -> int:
         return -1
     found = _POSITION.fullmatch(last)
     if found is None or found[1] != run:
-        raise HttpProblem(400, "usage", "Last-Event-ID is not of this run")
+        raise HttpProblem(400, "usage", "Last-Event-ID does not belong to this run")
     return int(found[2])
 
 

@@ -251,10 +251,10 @@ _JOB: Mapping[str, Any] = {"answer": StartedJob, "status": 202}
 
 ENDPOINTS = (
     _get("/api/skills", "List or search the skills", list_skills, query=Sought, answer=Skills),
-    _get("/api/hosts", "Show what the lists of coding agents cost", host_listings, answer=HostListings),
+    _get("/api/hosts", "Show the sizes of the skill lists of coding agents", host_listings, answer=HostListings),
     _change("/api/skills/verify", "Compare skills with what was installed", verify_skill, Verified, role="read"),
     _change("/api/skills/scan", "Scan an installed skill", scan_skill, Named, role="read"),
-    _change("/api/skills/preview", "Show what an install would bring", preview_install, Source, **_JOB),
+    _change("/api/skills/preview", "Show what an install would change", preview_install, Source, **_JOB),
     _change("/api/skills/install", "Install skills", install_skills, Source, **_JOB),
     _change("/api/skills/update", "Update skills", update_skills, Several, **_JOB),
     _change("/api/skills/rollback", "Return to an earlier lock", rollback_skills, Earlier, **_JOB),
@@ -274,5 +274,5 @@ ENDPOINTS = (
         **_JOB,
     ),
     _get("/api/jobs", "List your installs and updates", list_jobs, answer=JobStates),
-    _get("/api/jobs/{job}", "Look at a job, or wait for it", read_job, query=Wait, answer=JobState, errors=(404,)),
+    _get("/api/jobs/{job}", "Read a job, or wait for its end", read_job, query=Wait, answer=JobState, errors=(404,)),
 )

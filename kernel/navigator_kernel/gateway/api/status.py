@@ -184,13 +184,13 @@ def _get(path: str, summary: str, handler: Any, **more: Any) -> Endpoint:
 
 
 ENDPOINTS = (
-    _get("/healthz", "Say that the process answers", healthz, role=None, answer=Health),
-    _get("/readyz", "Say whether messages are taken", readyz, role=None, answer=Health, errors=(503,)),
+    _get("/healthz", "Report that the process is alive", healthz, role=None, answer=Health),
+    _get("/readyz", "Report whether messages are accepted", readyz, role=None, answer=Health, errors=(503,)),
     _get("/metrics", "Metrics for Prometheus", metrics, media="text/plain"),
     _get("/api/token", "Show the role of the token", own_token, answer=OwnToken),
     _get("/api/doctor", "Find missing and damaged parts", doctor, answer=Findings),
     _get("/api/servers", "List MCP servers", list_servers, answer=Servers),
-    _get("/api/usage", "Sum up what models took", usage, role="chat", answer=UsageSum),
+    _get("/api/usage", "Sum up the use of models", usage, role="chat", answer=UsageSum),
     Endpoint(
         method="POST",
         path="/api/route",

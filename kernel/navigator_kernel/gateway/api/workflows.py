@@ -86,7 +86,7 @@ async def start_workflow(gateway: Gateway, call: Call) -> StartedRun:
 
 
 async def resume_workflow(gateway: Gateway, call: Call) -> StartedRun:
-    """Continues a run from the first step that has not succeeded. 403 if its plan was not agreed to, 409 if the run has
+    """Continues a run from the first step that has not succeeded. 403 if its plan was not approved, 409 if the run has
     ended or is under way."""
     held = await asyncio.to_thread(_resumable, gateway, call)
     subject = "repeat" if call.body.repeat else ""
@@ -106,7 +106,7 @@ def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
     """The run of the token; raises an error if it has ended or is under way in any process."""
     held = _mine(gateway, call)
     if held.state == "proposed":
-        raise Refused(f"the plan of {held.token!r} was not agreed to", hint="GET /api/approvals names its approval")
+        raise Refused(f"the plan of {held.token!r} was not approved", hint="GET /api/approvals names its approval")
     journal = gateway.kernel.journal
     with journal.hold(held.token):
         held = journal.load(held.token)
@@ -173,11 +173,11 @@ _ENDED: dict[str, Any] = {"status": 204, "errors": (404, 409)}
 ENDPOINTS = (
     _of("GET", "/api/workflows", "List stored workflows and their runs", list_workflows, answer=Workflows),
     _of("POST", "/api/workflows/{name}/runs", "Run a workflow", start_workflow, body=Started, **_RUN),
-    _of("GET", "/api/workflow-runs/{token}", "Look at a run of a workflow", read_workflow_run, errors=(404,)),
+    _of("GET", "/api/workflow-runs/{token}", "Read a run of a workflow", read_workflow_run, errors=(404,)),
     _of(
         "POST",
         "/api/workflow-runs/{token}/resume",
-        "Go on with a run of a workflow",
+        "Continue a run of a workflow",
         resume_workflow,
         body=Resumed,
         **{**_RUN, "role": "approve"},

@@ -65,7 +65,7 @@ async def complete_chat(gateway: Gateway, call: Call) -> TurnResponse:
     """Answers the last message. The run ends when the client disconnects."""
     asked: ChatRequest = call.body
     if (asked.n or 1) != 1:
-        raise HttpProblem(400, "usage", "there is one choice: n must be 1")
+        raise HttpProblem(400, "usage", "only one choice is returned: n must be 1")
     refuse_forced_tool(asked.tool_choice)
     refuse_format(asked.response_format)
     said = [(one.role, text_of(one.content, one.role)) for one in asked.messages]

@@ -65,7 +65,9 @@ async def create_response(gateway: Gateway, call: Call) -> TurnResponse:
     """Answers the last message. The run ends when the client goes away."""
     asked: ResponseRequest = call.body
     if asked.background:
-        raise HttpProblem(400, "unsupported_background", "a response ends with its client", hint="POST /api/sessions/…")
+        raise HttpProblem(
+            400, "unsupported_background", "responses in the background are not supported", hint="POST /api/sessions/…"
+        )
     refuse_forced_tool(asked.tool_choice)
     refuse_format(asked.text.format if asked.text else None)
     turn = await begin(gateway, call, asked.model, _conversation(call, asked))

@@ -46,7 +46,7 @@ def receipt_in(inner: Path, name: str) -> Receipt | None:
         raw = json.loads(read_bounded(path, _SIZE_LIMIT))
         receipt = receipt_from(raw)
         if receipt.name != name or receipt.v > VERSION:
-            raise ValueError("it is of another skill or a newer version")
+            raise ValueError("it belongs to another skill or a newer version")
         [text.encode() for text in (receipt.source, receipt.digest, receipt.commit, receipt.subpath)]
     except FileNotFoundError:
         return None

@@ -63,7 +63,7 @@ def _convert(ground: Lifecycle, params: Params) -> Answer:
     _refuse_managed(ground, out)
     held = _held(out)
     if held is not None and held != written and not params.get("force"):
-        raise Refused(f"{str(out)!r} is there already", hint="--force replaces it")
+        raise Refused(f"{str(out)!r} already exists", hint="--force replaces it")
     told = {**head, "out": str(out), "changed": held != written}
     if dry_run:
         return {**told, "text": written.decode()}
@@ -122,7 +122,7 @@ def _wanted(ground: Lifecycle, params: Params) -> Sequence[Installed]:
     found = {fold(one.skill.name): one for one in ground.found({**params, "target": params.get("of")})[0]}
     names = words(params.get("name"))
     if bool(names) == bool(params.get("all")):
-        raise UsageProblem("name the skills, or say --all", hint="navigator skill export NAME OUT")
+        raise UsageProblem("name the skills, or use --all", hint="navigator skill export NAME OUT")
     if names:
         missing = next((name for name in names if fold(name) not in found), None)
         if missing is not None:
@@ -209,7 +209,7 @@ def _manifest(path: Path) -> Path:
     if path.is_dir():
         held = next((file for file in sorted(path.iterdir()) if file.name.lower() == "skill.md"), None)
         if held is None:
-            raise NotFound(f"no SKILL.md lies in {str(path)!r}", hint="name the file")
+            raise NotFound(f"there is no SKILL.md in {str(path)!r}", hint="name the file")
         return held
     if not os.path.lexists(path):
         raise NotFound(f"there is no {str(path)!r}", hint="name a file, or a folder with a SKILL.md")

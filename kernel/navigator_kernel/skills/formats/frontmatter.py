@@ -57,7 +57,7 @@ def split(data: bytes, path: str) -> Parts:
         raise NotLoadable(f"{path!r} is empty", hint="write a name, a description and the instructions", reason="empty")
     start = _after_comments(lines, first)
     if start != first:
-        parts.note("frontmatter-late", "a comment stands before the frontmatter", path, first + 1)
+        parts.note("frontmatter-late", "there is a comment before the frontmatter", path, first + 1)
     read = _frontmatter if _FENCE.fullmatch(lines[start]) else _block
     read(lines, start, parts, path)
     return parts
@@ -68,7 +68,7 @@ def split(data: bytes, path: str) -> Parts:
 
 def _text(data: bytes, parts: Parts, path: str) -> str:
     if data.startswith(b"\xef\xbb\xbf"):
-        parts.note("bom", "a byte order mark stands at the start", path, 1)
+        parts.note("bom", "there is a byte order mark at the start", path, 1)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -104,7 +104,7 @@ def _check(source: str, first: int, parts: Parts, path: str) -> None:
         raise NotLoadable(message, hint="remove it", reason="control-character", line=line)
     if hit := _HIDDEN.search(source):
         line = first + source.count("\n", 0, hit.start())
-        parts.note("hidden-character", f"U+{ord(hit.group()):04X} hides in the metadata", path, line)
+        parts.note("hidden-character", f"U+{ord(hit.group()):04X} is hidden in the metadata", path, line)
 
 
 def _body(lines: Sequence[str], parts: Parts, path: str) -> str:

@@ -69,7 +69,7 @@ def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Pl
     for path, plugin in gathered.named.items():
         if path not in held:
             shown = clean(path, lines=False)
-            gathered.note("plugin-path-missing", path, f"plugin {plugin!r} declares {shown!r}, which is not there")
+            gathered.note("plugin-path-missing", path, f"plugin {plugin!r} declares {shown!r}, which does not exist")
     owners = {**gathered.defaults, **gathered.named}
     return Plugins(owners=owners, declared=frozenset(gathered.named), diagnostics=tuple(gathered.notes))
 

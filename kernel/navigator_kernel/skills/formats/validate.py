@@ -140,7 +140,7 @@ def _check_lengths(parts: Parts, findings: _Findings) -> None:
         )
     compatibility, line = parts.meta.get("compatibility", "-"), parts.lines.get("compatibility")
     if isinstance(compatibility, str) and not 1 <= len(compatibility.strip()) <= COMPATIBILITY_LIMIT:
-        findings.add("compatibility-length", f"compatibility has not 1 to {COMPATIBILITY_LIMIT} characters", line)
+        findings.add("compatibility-length", f"compatibility must have 1 to {COMPATIBILITY_LIMIT} characters", line)
 
 
 def _check_metadata(parts: Parts, findings: _Findings) -> None:
@@ -155,7 +155,7 @@ def _check_license(parts: Parts, files: Files, findings: _Findings) -> None:
     for name in _LICENCE_FILE.findall(text) if isinstance(text, str) else ():
         if "." in name and name not in files:
             findings.add(
-                "license-file-missing", f"the license names {name!r}, which is not there", parts.lines.get("license")
+                "license-file-missing", f"the license names {name!r}, which does not exist", parts.lines.get("license")
             )
 
 
@@ -179,7 +179,7 @@ def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findi
     for word in words:
         path = word.removeprefix("${SKILL_ROOT}/")
         if path != word and not re.search(r"[{}$]", path) and _normal(path) not in files:
-            findings.add("command-file-missing", f"the command runs {path!r}, which is not there", line)
+            findings.add("command-file-missing", f"the command runs {path!r}, which does not exist", line)
 
 
 def _check_params(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
@@ -190,7 +190,7 @@ def _check_params(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
         if not re.fullmatch(r"[^\W\d][\w-]{0,63}", name):
             findings.add("param-name", f"{shorten(name, 64)!r} is not a name of a parameter", line)
         elif name in names[:at]:
-            findings.add("param-twice", f"the parameter {name!r} is there twice", line)
+            findings.add("param-twice", f"the parameter {name!r} is listed twice", line)
         elif skill.command and name not in used:
             findings.add("param-unused", f"the command has no place for the parameter {name!r}", line)
 
@@ -202,9 +202,9 @@ def _check_links(body: str, first: int, files: Files, findings: _Findings) -> No
     for line, written in _targets(body, first):
         path = _normal(unquote(re.split(r"[#?]", written, maxsplit=1)[0]))
         if path.startswith("../") or path == "..":
-            findings.add("link-outside", f"the text links to {shorten(written, 80)!r}, outside of the skill", line)
+            findings.add("link-outside", f"the text links to {shorten(written, 80)!r}, outside the skill", line)
         elif path not in held and path not in folders and path != ".":
-            findings.add("link-missing", f"the text links to {shorten(written, 80)!r}, which is not there", line)
+            findings.add("link-missing", f"the text links to {shorten(written, 80)!r}, which does not exist", line)
 
 
 def _targets(body: str, first: int) -> Iterator[tuple[int, str]]:
@@ -278,5 +278,5 @@ def _check_cases(skill: SkillDef, value: Mapping[str, Any], path: str, files: Fi
         for file in named if isinstance(named, list) else [None]:
             if not isinstance(file, str) or _normal(file) not in files:
                 findings.add(
-                    "evals-file-missing", f"entry {at} names the file {file!r}, which is not there", None, path
+                    "evals-file-missing", f"entry {at} names the file {file!r}, which does not exist", None, path
                 )

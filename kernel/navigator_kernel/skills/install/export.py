@@ -111,7 +111,7 @@ def _read(folder: Path, file: InstalledFile) -> bytes:
     refuse_named(file.path.split("/"), file.path)
     data = read_bounded(folder / file.path, SKILL_LIMIT)
     if _sha256(data) != file.sha256:
-        raise IntegrityMismatch(f"{str(folder / file.path)!r} changes while it is read", hint="try again")
+        raise IntegrityMismatch(f"{str(folder / file.path)!r} changed while it was read", hint="try again")
     return data
 
 
@@ -126,7 +126,7 @@ def _refuse_taken(paths: Iterable[Path], *, force: bool, archives: bool) -> None
     taken = [path for path in dict.fromkeys(paths) if os.path.lexists(path)]
     if taken and not force:
         shown = ", ".join(repr(str(path)) for path in taken[:5])
-        raise Refused(f"there already: {shown}", hint="--force replaces it", paths=[str(path) for path in taken])
+        raise Refused(f"already exists: {shown}", hint="--force replaces it", paths=[str(path) for path in taken])
     for path in taken:
         if not (_is_file(path) if archives else _is_skill(path)):
             what = "an archive" if archives else "a skill"

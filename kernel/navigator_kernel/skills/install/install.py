@@ -229,7 +229,7 @@ def refuse_taken(name: str, place: InstallScope, names: Mapping[str, Sequence[st
     """Refused if the folder has an entry that differs from `name` only in case or form."""
     for other in (names_in(place) if names is None else names).get(fold(name), ()):
         if other != name:
-            message = f"{other!r} is there already and reads like {name!r}"
+            message = f"{other!r} already exists and looks like {name!r}"
             raise Refused(message, hint="move it away first", reason=TAKEN)
 
 

@@ -32,7 +32,9 @@ def held_link(place: InstallScope, name: str) -> str | None:
         return None
     if (held := _said(path)) != link_text(place, name):
         hint = f"move it away, or, for a copy of ours, navigator skill uninstall {name} --target agents"
-        raise Refused(f"{str(path)!r} is there already and no link to {place.told(place.skills / name)!r}", hint=hint)
+        raise Refused(
+            f"{str(path)!r} already exists and is not a link to {place.told(place.skills / name)!r}", hint=hint
+        )
     return held
 
 
@@ -65,7 +67,7 @@ def refuse_unlinkable(place: InstallScope, names: Iterable[str]) -> None:
         held_link(place, name)
         for other in _shared(place).iterdir() if _shared(place).is_dir() else ():
             if other.name != name and fold(other.name) == fold(name):
-                raise Refused(f"{str(other)!r} is there already and reads like {name!r}", hint="move it away first")
+                raise Refused(f"{str(other)!r} already exists and looks like {name!r}", hint="move it away first")
 
 
 def _astray(place: InstallScope) -> str:

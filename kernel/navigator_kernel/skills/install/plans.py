@@ -195,5 +195,5 @@ def _renamed(
     data, count = line.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)
     changed = read_manifest(data, path=manifest.path, folder=manifest.folder) if count else manifest
     if changed.name != name:
-        raise NotLoadable(f"skill {manifest.name!r} says its name nowhere", hint="leave --as out", reason="no-name")
+        raise NotLoadable(f"skill {manifest.name!r} does not state its name", hint="leave --as out", reason="no-name")
     return replace(changed, name=name), {**contents, path: data}

@@ -35,7 +35,9 @@ def install_frozen(place: InstallScope, deps: InstallDeps, options: InstallOptio
     installed here.
     """
     if not place.lock.is_file():
-        raise NotFound(f"there is no {place.told(place.lock)!r}", hint="install a skill, or run it where the lock is")
+        raise NotFound(
+            f"there is no {place.told(place.lock)!r}", hint="install a skill, or run this in the folder of the lock"
+        )
     wanted = receipts_in(read_lock(place.lock), place, deps)
     extra = sorted(read_receipts(place).keys() - wanted.keys())
     if extra:

@@ -83,11 +83,11 @@ def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Dia
 def _program(path: str, data: bytes, files: Mapping[str, bytes]) -> Diagnostic:
     source = re.sub(r"(?:__pycache__/)?([^/.]+)(?:\.[\w-]+)?\.py[co]$", r"\1.py", path)
     if source == path or source not in files:
-        return _of_file("unreadable-program", "error", path, data, "a program comes along whose source does not")
+        return _of_file("unreadable-program", "error", path, data, "a program comes without its source")
     if data[4:5] == bytes([_UNCHECKED]):
         message = "Python takes this compiled file whatever its source says"
         return _of_file("unreadable-program", "error", path, data, message)
-    return _of_file("unreadable-program", "warning", path, data, "a compiled file lies beside its source")
+    return _of_file("unreadable-program", "warning", path, data, "a compiled file is beside its source")
 
 
 def _of_file(code: str, level: Level, path: str, data: bytes, message: str) -> Diagnostic:

@@ -112,7 +112,7 @@ def _from_url(text: str) -> Source:
         raise UsageProblem(f"{_shown(text)!r} is not a URL", hint=FORMS)
     scheme, host, path, ref = hit.group(1).lower(), hit.group(2), hit.group(3), hit.group(4) or ""
     if scheme not in {"https", "ssh", "file"}:
-        raise Refused(f"{scheme!r} is not a transport that is allowed", hint="https, ssh or file")
+        raise Refused(f"{scheme!r} is not an allowed transport", hint="https, ssh or file")
     _refuse_climbing(path)
     if scheme == "file":
         return _local(host, path, ref)

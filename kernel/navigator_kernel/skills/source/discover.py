@@ -138,7 +138,9 @@ def find_skills(
     held: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
     held |= _linked(whole, scope, manifests, links or {})
     if not held:
-        raise SkillNotFound(f"no SKILL.md lies in {subpath or label or top!r}", hint="check the source and its path")
+        raise SkillNotFound(
+            f"there is no SKILL.md in {subpath or label or top!r}", hint="check the source and its path"
+        )
     found = []
     for folder in sorted(held, key=lambda folder: folder.split("/")):
         at = whole.at(folder)

@@ -39,4 +39,4 @@ def refuse_another(value: Any, headers: Mapping[str, str]) -> None:
 
 def another_state() -> HttpProblem:
     hint = "get it again, and send its ETag as If-Match"
-    return HttpProblem(412, "precondition", "it is not in the state that If-Match names", hint=hint)
+    return HttpProblem(412, "precondition", "its state is not the one that If-Match names", hint=hint)
