@@ -88,7 +88,7 @@ TARS = (
     packed("device", lambda _: [GOOD, special("d", tarfile.CHRTYPE)], "not a regular file", None),
     packed("setuid", lambda _: [GOOD, special("run", tarfile.REGTYPE, mode=0o4755)], "", has_mode(0o4000), code=0),
     packed("writable-for-all", lambda _: [GOOD, special("run", tarfile.REGTYPE, mode=0o777)], "", has_mode(2), code=0),
-    packed("twice", lambda _: [GOOD, ("SKILL.md", skill_text("packed", "the second"))], "there twice", exchanged),
+    packed("twice", lambda _: [GOOD, ("SKILL.md", skill_text("packed", "the second"))], "occurs twice", exchanged),
     packed("manifest-is-a-link", lambda _: [special("SKILL.md", tarfile.SYMTYPE, "/etc/passwd")], "leads out",
            leaked),
     packed("manifest-is-a-folder", lambda _: [special("SKILL.md", tarfile.DIRTYPE), ("SKILL.md/a", "x")], "no SKILL.md",
@@ -169,7 +169,7 @@ ZIPS = (
     member("link-to-a-secret", zipped(lambda ground: [
         GOOD, (linked("notes"), f"{ground.outside}/secret")]), "leads out", leaked),
     member("link-to-passwd", zipped(lambda _: [GOOD, (linked("notes"), "/etc/passwd")]), "leads out", leaked),
-    member("twice", zipped(twice), "there twice", exchanged),
+    member("twice", zipped(twice), "occurs twice", exchanged),
     member("encrypted", zipped(lambda _: [GOOD, ("late", "x")], encrypted), "encrypted", half),
     member("cut-off", zipped(lambda _: [GOOD], cut), "damaged", broke("Error"), code=DAMAGED),
     member("far-larger-than-itself", zipped(lambda _: [GOOD, ("zeros", bytes(11 * MEGA))]), "over",
