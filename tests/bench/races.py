@@ -25,11 +25,12 @@ _LEFT = ("PYTHONDONTWRITEBYTECODE", "NAVIGATOR_ENCODER")  # of the tests' own en
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds of one run, its children's included, and where it ran."""
+    """Seconds of one run, its children's included; its project, and its cache of repositories."""
 
     cpu: float
     wall: float
     project: Path
+    cache: Path
     said: str = field(default="", repr=False)
 
     def __str__(self) -> str:
@@ -40,14 +41,20 @@ Command = Sequence[str]
 
 
 class Stopwatch:
-    """Runs commands, each in a new project, and measures them. `seed` is a project to copy, instead of an empty one."""
+    """Runs commands, each in a new project and with an empty cache of repositories, and measures them. `seed` is a
+    project to copy instead, `cache` a cache."""
 
     def __init__(self, folder: Path, env: dict[str, str]) -> None:
         self._folder, self._env, self._number = folder, env, numbers()
 
-    def run(self, words: Command, seed: Path | None = None, *, here: Path | None = None) -> Cost:
+    def run(
+        self, words: Command, seed: Path | None = None, *, here: Path | None = None, cache: Path | None = None
+    ) -> Cost:
         """In a new project, a copy of `seed`, or `here` itself."""
-        project = here or self._folder / f"project-{next(self._number)}"
+        number = next(self._number)
+        project, own = here or self._folder / f"project-{number}", self._folder / f"cache-{number}"
+        if cache is not None:
+            shutil.copytree(cache, own, symlinks=True)
         if here is not None:
             pass
         elif seed is None:
@@ -56,8 +63,9 @@ class Stopwatch:
             shutil.copytree(seed, project, symlinks=True)
         with TemporaryFile() as output:
             began = time.perf_counter()
+            env = {**self._env, "XDG_CACHE_HOME": str(own)}
             child = subprocess.Popen(
-                words, cwd=project, env=self._env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                words, cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
             _, status, usage = os.wait4(child.pid, 0)
             wall = time.perf_counter() - began
@@ -66,18 +74,20 @@ class Stopwatch:
             said = output.read().decode(errors="replace")
         expected = {0, 1} if "--all" in words else {0}  # 1: some skills of a repository cannot be installed
         assert child.returncode in expected, said[-2_000:]
-        return Cost(cpu=usage.ru_utime + usage.ru_stime, wall=wall, project=project, said=said)
+        return Cost(cpu=usage.ru_utime + usage.ru_stime, wall=wall, project=project, cache=own, said=said)
 
-    def medians(self, *commands: Command, seed: Path | None = None, rounds: int = ROUNDS) -> list[Cost]:
+    def medians(
+        self, *commands: Command, seed: Path | None = None, cache: Path | None = None, rounds: int = ROUNDS
+    ) -> list[Cost]:
         """Of each command, measured in turns after a round that does not count; with the last run's project."""
-        runs = [[self.run(words, seed) for words in commands] for _ in range(rounds + 1)][1:]
+        runs = [[self.run(words, seed, cache=cache) for words in commands] for _ in range(rounds + 1)][1:]
         return [_median(column) for column in zip(*runs, strict=True)]
 
 
 def _median(runs: Sequence[Cost]) -> Cost:
     last = runs[-1]
     cpu, wall = median(run.cpu for run in runs), median(run.wall for run in runs)
-    return Cost(cpu=cpu, wall=wall, project=last.project, said=last.said)
+    return Cost(cpu=cpu, wall=wall, project=last.project, cache=last.cache, said=last.said)
 
 
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:

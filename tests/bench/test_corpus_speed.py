@@ -62,14 +62,14 @@ def test_all_skills_of_a_repository_are_scanned_and_installed_in_twice_the_peers
 
 
 @pytest.fixture(scope="module")
-def seed(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with one skill, and then all of two repositories."""
+def seed(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Cost:
+    """A project with one skill, and then all of two repositories; its cache has the three."""
     from bench.races import environment
 
     watch = Stopwatch(tmp_path_factory.mktemp("seed"), environment(tmp_path_factory))
     first = watch.run(navigator("install", source(SMALL), "--skill", "algorithmic-art"))
-    second = watch.run(navigator("install", source(SEVERAL), "--all"), first.project)
-    return watch.run(navigator("install", source(LARGE), "--all", "-q"), second.project).project
+    second = watch.run(navigator("install", source(SEVERAL), "--all"), first.project, cache=first.cache)
+    return watch.run(navigator("install", source(LARGE), "--all", "-q"), second.project, cache=second.cache)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,14 @@ def test_a_command_among_all_skills(
     what: str,
     words: tuple[str, ...],
     aim: float,
-    seed: Path,
+    seed: Cost,
     watch: Stopwatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    bare, ours = watch.medians([sys.executable, "-c", "pass"], navigator(*words), seed=seed, rounds=ROUNDS)
-    aimed(f"{what}, among {count(seed):,} skills", ours, aim, bare, capsys)
+    bare, ours = watch.medians(
+        [sys.executable, "-c", "pass"], navigator(*words), seed=seed.project, cache=seed.cache, rounds=ROUNDS
+    )
+    aimed(f"{what}, among {count(seed.project):,} skills", ours, aim, bare, capsys)
     assert ours.cpu > bare.cpu
 
 
@@ -97,25 +99,29 @@ PYTHON = [sys.executable, "-m", "navigator_kernel.cli.main"]
 ROUTE, INDEX = [*PYTHON, "route", "merge these pdf files"], [*PYTHON, "route", "--index"]
 
 
-def test_a_first_route_and_the_next_search(seed: Path, watch: Stopwatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_first_route_and_the_next_search(seed: Cost, watch: Stopwatch, capsys: pytest.CaptureFixture[str]) -> None:
     """As it is right after an install by a script: nothing was made in the background."""
     search = navigator("search", "excel")
-    bare, first = watch.medians([sys.executable, "-c", "pass"], ROUTE, seed=seed, rounds=ROUNDS)
-    aimed(f"first route among {count(seed):,} skills, which makes the index", first, 1.5, bare, capsys)
+    bare, first = watch.medians(
+        [sys.executable, "-c", "pass"], ROUTE, seed=seed.project, cache=seed.cache, rounds=ROUNDS
+    )
+    aimed(f"first route among {count(seed.project):,} skills, which makes the index", first, 1.5, bare, capsys)
     again = _middle([watch.run(search, here=first.project) for _ in range(ROUNDS)])
-    aimed(f"search after it among {count(seed):,} skills", again, 0.2, bare, capsys)
+    aimed(f"search after it among {count(seed.project):,} skills", again, 0.2, bare, capsys)
     assert again.cpu < first.cpu and "found" in again.said
 
 
 def test_a_first_route_once_the_index_was_made_in_the_background(
-    seed: Path, watch: Stopwatch, capsys: pytest.CaptureFixture[str]
+    seed: Cost, watch: Stopwatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As it is for a person at a terminal who waits a few seconds after an install; what goes on meanwhile is told."""
-    bare, index = watch.medians([sys.executable, "-c", "pass"], INDEX, seed=seed, rounds=ROUNDS)
-    told(f"index of {count(seed):,} skills, in the background: {index}", bare, capsys)
-    made = [watch.run(INDEX, seed) for _ in range(ROUNDS)]
+    bare, index = watch.medians(
+        [sys.executable, "-c", "pass"], INDEX, seed=seed.project, cache=seed.cache, rounds=ROUNDS
+    )
+    told(f"index of {count(seed.project):,} skills, in the background: {index}", bare, capsys)
+    made = [watch.run(INDEX, seed.project) for _ in range(ROUNDS)]
     first = _middle([watch.run(ROUTE, here=one.project) for one in made])
-    aimed(f"first route among {count(seed):,} skills after that", first, 1.5, bare, capsys)
+    aimed(f"first route among {count(seed.project):,} skills after that", first, 1.5, bare, capsys)
     assert first.cpu < index.cpu
 
 

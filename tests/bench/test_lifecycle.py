@@ -130,7 +130,7 @@ def test_one_skill_of_559_costs_an_eighth_of_the_peers_time_and_a_fiftieth_of_a_
     name = "skill-0300"
     ours = navigator("install", of_559.url, "--skill", name)
     done = race("one skill of 559", ours, lambda peer: peer.one(of_559.url, name))
-    full, here = whole(of_559, tmp_path), fetched(done.ours.project)
+    full, here = whole(of_559, tmp_path), fetched(done.ours.cache)
     told_bytes("one skill of 559", here, full, capsys)
     assert has(done.ours.project, of_559, name)
     assert done.theirs is None or has(done.theirs.project, of_559, name)
@@ -143,7 +143,7 @@ def test_a_list_of_559_skills_costs_an_eighth_of_the_peers_time_and_a_fiftieth_o
     of_559: Repository, race: Runner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done = race("list of 559 skills", navigator("info", of_559.url), lambda peer: peer.listing(of_559.url))
-    full, here = whole(of_559, tmp_path), fetched(done.ours.project)
+    full, here = whole(of_559, tmp_path), fetched(done.ours.cache)
     told_bytes("list of 559 skills", here, full, capsys)
     for run in (done.ours, done.theirs):
         assert run is None or [name for name in of_559.skills if name not in run.said] == []
@@ -166,8 +166,8 @@ def test_3000_skills_are_listed_and_one_of_them_installed(
     ours = navigator("install", of_3000.url, "--skill", name)
     done = race("one skill of 3,000", ours, lambda peer: peer.one(of_3000.url, name))
     full = whole(of_3000, tmp_path)
-    told_bytes("list of 3,000 skills", fetched(listed.ours.project), full, capsys)
-    told_bytes("one skill of 3,000", fetched(done.ours.project), full, capsys)
+    told_bytes("list of 3,000 skills", fetched(listed.ours.cache), full, capsys)
+    told_bytes("one skill of 3,000", fetched(done.ours.cache), full, capsys)
     assert [name for name in of_3000.skills if name not in listed.ours.said] == []
     assert has(done.ours.project, of_3000, name)
 
@@ -184,18 +184,16 @@ def test_a_known_commit_in_a_warm_cache_needs_no_network_process(
     words = navigator(
         verb, of_559.url, "--ref", of_559.commit, *(["--skill", "skill-0300"] if verb == "install" else [])
     )
-    seed = tmp_path / "seed"
     with monkeypatch.context() as counting:
         count = GitCount(tmp_path, counting)
         watch = Stopwatch(tmp_path, environment(tmp_path_factory))
         filled = watch.run(words)
         assert "fetch" in count.network()
-        shutil.copytree(filled.project / "mybox" / "cache", seed / "mybox" / "cache", symlinks=True)
-        again = watch.run(words, seed)
+        again = watch.run(words, cache=filled.cache)
         assert count.network() == []
         assert verb == "info" or has(again.project, of_559, "skill-0300")
     watch = Stopwatch(tmp_path_factory.mktemp("uncounted"), environment(tmp_path_factory))
-    bare, warm = watch.medians([sys.executable, "-c", "pass"], words, seed=seed)
+    bare, warm = watch.medians([sys.executable, "-c", "pass"], words, cache=filled.cache)
     told(f"`{verb}` at a known commit, warm cache, no network process: {warm}", bare, capsys)
 
 
@@ -206,5 +204,5 @@ def test_a_server_without_partial_clones_still_serves_one_skill(
     ours = navigator("install", without_partial.url, "--skill", name)
     done = race("one skill of 559, no partial clones", ours, lambda peer: peer.one(without_partial.url, name))
     full = whole(without_partial, tmp_path)
-    told_bytes("one skill of 559, no partial clones", fetched(done.ours.project), full, capsys)
+    told_bytes("one skill of 559, no partial clones", fetched(done.ours.cache), full, capsys)
     assert has(done.ours.project, without_partial, name)

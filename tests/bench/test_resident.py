@@ -29,21 +29,21 @@ DOINGS = (
 )
 
 
-@pytest.mark.parametrize("encoder", ["off", "auto"], ids=["words", "meaning"])
+@pytest.mark.parametrize("meaning", ["off", "auto"], ids=["words", "meaning"])
 def test_an_answer_comes_within_15_ms(
-    encoder: str,
+    meaning: str,
     many_skills: Callable[[int], Path],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("NAVIGATOR_ENCODER", encoder)
+    monkeypatch.setenv("NAVIGATOR_ENCODER", meaning)
     with serving(many_skills(200)) as found:
         taken = [round_trip(str(found.root), number) for number in range(WARM + MESSAGES)][WARM:]
     p50, p95 = quantiles(taken, n=2)[0], quantiles(taken, n=20)[-1]
     with capsys.disabled():
         figures = f"p50 {p50 * 1000:.1f} ms, p95 {p95 * 1000:.1f} ms, {MESSAGES} messages"
         beside = f"bare python {bare_python() * 1000:.0f} ms, load {os.getloadavg()[0]:.1f}"
-        print(f"\nround trip to a resident process, encoder {encoder}, 200 skills: {figures}; {beside}")
+        print(f"\nround trip to a resident process, encoder {meaning}, 200 skills: {figures}; {beside}")
     assert p95 <= BUDGET
 
 
