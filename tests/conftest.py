@@ -1,4 +1,4 @@
-"""Gives every test a home of its own, and the same random examples on every machine."""
+"""Gives every test its own home directory, and the same random examples on every machine."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ PARTS = "::test_no_file_of_2000_projects_answers_a_question["
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collects the tests without the garbage collector, which takes as long as the rest of it, and lets no later collection
-    go through all the tests and modules again."""
+    """Collects the tests with the garbage collector off, which would double the time, and freezes them, so that no
+    later garbage collection goes through all the tests and modules again."""
     gc.disable()
     try:
         return (yield)
@@ -54,9 +54,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(optionalhook=True)  # of xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """`--dist loadfile` keeps the tests of a file together, which share what takes long to make; the one that is cut in
-    parts shares little, and its parts go to either worker. (`loadgroup` of xdist 3.8 groups nothing under pytest 9.2.)
-    Files of a few tests that take minutes come first: at the end one worker would do them while the other has nothing."""
+    """`--dist loadfile` keeps the tests of a file together, because they share fixtures that are slow to make; the file that
+    is split shares little, and either worker takes its parts. (`loadgroup` of xdist 3.8 groups nothing under pytest 9.2.)
+    Files with a few tests that take minutes come first, so that no worker is idle at the end."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -75,7 +75,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Notes that the test failed: its folders are kept."""
+    """Notes that the test failed, so that its folders are kept."""
     report = yield
     if report.failed:
         item.stash[FAILED] = True
@@ -84,7 +84,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session", autouse=True)
 def heard_signals() -> None:
-    """What `nohup make test &` makes every process ignore, and Python passes on to the processes that it starts."""
+    """Restores signals that `nohup make test &` makes every process ignore: Python passes this on to its children."""
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
@@ -92,7 +92,7 @@ def heard_signals() -> None:
 
 @pytest.fixture(scope="session")
 def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A new folder whose name begins so. `mktemp` looks through all that are there first: 20 ms after 5,000 tests."""
+    """Makes a folder with a name prefix. `mktemp` scans all existing folders first: 20 ms after 5,000 tests."""
     base, numbers = tmp_path_factory.getbasetemp(), count()
 
     def make(name: str) -> Path:
@@ -105,7 +105,7 @@ def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
 @pytest.fixture(scope="session")
 def done_with() -> Iterator[list[Path]]:
-    """Folders of tests that passed. Many are removed at once: for seconds after a removal ext4 makes files slowly."""
+    """Folders of tests that passed, removed in batches: for seconds after a removal, ext4 creates files slowly."""
     folders: list[Path] = []
     yield folders
     remove(folders)
@@ -115,7 +115,7 @@ def done_with() -> Iterator[list[Path]]:
 def folder_of_test(
     new_folder: Callable[[str], Path], done_with: list[Path], request: pytest.FixtureRequest
 ) -> Iterator[Callable[[str], Path]]:
-    """Makes a new folder whose name begins so. It goes once the test has passed: all of them need 7 GB."""
+    """Makes a folder with a name prefix. It is removed once the test has passed: the folders of all tests need 7 GB."""
     made: list[Path] = []
 
     def make(name: str) -> Path:
@@ -137,13 +137,13 @@ def remove(folders: list[Path]) -> None:
 
 @pytest.fixture
 def tmp_path(folder_of_test: Callable[[str], Path], request: pytest.FixtureRequest) -> Path:
-    """As pytest's own."""
+    """Like pytest's own `tmp_path`."""
     return folder_of_test(f"{re.sub(r'[^A-Za-z0-9_]', '_', request.node.name)[:30]}-")
 
 
 @pytest.fixture(scope="session")
 def pattern_sets(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
-    """What the scanner compiles in a new home, which takes it 0.8 s each time."""
+    """The patterns that the scanner compiles in a new home, which takes 0.8 s each time."""
     folder = tmp_path_factory.mktemp("patterns")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
@@ -155,13 +155,13 @@ def pattern_sets(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
 
 @pytest.fixture(scope="session")
 def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the encoder's arrays are prepared, which takes 2 s in each new home."""
+    """The folder of the encoder's prepared arrays, which take 2 s to prepare in each new home."""
     return tmp_path_factory.mktemp("encoders")
 
 
 @pytest.fixture(scope="session")
 def encoder(encoder_folder: Path) -> UseEncoder:
-    """The real one, prepared."""
+    """The real encoder, prepared."""
     made = UseEncoder(encoder_folder, lambda: FolderWriter([encoder_folder]))
     made.encode(["a"], "query")
     return made
@@ -169,7 +169,7 @@ def encoder(encoder_folder: Path) -> UseEncoder:
 
 @pytest.fixture(scope="session")
 def vectors(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Path:
-    """The vectors of the shipped skills' texts, which each new home would take 0.6 s to make."""
+    """The vectors of the shipped skills' texts, which take 0.6 s to compute in each new home."""
     folder = tmp_path_factory.mktemp("vectors")
     kept = KeptVectors(encoder, folder, lambda: FolderWriter([folder]))
     with pytest.MonkeyPatch.context() as patch:
@@ -182,7 +182,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Pa
 
 @pytest.fixture(scope="session")
 def sandbox_choice(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
-    """Which kind of sandbox works here, which each new home would start four processes to find out; on some machines none."""
+    """The cached kind of sandbox that works here: finding it takes four processes. On some machines there is none."""
     folder = tmp_path_factory.mktemp("sandbox")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
@@ -195,7 +195,7 @@ def sandbox_choice(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
 def caches(
     pattern_sets: Sequence[Path], encoder: UseEncoder, vectors: Path, sandbox_choice: Sequence[Path]
 ) -> Mapping[str, Sequence[Path]]:
-    """What a home has of its caches, by folder."""
+    """The cache files of a home, by folder."""
     prepared = f"encoders/{encoder.prepared.name}"
     return {
         "patterns": pattern_sets,
@@ -207,7 +207,7 @@ def caches(
 
 @pytest.fixture(scope="session")
 def spare_homes() -> dict[str, tuple[Path, Contents]]:
-    """By the caches in it: a home that no test changed, with its contents at the beginning."""
+    """Homes that no test changed, each with its contents at the beginning, by their caches."""
     return {}
 
 
@@ -220,8 +220,8 @@ def home(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> Iterator[Path]:
-    """An empty HOME with a git identity; nothing of the person who runs the tests shows through. One that a test did not
-    change is the home of a later test: making and removing it takes several milliseconds."""
+    """An empty HOME with a git identity, isolated from the person who runs the tests. A home that a test did not change
+    is used again by a later test: making and removing one takes several milliseconds."""
     key = repr(caches)
     if key not in spare_homes:
         made = fill(new_folder("home"), caches)

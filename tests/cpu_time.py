@@ -1,4 +1,4 @@
-"""Measures processor time, which does not depend on what else the machine does."""
+"""Measures processor time, which does not depend on the other load of the machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Ran(NamedTuple):
 
 
 def thread_seconds(work: Callable[[], object], tries: int = 3) -> float:
-    """Of this thread alone, without the garbage collector, the best of some."""
+    """Returns the fewest processor seconds that `work` takes in this thread, without the garbage collector."""
     collects, taken = gc.isenabled(), []
     gc.disable()
     try:
@@ -33,7 +33,7 @@ def thread_seconds(work: Callable[[], object], tries: int = 3) -> float:
 
 
 def ran(argv: Sequence[str], **given: Any) -> Ran:
-    """A program that has ended, with the time of itself and of those that it waited for."""
+    """Runs a program; returns its exit code, its output and the processor time of it and the children it waited for."""
     with TemporaryFile() as out, subprocess.Popen(argv, stdout=out, **given) as process:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""Makes a home for tests: an empty one with a git identity, and caches that would take long to make."""
+"""Makes a home for tests: empty but for a git identity and caches that are slow to make."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ XDG_FOLDERS = {
 
 
 def made_home(folder: Path, caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Makes `folder` the HOME of this process, until `monkeypatch` takes it back."""
+    """Fills `folder` and makes it the HOME of this process, until `monkeypatch` undoes it."""
     return enter(fill(folder, caches), monkeypatch)
 
 
 def fill(folder: Path, caches: Mapping[str, Sequence[Path]]) -> Path:
-    """Gives an empty folder what every home of a test has, and returns it."""
+    """Puts the contents of every test home into an empty folder, and returns it."""
     (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
     cache = folder / XDG_FOLDERS["XDG_STATE_HOME"] / CACHE
     for part in (cache.parent, cache) if caches else ():
@@ -70,8 +70,8 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def contents(folder: Path) -> Contents:
-    """Inode, mode, size and time of the last change of everything in a folder and of the folder, by path; nothing while
-    a process still deletes files there."""
+    """Returns the inode, mode, size and modification time of a folder and everything in it, by path; nothing while a
+    process still deletes files there."""
     paths = [folder, *(Path(at, name) for at, folders, files in os.walk(folder) for name in (*folders, *files))]
     try:
         stats = {str(path): path.lstat() for path in paths}

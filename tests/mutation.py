@@ -1,4 +1,4 @@
-"""Changes the code of a subject in one place after another, and counts the changes that no test notices."""
+"""Mutates the code of a subject, one place at a time, and counts the mutants that no test notices."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ DETECTED = {"killed", "timeout", "segfault"}
 
 
 class Score(NamedTuple):
-    """What became of the mutants of a subject."""
+    """How many mutants of a subject ended with each status."""
 
     subject: str
     statuses: Counter[str]
@@ -87,7 +87,7 @@ class Score(NamedTuple):
 
 
 def main(argv: list[str]) -> int:
-    """0, or 1 when the score of a subject is below its floor."""
+    """Returns 1 if the score of a subject is below its floor, else 0."""
     subjects: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"][
         "mutation"
     ]
@@ -113,7 +113,7 @@ def parse(argv: list[str], names: Sequence[str]) -> argparse.Namespace:
 
 
 def measure(name: str, subject: dict[str, Any], sample: str, processes: int) -> Score:
-    """Tests a sample of the mutants of the subject's modules by the subject's tests."""
+    """Tests a sample of the mutants of the subject's modules with the subject's tests."""
     folder = BUILD / name
     prepare(folder, subject)
     run(folder, processes, [NO_MUTANT])  # makes the mutants, and learns which test calls which function
@@ -129,8 +129,8 @@ def measure(name: str, subject: dict[str, Any], sample: str, processes: int) -> 
 
 
 def prepare(folder: Path, subject: dict[str, Any]) -> None:
-    """Copies the project to where mutmut changes it. mutmut takes packages from `src`; the kernel finds its agents and
-    skills only from a folder `kernel`, so the one is a link to the other."""
+    """Copies the project to the folder in which mutmut changes it. mutmut expects packages in `src`; the kernel finds
+    its agents and skills only from a folder `kernel`, so `src` is a link to `kernel`."""
     shutil.rmtree(folder, ignore_errors=True)
     unwanted = shutil.ignore_patterns("__pycache__", "node_modules")
     shutil.copytree(ROOT / "kernel", folder / "src", ignore=unwanted, symlinks=True)
@@ -149,7 +149,7 @@ def prepare(folder: Path, subject: dict[str, Any]) -> None:
 
 
 def settings(subject: dict[str, Any]) -> str:
-    """The section that mutmut reads."""
+    """Returns the section of `pyproject.toml` that mutmut reads."""
     held = {
         "source_paths": ["src"],
         "only_mutate": [f"src/navigator_kernel/{module}.py" for module in subject["modules"]],
@@ -167,7 +167,7 @@ def settings(subject: dict[str, Any]) -> str:
 
 
 def run(folder: Path, processes: int, names: Sequence[str]) -> None:
-    """Runs mutmut, whose output is kept in a file."""
+    """Runs mutmut and appends its output to a file."""
     command = [str(Path(sys.executable).with_name("mutmut")), "run", "--max-children", str(processes), *names]
     with (folder / "mutmut.log").open("ab") as log:
         done = subprocess.run(command, cwd=folder, stdout=log, stderr=log, check=False)
@@ -176,7 +176,7 @@ def run(folder: Path, processes: int, names: Sequence[str]) -> None:
 
 
 def results(folder: Path) -> dict[str, int | None]:
-    """The exit code of the tests of each mutant; None where they did not run."""
+    """The exit code of the tests of each mutant; None if they did not run."""
     held: dict[str, int | None] = {}
     for path in (folder / "mutants/kernel").rglob("*.py.meta"):
         held.update(json.loads(path.read_text("utf-8"))["exit_code_by_key"])
@@ -184,7 +184,7 @@ def results(folder: Path) -> dict[str, int | None]:
 
 
 def interval(hits: int, of: int) -> tuple[float, float]:
-    """Wilson's interval, in which 95 of 100 samples leave the true share."""
+    """Wilson's interval, which contains the true share for 95 of 100 samples."""
     if not of:
         return 0.0, 1.0
     share, square = hits / of, Z * Z / of

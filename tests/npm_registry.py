@@ -1,4 +1,4 @@
-"""A registry of Node packages of one's own, with packages made by hand."""
+"""A local registry of Node packages, with packages made by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from web_server import QuietServer
 
 @dataclass
 class Registry:
-    """`tarballs` and `manifests` by `NAME/VERSION`; `named` are bytes whose digest it names in place of its own."""
+    """`tarballs` and `manifests` are by `NAME/VERSION`; a tarball in `named` gets the digest of those bytes."""
 
     url: str = ""
     tarballs: dict[str, bytes] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Registry:
 
 @contextmanager
 def serving(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[Registry]:
-    """An empty registry, the only one that npm is told of."""
+    """An empty registry, the only one that npm is configured to use."""
     held = Registry()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""A package index of one's own, with packages made by hand."""
+"""A local package index, with packages made by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ USER, PASSWORD = "me", "hunter2"
 
 @dataclass
 class Index:
-    """A package index (PEP 503) over HTTP. `files` are of `project/name`, `named` hashes of others than it gives."""
+    """A package index (PEP 503) over HTTP. `files` are by `project/name`; the links give the hash of `named` if set."""
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Index:
 
 @contextmanager
 def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    """An empty index, the only one that uv is told of."""
+    """An empty index, the only one that uv is configured to use."""
     held = Index()
 
     class Handler(BaseHTTPRequestHandler):
@@ -104,7 +104,7 @@ def made(folder: Path, requirements: Sequence[str], **given: float) -> Path:
 
 
 def two(index: Index, canary: Path | None = None) -> None:
-    """A tool that needs another package; it touches `canary` when an interpreter starts that has it."""
+    """Adds a tool that needs another package; it touches `canary` when an interpreter that has the tool starts."""
     start = f"import pathlib; pathlib.Path({str(canary)!r}).touch()\n"
     index.add("tool", {"tool.py": "import part\nNAME = part.NAME\n", **({"a.pth": start} if canary else {})}, "part")
     index.add(
@@ -118,7 +118,7 @@ def two(index: Index, canary: Path | None = None) -> None:
 
 
 def wheel(name: str, files: Mapping[str, str | bytes], requires: Sequence[str] = (), version: str = "1.0") -> bytes:
-    """The smallest wheel that there is (PEP 427)."""
+    """Builds the smallest possible wheel (PEP 427)."""
     info = f"{name}-{version}.dist-info"
     needs = "".join(f"Requires-Dist: {one}\n" for one in requires)
     held: dict[str, bytes] = {path: body.encode() if isinstance(body, str) else body for path, body in files.items()}

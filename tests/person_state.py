@@ -1,4 +1,4 @@
-"""Where the person's state of a project lies, and what they trust, for tests that look into it or write to it."""
+"""The person's state of a project and what they trust, for tests that read or write them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def state_of(root: Path) -> Path:
-    """The folder, claimed as the first write would."""
+    """The state folder, claimed as the first write would claim it."""
     state = project_state(root)
     state.claim()
     return state.folder
 
 
 def accept(root: Path, *names: str) -> None:
-    """What `navigator skill trust` records for the project's skills `names`, or for all that can be read."""
+    """Records what `navigator skill trust` records for the project's skills `names`, or for all readable ones."""
     catalogue, subjects = open_catalogue(root), []
     for skill in catalogue.list_resources(enabled_only=False):
         if skill.type == "skill" and skill.level == "project" and (not names or skill.name in names):

@@ -1,4 +1,4 @@
-"""Ports for servers that must be told one."""
+"""Finds ports for servers that must be given one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 def free_port() -> int:
-    """One below those that the system gives to connections, so that none of them takes it before the server does."""
+    """A port below the range that the system gives to connections, so that none takes it before the server does."""
     given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for _ in range(100):
         port = SystemRandom().randrange(max(given - 20_000, 1_024), given)

@@ -1,4 +1,4 @@
-"""Looks at processes from outside, where those in a sandbox have other numbers than they know, and at this one."""
+"""Inspects this process, and others from outside a sandbox, where their ids differ from those they see themselves."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 def open_files() -> Counter[str]:
-    """The files, pipes and sockets that this process has open, and how often. Compare by subtraction: those of earlier
-    tests may be closed at any time."""
+    """The files, pipes and sockets that this process has open, with counts. Compare by subtraction: those of earlier
+    tests can be closed at any time."""
     found: Counter[str] = Counter()
     for handle in Path("/proc/self/fd").iterdir():
         try:
@@ -20,7 +20,7 @@ def open_files() -> Counter[str]:
 
 
 def found_below(folder: Path, pattern: str) -> list[Path]:
-    """As `rglob`, while other processes make and remove folders: Python 3.11 raises when one is gone."""
+    """Like `rglob`, while other processes make and remove folders: Python 3.11 raises if one disappears."""
     for _ in range(1_000):
         with suppress(FileNotFoundError):
             return list(folder.rglob(pattern))
@@ -28,7 +28,7 @@ def found_below(folder: Path, pattern: str) -> list[Path]:
 
 
 def filled_below(folder: Path, name: str) -> list[Path]:
-    """The files of that name into which something was written."""
+    """The files of that name that are not empty."""
     found = []
     for path in found_below(folder, name):
         with suppress(FileNotFoundError):
@@ -37,7 +37,7 @@ def filled_below(folder: Path, name: str) -> list[Path]:
 
 
 def working_in(folder: Path) -> set[int]:
-    """The living processes whose current folder it is."""
+    """The ids of the living processes whose current folder is `folder`."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,8 +1,8 @@
-"""A pytest plugin: writes down which requirement each passing test proves.
+"""A pytest plugin that records which requirement each passing test proves.
 
-A test cites what it proves, `@pytest.mark.requirement("RTE-11", "RTE-12")`; `--requirements-out FILE` gets one line
+A test names its requirements, `@pytest.mark.requirement("RTE-11", "RTE-12")`; `--requirements-out FILE` gets one line
 `id<TAB>test` for each id of each test that passed. The ids travel in `report.user_properties`, so they reach the
-controller from xdist's workers too. A test that cites an id unknown to `requirements.tsv` fails.
+controller from xdist's workers too. A test that names an id unknown to `requirements.tsv` fails.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 class Recorder:
-    """Collects the ids of tests whose every phase passed, and writes them at the end."""
+    """Collects the ids of tests that passed in every phase, and writes them at the end."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -54,6 +54,6 @@ class Recorder:
 
 @cache
 def known() -> dict[str, str]:
-    """Id → the milestone in which it falls due, in the order of the file; its first line names the columns."""
+    """The milestone in which each id falls due, in the order of the file; the file's first line names the columns."""
     lines = Path(__file__).with_name("requirements.tsv").read_text(encoding="utf-8").splitlines()
     return dict(line.split("\t", 1) for line in lines[1:])

@@ -10,7 +10,7 @@ from requirement_marks import known
 
 
 def main(argv: list[str]) -> int:
-    """0, or 1 when an id of a milestone that is due has no passing test."""
+    """Returns 1 if an id of a milestone that is due has no passing test, else 0."""
     options = parse(argv)
     proved = {line.split("\t")[0] for line in options.results.read_text(encoding="utf-8").splitlines()}
     missing = group_missing(proved)

@@ -34,7 +34,7 @@ def skill_text(name: str, description: str = "does a thing", extra: str = "") ->
 
 
 def make_repo(tmp_path: Path, files: Mapping[str, str | bytes], *, name: str = "repo", partial: bool = True) -> Path:
-    """A repository with `files` in one commit, which serves partial fetches or (`partial=False`) does not."""
+    """Makes a repository with `files` in one commit; it serves partial fetches if `partial` is true."""
     repo = tmp_path / name
     for folder in ("objects", "refs"):
         (repo / ".git" / folder).mkdir(parents=True)
@@ -45,7 +45,7 @@ def make_repo(tmp_path: Path, files: Mapping[str, str | bytes], *, name: str = "
 
 
 def commit(repo: Path, files: Mapping[str, str | bytes]) -> str:
-    """The id of a new commit that adds or changes `files`."""
+    """Adds or changes `files` in a new commit, and returns its id."""
     for path, content in files.items():
         target = repo / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def git(repo: Path, *words: str, stdin: bytes = b"") -> str:
 
 
 def add_raw(repo: Path, entries: Mapping[str, tuple[str, bytes]]) -> None:
-    """A commit with tree entries of any mode, content by path: what no work tree would hold."""
+    """Commits tree entries of any mode, content by path, including entries that no work tree would hold."""
     for path, (mode, data) in entries.items():
         oid = "1" * 40 if mode == "160000" else git(repo, "hash-object", "-w", "--stdin", stdin=data).strip()
         git(repo, "update-index", "--add", "--cacheinfo", f"{mode},{oid},{path}")
@@ -70,8 +70,7 @@ def add_raw(repo: Path, entries: Mapping[str, tuple[str, bytes]]) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file below `folder`: its time of change and its bytes; the lock between processes and `mybox/cache` left
-    out."""
+    """The modification time and bytes of every file below `folder`, except the process lock and `mybox/cache`."""
     return {
         path.relative_to(folder).as_posix(): (path.stat().st_mtime_ns, path.read_bytes())
         for path in sorted(folder.rglob("*"))
@@ -80,7 +79,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 class GitCount:
-    """Puts a git before the real one that lets it write down every process that it starts, its own children too."""
+    """Puts a wrapper before the real git that records every process that git starts, its own children included."""
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._trace, folder = tmp_path / "git-trace", tmp_path / "counting"
@@ -92,14 +91,14 @@ class GitCount:
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
     def runs(self) -> list[str]:
-        """The verb of each git process since the last time that this was asked."""
+        """The verb of each git process since the last call."""
         lines = self._trace.read_text().splitlines() if self._trace.exists() else []
         self._trace.write_text("")
         events = [json.loads(line) for line in lines]
         return [_verb(event["argv"]) for event in events if event["event"] == "start"]
 
     def network(self) -> list[str]:
-        """Those that may have asked a server, or were one."""
+        """The verbs of processes that may have contacted a server, or were one."""
         return [verb for verb in self.runs() if verb in NETWORK]
 
 

@@ -1,4 +1,4 @@
-"""No test sees, or writes to, the home of the person who runs it."""
+"""No test reads or writes the home of the person who runs it."""
 
 from __future__ import annotations
 

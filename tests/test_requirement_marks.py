@@ -1,4 +1,4 @@
-"""The list of proved requirements is itself to be trusted."""
+"""The list of proved requirements can itself be trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be set, at which level, and who wins."""
+"""Which settings can be made at which level, and which level wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`.ci/run` runs what `make test` leaves out."""
+"""`.ci/run` runs the tests that `make test` leaves out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server of pages on this machine, over https with a certificate for localhost, or over http."""
+"""A local web server, over https with a certificate for localhost, or over http."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ sfgxHdSSgATvNjL+G1xCNdRV7Zhy2g==
 
 
 class Reply(NamedTuple):
-    """What stands at a path; `after` is done before anything is sent."""
+    """The response for a path; `after` is called before anything is sent."""
 
     body: bytes = b""
     kind: str = "text/html; charset=utf-8"
@@ -44,7 +44,7 @@ class Reply(NamedTuple):
 
 @dataclass
 class Pages:
-    """`asked` are the paths, queries included, that were asked for, with the headers."""
+    """`asked` holds the requested paths, queries included, with the headers."""
 
     url: str = ""
     port: int = 0
@@ -53,7 +53,7 @@ class Pages:
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Says nothing of callers that hang up; any other error is printed."""
+    """Ignores clients that disconnect, and prints any other error."""
 
     block_on_close = False
 
@@ -64,7 +64,7 @@ class QuietServer(ThreadingHTTPServer):
 
 @contextmanager
 def pages(pem: Path | None = None, host: str = "localhost") -> Iterator[Pages]:
-    """With `pem`, a key and its certificate, over https."""
+    """Serves pages, over https if `pem`, a key and its certificate, is given."""
     held = Pages()
 
     class Handler(BaseHTTPRequestHandler):

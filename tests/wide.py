@@ -1,9 +1,9 @@
-"""A pytest plugin: which tests `make test` leaves to `.ci/run`, because others already check the same fact, or because
-they take long.
+"""A pytest plugin that selects the tests that `make test` leaves to `.ci/run`, because others already check the same
+fact, or because they are slow.
 
-`@pytest.mark.wide` marks a test, `@pytest.mark.sample(3)` all but three cases of a test, spread over its cases; on a file
-(`pytestmark`) each counts for every test of the file. `.ci/run` runs them as the user without root's rights. They have the
-marks `wide` and `ci`; the cases beyond a sample, which `make coverage` leaves out, have the mark `further` as well.
+`@pytest.mark.wide` marks a test, `@pytest.mark.sample(3)` all cases of a test but three that are spread over them; on a
+file (`pytestmark`) each applies to every test of the file. `.ci/run` runs them as the user without root's rights. They
+get the marks `wide` and `ci`; the cases beyond a sample, which `make coverage` leaves out, also get the mark `further`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _left_out(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def sample(length: int, size: int) -> set[int]:
-    """`size` places of a sequence of that length, the first among them, or all places."""
+    """`size` positions in a sequence of that length, including the first, or all positions."""
     if size >= length:
         return set(range(length))
     places: list[int] = []

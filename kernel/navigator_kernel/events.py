@@ -135,7 +135,7 @@ class ClarificationAsked(Struct, frozen=True, kw_only=True):
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """A sign of life; `done` is a fraction from 0 to 1, None if unknown."""
+    """Progress of an agent; `done` is a fraction from 0 to 1, None if unknown."""
 
     text: str
     done: float | None = None

@@ -62,7 +62,7 @@ def kernel_register_routers(catalogue: Catalogue) -> Router | None:
 @hookspec(firstresult=True)
 def kernel_register_encoders(root: Path) -> Encoder | None:
     """Returns an encoder that replaces the shipped one: `id`, `dimensions`, and `encode(texts, kind)` with the kinds
-    query, document and word. The first result that is not None wins; if it fails, the router works by words."""
+    query, document and word. The first result that is not None wins; if it fails, the router matches words only."""
 
 
 @hookspec(firstresult=True)

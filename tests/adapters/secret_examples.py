@@ -1,4 +1,4 @@
-"""Made-up secrets of every kind that is known, one or more for each shape."""
+"""Made-up secrets of every known kind, one or more for each shape."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Example(NamedTuple):
 
 
 def examples() -> list[Example]:
-    """Always the same ones, so that nobody's real secret stands here."""
+    """Always the same examples, so that none is a real secret."""
     lines = Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()
     return [_example(line) for line in lines if not line.startswith("#")]
 

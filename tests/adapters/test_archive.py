@@ -1,4 +1,4 @@
-"""An archive is read as a folder is, and every trick that one can play is refused before a byte is used."""
+"""An archive is read like a folder, and every hostile trick in it is refused before a byte is used."""
 
 from __future__ import annotations
 

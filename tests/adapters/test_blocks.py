@@ -1,4 +1,4 @@
-"""Products with weights that lie in blocks: the numbers of a plain product, on every machine."""
+"""Products with weights stored in blocks equal plain products, on every machine."""
 
 from __future__ import annotations
 

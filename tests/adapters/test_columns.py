@@ -1,4 +1,4 @@
-"""Files of an index as they are read: mapped whole, given back, or record by record."""
+"""Reading files of an index: mapped whole, released, or record by record."""
 
 from __future__ import annotations
 

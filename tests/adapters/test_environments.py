@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def left_in(folder: Path) -> list[str]:
-    """Everything but locks."""
+    """The names in `folder`, except locks."""
     return [path.name for path in folder.iterdir() if path.suffix != ".lock"]
 
 
@@ -198,7 +198,7 @@ def test_an_index_that_hangs_takes_no_longer_than_the_time_limit(index: Index, f
 
 
 def started_for(name: str) -> list[str]:
-    """The command lines that name an environment."""
+    """The command lines of processes that name an environment."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -287,7 +287,7 @@ def test_an_environment_with_a_changed_file_is_not_found(index: Index, folder: P
 
 
 def test_an_environment_is_named_as_it_really_lies(index: Index, folder: Path, tmp_path: Path) -> None:
-    """A sandbox has no links on the way to it."""
+    """In a sandbox, no link leads to it."""
     two(index)
     folder.mkdir()
     (tmp_path / "link").symlink_to(folder)

@@ -193,7 +193,7 @@ def place_of(handle: int) -> str:
 
 @pytest.mark.parametrize("count", [5, MANY + 20], ids=["few", "many"])
 def test_every_file_and_folder_reaches_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """Few one by one, many by several threads."""
+    """Few are synced one by one, many by several threads."""
     reached: list[str] = []
     with monkeypatch.context() as watching:
         watching.setattr(os, "fsync", lambda handle: reached.append(place_of(handle)))

@@ -1,4 +1,4 @@
-"""A repository that sends without end is stopped at a stated size, and leaves nothing behind."""
+"""A repository that sends data without end is stopped at a stated size, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EACH = {"each": 64 * MIB, "total": 64 * MIB}
 
 
 def large(tmp_path: Path, *, partial: bool) -> Path:
-    """A repository of 6 blobs of a mebibyte that cannot be packed smaller."""
+    """A repository with 6 blobs of one mebibyte each, which cannot be packed smaller."""
     files: dict[str, str | bytes] = {f"b/{number}.bin": os.urandom(MIB) for number in range(6)}
     return make_repo(tmp_path, {**files, "a/SKILL.md": "text"}, partial=partial)
 
@@ -54,7 +54,7 @@ def test_a_fetch_below_the_limit_is_read(tmp_path: Path, partial: bool) -> None:
 
 
 def test_a_server_that_sends_on_is_killed_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A git whose fetch writes a pack without end, as `index-pack` does, with a child of its own."""
+    """A git whose fetch writes an endless pack, as `index-pack` does, and has a child process."""
     repo = make_repo(tmp_path, {"a/SKILL.md": "text"})
     fake = tmp_path / "bin" / "git"
     fake.parent.mkdir()

@@ -1,4 +1,4 @@
-"""What may stand for a commit, and how the ref and the path of a page's URL are told apart."""
+"""Which names stand for a commit, and how a page's URL is divided into ref and path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sample(1)
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    """Three commits: the first is tagged, the second is on no tip, and `main` and `feature/one` differ."""
+    """Four commits: the first is tagged, the second is on no tip, and `main` and `release/1.x` differ."""
     made = make_repo(tmp_path, {"a/SKILL.md": "first"})
     git(made, "tag", "-a", "-m", "one", "v1")
     git(made, "tag", "light")
@@ -34,7 +34,7 @@ def at(repo: Path, word: str) -> str:
 
 
 def twins(repo: Path) -> list[str]:
-    """Two commits whose ids begin with the same seven digits: among 40,000 there are some."""
+    """Two commits whose ids begin with the same seven digits; 40,000 commits contain such a pair."""
     head = f"tree {git(repo, 'rev-parse', 'main^{tree}').strip()}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n"
     seen: dict[str, bytes] = {}
     for number in range(40_000):

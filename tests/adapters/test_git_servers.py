@@ -1,4 +1,4 @@
-"""Real servers: what is asked of them, what they may send, and whose secrets they get to see."""
+"""Real servers: the requests they get, what they may send, and whose secrets they see."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = [
 
 
 class Handler(BaseHTTPRequestHandler):
-    """git's own `http-backend`, behind a password where the server has one."""
+    """git's own `http-backend`, behind a password if the server has one."""
 
     protocol_version = "HTTP/1.1"
     server: GitServer
@@ -73,11 +73,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 class GitServer(ThreadingHTTPServer):
-    """Serves the repositories below `root` by https on both names of this machine. `seen` are paths and secrets."""
+    """Serves the repositories below `root` over https, on both names of this machine. `seen` has paths and secrets."""
 
     def __init__(self, root: Path, certificate: Path) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -88,7 +88,7 @@ class GitServer(ThreadingHTTPServer):
         self.socket = context.wrap_socket(self.socket, server_side=True)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that does not trust us hangs up."""
+        """Ignores a client that hangs up because it does not trust us."""
 
     def url(self, name: str = "repo", host: str = "localhost") -> str:
         return f"https://{host}:{self.server_port}/{name}"
@@ -108,7 +108,7 @@ def certificate(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def servers(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[GitServer]]:
-    """Two of them, whose certificate git knows."""
+    """Two servers whose certificate git trusts."""
     make_repo(tmp_path, FILES)
     monkeypatch.setenv("GIT_SSL_CAINFO", str(certificate))
     made = [GitServer(tmp_path, certificate) for _ in range(2)]
@@ -277,7 +277,7 @@ exec sh -c "$last"
 
 @pytest.fixture
 def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program called `ssh` that runs what it is told on this machine; the file where it writes down its words."""
+    """Puts an `ssh` on the path that runs its command on this machine; returns the log of its arguments."""
     folder = tmp_path / "programs"
     folder.mkdir()
     log = tmp_path / "ssh.log"

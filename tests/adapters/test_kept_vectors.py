@@ -1,4 +1,4 @@
-"""A text is encoded once for all projects, and what is kept is never trusted blindly."""
+"""A text is encoded once for all projects, and kept vectors are never trusted unchecked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXTS = ["merge three files", "合并三个文件", "bake a cake"]
 
 
 class Counting(UseEncoder):
-    """The real one, which notes what it encodes."""
+    """The real encoder, which records what it encodes."""
 
     seen: list[str]
 

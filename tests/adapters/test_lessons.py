@@ -1,4 +1,4 @@
-"""Lessons: what a person confirmed for a skill is kept, within bounds, until it is forgotten."""
+"""A lesson that a person confirmed for a skill is kept, within limits, until it is forgotten."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lessons(tmp_path: Path) -> Lessons:
 
 
 def harm(lessons: Lessons, body: str | bytes) -> bytes:
-    """The file with `body` in it."""
+    """Writes `body` to the file; returns its bytes."""
     lessons.path.parent.mkdir(parents=True, exist_ok=True)
     lessons.path.write_bytes(body if isinstance(body, bytes) else body.encode())
     return lessons.path.read_bytes()

@@ -1,4 +1,4 @@
-"""Manifests that an earlier process read: what comes back, and what is read again."""
+"""Manifests that an earlier process read: which are reused, and which are read again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Opened = Callable[[], ResourceCatalogue]
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Opened:
-    """A catalogue of many skills as each new process opens it."""
+    """Opens a catalogue of many skills as each new process does."""
     for at in range(MANY + 1):
         path = tmp_path / "skills" / f"skill-{at}" / "SKILL.md"
         path.parent.mkdir(parents=True)

@@ -209,7 +209,7 @@ def test_a_server_that_hangs_is_gone_when_the_call_is_cancelled(
 
 
 def peeked(tmp_path: Path, *, network: bool) -> Mapping[str, str]:
-    """What a server could do beside its work."""
+    """What a server could do besides its work."""
     outside, folder = tmp_path / "outside" / "dear.txt", tmp_path / "own"
     outside.parent.mkdir()
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""A module in a child process: its time begins when it can be asked, and it ends with the process that asks."""
+"""A module in a child process: its time limit starts once it is ready, and it ends with the process that asks it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ serve(lambda seconds: time.sleep(seconds) or {{"slept": seconds}})
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], str]:
-    """Writes a module that takes so many seconds to start, and answers when it has slept as long as it is asked to."""
+    """Writes a module that takes that many seconds to start, and answers after sleeping as long as it is asked to."""
 
     def written(start: float) -> str:
         (tmp_path / "sleeper.py").write_text(MODULE.format(start=start))
@@ -42,7 +42,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float],
 
 @pytest.fixture
 def sleeper(module: Callable[[float], str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of that module, which can be asked."""
+    """A process of that module, ready for questions."""
     with start_module(module(0), seconds=0, memory=MEMORY) as process:
         try:
             stream(process.stdout).read(1)
@@ -57,7 +57,7 @@ def stream(of: IO[bytes] | None) -> IO[bytes]:
 
 
 def ask(process: subprocess.Popen[bytes], seconds: float, *, since: int = 0) -> None:
-    """Asks it to sleep; without the first bytes of the question, where those were sent before."""
+    """Asks it to sleep; `since` leaves out the first bytes of the question if they were sent before."""
     stream(process.stdin).write(question(seconds)[since:])
     stream(process.stdin).flush()
 

@@ -1,4 +1,4 @@
-"""A set of patterns says which of them may match: it may name too many, and never leaves one out that does (SAF-1)."""
+"""A set of patterns says which of them may match: it may name too many, but never omits one that does (SAF-1)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_pattern_that_cannot_match_is_left_out(source: str, text: str) -> None
 
 @pytest.mark.requirement("SAF-1")
 def test_it_holds_where_line_breaks_became_spaces() -> None:
-    """A paragraph, and a command that goes over several lines, are read on one line."""
+    """A paragraph, and a command that spans several lines, are read as one line."""
     assert PatternSet([r"rm\s+-rf\n*x"], None).possible("rm -rf x")
 
 
@@ -97,7 +97,7 @@ def _patterns() -> list[tuple[str, re.Pattern[str]]]:
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize(("source", "held"), _patterns(), ids=lambda one: one[:30] if isinstance(one, str) else "")
 def test_no_pattern_of_the_scanner_is_left_out_where_it_matches(source: str, held: re.Pattern[str]) -> None:
-    """In texts that are made from the pattern, alone and between others, in upper case, and on one line."""
+    """In texts made from the pattern: alone, among others, in upper and lower case, and on one line."""
     asked = PatternSet([source], None)
 
     @seed(1)

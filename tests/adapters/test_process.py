@@ -221,7 +221,7 @@ def test_no_file_descriptor_is_left_open(tmp_path: Path) -> None:
 
 
 def test_bytecode_beside_a_module_is_not_read(tmp_path: Path) -> None:
-    """A cached file that says something else than its source must not be what runs (shipped digests leave it out)."""
+    """A cached file that differs from its source must not run (shipped digests leave it out)."""
     folder = tmp_path / "skill"
     folder.mkdir()
     (folder / "part.py").write_text("WORD = 'evil'\n")

@@ -1,4 +1,4 @@
-"""Secrets are replaced whole, everyday text is left as it is, and what a run leaves behind holds none (SAF-8)."""
+"""Secrets are replaced whole, everyday text is unchanged, and a run leaves no secret behind (SAF-8)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PART = 6  # characters of a secret that must not be left
 
 
 def made(length: int, letters: str = LETTERS) -> str:
-    """Always the same ones for a length, so that nobody's real secret stands here."""
+    """Always the same text for a length, so that it is not a real secret."""
     return "".join(random.Random(f"{length}{letters}").choices(letters, k=length))
 
 
@@ -255,7 +255,7 @@ KEEPS = "import hashlib, sys\nopen('given', 'w').write(hashlib.sha256(sys.argv[1
 
 @pytest.fixture
 def secrets() -> tuple[str, str]:
-    """A value that only this environment knows, and one that looks like a token of GitHub's; new ones each time."""
+    """A value that only this environment has, and one shaped like a GitHub token; new ones each time."""
     letters = random.SystemRandom().choices(LETTERS, k=56)
     return "".join(letters[:20]), "ghp_" + "".join(letters[20:])
 
@@ -277,7 +277,7 @@ def asked(here: Place, secrets: tuple[str, str], *words: str) -> Done:
 
 
 def holders(here: Place, secrets: tuple[str, str], *names: str) -> list[str]:
-    """The files below mybox that hold one of them, of those whose names match."""
+    """The files below mybox that match a name and hold one of the secrets."""
     files = [path for name in names for path in (here.root / "mybox").rglob(name) if path.is_file()]
     assert files, names
     return [str(path) for path in files if any(one.encode() in path.read_bytes() for one in secrets)]

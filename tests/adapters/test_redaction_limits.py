@@ -1,4 +1,4 @@
-"""Looking for secrets ends in time, whatever the text; what was not looked at to its end is withheld (SAF-8)."""
+"""The search for secrets ends in time, whatever the text; a text not searched to its end is withheld (SAF-8)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def filled(unit: str, length: int) -> str:
 
 
 def near_misses(shape: Shape, example: Example) -> Iterator[str]:
-    """What begins as the shape does and breaks off, over and over."""
+    """Units to repeat that begin like the shape and break off."""
     secret, before = example.secret, example.before
     for kept in (secret[:-1], secret[: len(secret) // 2], secret[:6]):
         yield from (before + kept + end for end in ("", " ", "-", "\n", '"'))
@@ -46,7 +46,7 @@ def near_misses(shape: Shape, example: Example) -> Iterator[str]:
 
 
 def slowest(shape: Shape) -> str:
-    """Of the shape's near misses the one that it looks at longest; each alone ends in time."""
+    """The near miss on which the shape takes longest; each one ends in time."""
     example = next(one for one in EXAMPLES if shape.found.search(one.text))
     taken = {unit: cpu_time(_looks(shape), filled(unit, AT_ONCE // 4)) for unit in near_misses(shape, example)}
     assert max(taken.values()) < FAR_TOO_LONG, taken

@@ -1,4 +1,4 @@
-"""Each word that a secret is looked for by, over and over, takes little time (SAF-8): one in six in `make test`."""
+"""A text that repeats one needle takes little time to search (SAF-8); `make test` tries one needle in six."""
 
 from __future__ import annotations
 

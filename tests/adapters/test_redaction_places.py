@@ -1,4 +1,4 @@
-"""What the kernel writes of a message holds none of its secrets, in the project or in the person's own folder (SAF-8)."""
+"""Nothing that the kernel writes about a message, in the project or the person's folders, holds its secrets (SAF-8)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASKS = 'required_params: \'[{"name": "text", "prompt": "the text"}, {"name": "to
 
 @pytest.fixture
 def token() -> str:
-    """It looks like a token of GitHub's; a new one each time."""
+    """A value shaped like a GitHub token; a new one each time."""
     return "ghp_" + "".join(random.SystemRandom().choices(string.ascii_letters + string.digits, k=36))
 
 
@@ -36,7 +36,7 @@ def here(tmp_path: Path) -> Place:
 
 
 def holders(here: Place, token: str) -> list[str]:
-    """The files that hold it, of the project and of everything that is the person's."""
+    """The files of the project and of the person that hold the token."""
     places = {here.root, Path.home(), *(Path(os.environ[name]) for name in os.environ if name.startswith("XDG_"))}
     files = {path for place in places if place.is_dir() for path in place.rglob("*") if path.is_file()}
     assert state_of(here.root) in {folder for path in files for folder in path.parents}

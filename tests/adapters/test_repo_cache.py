@@ -1,4 +1,4 @@
-"""What was fetched is kept, is used again, and can be trusted again."""
+"""Fetched data is kept, is reused, and can be trusted again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read(source: GitSource, *paths: str) -> Mapping[str, bytes]:
 
 
 def fetched(repo: Path, cache: RepoCache | None, ref: str = "", *paths: str, offline: bool = False) -> str:
-    """The commit that `ref` is; the contents of `paths` are right."""
+    """Fetches `ref` and checks the contents of `paths`; returns the commit."""
     with GitSource(f"file://{repo}", ref, cache=cache, offline=offline) as source:
         for path, data in read(source, *(paths or WANTED)).items():
             assert data == git(repo, "show", f"{source.commit}:{path}").encode()
@@ -357,7 +357,7 @@ def test_the_cache_lists_the_url_refs_last_use_and_size_of_each_repository(
 
 
 class LaterClock:
-    """Ten days from now, as far as these tests go."""
+    """A clock that stands far in the future."""
 
     def now(self) -> str:
         return "2999-01-11T00:00:00.000Z"

@@ -45,6 +45,6 @@ def test_a_temporary_folder_that_is_missing_is_passed_over(tmp_path: Path, monke
 
 @pytest.mark.requirement("SAF-8")
 def test_a_user_who_may_not_write_to_a_temporary_folder_gets_the_next_one() -> None:
-    """A process without root's rights, with TMPDIR in a folder of root or of this user that is closed to writing."""
+    """A process without root's rights, with TMPDIR in a folder of root or of this user that is not writable."""
     ran = subprocess.run([sys.executable, "-c", MAKE, "/"], check=True, capture_output=True, text=True)
     assert ran.stdout.strip() in {os.path.realpath(place) for place in SHARED}

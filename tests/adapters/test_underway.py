@@ -1,4 +1,4 @@
-"""The record of the calls of a turn, and how several turns at once keep theirs."""
+"""The record of a turn's calls, and how several turns at once keep their own."""
 
 from __future__ import annotations
 

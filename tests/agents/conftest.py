@@ -37,7 +37,7 @@ AGENTS = Path(__file__).resolve().parents[2] / "agents"
 
 @dataclass
 class Lifecycle:
-    """Implements `ports.LifecyclePort` and keeps what it was asked."""
+    """Implements `ports.LifecyclePort` and records its calls."""
 
     asked: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     answer: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Lifecycle:
 
 @dataclass
 class Place:
-    """A project. `ask` sends one packet to a shipped agent, in a run of its own where none is named."""
+    """A project. `ask` sends one packet to a shipped agent, in its own run if none is named."""
 
     root: Path
     shipped: dict[str, str] = field(default_factory=dict)
@@ -127,11 +127,11 @@ class Place:
         return asyncio.run(sent())
 
     def fresh(self) -> Place:
-        """The same project, seen by a program that was just started."""
+        """The same project, as a newly started program sees it."""
         return replace(self, _held=None)
 
     def skill(self, name: str, command: str, code: str = "", *, shipped: bool = True, body: str = "") -> Path:
-        """A skill with a script `run.py`; a shipped one is known by its digest."""
+        """Writes a skill with a script `run.py`; a shipped one is known by its digest."""
         folder = self.root / ".claude" / "skills" / name
         folder.mkdir(parents=True)
         head = f"---\nname: {name}\ndescription: A skill for a test. This skill should be used when testing\n"

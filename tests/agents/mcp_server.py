@@ -1,7 +1,7 @@
-"""An MCP server over stdio that starts at once: two resources and one tool, with nothing but the standard library.
+"""An MCP server over stdio that starts at once: two resources and one tool, from the standard library alone.
 
-`hang` never answers, `slow` never answers a call, `crash` ends at once, `peek` says what else it can do. Servers made with the SDK are in
-the guide and among those of the registries.
+`hang` never answers, `slow` never answers a call, `crash` exits at once, `peek` records what else it can access.
+Servers made with the SDK are in the guide and among the servers from the registries.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main(mode: str) -> None:
 
 
 def answered(method: str, params: dict[str, Any], mode: str) -> dict[str, Any]:
-    """The result, or the error."""
+    """The result or the error of a request."""
     match method:
         case "initialize":
             able: dict[str, Any] = {"resources": {}, "tools": {}}
@@ -78,7 +78,7 @@ def added(numbers: dict[str, int], mode: str) -> dict[str, Any]:
 
 
 def peek(outside: Path) -> None:
-    """Tells in its own folder what else it can do."""
+    """Tries to read and write `outside` and to open a socket, and records the results in `peek.json`."""
     tries: dict[str, Callable[[], object]] = {
         "read": outside.read_text,
         "write": lambda: outside.write_text("mine"),

@@ -1,4 +1,4 @@
-"""Commands in the text of a prompt skill: off unless its manifest asks and the person agreed to these bytes (X-4)."""
+"""Commands in the text of a prompt skill run only if its manifest asks and the person agreed to these bytes (X-4)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ SERVER = Path(__file__).with_name("mcp_server.py")
 
 @pytest.fixture
 def files(place: Any) -> Any:
-    """The project with a server that is agreed to in `run-1`."""
+    """The project with a server that is approved for `run-1`."""
     return serving(place, "serve")
 
 

@@ -12,7 +12,7 @@ COUNT = "open(__file__ + '.log', 'a').write('x'); print('ran')"
 
 
 def shipped(place: Any, name: str, code: str) -> Any:
-    """A script that this release ships, as the worker knows it: by its digest."""
+    """Adds a script and records its digest, by which the worker knows a shipped script."""
     file = place.script(name, code)
     place.shipped[f"bin/{name}.py"] = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
     return file

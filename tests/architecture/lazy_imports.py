@@ -1,8 +1,8 @@
-"""Imports that stand inside functions, judged by the text of the modules.
+"""Finds imports inside functions, from the text of the modules.
 
-What it does not see: modules that others' packages import (`subprocess` loads `threading`), names that a package loads
-when they are asked for (`concurrent.futures`), modules that a third-party package holds (`from rich import progress`
-counts as `rich`), `importlib.import_module`, and what another module has loaded by the time the function runs.
+It does not see modules that other packages import (`subprocess` loads `threading`), names that a package loads on
+access (`concurrent.futures`), modules inside a third-party package (`from rich import progress` counts as `rich`),
+`importlib.import_module`, and modules that another module has loaded by the time the function runs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class LazyImport(NamedTuple):
 
 
 def needless(trees: Mapping[str, ast.Module]) -> list[str]:
-    """`module:line` of each import inside a function that loads nothing which its module does not load by itself;
-    `trees` is the code by module."""
+    """`module:line` of each import inside a function that loads only what its module loads anyway; `trees` is the code
+    by module."""
     direct = {
         name: {loaded for node in _at_once(tree) for loaded in _targets(node, trees)} for name, tree in trees.items()
     }
@@ -39,12 +39,12 @@ def needless(trees: Mapping[str, ast.Module]) -> list[str]:
 
 
 def misplaced(trees: Mapping[str, ast.Module]) -> list[str]:
-    """`module:line` of each import inside a function that does not stand where the rule wants it."""
+    """`module:line` of each import inside a function that is not where the rule requires it."""
     return [f"{name}:{one.node.lineno}" for name, tree in trees.items() for one in _lazy(tree) if not one.is_first]
 
 
 def _at_once(node: ast.AST) -> Iterator[Import]:
-    """The imports that run with the module; not those of an `except`, which stand in for others."""
+    """The imports that run when the module is imported; not those of an `except`, which replace others."""
     for child in _statements(node):
         if isinstance(child, Import):
             yield child
@@ -64,7 +64,7 @@ def _lazy(node: ast.AST, *, inside: bool = False) -> Iterator[LazyImport]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Those right below, and what holds some (`except`, `case`); none of an `if TYPE_CHECKING:`."""
+    """The direct child statements, including `except` and `case` blocks, but not those of an `if TYPE_CHECKING:`."""
     if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
         children: list[ast.AST] = [*node.orelse] if ast.unparse(node.test) == "TYPE_CHECKING" else [*node.body]
     else:
@@ -73,7 +73,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _first(body: list[ast.stmt]) -> list[Import]:
-    """The imports that `body` begins with, after its docstring."""
+    """The imports at the start of `body`, after its docstring."""
     found: list[Import] = []
     is_told = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     for statement in body[is_told:]:
@@ -84,7 +84,7 @@ def _first(body: list[ast.stmt]) -> list[Import]:
 
 
 def _may_be_missing(node: ast.AST) -> bool:
-    """Whether it does something about an ImportError."""
+    """Whether `node` handles an ImportError."""
     if isinstance(node, ast.Try):
         return any("ImportError" in ast.unparse(one.type) for one in node.handlers if one.type is not None)
     return isinstance(node, ast.With) and any("suppress(ImportError" in ast.unparse(one) for one in node.items)
@@ -99,7 +99,7 @@ def _targets(node: Import, trees: Mapping[str, ast.Module]) -> set[str]:
 
 @cache
 def _is_module(name: str) -> bool:
-    """Of the standard library; finding those of others would import their packages."""
+    """Whether it is a module of the standard library; finding those of others would import their packages."""
     if name.partition(".")[0] not in sys.stdlib_module_names:
         return False
     try:
@@ -109,7 +109,7 @@ def _is_module(name: str) -> bool:
 
 
 def _closure(name: str, direct: Mapping[str, set[str]]) -> set[str]:
-    """All that importing `name` loads: packages above a module come with it."""
+    """All modules that importing `name` loads, including the packages above each module."""
     found, waiting = set(STARTED), [name]
     while waiting:
         one = waiting.pop()

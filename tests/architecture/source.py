@@ -29,7 +29,7 @@ class Function:
 
 
 def tracked(*folders: str) -> list[Path]:
-    """Files that git tracks or would track, relative to the root; all of them when no folder is named."""
+    """Files that git tracks or would track, relative to the root; all of them if no folder is named."""
     argv = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "--", *folders]
     listing = subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return [Path(name) for name in sorted(listing.split("\0")) if name and (ROOT / name).is_file()]
@@ -60,7 +60,7 @@ def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def suppressions(text: str) -> Iterator[str]:
-    """Each comment that silences a check, as it stands."""
+    """Each comment that silences a check, verbatim."""
     if not SUPPRESSION.search(text):
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

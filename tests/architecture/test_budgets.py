@@ -1,4 +1,4 @@
-"""Sizes stay small enough to read. There is no list of exceptions."""
+"""Files and functions stay small enough to read. There is no list of exceptions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_silenced_check_gives_its_reason() -> None:
 
 
 def test_a_script_of_bin_has_at_most_10_lines() -> None:
-    """But for the one module that they share, which finds the environment and has to stay small, too."""
+    """Except the one module that they share, which finds the environment and has to stay small too."""
     scripts = {path.name: line_count(path) for path in python_files("bin")}
     assert scripts.pop("_environment.py") <= 85
     assert {name: size for name, size in scripts.items() if size > 10} == {}

@@ -1,4 +1,4 @@
-"""The first look at the folder shows what DESIGN promises, and no more."""
+"""The top-level folder contains what DESIGN promises, and nothing else."""
 
 from __future__ import annotations
 

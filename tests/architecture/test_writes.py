@@ -1,4 +1,4 @@
-"""Nothing of the kernel writes but through the write port (SAF-2, X-18)."""
+"""The kernel writes only through the write port (SAF-2, X-18)."""
 
 from __future__ import annotations
 

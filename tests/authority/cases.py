@@ -1,9 +1,9 @@
 """Which test shows each case of the threat model on real files and processes.
 
-A test that does not have the mark `ci` runs as root and as another user, one that has `wide` as well as another user alone;
-of the others, `AS_ANOTHER` names the files that `.ci/run` runs as another user, too, and `BOTH` those whose tests, run by
-root, give up root's rights themselves. `rungs` says whether a sandbox takes part: then the test runs with bubblewrap and with
-Landlock. `IN_PROCESS` are cases that call the kernel's functions in the test's own process, on real files.
+A test without the mark `ci` runs as root and as another user, a test that also has `wide` only as another user; of the
+others, `AS_ANOTHER` names the files that `.ci/run` also runs as another user, and `BOTH` those whose tests, run by
+root, give up root's rights themselves. `rungs` says whether a sandbox is involved: then the test runs with bubblewrap
+and with Landlock. `IN_PROCESS` are cases that call the kernel's functions in the test's own process, on real files.
 """
 
 from __future__ import annotations

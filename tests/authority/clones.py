@@ -1,4 +1,4 @@
-"""A clone that another person made, a person with a model and an MCP server, and what both were told."""
+"""A clone that another person made, a person with a model and an MCP server, and the input that both received."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ FILES = {
 
 
 def clone_of(tmp_path: Path, files: dict[str, str]) -> Place:
-    """What `git clone` makes of a repository with `files`."""
+    """Clones a repository with `files`."""
     source = make_repo(tmp_path, dict(files), name="author")
     git(tmp_path, "clone", "--quiet", f"file://{source}", str(tmp_path / "clone"))
     return Place(root=tmp_path / "clone")
 
 
 def pulled(place: Place, tmp_path: Path, files: dict[str, str]) -> None:
-    """What `git pull` brings once the author has changed `files`."""
+    """Commits `files` as the author, and pulls them into the clone."""
     commit(tmp_path / "author", dict(files))
     git(place.root, "pull", "--quiet")
 
 
 def sets_model(server: WireServer, *calls: tuple[str, str]) -> None:
-    """The person's settings name a model, which makes `calls` one after another and then says what the last one told."""
+    """Sets a model for the person; it makes `calls` one after another and then repeats the last tool's answer."""
     file = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "config.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     url = f'[models.providers.there]\nurl = "{server.url}"\n'
@@ -59,12 +59,12 @@ def sets_model(server: WireServer, *calls: tuple[str, str]) -> None:
 
 
 def adds_server(place: Place, mode: str = "reads", *options: str) -> None:
-    """The person's own server, whose tools they agreed to."""
+    """Adds the person's own server and approves its tools."""
     place.said("mcp", "add", "there", *options, "--", sys.executable, SERVER, mode)
     place.said("mcp", "approve", "there", *(["--yes"] if options else []))
 
 
 def started(place: Place) -> list[str]:
-    """The skills and tools that the record says were started."""
+    """The skills and tools that were started, according to the record."""
     entries = place.json("log")["entries"]
     return [str(one["subject"]) for one in entries if one["event"] == "started" and one.get("actor") != "mcp_server"]

@@ -1,4 +1,4 @@
-"""The list of cases names tests that are there, and what runs them as another user."""
+"""The list of cases names existing tests, and the files that run as another user."""
 
 from __future__ import annotations
 

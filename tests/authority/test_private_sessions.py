@@ -1,4 +1,4 @@
-"""A session notes that the person's data was read in it: from then on a call that goes outward is asked about by itself."""
+"""A session records that the person's data was read in it: from then on each outgoing call needs its own yes."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def server() -> Iterator[WireServer]:
 
 @pytest.fixture(params=RUNGS)
 def talk(request: pytest.FixtureRequest, tmp_path: Path, server: WireServer) -> Place:
-    """A clone whose skill the person trusts; its server may reach the network, and its tool may be called in the session
-    `talk`, where two answers were given that read nothing."""
+    """A clone with a skill that the person trusts, the person's server that may reach the network, and a session `talk`
+    with two answers that read nothing."""
     use(request.param)
     place = clone_of(tmp_path, FILES)
     sets_model(server)
@@ -100,7 +100,7 @@ def test_a_file_that_the_message_names_is_private_at_once(talk: Place) -> None:
 
 @pytest.mark.wide
 def test_a_clone_cannot_say_that_nothing_was_read(talk: Place, tmp_path: Path) -> None:
-    """The mark stands with the person's session; one in the project is not looked at."""
+    """The mark is in the person's session; a session file in the project is not read."""
     ask(talk, "--yes", "/greeter")
     (talk.root / "mybox" / "state").mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(state_of(talk.root) / "sessions.sqlite")) as own, own:

@@ -1,4 +1,4 @@
-"""What a skill of a clone may do before the person said anything about it: real commands, a model and a server that speak
+"""What a skill of a clone may do before the person decides about it: real commands, a model and a server that speak
 their protocols, both kinds of sandbox (SAF-1, X-43)."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def clone(tmp_path: Path, server: WireServer) -> Place:
 
 @pytest.fixture(params=RUNGS)
 def served(request: pytest.FixtureRequest, clone: Place) -> Place:
-    """The clone, of a person whose own server offers a tool that says that it only reads; no skill is accepted."""
+    """The clone, for a person whose own server offers a tool that declares itself read-only; no skill is accepted."""
     use(request.param)
     adds_server(clone)
     return clone
@@ -43,7 +43,7 @@ def served(request: pytest.FixtureRequest, clone: Place) -> Place:
 
 @pytest.fixture
 def trusted(served: Place) -> Place:
-    """The same, where the person trusts the skill that names the tool."""
+    """The same clone, but the person trusts the skill that names the tool."""
     served.said("skill", "trust", "echo-user")
     return served
 
@@ -55,7 +55,7 @@ def ask(place: Place, *words: str) -> dict[str, Any]:
 
 
 def offered(server: WireServer) -> list[str]:
-    """Every tool that the model was shown."""
+    """Every tool that the model was offered."""
     return [tool["function"]["name"] for one in server.requests for tool in one.body.get("tools", ())]
 
 
@@ -110,7 +110,7 @@ def test_the_text_of_a_skill_that_lies_in_a_clone_is_loaded_by_no_other(clone: P
 
 
 def test_a_server_that_a_clone_names_is_not_started_for_its_skill(clone: Place, server: WireServer) -> None:
-    """Not by a yes to the skill, either: its tools are those of servers that the person agreed to."""
+    """Not even after a yes to the skill: it gets only tools of servers that the person approved."""
     brought = {"there": {"command": sys.executable, "args": [SERVER, "reads"]}}
     clone.write({".mcp.json": json.dumps({"mcpServers": brought})})
     assert ask(clone, "/echo-user please")["state"] == "pending"

@@ -1,7 +1,8 @@
-"""Runs command lines in processes forked from one that has imported the kernel: each test saves the start of Python.
+"""Runs command lines in processes forked from one that has imported the kernel, so that tests do not start Python.
 
-A forked process is what `python -m navigator_kernel.cli.main`, or a script of `bin/`, would be: own streams, folder, environment and exit code.
-Only the time of starting differs, so tests of start-up time, imports and encodings start Python themselves.
+A forked process behaves as `python -m navigator_kernel.cli.main` or a script of `bin/` does, with its own streams,
+folder, environment and exit code. Only the start-up time differs, so tests of start-up time, imports and encodings
+start Python themselves.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MOST = 1 << 20  # bytes of one request
 
 
 def preload(more: Sequence[str]) -> None:
-    """Imports what commands import, and `more`; a module that needs what is left out is imported where it is needed."""
+    """Imports what commands import, and `more`; a module that needs a left-out package is imported on use."""
     import navigator_kernel
 
     left_out = LEFT_OUT - {name.partition(".")[0] for name in more}
@@ -49,8 +50,8 @@ def preload(more: Sequence[str]) -> None:
 
 
 def serve(requests: socket.socket) -> list[str]:
-    """Answers `[pid, exit code]` to each request. Returns in the forked process only, with the program, which is "" for
-    the command line itself, and its words."""
+    """Answers each request with the pid, then the exit code. Returns in the forked process only: the script ("" for the
+    command line itself) and its arguments."""
     while True:
         data, streams, _, _ = socket.recv_fds(requests, MOST, 3)
         if not data:

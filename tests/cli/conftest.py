@@ -1,4 +1,4 @@
-"""The command line as people start it: another process, in a project of its own."""
+"""Runs the command line as a person does: in another process, in its own project."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Done:
     err: str
 
     def document(self) -> dict[str, Any]:
-        """The one JSON document on stdout; anything beside it is an error."""
+        """The only JSON document on stdout; any other output is an error."""
         found: dict[str, Any] = json.loads(self.out)
         return found
 
@@ -65,7 +65,7 @@ def run(root: Path) -> Run:
 
 @pytest.fixture(scope="session")
 def lean(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a release that ships four skills only, so that there can be few."""
+    """The environment of a release that ships only four skills, for tests that need few."""
     site = tmp_path_factory.mktemp("lean")
     package = site / "navigator_kernel"
     plain = shutil.ignore_patterns("__pycache__")

@@ -1,4 +1,4 @@
-"""Asks the command server of this test process for one command line after another."""
+"""Sends one command line after another to the command server of this test process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = 150_000  # bytes of one request, which is one message
 
 
 class Server(NamedTuple):
-    """`fixed` is the part of its environment that no request changes."""
+    """A command server; `fixed` is the part of its environment that no request changes."""
 
     process: subprocess.Popen[bytes]
     requests: socket.socket
@@ -41,8 +41,9 @@ def run_command(
     start: Mapping[str, str],
     script: str = "",
 ) -> subprocess.CompletedProcess[bytes]:
-    """As `subprocess.run` of `python -m navigator_kernel.cli.main`, or of a script, with captured output; TimeoutExpired likewise.
-    `start` is the usual environment: a command whose Python would start as with that one needs no new Python."""
+    """Does what `subprocess.run` does for `python -m navigator_kernel.cli.main`, or a script, with captured output;
+    raises TimeoutExpired likewise. `start` is the usual environment: a command whose Python would start the same in it
+    needs no new Python."""
     server = _server("asking" if _asks(args, env) else "plain", tuple(sorted(_fixed(start).items())))
     request = json.dumps({"args": list(args), "cwd": str(cwd), "env": dict(env), "script": script}).encode()
     if _fixed(env) != server.fixed or len(request) > MOST:
@@ -59,13 +60,13 @@ def run_command(
 
 
 def _asks(args: Sequence[str], env: Mapping[str, str]) -> bool:
-    """Whether the command may ask a model or an MCP server; a wrong guess costs time only."""
+    """Whether the command may ask a model or an MCP server; a wrong guess only costs time."""
     settings = Path(env.get("XDG_CONFIG_HOME", "")) / "navigator" / "config.toml"
     return args[:1] == ("mcp",) or settings.is_file()
 
 
 def _exit_code(server: Server, timeout: float) -> int | None:
-    """None for a command that took longer, and was killed."""
+    """The exit code, or None for a command that took too long and was killed."""
     pid = int(server.requests.recv(64))
     server.requests.settimeout(timeout)
     try:
@@ -90,8 +91,8 @@ def _fixed(env: Mapping[str, str]) -> dict[str, str]:
 
 @cache
 def _server(kind: str, start: tuple[tuple[str, str], ...]) -> Server:
-    """One of each kind (`command_server.ASKING`) and environment, started when it is first wanted. It ends when this
-    process does, at the latest."""
+    """Starts one server for each kind (`command_server.ASKING`) and environment, on first use. It ends with this
+    process at the latest."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     env = {name: value for name, value in os.environ.items() if not name.startswith(AT_START)} | dict(start)
     with theirs:

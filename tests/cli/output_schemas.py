@@ -1,6 +1,7 @@
-"""The JSON Schema of every `--json` document: `docs/reference/outputs.json`, which programs may rely on.
+"""The JSON Schema of every `--json` document, on which programs may rely: `docs/reference/outputs.json`.
 
-A document may have more than its schema says. `GOLDEN=write` with `-n 0` writes the schemas again from what commands print.
+A document may have more fields than its schema names. `GOLDEN=write` with `-n 0` rewrites the schemas from the output
+of commands.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Schema = dict[str, Any]
 
 
 def differences(command: str, document: Any) -> Sequence[str]:
-    """What the schema of `command` promises and `document` lacks."""
+    """The errors of `document` against the schema of `command`."""
     if os.environ.get("GOLDEN") == "write":
         _write(command, document)
     found = Draft202012Validator(schemas()[command]).iter_errors(document)
@@ -37,7 +38,7 @@ def schemas() -> Mapping[str, Schema]:
 
 
 def schema_of(value: Any) -> Schema:
-    """The schema that `value` is an example of; nothing is known of what is null, and of entries that there are not."""
+    """The schema that `value` is an example of; null and an empty list leave their type and items open."""
     match value:
         case None:
             return {}

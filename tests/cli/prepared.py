@@ -1,4 +1,4 @@
-"""What is in a project, or in the person's home, before a command is tried."""
+"""Prepares a project, or the person's home, before a command runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def talk(place: Place) -> None:
 
 
 def broken(name: str) -> Before:
-    """Leaves a file of ours that cannot be read."""
+    """Leaves an unreadable file `name` in the project."""
     return lambda place: place.write({name: "{ broken = "})
 
 
@@ -59,7 +59,7 @@ def broken_state(name: str) -> Before:
 
 
 def model_server(place: Place) -> None:
-    """A model that answers well, until the test run ends."""
+    """Starts a model that answers well, until the test run ends."""
     url = SERVING.enter_context(serving()).url
     settings = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "config.toml"
     settings.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def model_server(place: Place) -> None:
 
 
 def mcp_server(place: Place) -> None:
-    """An MCP server of one tool and one resource, that is named and not agreed to."""
+    """Adds an MCP server with one tool and one resource, without approving it."""
     place.said("mcp", "add", "there", "--", sys.executable, str(MCP_SERVER))
 
 
@@ -88,7 +88,7 @@ def no_trust(place: Place) -> None:
 
 
 def run_that(state: RunState, token: str = "run-1") -> Before:
-    """A stored workflow, and a run of it in that state."""
+    """Stores a workflow, and a run of it in that state."""
 
     def made(place: Place) -> None:
         workflow_file(place.root, "say", ("rust-dev", "/rust-dev lifetimes"))

@@ -1,4 +1,4 @@
-"""Runs the command line as a person does: a process of its own, in a folder of its own."""
+"""Runs the command line as a person does: in its own process, in its own folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMIT = 60  # seconds that one command may take here
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """How a command ended."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -33,7 +33,7 @@ class Done:
 
     @property
     def document(self) -> Any:
-        """The one JSON document on stdout, which holds nothing else."""
+        """The JSON document on stdout, which must hold nothing else."""
         value, end = json.JSONDecoder().raw_decode(self.out)
         assert self.out[end:] == "\n", f"more than one document: {self.out!r}"
         return value
@@ -41,7 +41,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A person's project: the folder that commands are run in."""
+    """A person's project: the folder in which commands run."""
 
     root: Path
     program: Sequence[str] = MODULE
@@ -49,7 +49,7 @@ class Place:
     def run(
         self, *words: str, stdin: str | bytes = "", env: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> Done:
-        """The command line `navigator <words>`; a traceback on either stream is a failure of every test."""
+        """Runs `navigator <words>`; a traceback on either stream fails any test."""
         given = stdin if isinstance(stdin, bytes) else stdin.encode()
         folder, held = cwd or self.root, environment(env)
         if self.program in {MODULE, SKILL_MANAGER}:
@@ -65,8 +65,7 @@ class Place:
         return Done(code=done.returncode, out=out, err=err)
 
     def on_terminal(self, *words: str, env: Mapping[str, str] | None = None, keys: str = "") -> str:
-        """What the command line `navigator <words>` shows on a terminal of its own, both streams as they come; `keys`
-        are typed ahead."""
+        """Runs `navigator <words>` on its own terminal; returns both streams as they come. `keys` are typed ahead."""
         master, slave = pty.openpty()
         argv = [*self.program, *words]
         process = subprocess.Popen(
@@ -82,7 +81,7 @@ class Place:
         return seen.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def json(self, *words: str, **given: Any) -> Any:
-        """The document of a `--json` command, whose exit code is the process's."""
+        """The document of a `--json` command; its exit code must be that of the process."""
         done = self.run(*words, "--json", **given)
         assert done.document.get("exit_code", 0) == done.code, (done.code, done.out)
         return done.document
@@ -94,7 +93,7 @@ class Place:
             path.write_text(text, encoding="utf-8")
 
     def files(self) -> dict[str, bytes]:
-        """Every file of the project with its bytes; the locks between processes and what was fetched left out."""
+        """Every file of the project with its bytes, except the locks between processes and the cache."""
         found = sorted(path for path in self.root.rglob("*") if path.is_file() and path.name != "lock")
         held = {path.relative_to(self.root).as_posix(): path for path in found}
         return {name: path.read_bytes() for name, path in held.items() if not name.startswith("mybox/cache/")}
@@ -105,7 +104,7 @@ class Place:
         return [[json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] for log in logs]
 
     def said(self, *words: str, **given: Any) -> str:
-        """What an expected success prints on stdout."""
+        """Runs a command that must succeed; returns its stdout."""
         done = self.run(*words, **given)
         assert done.code == 0, (done.code, done.out, done.err)
         return done.out
@@ -119,7 +118,7 @@ def place_in(tmp_path: Path, *, program: Sequence[str] = MODULE) -> Place:
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The test's own environment with the source tree's kernel, but without `CI`, which changes commands."""
+    """The test's environment with the source tree's kernel, without `CI`, which changes how commands behave."""
     own = {"PYTHONPATH": str(SOURCE / "kernel"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "default"}
     mine = {name: value for name, value in os.environ.items() if name != "CI"}
     return {**mine, **own, **(more or {})}

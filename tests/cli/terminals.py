@@ -1,4 +1,4 @@
-"""A command line on a pseudo-terminal of its own: what a person sees, and types once it is there."""
+"""Runs a command line on its own pseudo-terminal: reads its output, and types once the expected text is there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ON_TERMINAL = (
 
 @dataclass(kw_only=True)
 class Terminal:
-    """What a person sees and types. `seen` is all that was shown and not yet waited for."""
+    """A terminal as a person uses it. `seen` is the output that no `wait_for` has consumed."""
 
     process: subprocess.Popen[bytes]
     master: int
@@ -35,13 +35,13 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def wait_for(self, wanted: str) -> str:
-        """All that was shown up to and with `wanted`."""
+        """Waits for `wanted`; returns the output up to and including it."""
         assert self._comes(wanted, LIMIT), f"{wanted!r} did not appear: {self.seen!r}"
         shown, mark, self.seen = self.seen.partition(wanted)
         return shown + mark
 
     def _comes(self, wanted: str, seconds: float) -> bool:
-        """Whether it is among what is shown within so many seconds."""
+        """Whether `wanted` is shown within that many seconds."""
         end = time.monotonic() + seconds
         while wanted not in self.seen:
             ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
@@ -54,7 +54,7 @@ class Terminal:
         return True
 
     def interrupt(self) -> None:
-        """Ctrl-C at a prompt, until there is a new one: between the prompt and the reading, a signal may be lost."""
+        """Presses Ctrl-C at a prompt until a new one appears: a signal between prompt and read can be lost."""
         for _ in range(5):
             self.type("\x03")
             if self._comes("> ", 2.0):
@@ -62,7 +62,7 @@ class Terminal:
         self.wait_for("> ")
 
     def stop(self) -> str:
-        """Ctrl-C until it ends: one between a question and the reading of its answer may be lost."""
+        """Presses Ctrl-C until the process ends: a signal between a question and the read of its answer can be lost."""
         for _ in range(5):
             self.type("\x03")
             with suppress(subprocess.TimeoutExpired):
@@ -71,7 +71,7 @@ class Terminal:
         return self.rest()
 
     def rest(self) -> str:
-        """All that is shown until it ends."""
+        """The output until the process ends."""
         seen = self.seen.encode()
         with suppress(OSError):  # EIO: nobody has it open any more
             while part := os.read(self.master, 65_536):
@@ -80,14 +80,14 @@ class Terminal:
         return seen.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def end(self) -> int:
-        """The exit code after Ctrl-D."""
+        """Presses Ctrl-D; returns the exit code."""
         self.type("\x04")
         return self.process.wait(LIMIT)
 
 
 @contextmanager
 def terminal(place: Place, *words: str, columns: int = 80, env: Mapping[str, str] | None = None) -> Iterator[Terminal]:
-    """`navigator <words>` on 24 lines; a dumb terminal unless `env` says otherwise."""
+    """Runs `navigator <words>` on 24 lines; the terminal is dumb unless `env` says otherwise."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     argv = [sys.executable, "-c", ON_TERMINAL, *place.program, *words]

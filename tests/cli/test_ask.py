@@ -1,4 +1,4 @@
-"""`navigator ask` and `navigator why`: exit codes, forms, languages, and what a terminal of any encoding gets."""
+"""`navigator ask` and `navigator why`: exit codes, output formats, languages, and terminals of any encoding."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def test_nobody_is_reminded_where_no_person_reads(here: Place, lean: Env) -> Non
 def test_ten_skills_of_the_persons_own_are_enough_and_shipped_ones_do_not_count(
     here: Place, more: int, off: int, reminded: bool
 ) -> None:
-    """Two are there already; those that are switched off do not count."""
+    """Two are there already; disabled ones do not count."""
     for number in range(more):
         here.write(below(f".claude/skills/s{number}", {"SKILL.md": f"---\nname: s{number}\ndescription: x\n---\nx\n"}))
     for number in range(off):

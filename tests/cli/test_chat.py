@@ -115,18 +115,18 @@ def test_an_error_does_not_end_the_conversation(run: Any, root: Path) -> None:
 
 @dataclass
 class Screen:
-    """What a terminal shows, read in order."""
+    """The output of a terminal, read in order."""
 
     master: int
     shown: str = ""
 
     def until(self, wanted: str, limit: float = 20) -> None:
-        """Goes on to behind the next `wanted`."""
+        """Waits for `wanted`; drops the output up to and including it."""
         assert self.comes(wanted, limit), f"{wanted!r} is not in {self.shown!r}"
         self.shown = self.shown.partition(wanted)[2]
 
     def comes(self, wanted: str, limit: float) -> bool:
-        """Whether it is among what is shown within so many seconds."""
+        """Whether `wanted` is shown within `limit` seconds."""
         deadline = time.monotonic() + limit
         while wanted not in self.shown:
             ready, _, _ = select.select([self.master], [], [], max(0, deadline - time.monotonic()))
@@ -136,8 +136,8 @@ class Screen:
         return True
 
     def until_after(self, wanted: str, again: bytes) -> None:
-        """`until`, with the keys once more where it does not come: a signal that lands between a prompt and the reading
-        behind it waits for the next key."""
+        """Like `until`, but types `again` while `wanted` does not appear: a signal that arrives between a prompt and
+        the read after it waits for the next key."""
         for _ in range(5):
             if self.comes(wanted, 2.0):
                 break

@@ -1,4 +1,4 @@
-"""A conversation with a model on a terminal: words as they come, tools and skills as they are used, and its own words."""
+"""A conversation with a model on a terminal: streamed text, tools and skills as they are used, and chat commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command: one JSON document where it is asked for, and the documented exit code."""
+"""Every command prints one JSON document on request and ends with the documented exit code."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_command_says_the_same_to_a_person(run: Any, words: tuple[str, ...], c
     "text", ["review this code", "审查代码", "nothing that anybody knows", "   ", "first list todos, then review code"]
 )
 def test_a_route_without_options_says_what_it_says_with_them(run: Any, text: str) -> None:
-    """The first is answered before a command line is parsed, the second after it."""
+    """The first is answered before the command line is parsed, the second after it."""
     plain, parsed = run("route", *text.split(" ")), run("route", *text.split(" "), "-k", "5")
     assert (plain.code, plain.out, plain.err) == (parsed.code, parsed.out, parsed.err)
 

@@ -1,4 +1,4 @@
-"""The short forms of the skill commands, and the hint for a word that is nearly a command, a source or a skill."""
+"""The short forms of the skill commands, and the hint for a word that resembles a command, a source or a skill."""
 
 from __future__ import annotations
 

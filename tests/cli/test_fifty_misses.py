@@ -1,4 +1,4 @@
-"""Fifty messages that miss a skill, each at a stage that the message and the catalogue leave no doubt about."""
+"""Fifty messages that miss a skill, each at a stage that the message and the catalogue leave in no doubt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index is made ahead of the first question: by `route --index`, and in the background after a large install."""
+"""The index is built before the first question: by `route --index`, and in the background after a large install."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def here(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """A folder of as many skills as make an install a large one."""
+    """A folder with enough skills to make an install a large one."""
     folder = tmp_path / "many"
     source = Place(root=folder)
     for number in range(LARGE):
@@ -39,12 +39,12 @@ def many(tmp_path: Path) -> Path:
 
 
 def heads(place: Place) -> list[Any]:
-    """What is said of each index that is there and counts."""
+    """The contents of `current.json` of each index."""
     return [json.loads(path.read_bytes()) for path in (state_of(place.root) / "index").glob("*/current.json")]
 
 
 def making(place: Place) -> list[int]:
-    """The processes that make the index of this project."""
+    """The ids of the processes that build the index of this project."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""What an install of many skills says: one summary, reasons and warnings in groups, and all of it where that is wanted."""
+"""The report of an install of many skills: one summary, grouped reasons and warnings, and all details on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--json` prints one document and nothing else, for every command there is, whatever happens."""
+"""`--json` prints one document and nothing else, for every command, whatever happens."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.sample(2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Words that come after the command, and what is done before."""
+    """The words after a command, and the preparation before it."""
 
     words: Sequence[str] = ()
     before: Before = lambda place: None
@@ -46,7 +46,7 @@ class Case:
 
 
 def leaves() -> Iterator[tuple[str, click.Command]]:
-    """Every command that does something, by its words."""
+    """Yields every command that is not a group, by its words."""
     context = click.Context(navigator)
     for name in COMMANDS:
         command = navigator.get_command(context, name)
@@ -263,7 +263,7 @@ NEEDY = [
 
 @pytest.fixture
 def here(tmp_path: Path) -> Place:
-    """A project with one skill of its own and one that can be installed."""
+    """A project with its own skill and one that can be installed."""
     place = place_in(tmp_path)
     place.write({"source/alpha/SKILL.md": skill_text("alpha")})
     place.write(below(".claude/skills/tool", type_a("tool", "print('ran')\n")))
@@ -271,7 +271,7 @@ def here(tmp_path: Path) -> Place:
 
 
 def took(place: Place, name: str, case: Case, *more: str) -> Any:
-    """The document of a command that ends as its case says."""
+    """Runs a command that must end as its case says; returns its document."""
     case.before(place)
     done = place.run(*name.split(), *case.words, *more, "--json", stdin=case.stdin)
     assert done.code == case.code, (done.code, done.out, done.err)

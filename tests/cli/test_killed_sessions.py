@@ -1,4 +1,4 @@
-"""What a person sees of work that a killed process left, and what each answer does with it."""
+"""What a person sees of work that a killed process left unfinished, and the effect of each answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def here(tmp_path: Path, home: Path, server: WireServer) -> Place:
-    """The model writes a file, then asks for its second answer when the process is killed."""
+    """A project with a model and a trusted prompt skill."""
     file = home / ".config/navigator/config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(settings(server))
@@ -50,7 +50,7 @@ def here(tmp_path: Path, home: Path, server: WireServer) -> Place:
 
 
 def killed(here: Place, server: WireServer, *words: str) -> None:
-    """A turn whose process is killed while the model thinks about its second answer."""
+    """Runs a turn whose process is killed while the model prepares its second answer."""
     write = Said(calls=[("write", json.dumps({"file_path": "song.txt", "content": "row row"}))])
 
     def answer(messages: Sequence[Mapping[str, Any]], number: int) -> Said:

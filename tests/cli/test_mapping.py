@@ -17,7 +17,7 @@ PAGE = "docs/skills-mapping.md"
 
 @pytest.fixture
 def here(tmp_path: Path) -> Place:
-    """A project from which a source with two skills was looked at."""
+    """A project that has inspected a source with two skills."""
     place = place_in(tmp_path)
     files = {f"skills/{name}/SKILL.md": skill_text(name, f"does {name}") for name in ("alpha-one", "beta-two")}
     place.said("skill", "info", make_repo(tmp_path, files, name="repository").as_uri())

@@ -130,7 +130,7 @@ def test_a_secret_is_not_written_and_its_reference_is_filled_in(here: Place) -> 
 
 
 def test_a_secret_that_stands_in_the_persons_own_file_all_the_same_is_not_shown(here: Place) -> None:
-    """What a project's file brings is shown: no name says that its value is a secret (`sandbox/test_server_questions`)."""
+    """A value from a project's file is shown: no name makes its value a secret (`sandbox/test_server_questions`)."""
     env = {"A_TOKEN": "hush-hush", "LD_PRELOAD": "/x.so"}
     file = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "mcp.json"
     file.parent.mkdir(parents=True, exist_ok=True)

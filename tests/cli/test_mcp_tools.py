@@ -1,4 +1,4 @@
-"""A skill's model calls tools of MCP servers: those that the skill declares and the person agreed to, as they were."""
+"""A skill's model calls MCP tools that the skill declares and the person approved, while they are unchanged."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def here(tmp_path: Path, server: WireServer) -> Place:
 
 
 def offered(server: WireServer) -> list[str]:
-    """The tools that the model was shown first."""
+    """The tools in the first request to the model."""
     return [tool["function"]["name"] for tool in server.requests[0].body.get("tools", ())]
 
 
 @pytest.mark.requirement("X-43")
 def test_a_tool_that_says_it_only_reads_is_called_after_a_yes(here: Place, server: WireServer) -> None:
-    """What a server says of its own tool opens nothing."""
+    """A server's statement about its own tool grants nothing."""
     here.said("mcp", "add", "there", "--", sys.executable, SERVER, "reads")
     here.run("ask", "/echo-user please")
     assert "there__echo" not in offered(server)
@@ -106,7 +106,7 @@ def test_a_skill_that_does_not_declare_it_is_not_offered_it(here: Place, server:
 def test_a_message_without_a_skill_gets_a_tool_that_only_reads_without_a_question(
     here: Place, server: WireServer
 ) -> None:
-    """The person agreed to the tool as the server describes it, and it reaches nobody else."""
+    """The person approved the tool as the server describes it, and it reaches nobody else."""
     here.said("mcp", "add", "there", "--", sys.executable, SERVER, "reads")
     here.json("ask", "how far is the moon?")
     assert "there__echo" not in offered(server)

@@ -1,4 +1,4 @@
-"""The list on a terminal of which a person marks skills, where a source holds several and none is named."""
+"""The terminal list in which a person marks skills, if a source holds several and none is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as `navigator route`, a chat and a session have it."""
+"""Plans in `navigator route`, in a chat and in a session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def here(tmp_path: Path) -> Place:
 
 
 def proposed(here: Place, text: str) -> str:
-    """The token of the plan that `text` gets."""
+    """The token of the plan proposed for `text`."""
     return str(here.json("ask", text)["workflow"]["token"])
 
 

@@ -1,4 +1,4 @@
-"""`navigator replay`: a hundred turns of all kinds come out byte for byte as they did, and what changed since is told."""
+"""`navigator replay`: a hundred turns of all kinds are reproduced byte for byte, and later changes are reported."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def here(tmp_path: Path) -> Place:
 
 
 def talked(place: Place, messages: list[str]) -> list[str]:
-    """The runs of a conversation, in order."""
+    """Holds a conversation; returns its runs in order."""
     before = set(runs(place))
     for message in messages:
         assert "\n" not in message
@@ -80,7 +80,7 @@ def runs(place: Place) -> list[str]:
 
 
 def again(place: Place, monkeypatch: pytest.MonkeyPatch, names: list[str]) -> dict[str, Any]:
-    """What differs, by run."""
+    """Replays the runs; returns the differences by run."""
     monkeypatch.chdir(place.root)
     app = App(root_flag=str(place.root))
     return {run: found for run in names if (found := replayed(app, run)[1])}

@@ -1,5 +1,5 @@
-"""A person's session on a pseudo-terminal, as its screens show it, at two widths: the picker, a summary, a block that is
-accepted, a search, a removal. `GOLDEN=write` writes the transcripts again."""
+"""A person's session on a pseudo-terminal, screen by screen, at two widths: the picker, a summary, an accepted block, a
+search, a removal. `GOLDEN=write` rewrites the transcripts."""
 
 from __future__ import annotations
 
@@ -58,15 +58,14 @@ def source(tmp_path: Path) -> Path:
 
 
 def screen_of(text: str, columns: int) -> str:
-    """What a terminal of that width shows in the end."""
+    """What a terminal with that many columns finally shows."""
     screen = pyte.Screen(columns, 4 * ROWS)
     pyte.Stream(screen).feed(text.replace("\r\n", "\n").replace("\n", "\r\n"))
     return "\n".join(line.rstrip() for line in screen.display).strip("\n")
 
 
 def followed(shown: Terminal, typed: Typed, columns: int, asked: Mapping[str, str]) -> list[str]:
-    """The screen before each answer, and the one after all of them without what was typed: a terminal shows that
-    sooner or later."""
+    """The screen before each answer, and the last one without the typed text, which appears sooner or later."""
     screens: list[str] = []
     for wanted, answer in typed:
         screens += [screen_of(shown.wait_for(asked[wanted]), columns)]
@@ -81,7 +80,7 @@ def followed(shown: Terminal, typed: Typed, columns: int, asked: Mapping[str, st
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_session_looks_as_it_is_kept(here: Place, columns: int, language: str) -> None:
-    """What commands say is in the language; errors, findings and what skills say of themselves are in their own."""
+    """Messages of commands are in the chosen language; errors, findings and texts of skills stay in their own."""
     told: list[str] = []
     for words, typed in SESSION:
         line = words.split()

@@ -1,4 +1,4 @@
-"""A conversation goes on from one process to the next: questions, answers, follow-ups, failures."""
+"""A conversation continues in the next process: questions, answers, follow-ups, failures."""
 
 from __future__ import annotations
 

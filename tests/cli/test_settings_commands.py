@@ -43,7 +43,7 @@ def here(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def mine(home: Path) -> Path:
-    """The person's own settings file, which is not there yet."""
+    """The path of the person's own settings file, which does not exist yet."""
     file = home / ".config" / "navigator" / "config.toml"
     file.parent.mkdir(parents=True)
     return file

@@ -1,4 +1,4 @@
-"""Setting up and keeping up a project: init, gc, doctor, completion, help and the lists."""
+"""Setting up and maintaining a project: init, gc, doctor, completion, help and the lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bin/skill_manager.py: from a real git repository into a project, and what it says on every way."""
+"""bin/skill_manager.py: from a real git repository into a project, and the message for every outcome."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def here(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def manager(here: Place) -> Place:
-    """The same project, commands given to bin/skill_manager.py."""
+    """The same project, with commands given to bin/skill_manager.py."""
     return replace(here, program=SKILL_MANAGER)
 
 
 def ran(place: Place) -> bool:
-    """Whether the skill called tool made its file since this was last asked."""
+    """Whether the skill called tool has made its file since the last call."""
     found = list(place.root.glob("mybox/workspace/*/ran"))
     for path in found:
         path.unlink()

@@ -1,4 +1,4 @@
-"""A stranger's repository executes nothing and grants nothing by being entered, whatever is run inside it."""
+"""Entering a stranger's repository executes nothing and grants nothing, whatever is run inside it."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ def stranger(tmp_path: Path, canary: Path) -> Path:
 
 
 def executed(stranger: Path, canary: Path) -> bool:
-    """Whether anything ran: in the kernel, or in a sandbox, where only the run's own folder can be written to."""
+    """Whether anything ran, in the kernel or in a sandbox, where only the run's own folder is writable."""
     return canary.exists() or any(stranger.glob("mybox/workspace/*/canary"))
 
 
 def entry(tmp_path: Path) -> dict[str, str]:
-    """The console script's surroundings: the current folder is not on the path of modules."""
+    """The console script's environment: the current folder is not on the module path."""
     return {"PYTHONSAFEPATH": "1"}
 
 

@@ -1,4 +1,4 @@
-"""A conversation on a pseudo-terminal: what Ctrl-C stops and what Ctrl-D ends; and answers to what was asked."""
+"""A conversation on a pseudo-terminal: what Ctrl-C stops, what Ctrl-D ends, and answers to questions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def terminal(place: Place, *words: str) -> AbstractContextManager[Terminal]:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Place:
-    """A project with a trusted skill that sleeps for minutes, and so does the process that it starts."""
+    """A project with a trusted skill that sleeps for minutes, as does the process that it starts."""
     place = place_in(tmp_path)
     place.write(below(".claude/skills/dozer", type_a("dozer", SLEEP)))
     place.said("skill", "trust", "dozer")
@@ -41,7 +41,7 @@ def here(tmp_path: Path) -> Place:
 
 
 def processes(place: Place) -> list[int]:
-    """The skill's own process and its child's, once both run."""
+    """The ids of the skill's process and of its child, once both run."""
     end = time.monotonic() + LIMIT
     while not (found := filled_below(place.root, "pids")):
         assert time.monotonic() < end

@@ -1,4 +1,4 @@
-"""What a person reads of skills: tables of a narrow terminal, what changed, what is wrong, and names in the shell."""
+"""What a person reads about skills: tables on a narrow terminal, changes, problems, and names in the shell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def seen(place: Place, columns: int, *words: str) -> list[str]:
-    """The lines that a terminal of so many columns shows."""
+    """The lines shown on a terminal with that many columns."""
     with terminal(place, *words, columns=columns) as screen:
         return screen.rest().splitlines()
 
@@ -112,7 +112,7 @@ def test_outdated_and_update_show_what_changed_and_a_count(here: Place, repo: Pa
 
 
 def chinese(place: Place, *words: str) -> list[str]:
-    """The lines that an expected success prints to somebody who reads Chinese."""
+    """The lines that a successful command prints in Chinese."""
     return place.said("--language", "zh", "skill", *words).splitlines()
 
 

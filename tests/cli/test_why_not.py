@@ -1,4 +1,4 @@
-"""`navigator why --not`: where a skill fell out of a run, seen in runs of every kind."""
+"""`navigator why --not`: the stage at which a skill dropped out, in runs of every kind."""
 
 from __future__ import annotations
 

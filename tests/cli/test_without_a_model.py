@@ -1,4 +1,4 @@
-"""What a person sees of a prompt skill where no model is set."""
+"""What a person sees of a prompt skill if no model is set."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def here(tmp_path: Path) -> Place:
 
 
 def proposed(here: Place, text: str = TWO, **given: Any) -> str:
-    """The token of the plan that `text` gets."""
+    """The token of the plan proposed for `text`."""
     document = here.json("ask", text, **given)
     assert document["exit_code"] == 9
     return str(document["workflow"]["token"])
@@ -44,7 +44,7 @@ def ended(here: Place, text: str = TWO) -> str:
 
 @pytest.fixture
 def source(tmp_path: Path) -> str:
-    """A repository with a skill that totals a column, and one beside it."""
+    """A repository with a skill that totals a column, and one other skill."""
     folder = put_skill(tmp_path / "made", "csv-total", ("Totals the column of a CSV file", FILE, TOTAL))
     files = {f"skills/csv-total/{path.name}": path.read_text() for path in folder.iterdir()}
     files["skills/other/SKILL.md"] = "---\nname: other\ndescription: another\n---\nx\n"
@@ -269,7 +269,7 @@ def test_an_interrupted_step_is_repeated_by_the_suggested_command(here: Place) -
 
 
 def cases(here: Place) -> dict[str, tuple[list[str], int]]:
-    """What can be said of runs in every state, and how it ends."""
+    """Commands on runs in every state, each with its exit code."""
     done, waiting, broken = ended(here), proposed(here), ended(here, "run fail-hard on x and then run draft-poem")
     workflow_file(here.root, "plain", ("draft-poem", "/draft-poem"))
     workflow_file(here.root, "loud", ("shout-loud", "/shout-loud a"))

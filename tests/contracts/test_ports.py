@@ -1,4 +1,4 @@
-"""What other parts may rely on: one contract a port, run against the implementation that the kernel brings."""
+"""What other parts can rely on: one contract for each port, run against the kernel's implementation."""
 
 from __future__ import annotations
 

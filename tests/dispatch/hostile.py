@@ -1,4 +1,4 @@
-"""What a subagent may hand back, as hypothesis strategies: valid, nearly valid, and hostile."""
+"""Answers that a subagent may return, as hypothesis strategies: valid, nearly valid, and hostile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VALID = st.fixed_dictionaries(
 
 
 class Raises:
-    """An object that raises, whatever it is asked."""
+    """An object that raises on every operation."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -47,7 +47,7 @@ class Raises:
 
 
 class RaisingMap(Mapping[str, Any]):
-    """A mapping of which one method raises."""
+    """A mapping with one method that raises."""
 
     def __init__(self, method: str, error: BaseException) -> None:
         self.method, self.error = method, error

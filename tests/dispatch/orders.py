@@ -42,7 +42,7 @@ def order(
     optional: Mapping[str, Any] | None = None,
     **required: Any,
 ) -> Packet:
-    """A packet; what is not named here is a required parameter."""
+    """A packet; every other keyword argument is a required parameter."""
     return Packet(
         agent=agent,
         task_spec=TaskSpec(intent="a test", operation=operation, target=target),
@@ -54,5 +54,5 @@ def order(
 
 
 def stream(folder: Path, run: str = "run-1") -> EventStream:
-    """A stream of events that is kept in a real run log below `folder`."""
+    """An event stream that is written to a real run log below `folder`."""
     return EventStream(run=run, turn=0, log=JsonLinesLog(folder, FolderWriter([folder])), clock=StillClock())

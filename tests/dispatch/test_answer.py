@@ -23,7 +23,7 @@ many = settings(max_examples=2_000, suppress_health_check=list(HealthCheck))
 
 
 def taken(answer: object) -> Report:
-    """The report of an answer, checked to be one that can be sent."""
+    """The report of an answer, after a check that it can be sent."""
     report = report_from(answer, MEASURED)
     assert report.state in STATES
     assert isinstance(report.summary, str)

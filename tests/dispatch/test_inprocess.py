@@ -28,7 +28,7 @@ from navigator_kernel.values.report import Report
 
 @dataclass(kw_only=True)
 class Speaker:
-    """An agent that answers as a test says, and keeps what it was given."""
+    """An agent with answers that a test defines; it keeps its prompts."""
 
     answer: Callable[[str], Awaitable[object]]
     name: str = "speaker"
@@ -57,7 +57,7 @@ def speaker(answer: Any = fine) -> Speaker:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Little time beyond the limit, so that the test is short."""
+    """Shortens the time allowed beyond the limit, so that the test is short."""
     monkeypatch.setattr(inprocess, "GRACE", 0.5)
 
 
@@ -255,7 +255,7 @@ def test_two_who_wait_for_one_key_get_one_act() -> None:
 
 
 def endless() -> tuple[Speaker, threading.Event, threading.Event]:
-    """An agent that does not end, when it has begun, and when it was stopped."""
+    """An agent that does not end, an event set when it begins and one set when it is stopped."""
     begun, stopped = threading.Event(), threading.Event()
 
     async def sleeps(_: str) -> object:
@@ -300,7 +300,7 @@ def test_cancelling_the_turn_stops_the_agent() -> None:
 
 @pytest.mark.parametrize("steps", range(6))
 def test_cancelling_the_turn_counts_in_the_moment_in_which_the_agent_answers(steps: int) -> None:
-    """`asyncio.wait_for` of Python 3.11 returns the answer then, and the turn goes on."""
+    """`asyncio.wait_for` of Python 3.11 returns the answer in that case, and the turn would continue."""
 
     async def turn() -> tuple[bool, bool]:
         held = dispatcher(speaker=speaker())

@@ -1,7 +1,7 @@
-"""Runs the fences of a guide from top to bottom, in one shell and a project of its own, as a reader would type them.
+"""Runs the fences of a guide from top to bottom, in one shell and its own project, as a reader would type them.
 
-`console` holds commands after `$ ` and lines that they print, in that order; `…` stands for anything, and a comment
-`# exit 9` for another exit code than 0. `text` is what the last command printed. `bash` is a script. A fence with
+`console` contains commands after `$ ` and lines that they print, in that order; `…` matches anything, and a comment
+`# exit 9` states an exit code other than 0. `text` is the output of the last command. `bash` is a script. A fence with
 `title="<path>"` is a file of the project, and Python without a title is a program.
 """
 
@@ -51,7 +51,7 @@ class Project:
     _shell: subprocess.Popen[bytes] | None = None
 
     def follow(self, guide: str) -> int:
-        """How many fences ran, all in one shell; AssertionError where one does not do what the guide says."""
+        """Runs all fences in one shell, returns their number; AssertionError if one does not do what the guide says."""
         found = list(fences(guide))
         words = ["/bin/bash", "--noprofile", "--norc"]
         self._shell = subprocess.Popen(
@@ -93,7 +93,7 @@ class Project:
             self._shown(expected.splitlines(), line)
 
     def _run(self, words: str, expected: int) -> None:
-        """Types `words` into the shell, which ends where a line of a script fails."""
+        """Types `words` into the shell, which ends if a line of a script fails."""
         shell, mark = self._shell, secrets.token_hex(8)
         assert shell is not None and shell.stdin is not None and shell.stdout is not None
         typed = self.root.parent / "typed.sh"
@@ -113,7 +113,7 @@ class Project:
         assert code == expected, f"{words}\nended with {code}\n{self.printed}"
 
     def _shown(self, lines: list[str], command: str) -> None:
-        """Each line, in order, somewhere in what was printed."""
+        """Checks that each line appears in the output, in order."""
         patterns = [re.escape(line.strip()).replace("…", ".*") for line in lines if line.strip()]
         at = 0
         for pattern in patterns:

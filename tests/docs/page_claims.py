@@ -1,4 +1,4 @@
-"""Reads from a page what it says that there is, and says what of it there is not: commands, flags, files, chores."""
+"""Reads the commands, flags, files and chores that a page names, and reports those that do not exist."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _FILE = re.compile(rf"(?:{'|'.join(map(re.escape, FOLDERS))})/\S*")
 
 
 def problems(page: str, top: Path = TOP) -> list[str]:
-    """Everything that `page` names and that is not there; each a sentence with the words of the page."""
+    """Everything that `page` names and that does not exist, each with the words of the page."""
     pieces = [piece.strip() for code in _codes(page) for piece in _PIECE.split(_COMMENT.sub("", code))]
     found = [problem for piece in pieces for problem in _of(piece, top)]
     return found + [problem for span in _spans(page) for problem in _file(span, top)]
 
 
 def _codes(page: str) -> Iterator[str]:
-    """Whatever may be a command: spans, lines of fences, and what a host agent is allowed to call."""
+    """Everything that can be a command: spans, lines of fences, and calls that a host agent is allowed to make."""
     yield from _spans(page)
     for language, body in _FENCE.findall(page):
         if language.partition(" ")[0] in LANGUAGES:
@@ -49,7 +49,7 @@ def _codes(page: str) -> Iterator[str]:
 
 
 def _spans(page: str) -> list[str]:
-    """Code in running text, on one line each; a span does not go over a blank line."""
+    """Inline code, each span on one line; a span does not cross a blank line."""
     paragraphs = _FENCE.sub("\n\n", page).split("\n\n")
     return [" ".join(body.split()) for part in paragraphs for _, body in _SPAN.findall(part)]
 
@@ -70,7 +70,7 @@ def _of(code: str, top: Path) -> Iterator[str]:
 
 
 def _started_by(script: Path) -> click.Command:
-    """The command of a script of `bin/`, which calls `main`, or `main` with its first word."""
+    """The command that a script of `bin/` runs: the first word that it passes to `main`, or `navigator` without one."""
     hit = re.search(r'main\(\["(\w+)"', script.read_text("utf-8"))
     held = navigator.get_command(click.Context(navigator), hit.group(1)) if hit else navigator
     assert held is not None, script
@@ -78,7 +78,7 @@ def _started_by(script: Path) -> click.Command:
 
 
 def _command(command: click.Command, tokens: list[str], said: str) -> Iterator[str]:
-    """What is wrong with `tokens` as the words of `command`; placeholders stand for anything."""
+    """The problems with `tokens` as the words of `command`; placeholders match anything."""
     context = click.Context(command)
     room = sum(item.nargs for item in command.params if isinstance(item, click.Argument))
     unbounded = any(item.nargs < 0 for item in command.params)
@@ -112,7 +112,7 @@ def _option(command: click.Command, flag: str) -> click.Option | None:
 
 
 def _file(span: str, top: Path) -> Iterator[str]:
-    """A path with a placeholder is looked at as far as the folder before it, one with `*` must match something."""
+    """Checks a path: with a placeholder, the folder before it must exist; with `*`, something must match."""
     if not _FILE.fullmatch(span) or (top / span).exists():
         return
     known, placeholder, _ = span.partition("<")

@@ -1,4 +1,4 @@
-"""What contributors fill in and switch on names only what is there."""
+"""The pages, hooks and templates for contributors name only things that exist."""
 
 from __future__ import annotations
 

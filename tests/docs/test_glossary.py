@@ -1,4 +1,4 @@
-"""The glossary and the word list: what they name is there, and the word list finds what it should."""
+"""Every name in the glossary and the word list exists, and the word list finds the words that it should."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every fence of a guide runs, in a project of its own; links lead somewhere, and what is generated is up to date."""
+"""Every fence of a guide runs, in its own project; links lead to a target, and generated files are up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages for people and host agents name is there; what is not there is reported."""
+"""Everything that the pages for people and host agents name exists; missing things are reported."""
 
 from __future__ import annotations
 

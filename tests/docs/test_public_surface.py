@@ -1,4 +1,4 @@
-"""What is public stays as the last release had it, or a file of docs/changes/ says that it breaks."""
+"""The public surface stays as in the last release, or a file in docs/changes/ says that it breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release happens as a whole or not at all, and says why it does not."""
+"""A release happens completely or not at all, and the message says why it does not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GONE = '"event": {\n "Gone": {"text": "str"},'
 
 
 class Repository:
-    """A clone of this one."""
+    """A clone of this repository."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -52,7 +52,7 @@ def cloned(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 @pytest.fixture
 def repository(cloned: Repository) -> Iterator[Repository]:
-    """The clone, which is afterwards as it was."""
+    """The clone, reset after the test."""
     head = cloned.git("rev-parse", "HEAD").strip()
     yield cloned
     cloned.git("reset", "--quiet", "--hard", head)
@@ -60,7 +60,7 @@ def repository(cloned: Repository) -> Iterator[Repository]:
 
 
 def promised(text: str) -> str:
-    """A snapshot that promises an event which there is not."""
+    """Adds an event that does not exist to a snapshot."""
     return text.replace('\n"event": {', f"\n{GONE}", 1)
 
 

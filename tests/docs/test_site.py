@@ -1,4 +1,4 @@
-"""The site: both languages are built by both programs, every link leads somewhere, and translations keep the commands."""
+"""The site: both programs build both languages, every link has a target, and translations keep the commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRANSLATED = sorted((TOP / "docs/zh/guides").glob("*.md"))
 
 @pytest.fixture(scope="module")
 def site() -> Path:
-    """Both sites, built by both programs; a dead link is a failure."""
+    """The folder of both sites, built by both programs; a dead link is a failure."""
     argv = ["make", f"PYTHON={sys.executable}", "site-check"]
     done = subprocess.run(argv, cwd=TOP, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -32,7 +32,7 @@ def site() -> Path:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of a server of `folder` on this machine."""
+    """The address of a local server for `folder`."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -41,7 +41,7 @@ def served(folder: Path) -> Iterator[str]:
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every skill of the repositories that people install from, as the command line installs them into a person's project."""
+"""Every skill of the repositories that people use is installed from the command line, or left out with a reason."""
 
 from __future__ import annotations
 

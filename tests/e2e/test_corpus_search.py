@@ -1,4 +1,4 @@
-"""`search` among skills that people install: by topic, in Chinese, by the beginning of a name; and a word of none."""
+"""`search` among skills that people install: by topic, in Chinese, by a name's start; and a word without a match."""
 
 from __future__ import annotations
 

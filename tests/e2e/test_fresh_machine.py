@@ -21,7 +21,7 @@ BASE = Path(sys.base_prefix) / "bin" / "python3"
 
 
 class Machine:
-    """A clone of this project and an empty home; `python` has nothing installed."""
+    """A clone of this project and an empty home; `python` has no packages installed."""
 
     def __init__(self, base: Path) -> None:
         self.clone, home = base / "a clone", base / "home"
@@ -36,7 +36,7 @@ class Machine:
         return subprocess.run(argv, cwd=self.clone, env=self.env, capture_output=True, text=True, timeout=60)
 
     def answer(self, typed: str, script: str, *words: str) -> tuple[int, str]:
-        """The exit code and all that is shown on a terminal, on which `typed` is typed."""
+        """Types `typed` on a terminal; returns the exit code and everything that is shown."""
         master, slave = pty.openpty()
         argv = [str(self.python), f"bin/{script}", *words]
         process = subprocess.Popen(
@@ -51,7 +51,7 @@ class Machine:
         return process.wait(60), seen.decode()
 
     def make(self) -> None:
-        """What `make` leaves, with the packages of the environment that this test runs in."""
+        """Creates the files that `make` creates, with the packages of this test's environment."""
         venv = self.clone / ".venv"
         subprocess.run([str(BASE), "-m", "venv", "--without-pip", str(venv)], check=True)
         site = next(venv.glob("lib/python3*/site-packages"))
@@ -104,7 +104,7 @@ def test_on_a_terminal_nothing_is_made_without_a_yes(machine: Machine, typed: st
 
 
 def test_after_a_yes_it_is_made_with_a_line_that_counts(machine: Machine) -> None:
-    """The chore is replaced by one that takes no network and leaves the same files."""
+    """The chore is replaced by one that needs no network and creates the same files."""
     machine.make()
     (machine.clone / ".venv").rename(machine.clone / "kept")
     (machine.clone / "Makefile").write_text(".venv/made:\n\t@sleep 1\n\t@mv kept .venv\n")

@@ -81,7 +81,7 @@ print(json.dumps({**reports, "log": log, "failures": list(kernel.failures()), "a
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the built package is installed in."""
+    """The folder in which the built package is installed."""
     source = tmp_path_factory.mktemp("echo")
     (source / "pyproject.toml").write_text(PROJECT)
     (source / "navigator_echo").mkdir()

@@ -1,4 +1,4 @@
-"""What the kernel leaves in a person's project: what a team shares, and nothing else that git sees (X-42)."""
+"""Of the kernel's files in a person's project, git sees only those that a team shares (X-42)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def status(folder: Path) -> set[str]:
-    """What git would add, whole folders named file by file."""
+    """The files that git would add, each named, also those in new folders."""
     lines = git(folder, "status", "--porcelain", "--untracked-files=all").stdout.splitlines()
     return {line[3:] for line in lines}
 
@@ -62,7 +62,7 @@ def test_git_sees_only_shared_files_and_the_persons_own_files(here: Place) -> No
 
 @pytest.mark.wide
 def test_a_repository_that_a_run_leaves_stops_no_git_add(here: Place) -> None:
-    """Git adds no repository without a commit: it ends with 128 (git-add(1)), unless the folder is ignored."""
+    """Git refuses to add a repository without a commit and ends with 128 (git-add(1)), unless the folder is ignored."""
     left = here.root / "mybox" / "workspace" / "left"
     left.mkdir(parents=True)
     git(left, "init", "-q")

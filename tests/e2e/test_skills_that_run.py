@@ -56,12 +56,12 @@ def call(tool: str, **arguments: Any) -> Said:
 
 
 def answers(server: WireServer) -> list[str]:
-    """What the tools answered, in order."""
+    """The answers of the tools, in order."""
     return [str(one["content"]) for one in of_phase_two(server)[-1]["messages"] if one["role"] == "tool"]
 
 
 def conversation(here: Place, message: str) -> dict[str, Any]:
-    """The message, and a yes to everything that is asked; the last reply with `asked`, the questions."""
+    """Sends the message and says yes to every question; returns the last reply, with the questions in `asked`."""
     told, asked = here.json("ask", "--session", "s", message), []
     while told["exit_code"] == 9:
         asked.append(str(told["report"]["summary"]))
@@ -126,7 +126,7 @@ def pdf(pages: int) -> bytes:
 
 
 def seen_by(package: str, code: str, *words: object) -> str:
-    """What Python code with another library prints of a file."""
+    """The output of Python code that reads a file with another library."""
     argv = [
         uv.find_uv_bin(),
         "run",

@@ -31,7 +31,7 @@ print(*(provided[module.__name__] for module in (agents, kernel, navigator_kerne
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from the source archive, as a stranger would build it."""
+    """The wheel, built from the source archive, as a stranger would build it."""
     out = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT), cwd=out)
     return next(out.glob("*.whl"))
@@ -39,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The script folder of an environment that holds the wheel and its namesakes."""
+    """The script folder of an environment with the wheel and its namesakes."""
     venv = tmp_path_factory.mktemp("installed") / "venv"
     run(sys.executable, "-m", "venv", str(venv), cwd=venv.parent)
     pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]

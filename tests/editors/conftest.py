@@ -1,4 +1,4 @@
-"""The project of the tests of the library: skills that run, one for a model, and one that nobody accepted."""
+"""The project of the library's tests: skills that run, one for a model, and two that nobody accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An editor over the official Python library: it keeps what it is shown, and answers as it was told to."""
+"""An editor built on the official Python library: it keeps the updates that it gets, and answers as a test says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CANCEL = "cancel"
 
 
 class Editor:
-    """`answers` are the ids of the options that are chosen, one after another; `asked` are the questions."""
+    """`answers` are the ids of the options that it chooses, in order; `asked` are the questions."""
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
@@ -43,7 +43,7 @@ class Editor:
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=answer))
 
     async def until(self, holds: Callable[[], bool], seconds: float = 30) -> None:
-        """Waits for an update after which it holds."""
+        """Waits for an update after which `holds` is true."""
         async with asyncio.timeout(seconds):
             while not holds():
                 self.heard.clear()
@@ -54,7 +54,7 @@ class Editor:
         return str((await self.agent.new_session(cwd=str(root), mcp_servers=[])).session_id)
 
     async def says(self, session: str, *blocks: Any) -> str:
-        """Why the turn ended."""
+        """Sends a prompt, and returns the reason why the turn ended."""
         given = [text_block(one) if isinstance(one, str) else one for one in blocks]
         return str((await self.agent.prompt(prompt=given, session_id=session)).stop_reason)
 
@@ -83,7 +83,7 @@ class Editor:
 
 @asynccontextmanager
 async def connected(editor: Editor) -> AsyncIterator[Editor]:
-    """The editor with an agent of its own at the other end of a socket."""
+    """Connects the editor to its own agent over a socket."""
     near, far = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=near)
     serving = asyncio.ensure_future(
@@ -100,7 +100,7 @@ async def connected(editor: Editor) -> AsyncIterator[Editor]:
 
 
 def talk(editor: Editor, script: Callable[[Editor], Awaitable[T]]) -> T:
-    """What comes of a script that an editor follows."""
+    """Runs a script with a connected editor, and returns its result."""
 
     async def run() -> T:
         async with asyncio.timeout(60), connected(editor):
@@ -110,7 +110,7 @@ def talk(editor: Editor, script: Callable[[Editor], Awaitable[T]]) -> T:
 
 
 def said(editor: Editor, root: Path, *blocks: Any) -> str:
-    """Why the one turn of a new session ended."""
+    """Sends one prompt in a new session, and returns the reason why the turn ended."""
 
     async def once(held: Editor) -> str:
         return await held.says(await held.opens(root), *blocks)

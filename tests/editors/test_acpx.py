@@ -1,4 +1,4 @@
-"""The real client `acpx` from npm: plan, tool call, permission, text, cancel, a session that is loaded, a failing model."""
+"""The real client `acpx` from npm: plan, tool call, permission, text, cancel, a loaded session, a failing model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Done(NamedTuple):
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """Of `--format json`: what went over the wire."""
+        """The messages that went over the wire, from the output of `--format json`."""
         return [json.loads(line) for line in self.out.splitlines()]
 
     def updates(self, kind: str) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ Acpx = Callable[..., Done]
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Installed once from the registry that npm is set to; its scripts are not run."""
+    """`acpx`, installed once from the registry that npm is set to; its scripts are not run."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed")

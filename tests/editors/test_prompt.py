@@ -1,4 +1,4 @@
-"""Content blocks of a prompt become one message, in which nothing that others named is an instruction."""
+"""Content blocks of a prompt become one message, in which no name that others gave is an instruction."""
 
 from __future__ import annotations
 

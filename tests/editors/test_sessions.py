@@ -1,4 +1,4 @@
-"""Sessions of an editor: one of the kernel's each, in the folder that the editor names."""
+"""Each session of an editor is one session of the kernel, in the folder that the editor names."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_no_more_commands_are_offered_than_a_menu_holds(place: Place) -> None:
 
 @pytest.mark.requirement("SAF-1", "X-43")
 def test_a_project_that_an_editor_opens_grants_and_runs_nothing(place: Place) -> None:
-    """Its files are those of a stranger: settings, servers, hooks, a plugin of its own, and a session's name."""
+    """Its files are those of a stranger: settings, a server, a plugin, and a session."""
     place.write({
         "navigator.toml": '[policy]\nallow = ["type_a:loud-stranger"]\n[models]\ndefault = "openai:gpt"\n',
         ".mcp.json": '{"mcpServers": {"evil": {"command": "touch", "args": ["made-by-server"]}}}',

@@ -1,4 +1,4 @@
-"""`navigator acp` as an editor starts it: a process whose stdout holds the protocol and nothing else."""
+"""`navigator acp` as an editor starts it: a process that writes only the protocol to stdout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocol
 
 
 class Started:
-    """The process, spoken to in lines."""
+    """The started process, which reads and writes one message a line."""
 
     def __init__(self, place: Place) -> None:
         pipe = subprocess.PIPE
@@ -35,7 +35,7 @@ class Started:
         self.process.stdin.flush()
 
     def answer(self, number: int | None) -> dict[str, Any]:
-        """The next answer to this request; every line before it is a message, too."""
+        """The next answer to this request; checks that every line before it is a message too."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             message = json.loads(line)
@@ -55,7 +55,7 @@ class Started:
         self.say({"jsonrpc": "2.0", "id": number, "method": "session/prompt", "params": params})
 
     def rest(self) -> tuple[list[dict[str, Any]], str]:
-        """What is left on stdout, all of it messages, and stderr; stdin ends here."""
+        """Closes stdin; returns the remaining messages on stdout, and stderr."""
         process = self.process
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdin.close()

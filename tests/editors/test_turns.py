@@ -1,4 +1,4 @@
-"""What an editor is shown of a turn: text, thoughts, tool calls, plans, questions, failures."""
+"""The updates of a turn that an editor gets: text, thoughts, tool calls, plans, questions, failures."""
 
 from __future__ import annotations
 

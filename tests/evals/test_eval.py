@@ -1,4 +1,4 @@
-"""`navigator eval`: green on what is shipped, red on every fault that is put in, the same each time."""
+"""`navigator eval` passes for the shipped skills and fails for every injected fault, the same each time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shipped(tmp_path: Path) -> Place:
 
 
 def page(skills: Path, name: str, pattern: str, new: str) -> None:
-    """Changes the page of a skill, which has to hold what is changed."""
+    """Replaces `pattern` in the `SKILL.md` of a skill, which has to contain it."""
     file = skills / name / "SKILL.md"
     text, count = re.subn(pattern, lambda _: new, file.read_text("utf-8"), count=1, flags=re.MULTILINE | re.DOTALL)
     assert count == 1
@@ -51,7 +51,7 @@ def twin(skills: Path) -> None:
 
 
 def evals(name: str, *rows: dict[str, Any], file: str = "trigger-eval.json") -> Fault:
-    """More evals of a skill."""
+    """A fault that adds evals to a skill."""
 
     def put(skills: Path) -> None:
         path = skills / name / "evals" / file
@@ -61,7 +61,7 @@ def evals(name: str, *rows: dict[str, Any], file: str = "trigger-eval.json") -> 
 
 
 def project(text: str) -> Fault:
-    """Evals of the project itself."""
+    """A fault that adds evals to the project itself."""
 
     def put(skills: Path) -> None:
         folder = skills.parents[1] / "evals"

@@ -1,4 +1,4 @@
-"""What a description has to say, and what two of them have in common."""
+"""What a description has to say, and what two descriptions have in common."""
 
 from __future__ import annotations
 

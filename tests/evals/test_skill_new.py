@@ -1,4 +1,4 @@
-"""`navigator skill new`: what it writes is found, valid and has evals of both kinds."""
+"""`navigator skill new` writes a skill that is found, is valid and has evals of both kinds."""
 
 from __future__ import annotations
 

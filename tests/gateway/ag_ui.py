@@ -1,4 +1,4 @@
-"""Turns over AG-UI: a client of plain HTTP, and the order of its events by the rules of `verifyEvents` (AG-UI 1.0)."""
+"""Turns over AG-UI: a plain HTTP client, and the order of its events by the rules of `verifyEvents` (AG-UI 1.0)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WITHIN = {"TEXT_MESSAGE_CONTENT": ("text", "messageId"), "TOOL_CALL_ARGS": ("cal
 
 
 def asked(text: str = "", thread: str = "", **more: Any) -> dict[str, Any]:
-    """A RunAgentInput with one message."""
+    """A RunAgentInput with at most one message."""
     said = [{"id": str(uuid.uuid4()), "role": "user", "content": text}] if text else []
     head = {"threadId": thread or str(uuid.uuid4()), "runId": str(uuid.uuid4()), "protocolVersion": "1.0"}
     return {**head, "messages": said, "state": {}, "tools": [], "context": [], "forwardedProps": {}, **more}
@@ -40,7 +40,7 @@ def resumed(thread: str, interrupt: str, payload: Any = None, status: str = "res
 
 
 def events(served: Served, body: Mapping[str, Any], path: str = "/ag-ui", role: str = "admin") -> list[Event]:
-    """Those of a stream, as the client cuts it: by two LFs, and only `data:` is read."""
+    """The events of a stream, split as the client does: at two LFs, with only `data:` read."""
     with served.client(role) as client, client.stream("POST", path, json=body) as answer:
         data = answer.read()
         assert answer.status_code == 200, data
@@ -71,7 +71,7 @@ def text(held: Iterable[Event]) -> str:
 
 
 def in_order(held: Sequence[Event]) -> None:
-    """Begins with RUN_STARTED and ends once; each part is opened once, is open while it has content, and is closed."""
+    """Checks that RUN_STARTED is first and one end last; each part opens once, is open for its content, and closes."""
     assert kinds(held)[0] == "RUN_STARTED"
     assert [kind for kind in kinds(held) if kind in {"RUN_FINISHED", "RUN_ERROR"}] == [kinds(held)[-1]]
     assert all(value is not None for event in held for value in event.values())

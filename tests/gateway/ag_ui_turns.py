@@ -17,7 +17,7 @@ OWN = ("shout-loud", "count-terms", "fail-hard")
 
 
 def prepared(person: Person) -> Person:
-    """With skills that run a command, and a workflow of three of them."""
+    """Adds skills that run a command, and a workflow of three steps."""
     root = person.here.root
     for name in OWN:
         put_skill(root, name, SKILLS[name])
@@ -50,7 +50,7 @@ def turn(
 
 
 def waiting_task(served: Served, model: WireServer, role: str = "admin") -> tuple[str, list[Event]]:
-    """A thread that waits for a yes to the deletion of a task, and its events."""
+    """A thread that waits for approval to delete a task, and its events."""
     made = turn(
         served, model, "/task_manager create it", calls("task_create", title="old"), Said(text="done"), role=role
     )
@@ -61,7 +61,7 @@ def waiting_task(served: Served, model: WireServer, role: str = "admin") -> tupl
 
 
 def resume(served: Served, model: WireServer, body: Mapping[str, Any], role: str = "admin") -> list[Event]:
-    """The events of a turn that goes on behind the model's call."""
+    """The events of a turn that continues after the model's call."""
     model.requests[:] = model.requests[-1:]
     return events(served, body, role=role)
 
@@ -71,7 +71,7 @@ def calls(tool: str, text: str = "", **arguments: Any) -> Said:
 
 
 def answered(held: Sequence[Event], thread: str, **entry: Any) -> dict[str, Any]:
-    """The request that answers the interrupt at the end of `held`, from a client that shows its tool call."""
+    """The request that answers the interrupt at the end of `held`, from a client that includes its tool call."""
     made = of_kind(held, "TOOL_CALL_START")
     said = [
         {
@@ -91,7 +91,7 @@ def answered(held: Sequence[Event], thread: str, **entry: Any) -> dict[str, Any]
 
 
 def recorded(served: Served, model: WireServer) -> dict[str, list[Event]]:
-    """By what they show."""
+    """Recorded turns, by what they show."""
     withheld = Said(finish="content_filter")
     held = {
         "a shipped skill with a command": turn(served, model, "/word-count one two three"),

@@ -25,7 +25,7 @@ def model_server() -> Iterator[WireServer]:
 
 @pytest.fixture
 def model(model_server: WireServer) -> WireServer:
-    """It says hello until a test gives it something else to say."""
+    """A model that says hello until a test gives it something else to say."""
     model_server.requests.clear()
     model_server.scripts.clear()
     says(model_server, HELLO)
@@ -34,7 +34,7 @@ def model(model_server: WireServer) -> WireServer:
 
 @pytest.fixture(scope="module")
 def person(new_folder: Callable[[str], Path], caches: Mapping[str, Sequence[Path]], model_server: WireServer) -> Person:
-    """Their home and their project; they have set a model and trust one skill."""
+    """A person with a home and a project, who has set a model and trusts one skill."""
     with pytest.MonkeyPatch.context() as patch:
         home = made_home(new_folder("home"), caches, patch)
         file = home / ".config" / "navigator" / "config.toml"

@@ -1,5 +1,5 @@
-"""Loaded by schemathesis: sources of skills lead nowhere, so that nothing of the machine or the network is read, and
-writes meet the state that there is, which no generated `If-Match` would."""
+"""Loaded by schemathesis: sources of skills become a missing folder, so that nothing on the machine or the network is
+read, and `If-Match` becomes `*`, because no generated value would match the current state."""
 
 from __future__ import annotations
 

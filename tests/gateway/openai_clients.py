@@ -1,4 +1,4 @@
-"""What the tests of OpenAI's API share: clients of the `openai` package, and models that wait or fail."""
+"""Shared by the tests of OpenAI's API: clients of the `openai` package, and models that wait or fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def of(served: Served, role: str = "approve") -> OpenAI:
 
 
 def conversation(*said: str) -> list[Any]:
-    """What the person and the assistant said in turns, the person first and last."""
+    """Messages of the person and the assistant in turn; the person's come first and last."""
     roles = ("user", "assistant")
     return [{"role": roles[at % 2], "content": text} for at, text in enumerate(said)]
 
@@ -37,13 +37,13 @@ def text_of(answer: Any) -> str:
 
 
 def seen(model: WireServer) -> list[str]:
-    """The texts of the last request to the model that works, without those of the kernel's own."""
+    """The texts of the last request to the model that is not the router's, without the kernel's own texts."""
     texts = [str(message["content"]) for message in of_phase_two(model)[-1]["messages"][1:]]
     return [text for text in texts if not text.startswith("[Environment]")]
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Waits for what another process does."""
+    """Waits until another process has made `holds` true."""
     end = time.monotonic() + LIMIT
     while not holds():
         assert time.monotonic() < end, "it did not happen"

@@ -1,4 +1,4 @@
-"""A real server of a project in a process of its own, and clients that speak plain HTTP to it."""
+"""A real server of a project in its own process, and clients that speak plain HTTP to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT = 30.0  # seconds
 
 
 class Sent(NamedTuple):
-    """A server-sent event as it came."""
+    """A server-sent event as received."""
 
     id: str
     event: str
@@ -27,7 +27,7 @@ class Sent(NamedTuple):
 
 @dataclass
 class Served:
-    """`tokens` by their role."""
+    """A running server; `tokens` are keyed by role."""
 
     url: str
     process: subprocess.Popen[str]
@@ -49,7 +49,7 @@ class Served:
 
 
 def sent(answer: httpx2.Response) -> Iterator[Sent]:
-    """The events of a stream, by the standard's rules; comments are left out."""
+    """The events of a stream, by the standard's rules, without comments."""
     held: dict[str, str] = {}
     for line in answer.iter_lines():
         if line:
@@ -78,7 +78,7 @@ class Person(NamedTuple):
 def serving(
     person: Person, *options: str, roles: Sequence[str] = ("admin",), stderr: IO[bytes] | None = None
 ) -> Iterator[Served]:
-    """Until the end of the block, and then by SIGTERM."""
+    """Runs a server until the end of the block, then stops it with SIGTERM."""
     here, tokens = person.here, {role: person.token("--role", role) for role in roles}
     argv = [*here.program, "serve", "--port", "0", "--json", *options]
     held = environment(person.env)

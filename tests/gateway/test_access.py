@@ -25,7 +25,7 @@ JSON = {"content-type": "application/json"}
 
 
 class Case(NamedTuple):
-    """What is sent, and the status that it gets. `token` is a role, or the text of a token."""
+    """A request and its expected status. `token` is a role, or the text of a token."""
 
     name: str
     status: int
@@ -124,7 +124,7 @@ CASES = (
 
 @pytest.fixture(scope="module")
 def secrets(person: Person, served: Served) -> dict[str, str]:
-    """The tokens by role, an expired and a revoked one."""
+    """The tokens by role, plus an expired and a revoked one."""
     gone = person.json("serve", "--new-token")
     person.json("serve", "--revoke", gone["id"])
     old = person.json("serve", "--new-token")
@@ -224,7 +224,7 @@ def test_a_hundred_megabytes_are_not_read(served: Served) -> None:
 
 
 def _texts_below(folder: Path) -> Iterator[bytes]:
-    """What the files hold that do not vanish meanwhile."""
+    """The contents of the files below `folder`, except those that vanish meanwhile."""
     for above, _, names in os.walk(folder):
         for name in names:
             with suppress(FileNotFoundError):

@@ -32,7 +32,7 @@ def person(person: Person) -> Person:
 
 @pytest.fixture(scope="module")
 def npm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the client in it."""
+    """A folder in which the client is installed."""
     folder = tmp_path_factory.mktemp("npm")
     (folder / "package.json").write_text("{}")
     argv = ["npm", "install", "--silent", "--no-fund", "--no-audit", CLIENT]
@@ -41,7 +41,7 @@ def npm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Client:
-    """Starts the script for one scenario."""
+    """Runs the script for one scenario."""
 
     def __init__(self, npm: Path, served: Served, role: str = "admin") -> None:
         self._npm, self._served, self._role = npm, served, role
@@ -73,7 +73,7 @@ def events_of(held: Mapping[str, Any]) -> list[list[Event]]:
 
 
 def slowly(model: WireServer, seconds: float) -> threading.Event:
-    """The model answers after `seconds`, or once the event is set."""
+    """Makes the model answer after `seconds`, or once the event is set."""
     free = threading.Event()
 
     def answer(_messages: Any, _number: int) -> Said:

@@ -1,4 +1,4 @@
-"""Events of a run as AG-UI has them, where the run's log is not that of a turn that went well."""
+"""AG-UI events of a run whose log is not that of a successful turn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CALL = ToolCallStarted(call="c", tool="look", args={"at": "sea"})
 
 
 def sent(*bodies: Body | tuple[Body, int], speaks: str = "1.0") -> list[Sent]:
-    """What a client gets for these events; a number is the event's parent. The last ones are those of the log's end."""
+    """What a client gets for these events; a number is the event's parent. The last ones come from the log's end."""
     run, numbers = AgUiRun(Thread(id="thread", run="mine", speaks=speaks)), count()
     held: list[Sent] = []
     for one in bodies:

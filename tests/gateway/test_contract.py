@@ -1,4 +1,4 @@
-"""The HTTP API keeps to its OpenAPI document: thousands of generated requests, one by one and in sequences."""
+"""The HTTP API conforms to its OpenAPI document: thousands of generated requests, one by one and in sequences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def contract_server(person: Person, model_server: WireServer) -> Iterator[Served
 
 
 def run(served: Served, folder: Path, *options: str, seconds: int = 20) -> Any:
-    """The report of schemathesis, which waits so many seconds for an answer."""
+    """Runs schemathesis, which waits `seconds` for each answer; returns its report."""
     report = folder / "report.json"
     argv = [
         sys.executable, "-m", "schemathesis.cli", "run", f"{served.url}/openapi.json", "--checks", ",".join(CHECKS),

@@ -1,4 +1,4 @@
-"""How a server ends: SIGTERM drains, SIGKILL loses nothing that was acknowledged, and the next start goes on."""
+"""How a server ends: SIGTERM drains it, SIGKILL loses nothing acknowledged, and the next start continues."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_server_that_is_not_asked_anything_ends_at_once(person: Person) -> Non
 
 
 def talking(served: Served, names: Iterator[str], done: list[str], stop: threading.Event) -> None:
-    """One message after another, each in a session of its own; `done` are those whose end was seen."""
+    """Sends one message after another, each in its own session; `done` gets the sessions whose end was seen."""
     with served.client() as client:
         while not stop.is_set():
             path, body = f"/api/chat/{(name := next(names))}", {"message": "/song-writer the moon"}

@@ -1,4 +1,4 @@
-"""The files of runs, files of the project for completion, and files that messages bring along."""
+"""Files of runs, files of the project for completion, and files attached to messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANGE = Said(calls=[("edit", json.dumps({"file_path": "notes.txt", "old_string"
 
 @pytest.fixture(scope="module", autouse=True)
 def writer(person: Person) -> Person:
-    """Their skill may change files."""
+    """The person, whose skill may change files."""
     text = song("allowed-tools: read, write, edit\n")
     person.here.write({".claude/skills/song-writer/SKILL.md": text, "notes.txt": "one\ntwo\n"})
     with pytest.MonkeyPatch.context() as patch:

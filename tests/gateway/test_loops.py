@@ -1,4 +1,4 @@
-"""The server's event loop goes first, then one turn after the other; nobody waits for ever."""
+"""The server's event loop has priority, turns run one after another, and no wait lasts for ever."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDS = 4
 
 @contextmanager
 def busy_server() -> Iterator[None]:
-    """A server whose loop is inside one callback."""
+    """A server whose loop is busy with one callback."""
     begun, ends = threading.Event(), threading.Event()
 
     async def serve() -> None:
@@ -47,7 +47,7 @@ async def rounds() -> None:
 
 
 def taken() -> float:
-    """The seconds that a turn of some rounds of its loop takes."""
+    """The seconds that a turn with ROUNDS rounds of its loop takes."""
     began = time.perf_counter()
     with asyncio.Runner(loop_factory=turn_loop) as runner:
         runner.run(rounds())

@@ -1,4 +1,4 @@
-"""Open WebUI, a real one on this machine, talks to the kernel as to any OpenAI server: models, answers, approvals."""
+"""A real Open WebUI on this machine uses the kernel as an OpenAI server: models, answers, approvals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SLIM = {"USE_SLIM_DOCKER": "true", "OFFLINE_MODE": "true", "ENABLE_OLLAMA_API": 
 
 @pytest.fixture(scope="module")
 def web_ui(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
-    """A person who signed up at a new Open WebUI, which knows the kernel's address and a token of the role approve."""
+    """The client of a person who signed up at a new Open WebUI, which has the kernel's address and an approve token."""
     program = os.environ.get("OPEN_WEBUI") or pytest.fail("say make test-open-webui")
     folder, port = tmp_path_factory.mktemp("open-webui"), free_port()
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), "DATA_DIR": str(folder / "data"), **SLIM}
@@ -59,7 +59,7 @@ def until_up(client: httpx2.Client, process: subprocess.Popen[bytes], log: Path)
 
 
 def asked(client: httpx2.Client, *said: str, model: str = "navigator") -> str:
-    """The text of a whole answer."""
+    """The text of an answer that is not streamed."""
     body = {"model": model, "messages": conversation(*said), "stream": False}
     answer = client.post("/api/chat/completions", json=body)
     assert answer.status_code == 200, answer.text
@@ -67,7 +67,7 @@ def asked(client: httpx2.Client, *said: str, model: str = "navigator") -> str:
 
 
 def streamed(client: httpx2.Client, *said: str, model: str = "navigator") -> list[dict[str, Any]]:
-    """The deltas of an answer, as they came."""
+    """The deltas of a streamed answer, in order."""
     body = {"model": model, "messages": conversation(*said), "stream": True}
     with client.stream("POST", "/api/chat/completions", json=body) as answer:
         assert answer.status_code == 200, answer.read()

@@ -27,7 +27,7 @@ Ask = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the packages and the script beside them."""
+    """The path of the script, beside the installed packages."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
     folder = tmp_path_factory.mktemp("node")

@@ -138,7 +138,7 @@ def test_a_turn_that_fails_is_an_error_and_not_repeated(served: Served, model: W
 
 @pytest.fixture
 def slow(model: WireServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model says a few words, and then nothing."""
+    """Makes the model say a few words, and then nothing."""
     del model.scripts["worker"]
     monkeypatch.setitem(MODES, "worker", MODES["hangs-between-words"])
 
@@ -188,7 +188,7 @@ def test_a_client_that_stops_to_wait_ends_the_run(served: Served, client: OpenAI
 
 
 def newest(served: Served) -> dict[str, Any]:
-    """The run that began last, where there is one."""
+    """The newest run, or {} if there is none."""
     with served.client("admin") as client:
         return next(iter(client.get("/api/runs", params={"limit": 1}).json()["runs"]), {})
 

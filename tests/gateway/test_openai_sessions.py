@@ -1,4 +1,4 @@
-"""Which session a conversation of an OpenAI client goes on in."""
+"""The session in which a conversation of an OpenAI client continues."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def client(served: Served) -> Iterator[OpenAI]:
 
 
 def session_of(client: OpenAI, *said: str, **more: Any) -> str:
-    """The session that takes the turn."""
+    """Sends a turn; returns its session."""
     answer = client.chat.completions.with_raw_response.create(model="navigator", messages=conversation(*said), **more)
     return str(answer.headers["x-session-id"])
 
@@ -147,7 +147,7 @@ def test_conversations_at_once_have_a_session_each(served: Served, model: WireSe
 
 
 class StepClock(StillClock):
-    """A second later each time."""
+    """A clock that moves on one second per call."""
 
     ticks = 0
 

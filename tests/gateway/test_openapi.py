@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, made of what the endpoints and the tools declare."""
+"""The OpenAPI document is valid, complete, and built from the declarations of endpoints and tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTS = {("/api/tasks/{task}", "patch"): "task_update", ("/api/tasks/{task}/snoo
 
 @pytest.fixture
 def endpoints(tmp_path: Path) -> Sequence[Endpoint]:
-    """The kernel's, and those of the planner's plugin."""
+    """The endpoints of the kernel and of the planner's plugin."""
     return endpoints_of(Gateway(tmp_path, load_settings(tmp_path)))
 
 
@@ -55,7 +55,7 @@ def test_every_endpoint_is_in_it_with_its_role_and_statuses(
 
 
 def resolved(value: Any, spec: dict[str, Any], own: dict[str, Any] | None = None) -> Any:
-    """The schema with its references put in."""
+    """The schema with its references resolved."""
     if isinstance(value, dict):
         if "$ref" in value:
             name = value["$ref"].rpartition("/")[2]

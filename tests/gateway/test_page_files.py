@@ -1,4 +1,4 @@
-"""The page's built files: open to everybody, with a policy that lets nothing foreign in, and nothing beside them."""
+"""The page's built files are public, have a policy that lets nothing foreign in, and are the only files served."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_serve_open_gives_the_browser_a_file_that_only_the_person_reads(person: 
 
 
 def appears(file: Path) -> str:
-    """Its text, once it is there."""
+    """The text of the file, once it exists."""
     until = time.monotonic() + LIMIT
     while not file.exists():
         assert time.monotonic() < until, f"{file} did not appear"

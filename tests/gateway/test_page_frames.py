@@ -1,4 +1,4 @@
-"""What pages are sent of a run's events: in pieces of a limited size, each frame made once."""
+"""The events of a run as pages get them: in pieces of a limited size, with each frame built once."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def test_exactly_one_of_the_concurrent_writers_with_the_same_etag_succeeds(serve
 
 
 def test_writers_without_a_state_never_undo_each_other_unsaid(served: Served) -> None:
-    """Each changes a field of its own; who was told 200 is seen at the end."""
+    """Each writer changes its own field; a change answered with 200 is there at the end."""
     with served.client() as client:
         place = f"/api/tasks/{create(client)['id']}"
         fields = {"title": "t", "description": "d", "priority": 5, "status": "done", "start_time": WHEN}
@@ -283,7 +283,7 @@ def test_writers_without_a_state_never_undo_each_other_unsaid(served: Served) ->
 def test_a_change_between_reading_and_writing_is_a_conflict(
     served: Served, person: Person, method: str, more: str, body: Any, tag: bool, status: int
 ) -> None:
-    """Another writer holds the database until the request has read the task, and changes the task."""
+    """Another writer holds the database until the request has read the task, then changes the task."""
     for seconds in (1, 3, 9):  # in which it can be read
         with served.client() as client:
             made = client.post("/api/tasks", json={"title": "x"})

@@ -1,4 +1,4 @@
-"""What a page shows of a run: why, why not, steps as YAML, changed files, and a list that can be narrowed."""
+"""What a page shows of a run: why, why not, steps as YAML, changed files; and a list of runs with filters."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_the_details_of_a_run_of_another_token_are_not_found(served: Served, mod
 
 @pytest.fixture
 def many(person: Person) -> Path:
-    """The folder of logs, with 2,500 runs of long ago, one of which asks for a whale."""
+    """The folder of logs, with 2,500 old runs, one of which asks for a whale."""
     folder = person.here.root / "mybox" / "logs" / "runs"
     for number in range(2_500):
         write_log(folder, f"20200101-{number:09d}-aaaaaa", "a whale" if number == 3 else f"message {number}")

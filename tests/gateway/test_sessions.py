@@ -1,4 +1,4 @@
-"""Sessions, runs and approvals over HTTP: whose they are, who may answer, and that an answer counts once."""
+"""Sessions, runs and approvals over HTTP: who owns them, who may answer, and that an answer counts once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DELETE = '{"task_id": %d}'
 
 @pytest.fixture
 def task(served: Served, model: WireServer) -> int:
-    """A task that is there."""
+    """The id of an existing task."""
     says(model, Said(calls=[("task_create", '{"title": "old"}')]), Said(text="done"))
     done = next(one for one in served.chat("/task_manager create it", "make") if one.event == "ToolCallCompleted")
     import json

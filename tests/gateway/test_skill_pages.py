@@ -1,4 +1,4 @@
-"""What the pages of skills and health read: pages of skills, findings, differences, listings of hosts, the role."""
+"""Data for the pages of skills and health: skills page by page, findings, differences, listings of hosts, the role."""
 
 from __future__ import annotations
 

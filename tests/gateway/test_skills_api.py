@@ -29,7 +29,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def ended(client: httpx2.Client, answer: httpx2.Response) -> Mapping[str, Any]:
-    """The job that a request began, when it has ended."""
+    """The job that a request began, once it has ended."""
     assert answer.status_code == 202, answer.text
     job: Mapping[str, Any] = client.get(f"/api/jobs/{answer.json()['job']}", params={"wait": 30}).json()
     return job

@@ -1,4 +1,4 @@
-"""A turn as a trace, as a collector receives it over OTLP."""
+"""The trace of a turn, as a collector receives it over OTLP."""
 
 from __future__ import annotations
 

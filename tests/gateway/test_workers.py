@@ -1,4 +1,4 @@
-"""Turns on threads of their own can be stopped at any time."""
+"""Turns on their own threads can be stopped at any time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def workers(tmp_path: Path, preparing: Preparing, monkeypatch: pytest.MonkeyPatc
 
 
 class Turn:
-    """Notes whether it ran."""
+    """A turn that records whether it ran."""
 
     ran = False
 

@@ -1,4 +1,4 @@
-"""Stored workflows are read, checked, written and removed over HTTP; nothing is allowed by that."""
+"""Stored workflows are read, checked, written and removed over HTTP, which approves nothing."""
 
 from __future__ import annotations
 

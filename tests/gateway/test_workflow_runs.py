@@ -1,4 +1,4 @@
-"""A run of a workflow goes on over HTTP only while it can: one that has ended, or is under way, stays as it is."""
+"""A workflow run continues over HTTP only while it can: one that has ended, or is under way, stays as it is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def skill(person: Person) -> None:
 
 
 def begun(client: httpx2.Client, name: str, skill: str, session: str) -> str:
-    """The path of a run whose turn has ended; a step of a skill that is not trusted waits for a yes."""
+    """The path of a run whose turn has ended; a step of an untrusted skill waits for approval."""
     made = client.put(f"/api/workflows/{name}", json={"text": TEXT.format(name=name, skill=skill)})
     assert made.status_code == 200, made.text
     run = client.post(f"/api/workflows/{name}/runs", json={"session": session}).json()["run"]
@@ -32,7 +32,7 @@ def begun(client: httpx2.Client, name: str, skill: str, session: str) -> str:
 
 
 def everything(client: httpx2.Client, path: str, session: str) -> Mapping[str, Any]:
-    """What a resume would change."""
+    """The state that a resume would change."""
     places = (path, "/api/runs", f"/api/sessions/{session}", "/api/approvals")
     return {place: client.get(place).json() for place in places}
 

@@ -1,4 +1,4 @@
-"""Hostile archives: members that are written elsewhere, are more than files, or are far more than they seem."""
+"""Hostile archives: members that are written elsewhere, are not plain files, or are far larger than they seem."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def packed(
 
 
 def piped(ground: Ground, _: Outcome) -> bool:
-    """A pipe lies among the files: who reads it waits for ever."""
+    """A pipe is among the files: a program that reads it waits for ever."""
     found = (path for path in (ground.naive / ".claude").rglob("*") if not path.is_symlink())
     return any(stat.S_ISFIFO(path.lstat().st_mode) for path in found)
 
 
 def exchanged(ground: Ground, _: Outcome) -> bool:
-    """What lies here is the second of two manifests; a reader of the first saw another."""
+    """The project has the second of two manifests, while a reader of the first saw another one."""
     return any(b"the second" in data for _, data in ground.held(ground.naive))
 
 
 def pax(ground: Ground) -> Sequence[Member]:
-    """A plain name, and an extended one that wins."""
+    """A plain name, and an extended name that overrides it."""
     info = tarfile.TarInfo("notes.txt")
     info.pax_headers = {"path": f"{'../' * 4}outside/pwned"}
     return [GOOD, info]
@@ -129,7 +129,7 @@ def moded(name: str, mode: int) -> zipfile.ZipInfo:
 
 
 def encrypted(data: bytes) -> bytes:
-    """The flag that says so, in every header."""
+    """Sets the flag for encryption in every header."""
     held = bytearray(data)
     for mark, at in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         start = held.rfind(mark)
@@ -151,7 +151,7 @@ def twice(_: Ground) -> Iterable[tuple[str, str]]:
 
 
 def half(ground: Ground, outcome: Outcome) -> bool:
-    """It broke off and left what it had written."""
+    """The unguarded installer failed and left the files that it had written."""
     return bool(outcome.broke) and any(path.name == "SKILL.md" and path.parent.name == "packed"
                                        for path, _ in ground.held(ground.naive))  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The ground that a hostile case plays on: secrets beside two projects, an upstream of raw git objects, a canary."""
+"""The ground for a hostile case: secrets beside two projects, an upstream of raw git objects, and a canary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Flat = Mapping[str, "bytes | str | tuple[str, bytes | str]"]  # by path; a mode 
 
 
 class Ground:
-    """`naive` and `ours` are projects of equal content; `outside` is what neither may touch or take in."""
+    """`naive` and `ours` are projects of equal content; `outside` is what neither may write to or read from."""
 
     def __init__(self, base: Path) -> None:
         self.base, self.outside, self.upstream = base, base / "outside", base / "upstream"
@@ -46,7 +46,7 @@ class Ground:
         self.script.chmod(0o755)
 
     def _project(self, project: Path) -> None:
-        """A project with one skill of the person's own, which has no receipt."""
+        """A project with one skill of the person, which has no receipt."""
         mine = project.joinpath(*HOST, "mine")
         mine.mkdir(parents=True)
         (project / "mybox").mkdir()
@@ -62,7 +62,7 @@ class Ground:
         return f"file://{self.upstream}"
 
     def commit(self, files: Flat, *, raw: Raw | None = None) -> str:
-        """The id of a commit with `files` and `raw`, the only one of the upstream; any name and mode is taken."""
+        """Writes the upstream's only commit, with `files` and `raw`, and returns its id; accepts any name and mode."""
         tree = self._tree([*nested(files), *(raw or [])])
         who = "A <a@example.invalid> 1700000000 +0000"
         oid = self.put("commit", f"tree {tree}\nauthor {who}\ncommitter {who}\n\nhostile\n".encode())
@@ -70,13 +70,13 @@ class Ground:
         return oid
 
     def tree(self) -> str:
-        """The id of the last commit's tree."""
+        """Returns the id of the last commit's tree."""
         main = (self.upstream / ".git/refs/heads/main").read_text().strip()
         held = zlib.decompress((self.upstream / ".git/objects" / main[:2] / main[2:]).read_bytes())
         return held.partition(b"\0tree ")[2][:40].decode()
 
     def put(self, kind: str, data: bytes) -> str:
-        """The id of a loose object, written the way git writes it but unchecked."""
+        """Writes a loose object as git does, but unchecked, and returns its id."""
         store = self.upstream / ".git"
         if not store.exists():
             for name in ("objects", "refs/heads", "refs/tags"):
@@ -101,22 +101,22 @@ class Ground:
         return self.put("tree", b"".join(lines))
 
     def skills(self, project: Path) -> set[str]:
-        """The folders of skills beside the person's own; none where they lie elsewhere."""
+        """The folders of skills except the person's own; empty if the skills folder is a link."""
         if project.joinpath(*HOST).is_symlink():
             return set()
         found = {path.name for path in project.joinpath(*HOST).iterdir() if path.is_dir()}
         return found - {"mine", ".navigator"}
 
     def held(self, project: Path, *, limit: int = 1_000_000) -> Iterator[tuple[Path, bytes]]:
-        """Every regular file of the project's skills with its bytes, links followed."""
+        """Yields every regular file of the project's skills with its bytes, links followed."""
         for place, _, files in os.walk(project.joinpath(*HOST)):
             for path in (Path(place, name) for name in files):
                 if path.is_file() and path.stat().st_size < limit:
                     yield path, path.read_bytes()
 
     def seen(self, *without: Path) -> dict[str, tuple[int, int, bytes]]:
-        """What lies on the ground, by path: mode, time of change and bytes, of large files their size; the folders
-        `without` left out."""
+        """The contents of the ground by path: mode, time of change and bytes (the size for large files), except the
+        folders in `without`."""
         found = {}
         for place, folders, files in os.walk(self.base):
             folders[:] = [name for name in folders if Path(place, name) not in without]
@@ -130,11 +130,11 @@ class Ground:
         return found
 
     def open_folders(self) -> None:
-        """A naive unpacker keeps modes, also those of folders that only root can enter then."""
+        """Opens all folders to their owner: a naive unpacker keeps modes, even of folders that only root can enter."""
         subprocess.run(["chmod", "--recursive", "u+rwX", str(self.base)], check=True)
 
     def clear(self) -> None:
-        """Removes what the naive project left elsewhere, so that what ours does can be told apart."""
+        """Removes what the naive project left elsewhere, so that the effects of ours can be told apart."""
         self.open_folders()
         self.canary.unlink(missing_ok=True)
         for path in (*self.temp.iterdir(), *(path for path in self.outside.iterdir() if path.name not in KEPT)):
@@ -144,7 +144,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What a person asks for. `words` is the whole command line of ours where it is more than source, skill and ref."""
+    """The request of a person. `words` is our whole command line if it needs more than source, skill and ref."""
 
     source: str
     skill: str = ""
@@ -162,7 +162,7 @@ class Order:
 
 @dataclass(slots=True)
 class Outcome:
-    """How the unguarded installer fared: what it printed, what it broke off with, how it hit its limits."""
+    """The result of the unguarded installer: its output, the error that ended it, and the limit that it hit."""
 
     printed: str = ""
     broke: str = ""
@@ -176,8 +176,8 @@ Harm = Callable[[Ground, Outcome], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """`build` lays the trap, `way` names the unguarded installer that walks into it, `harm` is true where it did; a
-    case without harm is not counted. `code`, `said` and `installed` are the verdict of ours."""
+    """`build` lays the trap, `way` names the unguarded installer that falls into it, and `harm` is true if it did harm;
+    a case without `harm` is not counted. `code`, `said` and `installed` are the verdict of our installer."""
 
     name: str
     build: Callable[[Ground], Order]
@@ -189,7 +189,7 @@ class Case:
 
 
 def nested(files: Flat) -> Raw:
-    """The trees of `files`; a path may be a file and a folder at once, and may hold any name."""
+    """The trees of `files`; a path can be a file and a folder at once, and can have any name."""
     raw: Raw = []
     folders: dict[str, dict[str, bytes | str | tuple[str, bytes | str]]] = {}
     for path, held in files.items():
@@ -205,7 +205,7 @@ def nested(files: Flat) -> Raw:
 
 
 def skill(name: str, more: Flat | None = None, *, at: str = "skills", text: str = "") -> Flat:
-    """The files of one skill below the folder `at`."""
+    """The files of one skill in the folder `at`."""
     below = {"SKILL.md": text or skill_text(name), **(more or {})}
     return {f"{at}/{name}/{path}": held for path, held in below.items()}
 
@@ -218,7 +218,7 @@ def link(target: str) -> tuple[str, str]:
 
 
 def leaked(ground: Ground, _: Outcome) -> bool:
-    """Bytes from outside lie in the project."""
+    """The project contains bytes from outside."""
     marks = (SECRET.strip().encode(), b"root:x:0:0:", b"TOKEN-IN-ENV")
     return any(mark in data for _, data in ground.held(ground.naive) for mark in marks)
 
@@ -234,21 +234,21 @@ def escaped(ground: Ground, _: Outcome) -> bool:
 
 
 def overwritten(ground: Ground, _: Outcome) -> bool:
-    """The person's own skill is gone or another one."""
+    """The person's own skill is gone or was replaced."""
     mine = ground.naive.joinpath(*HOST, "mine", "SKILL.md")
     return not mine.is_file() or "written by hand" not in mine.read_text()
 
 
 def broke(*signs: str) -> Harm:
-    """It came down with an exception that nobody had planned: one of `signs`."""
+    """The installer failed with an unplanned exception: one of `signs`."""
     return lambda _, outcome: any(sign in outcome.broke for sign in signs)
 
 
 def limited(_: Ground, outcome: Outcome) -> bool:
-    """It wanted more memory, time or disk than a person would give it."""
+    """The installer needed more memory, time or disk than a person would give it."""
     return bool(outcome.limit)
 
 
 def steered(_: Ground, outcome: Outcome) -> bool:
-    """What it printed moves the cursor, or reorders or hides text."""
+    """The output moves the cursor, or reorders or hides text."""
     return any(mark in outcome.printed for mark in "\x1b\x07\x08\r\u202e\u200b\u2066\x9b")

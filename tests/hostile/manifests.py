@@ -1,4 +1,4 @@
-"""Hostile manifests: YAML that is more than values, text that steers a terminal, names that lead elsewhere or deceive."""
+"""Hostile manifests: YAML with more than values, text that steers a terminal, names that lead elsewhere or deceive."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNPLANNED = broke("ScannerError", "ParserError", "ComposerError", "TypeError", "
 
 
 def manifest(text: str | Callable[[Ground], str]) -> Callable[[Ground], Order]:
-    """A repository of one skill `x` with that SKILL.md."""
+    """A repository with one skill `x` and this SKILL.md."""
 
     def build(ground: Ground) -> Order:
         held = text if isinstance(text, str) else text(ground)
@@ -48,12 +48,12 @@ def broken(name: str, lines: str, said: str, harm: Harm, code: int = UNREAD, way
 
 
 def lenient(name: str, lines: str, harm: Harm = UNPLANNED, *, installed: str = "x") -> Case:
-    """One that a careful reader can still use."""
+    """A manifest that a careful reader can still use."""
     return Case(name=name, build=manifest(head(lines)), harm=harm, code=0, installed=frozenset({installed}))
 
 
 def tagged(name: str, value: str) -> Case:
-    """A tag that makes an object, by calling something."""
+    """A tag that makes an object by calling something."""
     build = manifest(lambda ground: head(f"name: x\ndescription: {value.format(**vars(ground))}"))
     harm = escaped if "copy" in value else ran
     return Case(name=name, build=build, harm=harm, code=UNREAD, said="uses a tag")
@@ -65,7 +65,7 @@ def laughs(count: int) -> str:
 
 
 def named_again(ground: Ground, outcome: Outcome) -> bool:
-    """What the first line says that it is called is not what got installed."""
+    """The installed skill does not have the name in the first line."""
     return "mine" in outcome.notes and overwritten(ground, outcome)
 
 
@@ -110,7 +110,7 @@ YAML = (
 
 
 def silent(name: str, lines: str, harm: Harm = steered, *, installed: str = "x") -> Case:
-    """One that is installed, and whose text must not reach a terminal as it is."""
+    """A skill that is installed, but whose text must not reach a terminal unchanged."""
     return Case(name=name, build=manifest(head(lines)), harm=harm, code=0, installed=frozenset({installed}))
 
 
@@ -136,7 +136,7 @@ TERMINAL = (
 
 
 def led(name: str, value: str, harm: Harm) -> Case:
-    """A name that is a path; ours takes the folder's."""
+    """A name that is a path; our installer uses the folder's name."""
     return Case(
         name=name,
         build=manifest(lambda ground: head(f"name: {value.format(**vars(ground))}\ndescription: d")),
@@ -147,12 +147,12 @@ def led(name: str, value: str, harm: Harm) -> Case:
 
 
 def gone(ground: Ground, _: Outcome) -> bool:
-    """The person's own skill is no more."""
+    """The person's own skill is gone."""
     return not ground.naive.joinpath(*HOST, "mine").exists()
 
 
 def shell_name(name: str, value: str) -> Case:
-    """A folder whose name a shell runs."""
+    """A folder whose name contains a shell command."""
 
     def build(ground: Ground) -> Order:
         held = value.format(**vars(ground)).replace("/", "${HOME%%${HOME#?}}") if "{" in value else value
@@ -187,12 +187,12 @@ UNSEEN = dict.fromkeys(map(ord, "\u200b\u200d\u2060\u00ad\u202e\u202c\ufeff"))
 
 
 def looks(name: str) -> str:
-    """What a person sees: no marks without width, letters by their shapes."""
+    """The name as a person sees it: without zero-width characters, letters by their shapes."""
     return unicodedata.normalize("NFKC", name.translate(UNSEEN).translate(LETTERS)).casefold()
 
 
 def alike(name: str, written: str, like: str, said: str, *, code: int = REFUSED) -> Case:
-    """A skill whose name is taken for `like`, which is reserved or shipped."""
+    """A skill whose name can be mistaken for `like`, which is reserved or shipped."""
 
     def build(ground: Ground) -> Order:
         ground.commit(skill(written))
@@ -205,7 +205,7 @@ def alike(name: str, written: str, like: str, said: str, *, code: int = REFUSED)
 
 
 def twins(ground: Ground) -> Order:
-    """Two skills of one repository that nobody can tell apart, the one in Latin and the other in Cyrillic letters."""
+    """Two skills of one repository that nobody can tell apart, one in Latin and one in Cyrillic letters."""
     ground.commit({**skill("coco"), **skill("\u0441\u043e\u0441\u043e")})
     return Order(source=ground.url, words=("skill", "install", "--all", "--json", ground.url))
 

@@ -1,4 +1,4 @@
-"""Records that a stranger brings along: in a skill, in the project itself, in a marketplace's list."""
+"""Records that a stranger supplies: in a skill, in the project itself, in a marketplace's list."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FROZEN = ("skill", "install", "--frozen", "--json")
 
 
 def lock(name: str, **more: Any) -> Callable[[Ground], Order]:
-    """A project whose lock file restores the skill `x` of the upstream as `name`."""
+    """A project whose lock file restores the upstream's skill `x` as `name`."""
 
     def build(ground: Ground) -> Order:
         text = skill_text("x").encode()
@@ -71,7 +71,7 @@ def locked(name: str, build: Callable[[Ground], Order], said: str, harm: Harm | 
 
 
 def beside(ground: Ground, _: Outcome) -> bool:
-    """A folder of the project that is not a skill was made."""
+    """The installer made a folder in the project that is not a skill."""
     return (ground.naive / "mybox" / "pwned").exists()
 
 
@@ -97,7 +97,7 @@ LOCKS = (
 
 
 def finished(ground: Ground) -> Order:
-    """A project with a change of the skill `mine` that is said to be unfinished."""
+    """A project with a record that says that a change of the skill `mine` is unfinished."""
     ground.commit(skill("good"))
     for project in (ground.naive, ground.ours):
         inner = project.joinpath(*HOST, ".navigator")
@@ -125,7 +125,7 @@ def sold(name: str, *plugins: Mapping[str, object]) -> Case:
 
 
 def smuggling(name: str, files: Mapping[str, str]) -> Case:
-    """Files of the kernel's own names inside of a skill; they are no more than files there."""
+    """Files in a skill with names that the kernel uses; there they are plain files."""
     return Case(name=name, build=tree(lambda _: skill("good", files)), harm=None, code=0, installed=GOOD)
 
 

@@ -1,4 +1,4 @@
-"""Every hostile case harms an installer that trusts it, and gets its verdict from ours."""
+"""Every hostile case harms an installer that trusts it, and gets the expected verdict from ours."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def ours(ground: Ground, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 def home() -> dict[str, bytes]:
-    """The person's own files; what the kernel keeps of itself there is left out."""
+    """The person's own files, without those that the kernel keeps about itself."""
     top = Path(os.environ["HOME"])
     ours = (str(top / ".local/state/navigator"), str(top / ".cache/navigator"))
     found = (path for path in sorted(top.rglob("*")) if path.is_file())
@@ -71,7 +71,7 @@ def home() -> dict[str, bytes]:
 
 
 def told(ground: Ground) -> dict[str, object]:
-    """The project, but for what was fetched, the lock between processes and the list of what git ignores."""
+    """The ground without the naive project, the upstream, fetched files, the process lock and git's ignore list."""
     found = ground.seen(ground.naive, ground.upstream, ground.ours / "mybox" / "cache")
     inner = f"ours/{'/'.join(HOST)}/.navigator"
     ours = {inner, f"{inner}/lock", "ours/.claude/skills/.gitignore", "ours/mybox/cache"}
@@ -117,7 +117,7 @@ def test_a_hostile_case_harms_the_unguarded_and_gets_its_verdict_here(case: Case
 
 
 def sound(ground: Ground) -> None:
-    """Only plain files of two modes lie in the project, none of them with bytes from outside; mine is as it was."""
+    """The project has only plain files with the expected modes and no bytes from outside, and `mine` is unchanged."""
     if ground.ours.joinpath(*HOST).is_symlink():
         return
     mine = ground.ours.joinpath(*HOST, "mine")
@@ -132,7 +132,7 @@ def sound(ground: Ground) -> None:
 
 
 def all_of_them(ground: Ground) -> str:
-    """The URL of one repository with a folder for each case that a fetch lets through, and one good skill."""
+    """The URL of one repository with a folder for each case that can be fetched, and one good skill."""
     trees = []
     for case in TOGETHER:
         case.build(ground)

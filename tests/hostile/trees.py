@@ -1,4 +1,4 @@
-"""Hostile commits: links, names, modes, repositories inside, settings that a checkout obeys, amounts."""
+"""Hostile commits: links, names, modes, nested repositories, settings that a checkout obeys, and large amounts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tree(files: Callable[[Ground], Flat], *, only: str = "", raw: Raw | None = N
 
 
 def linked(name: str, links: Mapping[str, str], said: str, harm: Harm = leaked, **more: object) -> Case:
-    """A skill `x` with links whose targets may name places of the ground."""
+    """A skill `x` with links whose targets can name places of the ground."""
 
     def files(ground: Ground) -> Flat:
         held = {path: link(target.format(**vars(ground))) for path, target in links.items()}
@@ -64,7 +64,7 @@ def listed(
 
 
 def neighbour(ground: Ground) -> Order:
-    """A good skill beside a hostile one, asked for by its name."""
+    """A good skill beside a hostile one; the order names the good one."""
     ground.commit({**skill("good"), "skills/x/SKILL.md": link(f"{ground.outside}/secret")})
     return Order(source=ground.url, words=("skill", "install", "--skill=good", "--json", ground.url))
 
@@ -144,7 +144,7 @@ NAMES = (
 
 
 def starred(ground: Ground) -> Order:
-    """Names that the shell's star hands to tar as options."""
+    """Names that the shell's `*` passes to tar as options."""
     more = {"--checkpoint=1": "x", "--checkpoint-action=exec=sh run.sh": "x", "run.sh": f"touch {ground.canary}\n"}
     ground.commit(skill("x", more))
     return Order(source=ground.url, shown="x")
@@ -197,7 +197,7 @@ REPOSITORIES = (
 
 
 def configured(setting: str, files: Flat) -> Callable[[Ground], Order]:
-    """A person whose own git settings run what the repository brings, as LFS and shared hooks do."""
+    """A person whose own git settings run what the repository contains, as LFS and shared hooks do."""
 
     def build(ground: Ground) -> Order:
         settings = Path(os.environ["GIT_CONFIG_GLOBAL"])
@@ -214,7 +214,7 @@ LFS = '[filter "lfs"]\n\tsmudge = {script}\n'
 
 
 def other_bytes(ground: Ground, _: Outcome) -> bool:
-    """What lies here is not what the commit holds."""
+    """The project's bytes differ from those of the commit."""
     return any(path.name == "run.sh" and data != b"$Id$\necho\n" for path, data in ground.held(ground.naive))
 
 
@@ -261,7 +261,7 @@ def upstream_settings(ground: Ground) -> Order:
 
 
 def local_settings(ground: Ground) -> Order:
-    """The same as a plain folder."""
+    """The same upstream, given as a plain folder."""
     upstream_settings(ground)
     held = ground.upstream / "skills" / "good"
     held.mkdir(parents=True)
@@ -285,7 +285,7 @@ MODES = (
 
 
 def half(ground: Ground, outcome: Outcome) -> bool:
-    """It broke off, and what it had written stays and cannot be removed in the same way."""
+    """The installer failed and left part of the skill behind."""
     return bool(outcome.broke) and "x" in ground.skills(ground.naive)
 
 
@@ -298,7 +298,7 @@ def deep(ground: Ground) -> Order:
 
 
 def bomb(ground: Ground) -> Order:
-    """Ten folders of ten folders of …: a few hundred bytes that stand for a million files."""
+    """Ten folders of ten folders of …: a few hundred bytes that expand to a million files."""
     held: str = ground.put("tree", b"100644 f\0" + bytes.fromhex(ground.put("blob", b"x")))
     for _ in range(6):
         held = ground.put("tree", b"".join(b"40000 d%d\0" % at + bytes.fromhex(held) for at in range(10)))

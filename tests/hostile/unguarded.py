@@ -1,4 +1,4 @@
-"""Installers of skills that trust what they are given: each case is first seen to do its harm to one of these."""
+"""Installers that trust the skills they are given: each case must first do its harm to one of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CREDULOUS = ("-c", "protocol.allow=always", "-c", "safe.bareRepository=all")
 
 
 def install(ground: Ground, way: str, order: Order) -> Outcome:
-    """Installs `order` into the naive project by the steps of `way`; with `!` in a process with small limits."""
+    """Installs `order` into the naive project by the steps of `way`; with `!`, in a process with small limits."""
     if way.endswith("!"):
         return _limited(ground, way.rstrip("!"), order)
     outcome = Outcome()
@@ -72,7 +72,7 @@ def _decoded(ground: Ground, order: Order, outcome: Outcome) -> None:
 
 
 def _argv(ground: Ground, order: Order, outcome: Outcome) -> None:
-    """The source where git takes options."""
+    """Clones with the source in a place where git accepts options."""
     clone = ground.naive / ".clone"
     _git("clone", order.source, ground.url, str(clone))
     _place(clone, ground, order, outcome)
@@ -91,7 +91,7 @@ def _ssh(ground: Ground, order: Order, _: Outcome) -> None:
 
 
 def _download(ground: Ground, order: Order, outcome: Outcome) -> None:
-    """Each file of the tree where and how the tree says, the way tools write what an API lists."""
+    """Writes each file of the tree at its path and with its mode, as tools write what an API lists."""
     store, top = ground.naive / ".store", ground.naive.joinpath(*HOST, ".clone")
     _git("clone", "--quiet", "--bare", "-c", "fetch.fsckObjects=false", order.source, str(store))
     for path, mode, oid in _walk(store, "HEAD^{tree}", ""):
@@ -102,7 +102,7 @@ def _download(ground: Ground, order: Order, outcome: Outcome) -> None:
 
 
 def _walk(store: Path, tree: str, above: str) -> Iterator[tuple[str, int, str]]:
-    """Path, mode and id of each file, as the trees themselves have them."""
+    """Yields path, mode and id of each file, exactly as the trees have them."""
     held = _git("-C", str(store), "cat-file", "tree", tree)
     while held:
         head, _, rest = held.partition(b"\0")
@@ -124,7 +124,7 @@ def _written(path: Path, data: bytes, mode: int) -> None:
 
 
 def _folder(ground: Ground, order: Order, outcome: Outcome) -> None:
-    """A folder on this machine, whose state git is asked for first."""
+    """Installs from a local folder after asking git for its state."""
     _git("-C", order.source.removeprefix("file://"), "status", "--short")
     _place(Path(order.source.removeprefix("file://")), ground, order, outcome)
 
@@ -149,7 +149,7 @@ def _unpack(ground: Ground, order: Order, outcome: Outcome) -> None:
 
 
 def _unzip(archive: Path, target: Path) -> None:
-    """As the names say, links too: what many a small unzip does."""
+    """Unpacks members under the names they have, links too, as many a small unzip does."""
     with zipfile.ZipFile(archive) as pack:
         for info in pack.infolist():
             path = target / info.filename
@@ -163,7 +163,7 @@ def _unzip(archive: Path, target: Path) -> None:
 
 
 def _locked(ground: Ground, _: Order, outcome: Outcome) -> None:
-    """Restores what the project's lock file says."""
+    """Restores the skills of the project's lock file."""
     lock = json.loads((ground.naive / "skills.lock.json").read_text())
     for name, entry in lock["skills"].items():
         clone = ground.temp / "locked"
@@ -175,7 +175,7 @@ def _locked(ground: Ground, _: Order, outcome: Outcome) -> None:
 
 
 def _intent(ground: Ground, _: Order, __: Outcome) -> None:
-    """Finishes what the project's own record says is unfinished."""
+    """Finishes the change that the project's own record calls unfinished."""
     inner = ground.naive.joinpath(*HOST, ".navigator")
     intent = json.loads((inner / "intent").read_text())
     for name in intent["folders"]:
@@ -185,7 +185,7 @@ def _intent(ground: Ground, _: Order, __: Outcome) -> None:
 
 
 def _market(ground: Ground, order: Order, outcome: Outcome) -> None:
-    """All that a marketplace lists, from where it says that it lies."""
+    """Installs everything that a marketplace lists, from the places it gives."""
     clone = ground.naive / ".clone"
     _git("clone", "--quiet", order.source, str(clone))
     market = json.loads((clone / ".claude-plugin" / "marketplace.json").read_text())
@@ -198,14 +198,14 @@ def _market(ground: Ground, order: Order, outcome: Outcome) -> None:
 
 
 def _status(ground: Ground, order: Order, _: Outcome) -> None:
-    """Asks git what was changed, from inside of the new skill."""
+    """Runs `git status` inside the new skill."""
     for head in ground.naive.joinpath(*HOST).rglob("HEAD"):
         subprocess.run(["git", "status"], cwd=head.parent, capture_output=True, check=False)
         subprocess.run(["git", "status"], cwd=head.parent.parent, capture_output=True, check=False)
 
 
 def _backup(ground: Ground, order: Order, _: Outcome) -> None:
-    """Packs everything, by the shell's own star."""
+    """Packs everything with the shell's own `*`."""
     folder = ground.naive.joinpath(*HOST, *filter(None, [order.shown]))
     subprocess.run("tar cf /dev/null *", shell=True, cwd=folder, capture_output=True, check=False)
 
@@ -223,7 +223,7 @@ def _place(clone: Path, ground: Ground, order: Order, outcome: Outcome) -> None:
 
 
 def _announce(folder: Path, ground: Ground, outcome: Outcome) -> None:
-    """Copies the skill to the name that it gives itself, whatever lies there, and says so."""
+    """Copies the skill to the name that it gives itself, over whatever is there, and reports it."""
     meta = _meta(next(path for path in (folder / "SKILL.md", folder / "skill.md") if path.exists()))
     name = meta.get("name", folder.name)
     outcome.notes[str(name)] = meta
@@ -235,7 +235,7 @@ def _announce(folder: Path, ground: Ground, outcome: Outcome) -> None:
 
 
 def _cleared(target: Path, ground: Ground) -> None:
-    """Makes room. The one guard here is for the machine that runs the tests."""
+    """Removes the target. The one guard here protects the machine that runs the tests."""
     if Path(os.path.realpath(target)).is_relative_to(ground.base):
         shutil.rmtree(target, ignore_errors=True)
 
@@ -278,7 +278,7 @@ STEPS: Mapping[str, Callable[[Ground, Order, Outcome], None]] = {
 
 
 class _Old(Ground):
-    """A ground that is laid out already."""
+    """A ground that already exists."""
 
     def _project(self, project: Path) -> None:
         assert project.is_dir()

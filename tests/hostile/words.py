@@ -1,4 +1,4 @@
-"""Hostile words: sources, refs and names of skills that git, ssh or a shell takes for more than words."""
+"""Hostile words: sources, refs and names of skills that git, ssh or a shell takes for options or commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def upstream(ground: Ground) -> None:
 
 
 def asked(source: str, *, ref: str = "", only: str = "", words: tuple[str, ...] = ()) -> Callable[[Ground], Order]:
-    """An order whose parts may name places of the ground."""
+    """An order whose parts can name places of the ground."""
 
     def build(ground: Ground) -> Order:
         upstream(ground)
@@ -56,7 +56,7 @@ HELPERS = (
 
 
 def shelled(name: str, source: str, code: int, said: str, only: str = "good") -> Case:
-    """Words between which a shell finds commands."""
+    """Words in which a shell finds commands."""
     return case(name, asked(source, only=only), "shell", code, said)
 
 
@@ -75,7 +75,7 @@ SHELL = (
 
 
 def shell_folder(ground: Ground) -> Order:
-    """A folder that is really called that; ours may well read it."""
+    """A folder that really has this name; our installer may read it."""
     path = ground.base / f"a$({ground.touch.replace(str(ground.base), '..')})" / "skills" / "good"
     path.mkdir(parents=True)
     (path / "SKILL.md").write_text(skill_text("good"))
@@ -83,12 +83,12 @@ def shell_folder(ground: Ground) -> Order:
 
 
 def told_secret(ground: Ground, outcome: Outcome) -> bool:
-    """The password stands in what is printed, or lies in a file of the project."""
+    """The password is in the output, or in a file of the project."""
     return "hunter2" in outcome.broke or any(b"hunter2" in data for _, data in ground.held(ground.naive))
 
 
 def climbed(ground: Ground) -> Order:
-    """The folder of public repositories, and a way up from there."""
+    """A source that climbs out of the folder of public repositories."""
     upstream(ground)
     ground.upstream.rename(ground.outside / "repository")
     (ground.base / "public").mkdir()

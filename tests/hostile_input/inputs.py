@@ -1,4 +1,4 @@
-"""Hostile messages, each with the exit code and the words that it has to end with."""
+"""Hostile messages, each with the exit code and the words that it must end with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REFUSED, MISSING, WAITS = 3, 4, 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """`text` may name the folder outside by {outside}; `kept` is what the prompt has to hold, to the letter."""
+    """`text` can name the folder outside as {outside}; `kept` is text that the prompt must contain verbatim."""
 
     name: str
     text: str

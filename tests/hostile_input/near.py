@@ -1,4 +1,4 @@
-"""Hypothesis strategies of what is nearly something: a manifest, a template, a source, a message, a record, an order."""
+"""Hypothesis strategies for nearly valid input: manifests, templates, sources, messages, records, orders."""
 
 from __future__ import annotations
 

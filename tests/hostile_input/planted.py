@@ -1,4 +1,4 @@
-"""The ground that hostile input plays on: a project with secrets in it and beside it, traps, and a canary."""
+"""The ground for hostile input: a project with secrets in it and beside it, traps, and a canary."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SKILLS = {
 
 
 class Ground:
-    """`project` is what commands are run in; `outside` is what none of them may touch or take in."""
+    """`project` is the folder that commands run in; `outside` is what none of them may write to or read from."""
 
     def __init__(self, base: Path) -> None:
         self.project, self.outside = base / "project", base / "outside"
@@ -68,11 +68,11 @@ class Ground:
 
     @property
     def canaries(self) -> list[Path]:
-        """Whatever a smuggled `touch canary` made."""
+        """The files that a smuggled `touch canary` made."""
         return [path for top in (self.project, self.outside) for path in top.rglob("*canary*")]
 
     def written(self) -> bytes:
-        """What was written below mybox since the last look."""
+        """The bytes written below mybox since the last call."""
         tops = (self.project / "mybox" / name for name in ("logs", "state", "workspace"))
         found = {path: _stamp(path) for top in tops for path in top.rglob("*") if path.is_file()}
         new = [path for path, held in found.items() if self._known.get(path) != held]

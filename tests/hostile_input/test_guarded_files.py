@@ -1,4 +1,4 @@
-"""Which files `@path` reads, why it refuses the others, and that nothing leads past the check."""
+"""Which files `@path` reads, why it refuses the others, and that nothing bypasses the check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is written to `ask` and `chat` ends with its exit code and its words, and does and shows nothing else."""
+"""Any input to `ask` and `chat` ends with its exit code and its words; nothing else is done or shown."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
 
 @pytest.fixture
 def start(ground: Ground, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`start("ask", "hello", typed="")`: a command line in this process, which must do no harm whatever it is given."""
+    """`start("ask", "hello", typed="")`: runs a command line in this process, which must do no harm with any input."""
     monkeypatch.chdir(ground.project)
     monkeypatch.setenv("TOKEN", SECRET)
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):  # what each new home makes again takes a tenth of the time
@@ -95,7 +95,7 @@ def test_a_hostile_message_steers_no_terminal(case: Case, start: Run) -> None:
 
 
 def is_said(case: Case, text: str) -> bool:
-    """Where nothing answers, a skill may be offered just as well."""
+    """Whether the text has the case's words; if nothing answers, an offered skill counts too."""
     return case.said in text or (
         case.said in {UNANSWERED, "没有配置"} and any(word in text for word in ("none of them", "都不用"))
     )
@@ -103,7 +103,7 @@ def is_said(case: Case, text: str) -> bool:
 
 @pytest.fixture(scope="module")
 def replies() -> dict[str, Any]:
-    """By the name of each case; filled by the first test that asks, for only then is there a home."""
+    """The replies by case name, filled by the first test that needs them, because only then is there a home."""
     return {}
 
 
@@ -118,7 +118,7 @@ def conversation(replies: dict[str, Any], ground: Ground, start: Run) -> dict[st
 
 
 def lines(cases: Sequence[Case], ground: Ground) -> tuple[list[str], str]:
-    """What is typed, and the name of each message; one that asks or follows up is ended before the next."""
+    """The name of each message, and the typed text; a message that asks or follows up is ended before the next one."""
     said: list[tuple[str, str]] = []
     for case in cases:
         text = text_of(case, ground)

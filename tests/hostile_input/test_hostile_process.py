@@ -1,4 +1,4 @@
-"""What only a process of its own can be given: bytes that are not text, a pipe that is also a file, a small memory."""
+"""Input that needs a process of its own: bytes that are not text, a pipe that is also a file, little memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a parser is given, a value comes out of it or an error that it names."""
+"""Whatever its input, a parser returns a value or raises one of its named errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No text makes a reader of messages take a time that grows much faster than the text."""
+"""No text makes a reader of messages take time that grows much faster than the text."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def seconds(use: Callable[[str], object], text: str, tries: int = 3) -> float:
 
 
 def slow(use: Callable[[str], object], small: int = SMALL, begins: Sequence[str] = ("",)) -> list[str]:
-    """The texts, as what stands before and what is repeated, whose time grows too fast."""
+    """The texts whose time grows too fast, each as its beginning and its repeated piece."""
     found = []
     for before in begins:
         for piece in PIECES:

@@ -1,4 +1,4 @@
-"""`navigator host install`: what belongs in is put in, nothing else is touched, and it can be undone to the byte."""
+"""`navigator host install` adds its own entries, changes nothing else, and can be undone to the byte."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_link_of_a_projects_leads_nowhere_else(here: Place, home: Path, tmp_pa
 
 
 def test_a_link_of_the_persons_own_is_followed(here: Place, home: Path, tmp_path: Path) -> None:
-    """Who keeps settings in a repository of dotfiles finds the link still there."""
+    """A person who keeps settings in a repository of dotfiles keeps the link."""
     dotfiles, link = tmp_path / "config.toml", home / ".codex" / "config.toml"
     dotfiles.write_text("# mine\n")
     link.parent.mkdir()

@@ -1,4 +1,4 @@
-"""The hook of a coding agent: a line about the skill that fits, from the resident process; else nothing, and never a failure."""
+"""A coding agent's hook prints a line on the skill that fits, from the resident process, or nothing; it never fails."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def said(here: Place, prompt: str, event: str = "UserPromptSubmit") -> str:
 
 @pytest.fixture
 def here(tmp_path: Path, home: Path) -> Iterator[Place]:
-    """A project whose resident process answers."""
+    """A project with a running resident process."""
     here = place_in(tmp_path)
     argv = [*here.program, "--root", str(here.root), "route", "--serve", "--json"]
     with subprocess.Popen(argv, cwd=here.root, env=environment(), stdout=subprocess.PIPE) as process:
@@ -48,7 +48,7 @@ def here(tmp_path: Path, home: Path) -> Iterator[Place]:
 
 
 def warm(here: Place, prompt: str) -> str:
-    """What is said once the process is warm; a busy machine may need more than one try."""
+    """The output of the hook once the process is warm; a busy machine can need several tries."""
     for _ in range(50):
         if told := said(here, prompt):
             return told

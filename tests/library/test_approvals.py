@@ -1,4 +1,4 @@
-"""What waits for a yes goes on by an explicit call that is bound to what was asked, and by nothing else."""
+"""A run that waits for a yes continues only after an explicit call that is bound to the question."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_yes_for_its_session_covers_the_next_run_of_that_session_alone(kernel:
 
 @pytest.mark.requirement("X-43")
 def test_no_file_of_the_project_answers(kernel: Kernel, place: Place) -> None:
-    """The subject and the id of what is asked are known to whoever writes the project; neither is a yes."""
+    """The author of the project knows the subject and the id of the question; neither is a yes."""
     approval = asked(kernel, "/loud-stranger hello", "s")
     place.write({
         "mybox/state/trust.json": f'{{"v": 2, "trusted": {{"{approval.subject}": {{"note": "x"}}}}}}',

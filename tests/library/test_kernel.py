@@ -1,4 +1,4 @@
-"""`Kernel` opens a project, runs messages, and says what is there."""
+"""`Kernel` opens a project, runs messages, and lists the skills."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_no_message_and_one_that_is_too_long_are_errors(kernel: Kernel, message:
 
 
 async def begun(root: Path) -> Path:
-    """The folder of the process that sleeps, once it is there."""
+    """Waits for the folder of the sleeping process, and returns it."""
 
     def look() -> Path | None:
         return next(iter(filled_below(root / "mybox/workspace", "begun")), None)

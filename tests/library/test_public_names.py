@@ -1,4 +1,4 @@
-"""The public names are those that the guide lists, they cost nothing until they are used, and a type checker knows them."""
+"""The public names are those that the guide lists; they cost nothing until used, and a type checker knows them."""
 
 from __future__ import annotations
 

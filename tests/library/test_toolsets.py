@@ -1,4 +1,4 @@
-"""A skill in an agent of pydantic-ai or LangChain: the same fence, sandbox and consent, and no yes but the person's."""
+"""A skill in a pydantic-ai or LangChain agent has the same guards, sandbox and consent; only the person can say yes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECRETS = "file of secrets"
 
 
 class Told(NamedTuple):
-    """What a call came to, for the model and for the program."""
+    """The result of a call, for the model and for the program."""
 
     text: str
     approval: Approval | None
@@ -34,7 +34,7 @@ Call = Callable[..., Told]
 
 
 def through_pydantic_ai(kernel: Kernel, *skills: str, files: tuple[str, ...] = ()) -> Call:
-    """An agent whose model makes one call and then says something."""
+    """Calls tools through an agent whose model makes one call and then answers with text."""
     toolset = kernel.as_pydantic_ai(*skills, files=files)
 
     def called(tool: str, **arguments: Any) -> Told:
@@ -51,7 +51,7 @@ def through_pydantic_ai(kernel: Kernel, *skills: str, files: tuple[str, ...] = (
 
 
 def through_langchain(kernel: Kernel, *skills: str, files: tuple[str, ...] = ()) -> Call:
-    """A graph with one node of tools, which runs it from synchronous code."""
+    """Calls tools through a graph with one tool node, from synchronous code."""
     graph = StateGraph(MessagesState)
     graph.add_node("tools", ToolNode(kernel.as_langchain(*skills, files=files)))
     graph.add_edge(START, "tools")

@@ -1,4 +1,4 @@
-"""A project with skills of two repositories."""
+"""A project with skills from two repositories."""
 
 from __future__ import annotations
 

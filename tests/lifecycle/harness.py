@@ -1,8 +1,8 @@
-"""Runs a command that changes skills under strace, and lets it die or fail at one system call of its own choosing.
+"""Runs a command that changes skills under strace, and makes it die or fail at one chosen system call.
 
 A dry run lists the calls that touch the project, each with its number among the calls of its name; a later run of the
 same command from the same state is then hit at exactly one of them. Only the command's own process is traced: the git
-processes that it starts read, and what they are told comes back through it.
+processes that it starts only read, and their results come back through it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ State = dict[str, tuple[int, bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The `at`-th call of its name, from 1; `what` tells it without what differs from run to run."""
+    """The `at`-th call of its name, from 1; `what` describes it without the parts that differ between runs."""
 
     call: str
     at: int
@@ -50,8 +50,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A command and the project that it is run in. `words` is the command, `closer` one more that may write and that
-    changes nothing where the project is sound; `after` is the project once it is done, `verdict` how `verify` ends before."""
+    """A command and its project. `words` is the command, `closer` another one that may write but changes nothing in a
+    sound project; `after` is the project once it is done, `verdict` the exit code of `verify` before."""
 
     name: str
     place: Place
@@ -61,13 +61,13 @@ class Case:
     verdict: int
 
     def copied(self, to: Path) -> Place:
-        """The project as it is before the command, in a folder of its own."""
+        """Copies the project as it is before the command."""
         shutil.copytree(self.place.root, to, symlinks=True)
         return Place(root=to)
 
 
 def need_strace() -> None:
-    """Skips where there is no strace and no way to get one; a Debian machine has the package."""
+    """Skips without strace and any way to get it; a Debian machine has the package."""
     if shutil.which("strace") is None:
         if shutil.which("apt-get") is None:
             pytest.skip("neither strace nor apt-get is here, so no system call can be made to fail")
@@ -75,7 +75,7 @@ def need_strace() -> None:
 
 
 def case_of(name: str, place: Place, words: Sequence[str], closer: Sequence[str]) -> Case:
-    """The case, with the command done once in a copy. What it fetched is kept in the home, so that no run asks the source."""
+    """The case, with the command done once in a copy. Fetched data stays in the home, so no run asks the source."""
     verdict = place.run("skill", "verify").code
     after = Place(root=place.root.with_name(f"{name}-after"))
     shutil.copytree(place.root, after.root, symlinks=True)
@@ -84,8 +84,8 @@ def case_of(name: str, place: Place, words: Sequence[str], closer: Sequence[str]
 
 
 def state_of(root: Path) -> State:
-    """Every file and link of the project with its mode and bytes, times left out; and every folder among the skills.
-    What is being prepared, the lock between processes and what is fetched are not a part of it."""
+    """Every file and link of the project with its mode and bytes, without times; and every folder among the skills.
+    Staged files, the lock between processes and fetched data are left out."""
     found: State = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
@@ -102,13 +102,13 @@ def state_of(root: Path) -> State:
 
 
 def staged(root: Path) -> list[str]:
-    """What a change that was broken off left lying."""
+    """The leftovers of an interrupted change."""
     found = [path.relative_to(root).as_posix() for path in root.rglob("*") if _STAGED.fullmatch(path.name)]
     return sorted(name for name in found if not name.startswith("mybox/"))
 
 
 def points_of(case: Case, tmp_path: Path) -> list[Point]:
-    """Each call of the command that makes, writes, renames, removes or makes durable something of the project."""
+    """Each call of the command that creates, writes, renames, removes or syncs something in the project."""
     root = case.copied(tmp_path / "dry").root
     done, lines = _traced(case.words, root, tmp_path / "dry.trace", ())
     assert done.code == 0, done.err
@@ -128,7 +128,7 @@ def points_of(case: Case, tmp_path: Path) -> list[Point]:
 
 
 def hit(case: Case, point: Point, fault: str, tmp_path: Path) -> tuple[Place, Done]:
-    """The project after the command was hit at `point`, and how the command ended."""
+    """Hits the command at `point`; returns the project after that, and how the command ended."""
     place = case.copied(tmp_path / f"{fault}-{point.call}-{point.at}")
     inject = f"inject={point.call}:{FAULTS[fault].format(point.at)}"
     done, lines = _traced(case.words, place.root, tmp_path / f"{place.root.name}.trace", ("-e", inject))
@@ -139,7 +139,7 @@ def hit(case: Case, point: Point, fault: str, tmp_path: Path) -> tuple[Place, Do
 
 
 def complaints(case: Case, point: Point, fault: str, tmp_path: Path) -> list[str]:
-    """What is wrong after the command was hit at `point`; nothing where all is as before or all is done."""
+    """The problems after the command was hit at `point`; none if all is as before or all is done."""
     place, done = hit(case, point, fault, tmp_path)
     try:
         wrong = _ending(case, place, done, fault)
@@ -163,7 +163,7 @@ def _ending(case: Case, place: Place, done: Done, fault: str) -> list[str]:
 
 
 def _read(case: Case, place: Place) -> list[str]:
-    """The readers, each a process of its own, and what they find."""
+    """The problems that the readers find, each in its own process."""
     listed, verified = (place.run("skill", verb, "--json") for verb in ("list", "verify"))
     expected = case.verdict if _is_one_of(place, (case.place,)) else 0
     wrong = [f"list ends with {listed.code}: {listed.err or listed.out}"[:400]] if listed.code else []
@@ -197,7 +197,7 @@ def _difference(one: Place, other: Place) -> list[str]:
 
 
 def _traced(words: Sequence[str], root: Path, trace: Path, more: Sequence[str]) -> tuple[Done, list[str]]:
-    """How the command ended under strace, and its calls. What it keeps of the person it makes again each time."""
+    """How the command ended under strace, and its calls. Each run has a new folder for the person's state."""
     program = ["strace", "-y", "-o", str(trace), "-e", f"trace={CALLS}", *more, *MODULE, *words]
     own = environment({"XDG_STATE_HOME": str(trace.with_suffix(".state"))})
     done = subprocess.run(program, cwd=root, env=own, capture_output=True, timeout=LIMIT)
@@ -209,7 +209,7 @@ def _traced(words: Sequence[str], root: Path, trace: Path, more: Sequence[str]) 
 
 
 def _told(line: str, root: Path) -> str:
-    """The call and where it is made; not the result, and not in which order the files of a folder are removed."""
+    """The call and its paths, without the result and the order in which files of a folder are removed."""
     match = _LINE.match(line)
     assert match, line
     words = match[2].rpartition(" = ")[0]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.sample(1)
 
 
 class Failing(FolderWriter):
-    """Fails once, at the `left`-th thing that it is asked for, before it does it."""
+    """A writer that fails once, before its `left`-th operation."""
 
     left = -1
     error: BaseException = KernelError("the disk is full")
@@ -68,7 +68,7 @@ Ready = Callable[[str], Project]
 
 
 def upstream(repo: Path) -> str:
-    """The id of the commit: alpha is changed, beta has moved."""
+    """Changes alpha and moves beta; returns the id of the commit."""
     git(repo, "mv", "skills/beta", "skills/elsewhere")
     return commit(repo, {"skills/alpha/SKILL.md": skill_text("alpha", "newer"), "skills/alpha/new.py": "2\n"})
 
@@ -79,7 +79,7 @@ def edit(project: Project) -> None:
 
 @pytest.fixture
 def ready(tmp_path: Path, home: Path, repo: Path, other: Path) -> Ready:
-    """A project in which a command has something to do."""
+    """Makes a project in which the command has something to do."""
 
     def make(command: str) -> Project:
         project = make_project(tmp_path / "project", home, writer=Failing)
@@ -99,7 +99,7 @@ def ready(tmp_path: Path, home: Path, repo: Path, other: Path) -> Ready:
 
 
 def settled(project: Project) -> dict[str, tuple[int, bytes]]:
-    """What the project holds without what was only prepared; an intent counts."""
+    """The contents of the project without staged files; an intent counts."""
     return {name: one for name, one in content(project.root).items() if not re.search("/change-[0-9a-f]{16}/", name)}
 
 

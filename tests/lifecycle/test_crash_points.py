@@ -1,4 +1,4 @@
-"""A command that is killed, or that the disk fails, leaves all as it was or all done (X-38; issue 4, item 5)."""
+"""A killed command, or one whose disk fails, leaves all as it was or all done (X-38; issue 4, item 5)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLOSER = "skill install {} --skill gamma --offline"
 
 @pytest.fixture
 def ground(tmp_path: Path) -> tuple[Place, Path, Path]:
-    """A project with one skill, and two repositories: the one that it came from and one with two more."""
+    """A project with one skill, and two repositories: the skill's own, and one with two other skills."""
     need_strace()
     place = place_in(tmp_path)
     first = make_repo(tmp_path, {"gamma/SKILL.md": skill_text("gamma", "stays")}, name="first", partial=False)
@@ -55,7 +55,7 @@ def install_case(ground: Ground) -> Case:
 
 
 def update_case(ground: Ground) -> Case:
-    """One skill was changed, one has moved; the changed one was edited here, too."""
+    """One skill was changed, one has moved; the changed one was also edited here."""
     place, first, second = ground
     place.said("skill", "install", f"file://{second}", "--all")
     (place.root / ".claude/skills/alpha/run.py").write_text("print('mine')\n")
@@ -71,7 +71,7 @@ def uninstall_case(ground: Ground) -> Case:
 
 
 def link_case(ground: Ground) -> Case:
-    """One skill is there and gets its link, another comes with one."""
+    """An installed skill gets its link, another one comes with its own."""
     place, first, second = ground
     place.said("skill", "install", f"file://{second}", "--skill", "alpha")
     words = ["skill", "install", f"file://{second}", "--all", "--target", "agents", "--link"]
@@ -156,7 +156,7 @@ def test_hit_at_any_call_a_command_leaves_all_as_it_was_or_all_done(
 
 @pytest.mark.wide
 def test_the_calls_that_can_be_hit_are_those_of_the_whole_change(ground: Ground, tmp_path: Path) -> None:
-    """The harness sees the first and the last step of an install, and hits what it says."""
+    """The harness sees the first and the last step of an install, and hits the step that it names."""
     case = install_case(ground)
     told = [point.what for point in points_of(case, tmp_path)]
     inner = "/.claude/skills/.navigator"
@@ -173,7 +173,7 @@ def test_the_calls_that_can_be_hit_are_those_of_the_whole_change(ground: Ground,
 
 @pytest.mark.wide
 def test_a_git_under_a_tracer_is_not_taken_for_one_that_hangs(ground: Ground) -> None:
-    """A tracer learns of an end before the parent may reap it."""
+    """A tracer learns that a process ended before the parent can reap it."""
     place, first, _ = ground
     traced = ["strace", "-f", "--seccomp-bpf", "-o", os.devnull, "-e", "trace=execve", *MODULE]
     words = [*traced, "skill", "info", f"file://{first}", "--json"]

@@ -1,4 +1,4 @@
-"""What stands between a killed change and its end: an intent that only this very project can have made (X-38)."""
+"""A killed change is finished from its intent, which only this very project can have made (X-38)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ make_project(Path(root), Path(home), writer=Dying).run("install", source=source,
 
 
 def begun(tmp_path: Path, home: Path, repo: Path, other: Path, last: str) -> Project:
-    """A project in which an install of both was killed after `last`."""
+    """A project in which an install of both skills was killed after `last`."""
     project = make_project(tmp_path / "project", home)
     project.run("install", source=f"file://{other}")
     paths = [str(SOURCE / "kernel"), str(SOURCE / "tests"), str(project.root), str(home), f"file://{repo}", last]
@@ -111,8 +111,7 @@ def test_an_intent_that_came_with_a_copy_of_the_project_moves_nothing(
 
 
 def planted(project: Project, *, made: bool = True, **given: Any) -> dict[str, tuple[int, bytes]]:
-    """Puts an intent into the project, with the seal that fits unless another is given, and says what the project holds
-    otherwise."""
+    """Puts an intent into the project, with the right seal unless another is given; returns the content before it."""
     scratch = project.inner / SEALED
     if made:
         scratch.mkdir()
@@ -172,7 +171,7 @@ HOSTILE: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("given", HOSTILE, ids=str)
 def test_an_intent_that_names_what_no_change_names_is_refused(held: Project, given: dict[str, Any]) -> None:
-    """Even where its seal fits."""
+    """Even if its seal fits."""
     before = planted(held, **given)
     with pytest.raises(Damaged, match="cannot be read") as caught:
         held.run("list")
@@ -193,7 +192,7 @@ def test_a_damaged_intent_is_reported_and_repair_starts_afresh(held: Project, te
 
 @pytest.mark.parametrize("name", ["intent", "lock", "locks", "backups", "change-0123456789abcdef"])
 def test_a_skill_may_be_called_like_a_record_of_ours(tmp_path: Path, held: Project, name: str) -> None:
-    """Its receipt lies beside them."""
+    """The skill's receipt lies beside the records."""
     source = f"file://{make_repo(tmp_path, {f'{name}/SKILL.md': skill_text(name)}, name='odd')}"
     before = content(held.root)
     try:

@@ -90,7 +90,7 @@ def test_uninstall_leaves_foreign_links_files_and_folders_unchanged(linked: Proj
 
 
 def foreign(path: Path, kind: str, project: Project) -> None:
-    """Puts something of somebody else's at `path`."""
+    """Puts somebody else's file, folder or link at `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     match kind:
         case "elsewhere":
@@ -219,7 +219,7 @@ def test_a_linked_skill_is_listed_once_with_its_link_and_without_a_remark(linked
 
 
 def test_a_link_in_claude_to_a_skill_in_agents_is_not_a_second_skill(project: Project, repo: Path) -> None:
-    """As other installers make them: the skill in .agents/skills, the link in .claude/skills."""
+    """Other installers do this: the skill in .agents/skills, the link in .claude/skills."""
     project.run("install", source=f"file://{repo}", skill="alpha", target="agents")
     project.skills.mkdir(parents=True)
     (project.skills / "alpha").symlink_to("../../.agents/skills/alpha")
@@ -240,7 +240,7 @@ def test_a_link_to_a_skill_outside_the_project_is_reported_as_shadowed(
 
 
 class Ending(FolderWriter):
-    """Ends at the first link, as a process that is killed there."""
+    """A writer that ends at the first link, as a killed process does."""
 
     ended = False
 

@@ -20,7 +20,7 @@ NAMES = [f"skill-{number:02}" for number in range(20)]
 
 
 def at_once(place: Place, commands: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
-    """How each command ended and what it complained of; all of them run at the same time."""
+    """Runs all commands at the same time; returns the exit code and stderr of each."""
     pipe, own = subprocess.PIPE, environment()
     words = [[*place.program, "skill", *command] for command in commands]
     running = [subprocess.Popen(one, cwd=place.root, env=own, stdout=pipe, stderr=pipe) for one in words]
@@ -33,7 +33,7 @@ def failed(ends: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 def names_in(place: Place) -> dict[str, list[str]]:
-    """The names that folders, receipts, lock and database have."""
+    """The names in the folders, receipts, lock and database."""
     skills = place.root / ".claude" / "skills"
     lock = json.loads((place.root / "skills.lock.json").read_text())["skills"]
     rows: Any = json.loads((skills / "skills.db").read_text())["_default"]
@@ -69,7 +69,7 @@ def installed_by_all(tmp_path: Path, commands: Sequence[Sequence[str]]) -> Place
 
 
 def race(tmp_path: Path) -> None:
-    """Half of the skills come while the other half goes."""
+    """Installs one half of the skills while the other half is uninstalled."""
     commands = one_repository(tmp_path)
     place = place_in(tmp_path)
     assert place.run("skill", *commands[0][:2], *(word for name in NAMES[:10] for word in ("--skill", name))).code == 0

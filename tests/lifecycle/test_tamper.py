@@ -1,4 +1,4 @@
-"""`verify` names every byte that is not as it was installed, and nothing else (issue 4, item 7)."""
+"""`verify` names every file that is not as it was installed, and nothing else (issue 4, item 7)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def files(name: str) -> dict[str, str | bytes]:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    """Four skills, each with a file that may be executed."""
+    """Four skills, each with an executable file."""
     made = make_repo(tmp_path, {path: data for name in NAMES for path, data in files(name).items()}, partial=False)
     add_raw(made, {f"{name}/scripts/run.py": ("100755", b"print(1)\n") for name in NAMES})
     return made
@@ -46,7 +46,7 @@ def repo(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def held(repo: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """The skills, installed; no process can be started any more, and the repository is gone."""
+    """The installed skills; no process can be started any more, and the repository is gone."""
     project = make_project(tmp_path / "project", home)
     project.run("install", source=f"file://{repo}", all=True)
     shutil.rmtree(repo)
@@ -56,7 +56,7 @@ def held(repo: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 
 @contextmanager
 def tampered(folder: Path, kind: str, chance: random.Random) -> Iterator[str]:
-    """One change below `folder`, taken back afterwards; the path that it is made to."""
+    """Makes one change below `folder`, yields its path, and takes it back."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     path = chance.choice(paths)
     data, mode = path.read_bytes(), path.stat().st_mode
@@ -76,7 +76,7 @@ def tampered(folder: Path, kind: str, chance: random.Random) -> Iterator[str]:
 
 
 def _edit(path: Path, data: bytes, chance: random.Random) -> None:
-    """One byte, and the times as they were: nothing but the content tells."""
+    """Changes one byte and keeps the times: only the content differs."""
     at, times = chance.randrange(len(data)), path.stat()
     path.write_bytes(data[:at] + bytes([data[at] ^ chance.randrange(1, 256)]) + data[at + 1 :])
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -92,7 +92,7 @@ def _add(path: Path, data: bytes, chance: random.Random) -> None:
 
 
 def _change_mode(path: Path, data: bytes, chance: random.Random) -> None:
-    """Who may run it; what a umask takes away from readers and writers is none of it."""
+    """Changes who may run it; the bits of readers and writers that a umask removes do not count."""
     path.chmod(chance.choice([0o644, 0o600, 0o664]) if path.stat().st_mode & 0o100 else chance.choice([0o755, 0o700]))
 
 
@@ -105,7 +105,7 @@ CHANGES: Mapping[str, Callable[[Path, bytes, random.Random], None]] = {
 
 
 def named(project: Project) -> dict[tuple[str, str], list[str]]:
-    """What `verify` names, by skill and kind; every skill is told, the sound ones as such."""
+    """What `verify` names, by skill and kind; every skill is listed, the sound ones as such."""
     with pytest.raises(IntegrityMismatch) as caught:
         project.run("verify")
     assert caught.value.exit_code == 6

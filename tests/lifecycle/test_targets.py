@@ -1,4 +1,4 @@
-"""`.agents/skills` is a place of its own: copies there have receipts, a database and a lock (issue 4, item 9)."""
+"""`.agents/skills` is a separate place: copies there have receipts, a database and a lock (issue 4, item 9)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.sample(1)
 
 @pytest.fixture
 def both(held: Project, repo: Path) -> Project:
-    """A project with solo, alpha and beta in .claude/skills, and alpha in .agents/skills, too."""
+    """A project with solo, alpha and beta in .claude/skills, and alpha also in .agents/skills."""
     held.run("install", source=f"file://{repo}", skill="alpha", target="agents")
     return held
 
@@ -166,7 +166,7 @@ def test_a_copy_is_exported_from_the_place_that_is_named(both: Project, tmp_path
 
 
 def test_an_unfinished_change_there_is_finished_by_any_command(both: Project, tmp_path: Path) -> None:
-    """The intent is of a change that puts nothing and drops alpha."""
+    """The intent is that of a change that adds nothing and drops alpha."""
     inner = both.agents / ".navigator"
     scratch = inner / "change-0123456789abcdef"
     scratch.mkdir()

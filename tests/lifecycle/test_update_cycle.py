@@ -29,13 +29,13 @@ class Project:
     capture: pytest.CaptureFixture[str]
 
     def said(self, *words: str) -> tuple[int, Any]:
-        """The exit code and the document of `navigator skill <words> --json`."""
+        """Runs `navigator skill <words> --json`; returns the exit code and the document."""
         self.capture.readouterr()
         code = run(["--root", str(self.root), "skill", *words, "--json"])
         return code, json.loads(self.capture.readouterr().out)
 
     def did(self, *words: str) -> Any:
-        """What it said, with 7 where none of the sources answered, with 1 where some did not."""
+        """The document; the exit code must be 7 if no source answered, 1 if some did not."""
         code, document = self.said(*words)
         lost = [one.get("state") == "unreachable" for one in document.get("skills", ())]
         assert (code, document["exit_code"]) == ((7 if all(lost) else 1) if any(lost) else 0,) * 2, document
@@ -57,7 +57,7 @@ class Project:
         return json.loads(self.path(".navigator", f"{name}.json").read_text())
 
     def seen(self, *without: str) -> Seen:
-        """Everything below the project but the folders `without`: mode, time of change, bytes."""
+        """Everything in the project except the folders `without`: mode, time of change, bytes."""
         return seen(self.root, {self.root.joinpath(*name.split("/")) for name in without})
 
 
@@ -74,7 +74,7 @@ def seen(top: Path, without: Container[Path] = ()) -> Seen:
 
 @pytest.fixture
 def project(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Project:
-    """Three skills, all of them installed from the default branch."""
+    """A project with three skills, all installed from the default branch."""
     files = {
         "skills/alpha/SKILL.md": skill_text("alpha"),
         "skills/alpha/notes.md": "one\n",

@@ -1,4 +1,4 @@
-"""What a project holds, to compare it before and after."""
+"""The contents of a project, to compare it before and after."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Tree = dict[str, tuple[int, int, bytes]]
 
 
 def tree(root: Path) -> Tree:
-    """Every file, link and folder: mode, time of change, bytes. The locks between processes are left out."""
+    """Every file, link and folder with its mode, time of change and bytes, except the locks between processes."""
     found: Tree = {}
     for path in sorted(root.rglob("*")):
         if path.name != "lock":
@@ -21,7 +21,7 @@ def tree(root: Path) -> Tree:
 
 
 def content(root: Path) -> dict[str, tuple[int, bytes]]:
-    """The same without times, without folders, which a change may make and leave empty, and without the list of what
-    git ignores, which like the lock between processes is made before a change is."""
+    """The same without times, without folders, which a change may make and leave empty, and without the list of files
+    that git ignores, which, like the lock between processes, is written before a change."""
     held = {name: (mode, data) for name, (mode, _, data) in tree(root).items() if not stat.S_ISDIR(mode)}
     return {name: file for name, file in held.items() if not name.endswith("skills/.gitignore")}

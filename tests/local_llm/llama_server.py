@@ -1,4 +1,4 @@
-"""llama.cpp with SmolLM2 (135 million weights) on one thread, until its standard input ends; prints its address."""
+"""Runs llama.cpp with SmolLM2 (135 million weights) on one thread until its standard input ends; prints its address."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A real model on this machine, over the wire: it answers, streams, keeps to a schema, and is let go of.
+"""A real model on this machine, over the wire: it answers, streams, keeps to a schema, and can be cancelled.
 
-What it says need not be clever; that every answer of it comes to something is what is tried.
+Its answers need not be clever: the tests check that each of them leads to a result.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_it_answers(here: Place) -> None:
 
 
 def test_words_come_as_they_are_made(models: Models) -> None:
-    """The first long before the last, and together what the answer is."""
+    """The first piece arrives well before the last, and together they are the answer."""
     pieces: list[tuple[float, str]] = []
 
     async def run() -> str:
@@ -78,7 +78,7 @@ def test_words_come_as_they_are_made(models: Models) -> None:
 
 @pytest.mark.requirement("RTE-5", "RTE-13")
 def test_it_keeps_to_the_schema_of_phase_1(models: Models, tmp_path: Path) -> None:
-    """Each answer is one of the three forms, in both languages, and names what was offered or nothing."""
+    """Each answer has one of the three forms, in both languages, and names an offered skill or nothing."""
     catalogue = open_catalogue(tmp_path)
     names = ["task_manager", "git-summary", "link-check", "word-count"]
     candidates = tuple(Candidate(name=name, score=1.0) for name in names)
@@ -96,7 +96,7 @@ def test_it_keeps_to_the_schema_of_phase_1(models: Models, tmp_path: Path) -> No
 
 
 def test_one_that_is_cancelled_is_let_go_of(models: Models) -> None:
-    """The server stops writing, too: the next is answered at once, where the first would have taken half a minute."""
+    """The server stops writing too: the next request is answered at once; the first would have taken half a minute."""
 
     async def run() -> tuple[float, float]:
         model, heard = WireModel("here:smollm2", models), asyncio.Event()

@@ -1,7 +1,7 @@
-"""A real small model works with the built-in tools through a JSON schema: what it calls happens, and is on the disk.
+"""A real small model uses the built-in tools through a JSON schema: its calls are carried out and change the disk.
 
-It is offered one tool, in a schema that leaves it few words to choose, and then the answer: so small a model chooses
-nothing by itself. The server's grammar, the wire, the loop, the fence and the sandbox are the real ones.
+It is offered one tool, in a schema with few words to choose from, and then the answer: a model this small chooses
+nothing by itself. The server's grammar, the wire, the loop, the guards and the sandbox are the real ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.local_llm
 
 @dataclass
 class CallThenAnswer:
-    """Implements `ChatModel`: the schema of the first request has no answer in it, that of the others no call."""
+    """Implements `ChatModel`: the schema of the first request allows only a call, that of the others only an answer."""
 
     inner: WireModel
     asked: int = 0
@@ -56,7 +56,7 @@ class CallThenAnswer:
 
 @dataclass
 class Only:
-    """Implements `Tools`: one of the built-in ones, whose arguments have the values of `choices`."""
+    """Implements `Tools`: one built-in tool, with arguments limited to the values of `choices`."""
 
     box: Toolbox
     tool: str
@@ -76,7 +76,7 @@ class Only:
 
 
 def worked(models: Models, box: Toolbox, request: str, tool: str, **choices: Sequence[str]) -> tuple[AgentState, End]:
-    """What came of a request, with a yes to what is asked."""
+    """Runs a request in the agent loop, with a yes to every question."""
     said: list[Event] = []
 
     def emit(body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
@@ -152,7 +152,7 @@ def test_it_runs_a_script_of_the_skill_in_the_sandbox(models: Models, box: Toolb
 def test_a_whole_turn_with_all_tools_in_a_schema_comes_to_an_end_of_its_own(
     tmp_path: Path, home: Path, url: str
 ) -> None:
-    """Whatever it calls, and with whatever arguments: each call is answered, and nothing outside the workspace changes."""
+    """Whatever it calls, with whatever arguments, each call is answered and nothing outside the workspace changes."""
     file = home / ".config/navigator/config.toml"
     file.parent.mkdir(parents=True)
     limits = "retries = 0\nfirst = 200\nturn_seconds = 240"

@@ -1,4 +1,4 @@
-"""An MCP server over stdio, with nothing but the standard library, that misbehaves in the way its argument names."""
+"""An MCP server over stdio, from the standard library alone, that misbehaves in the way its argument names."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def tools() -> list[dict[str, Any]]:
 
 
 def serve(message: dict[str, Any]) -> None:
-    """One request, as a good server does it where the mode has nothing else in mind."""
+    """Serves one request as a good server does, unless the mode says otherwise."""
     method, number, params = message.get("method", ""), message.get("id"), message.get("params") or {}
     asked[method] = asked.get(method, 0) + 1
     if method == "initialize":
@@ -275,7 +275,7 @@ def _fills(number: Any, words: str) -> None:
 
 
 def _asks(number: Any, words: str) -> None:
-    """Two questions, one after another, then what was answered."""
+    """Asks two questions, one after another, then returns the answers."""
     told = []
     for at, fields in enumerate(
         ({"name": {"type": "string"}}, {"age": {"type": "integer"}, "sure": {"type": "boolean"}})

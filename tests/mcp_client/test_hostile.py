@@ -1,4 +1,4 @@
-"""Servers that misbehave: each is a typed report in time, leaves no process, and is no matter to the others."""
+"""Each misbehaving server causes a typed report in time, leaves no process, and does not affect the others."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ CASES: list[tuple[str, str, str, str]] = [
 
 @pytest.fixture
 def beside(tmp_path: Path) -> Iterator[Place]:
-    """A project with a good server, and `bad` for the test to say what it is; both contained."""
+    """A project with a good server, to which a test adds `bad`; both run in the sandbox."""
     (tmp_path / "project").mkdir()
     place = Place(root=tmp_path / "project", contained=open_sandbox().argv)
     place.servers["good"] = McpServer(command=sys.executable, args=(str(SERVER), "good"))
@@ -88,7 +88,7 @@ def called(place: Place, server: str, operation: str = "call", *, key: str = "",
 
 
 def left(place: Place, server: str) -> set[int]:
-    """What is still there of a server, after a while."""
+    """The processes of a server that are still running after up to 20 s."""
     folder, end = place.workspace(f"mcp-{server}"), time.monotonic() + 20
     while (found := working_in(folder)) and time.monotonic() < end:
         time.sleep(0.02)

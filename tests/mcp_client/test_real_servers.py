@@ -1,4 +1,4 @@
-"""Public servers of the registries, each in an environment of its own, started as the kernel starts them: contained."""
+"""Public servers from the registries, each in its own environment, started in the sandbox as the kernel starts them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def script(node: Path, name: str, *words: str, **env: str) -> McpServer:
 
 @pytest.fixture
 def everything(here: Place, node: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
-    """The reference server as `it`, over stdio or over streamable HTTP."""
+    """The project with the reference server as `it`, over stdio or over streamable HTTP."""
     server = script(node, "everything", "stdio")
     if getattr(request, "param", "stdio") == "stdio":
         here.servers["it"] = server
@@ -118,7 +118,7 @@ def called(place: Place, server: str, tool: str, **args: Any) -> Any:
 def test_a_message_without_a_skill_gets_the_time_of_a_server_that_was_approved(
     tmp_path: Path, home: Path, python: Path
 ) -> None:
-    """As the server says of itself: without a question where it only reads, after a yes otherwise."""
+    """As the server declares: without a question if the tool only reads, after a yes otherwise."""
     asked_for = ("time__get_current_time", '{"timezone": "Asia/Tokyo"}')
     with serving() as model:
         file = home / ".config" / "navigator" / "config.toml"

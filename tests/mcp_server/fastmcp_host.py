@@ -1,4 +1,4 @@
-"""A host of another make: fastmcp's client of the Skills extension, in an environment of its own. Prints one document."""
+"""Another host: fastmcp's client of the Skills extension, in its own environment. Prints one document."""
 
 from __future__ import annotations
 

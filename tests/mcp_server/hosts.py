@@ -1,4 +1,4 @@
-"""Hosts that talk to `navigator mcp serve`: the official SDK's client, and the words of the Skills extension."""
+"""Hosts that talk to `navigator mcp serve`: the official SDK's client, and the methods of the Skills extension."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ ERAS = ("auto", "legacy")  # the protocol of 2026-07-28, and those before it
 
 
 class AnyParams(types.RequestParams):
-    """What a method of the extension is asked with."""
+    """The parameters of a method of the extension."""
 
     uri: str | None = None
     cursor: str | None = None
 
 
 class AnyRequest(types.Request[AnyParams, Literal["skills/list", "skills/get", "resources/directory/read"]]):
-    """A method of the extension."""
+    """A request for a method of the extension."""
 
     method: Literal["skills/list", "skills/get", "resources/directory/read"]
     params: AnyParams
 
 
 class AnyResult(types.Result):
-    """Whatever comes back."""
+    """Any result."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def hosted(here: Place, asking: Callable[[Client], Awaitable[T]], era: str = "auto", seconds: float = 60) -> T:
-    """What comes of `asking` a server that the host starts for the project."""
+    """The result of `asking` a server that the host starts for the project."""
     program, *words = here.program
     argv = [*words, "--root", str(here.root), "mcp", "serve"]
     params = StdioServerParameters(command=program, args=argv, env=environment(), cwd=here.root)
@@ -56,7 +56,7 @@ def hosted(here: Place, asking: Callable[[Client], Awaitable[T]], era: str = "au
 
 
 async def called(client: Client, tool: str, **arguments: Any) -> tuple[dict[str, Any], bool]:
-    """The structure of the answer, which its text says, too, and whether it is an error."""
+    """The structured content of the answer, which equals its text, and whether it is an error."""
     answer = await client.call_tool(tool, arguments)
     (content,) = answer.content
     assert isinstance(content, types.TextContent)
@@ -75,7 +75,7 @@ async def asked(client: Client, method: Any, **params: Any) -> dict[str, Any]:
 
 
 async def every(client: Client) -> list[dict[str, Any]]:
-    """All entries, page by page."""
+    """All entries, read page by page."""
     found: list[dict[str, Any]] = []
     page = await asked(client, "skills/list")
     found += page["skills"]
@@ -86,7 +86,7 @@ async def every(client: Client) -> list[dict[str, Any]]:
 
 
 async def refused(asking: Awaitable[object]) -> int:
-    """The protocol's error code."""
+    """The protocol's error code for a refused request."""
     with pytest.raises(MCPError) as caught:
         await asking
     return caught.value.error.code

@@ -1,4 +1,4 @@
-"""Over HTTP: the same server for who has the token; nothing for a page of another origin, or for another host's name."""
+"""Over HTTP, a client with the token gets the same server; a page of another origin or host name gets nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client on the network cannot do: hold the server up, send without end, or speak as another host or page."""
+"""A client on the network cannot block the server, send without end, or speak as another host or page."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ SLOW: dict[bytes, Callable[[str], float]] = {
 
 @pytest.fixture(scope="module")
 def ended(url: str) -> Mapping[bytes, float]:
-    """Seconds until the server ended each connection of `SLOW`, where all are made at once."""
+    """Seconds until the server ended each connection of `SLOW`; all are opened at once."""
     with ThreadPoolExecutor(len(SLOW)) as pool:
         waiting = {name: pool.submit(wait, url) for name, wait in SLOW.items()}
         return {name: one.result() for name, one in waiting.items()}
@@ -115,7 +115,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(url: str) -> None:
 
 
 def answered(url: str) -> bool:
-    """Whether the server answers a request, in place of ending the connection."""
+    """Whether the server answers a request instead of ending the connection."""
     with suppress(ConnectionError), connected(url) as link:
         link.sendall(f"GET /mcp HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n\r\n".encode())
         return b" 401 " in link.recv(4096)

@@ -1,4 +1,4 @@
-"""The server as others see it: fastmcp's client, the public inspector, and the protocol's own conformance scenarios."""
+"""The server, used by others: fastmcp's client, the public inspector, and the protocol's own conformance scenarios."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCENARIOS = (
 
 @pytest.fixture(scope="module")
 def npm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the peers of npm; a newer node than Debian's among them."""
+    """The folder with the peers from npm, including a newer node than Debian's."""
     folder = tmp_path_factory.mktemp("npm")
     argv = ["npm", "install", "--silent", "--no-fund", "--no-audit", *PEERS]
     subprocess.run(argv, cwd=folder, check=True, timeout=300)

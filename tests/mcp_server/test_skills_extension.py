@@ -1,4 +1,4 @@
-"""The Skills extension, SEP-2640: whole entries with true digests, files by their addresses, pages, and no way out."""
+"""The Skills extension, SEP-2640: complete entries with correct digests, files by address, pages, and nothing else."""
 
 from __future__ import annotations
 

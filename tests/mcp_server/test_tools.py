@@ -1,4 +1,4 @@
-"""A host's model is given the right skill, its text, a run of it under the person's policy, and the reason why."""
+"""A host's model gets the right skill, its text, a run of it under the person's policy, and the reason for it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_shipped_skill_runs_and_why_lists_the_steps_of_the_run(here: Place) ->
 
 @pytest.mark.wide
 def test_two_runs_at_once_run_side_by_side(here: Place, home: Path) -> None:
-    """The model answers only once both runs ask it."""
+    """The model answers only after both runs have asked it."""
     here.write({".claude/skills/song-writer/SKILL.md": song()})
     accept(here.root, "song-writer")
     file = home / ".config" / "navigator" / "config.toml"
@@ -156,7 +156,7 @@ def test_two_runs_at_once_run_side_by_side(here: Place, home: Path) -> None:
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_run_without_consent_waits_for_the_person_and_cannot_be_approved_by_the_host(here: Place) -> None:
-    """The host is told the command by which the person says yes; saying it through the host does nothing."""
+    """The host gets the command with which the person says yes; a yes through the host does nothing."""
     here.write(below(".claude/skills/speaker", type_a("speaker", SAYS)))
 
     async def run(client: Any) -> list[dict[str, Any]]:
@@ -203,7 +203,7 @@ SMUGGLED = (
 @pytest.mark.requirement("SAF-1", "X-43")
 @pytest.mark.parametrize("args", SMUGGLED)
 def test_commands_hidden_in_arguments_of_a_host_are_refused_and_not_run(here: Place, args: str) -> None:
-    """A skill that models may not call, a command and a workflow behind the first line of the arguments."""
+    """A skill that models may not call, a command and a workflow after the first line of the arguments."""
     hidden = skill_text("boat-songs", "Writes songs about boats", "disable-model-invocation: true\n")
     here.write({".claude/skills/boat-songs/SKILL.md": hidden})
     here.write({".claude/skills/sea-songs/SKILL.md": skill_text("sea-songs", "Writes songs about the sea")})

@@ -1,4 +1,4 @@
-"""Stands before `navigator mcp serve --http` and says the token, for clients that cannot."""
+"""A proxy for `navigator mcp serve --http` that adds the token, for clients that cannot send it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOPS = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
 @contextmanager
 def saying(url: str, token: str) -> Iterator[str]:
-    """The address of the proxy to `url`; all else of each request and answer is as it came."""
+    """The address of a proxy to `url` that adds the token."""
     place = urlsplit(url)
 
     class Handler(BaseHTTPRequestHandler):

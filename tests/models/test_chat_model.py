@@ -1,4 +1,4 @@
-"""Whatever a provider does ends in an answer or in one typed error, in time, after an exact number of requests."""
+"""Whatever a provider does, the result is an answer or one typed error, in time, after an exact number of requests."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ OPENAI_ONLY = {"no-choices", "silent-once"}
 
 @dataclass
 class Seen:
-    """What came of one request."""
+    """The result of one request."""
 
     kind: str
     completion: Completion | None = None
@@ -84,7 +84,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[WireServer]:
-    """Each provider's library is loaded before a request is timed: that takes seconds, and is not a part of a request."""
+    """A server, with each provider's library loaded before a request is timed, because loading takes seconds."""
     with serving() as held, pytest.MonkeyPatch.context() as environment:
         environment.setenv("THERE_API_KEY", KEY)
         for kind in KINDS:
@@ -104,7 +104,7 @@ def models_of(server: WireServer, kind: str = "openai", limits: Models = LIMITS)
 
 
 def ask(models: Models, name: str, *, streamed: bool = True, asked: Asked | None = None) -> Seen:
-    """Waits between tries take no time here, and are kept."""
+    """Sends one request; waits between tries take no time and are kept."""
     seen = Seen("")
 
     async def sleep(seconds: float) -> None:
@@ -133,7 +133,7 @@ def test_every_way_of_the_server_is_tried_here() -> None:
 
 
 def possible() -> Iterator[tuple[str, bool, str, str, int]]:
-    """Each way in each protocol, streamed and whole, but for what does not exist there."""
+    """Each mode in each protocol, streamed and whole, except the combinations that do not exist."""
     for mode, ending, requests in ENDINGS:
         for kind in KINDS:
             for streamed in (True, False):
@@ -219,7 +219,7 @@ def test_an_unreachable_server_is_reported_with_the_reason(
 
 
 def test_a_failure_is_one_sentence_and_one_hint_in_two_languages(server: WireServer) -> None:
-    """Also a 403 that is not about the key, and an error in the middle of a stream, which has no status."""
+    """Including a 403 that is not about the key, and an error in the middle of a stream, which has no status."""
     told = {}
     for mode in ("forbidden", "error-in-stream", "key-refused"):
         error = ask(models_of(server), mode).error
@@ -244,7 +244,7 @@ def test_a_failure_is_one_sentence_and_one_hint_in_two_languages(server: WireSer
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_partial_text_and_the_usage_of_an_interrupted_answer_are_kept(server: WireServer, kind: str) -> None:
-    """Anthropic says at the beginning what it has read; OpenAI says nothing before the end."""
+    """Anthropic reports at the start how much it has read; OpenAI reports nothing before the end."""
     seen = ask(models_of(server, kind), "cut")
     assert seen.error is not None
     assert HELLO.text.startswith(seen.error.data["begun"]) and seen.error.data["begun"] == "".join(seen.told)

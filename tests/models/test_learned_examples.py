@@ -1,4 +1,4 @@
-"""`navigator skill learn`: a model writes example requests for a skill, once the person agreed to the cost."""
+"""`navigator skill learn`: a model writes example requests for a skill, after the person agreed to the cost."""
 
 from __future__ import annotations
 

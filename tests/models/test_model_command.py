@@ -105,7 +105,7 @@ def test_an_alias_stands_for_a_model(here: Place, mine: Path, server: WireServer
 @pytest.mark.wide
 def test_a_key_of_the_keyring_is_used_and_never_shown(here: Place, mine: Path, server: WireServer, ring: Path) -> None:
     def run(*words: str, stdin: str = "") -> Done:
-        """With the keyring of this test on Python's path."""
+        """Runs `navigator model` with the keyring of this test on Python's path."""
         path = os.pathsep.join([str(SOURCE / "kernel"), str(Path(__file__).parent)])
         return here.run("model", *words, stdin=stdin, env={"PYTHONPATH": path})
 

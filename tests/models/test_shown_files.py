@@ -1,4 +1,4 @@
-"""Pictures and PDFs that a tool showed, in requests of both protocols, and a sentence to models that see none."""
+"""Pictures and PDFs that a tool showed, in requests of both protocols; models that see none get a sentence."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def said(*files: ShownFile) -> tuple[ChatMessage, ...]:
 
 
 def sent(server: WireServer, provider: ModelProvider, *files: ShownFile, as_text: bool = False) -> list[dict[str, Any]]:
-    """The messages of the request."""
+    """The messages of the request that shows `files`."""
     server.requests.clear()
 
     async def ask() -> None:

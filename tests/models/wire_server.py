@@ -1,6 +1,6 @@
 """A server that speaks the wire formats of OpenAI's chat completions and Anthropic's messages, well or badly.
 
-Which way is the name of the model that is asked for: one of `MODES`. Every request is kept.
+The name of the requested model, one of `MODES`, selects the behaviour. Every request is kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONG = 30.0  # seconds that a server which hangs stays silent
 
 
 class Said(NamedTuple):
-    """What a model answers: text, reasoning, and calls as `(name, arguments)`."""
+    """A model's answer: text, reasoning, and calls as `(name, arguments)`."""
 
     text: str = ""
     reasoning: str = ""
@@ -47,8 +47,8 @@ Script = Callable[[Sequence[Mapping[str, Any]], int], Said]
 
 @dataclass
 class WireServer:
-    """`scripts` are models that answer by what was said to them and how often they were asked; `declines` names what
-    of a request the server of a model does not know, and answers with 400."""
+    """`scripts` are models whose answers depend on the messages and the number of requests; `declines` names request
+    fields that a model's server does not know, and answers with 400."""
 
     scripts: dict[str, Script] = field(default_factory=dict)
     declines: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class Exchange(NamedTuple):
         self.handler.wfile.write(b"0\r\n\r\n")
 
     def drop(self) -> None:
-        """Closes in the middle of it all."""
+        """Closes the connection in the middle of an answer."""
         self.handler.wfile.flush()
         self.handler.close_connection = True
         self.handler.connection.close()
@@ -254,7 +254,7 @@ class _Anthropic:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Pieces of 7 characters, of a very long text at most 20,000."""
+    """Pieces of 7 characters; a very long text in about 20,000 pieces."""
     size = max(7, len(text) // 20_000)
     yield from (text[at : at + size] for at in range(0, len(text), size))
 
@@ -263,7 +263,7 @@ HELLO = Said(text="Hello, all is well.")
 
 
 def _once(otherwise: Answer) -> Answer:
-    """Badly the first time, well from then on."""
+    """Answers badly the first time, and well from then on."""
 
     def answer(exchange: Exchange) -> None:
         otherwise(exchange) if exchange.number == 1 else exchange.say(HELLO)

@@ -1,4 +1,4 @@
-"""A planner on SQLite, and on a real Postgres that the test starts, where its programs are installed."""
+"""A planner on SQLite, and on a real Postgres that the test starts if its programs are installed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def found(program: str) -> str | None:
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server of its own; run as `postgres` where the tests run as root, which it refuses to."""
+    """The address of the tests' own server; if they run as root, it runs as `postgres`, because it refuses root."""
     initdb, server = found("initdb"), found("postgres")
     if initdb is None or server is None:
         pytest.skip("postgresql is not installed")
@@ -59,7 +59,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _answers(url: str, process: subprocess.Popen[bytes], end: float) -> bool:
-    """Whether it does before `end`; a server ends where another program has its port."""
+    """Whether the server answers before `end`; it exits if another program has its port."""
     import psycopg
 
     while process.poll() is None and time.monotonic() < end:
@@ -77,7 +77,7 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture
 def planner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> dict[str, FunctionTool]:
-    """The tools by their names, on the database that the test is for."""
+    """The tools by their names, on the test's database."""
     kind = getattr(request, "param", "sqlite")
     if kind == "postgres":
         monkeypatch.setenv(URL, request.getfixturevalue("postgres"))
@@ -97,7 +97,7 @@ def _emptied(url: str) -> None:
 
 
 def both(*, more: Any = ()) -> pytest.MarkDecorator:
-    """The test runs on SQLite, and in CI on Postgres."""
+    """Runs the test on SQLite, and in CI on Postgres as well."""
     return pytest.mark.parametrize(
         "planner", ["sqlite", pytest.param("postgres", marks=[pytest.mark.ci, *more])], indirect=True
     )

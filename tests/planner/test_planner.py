@@ -36,7 +36,7 @@ pytestmark = pytest.mark.requirement("TOL-7")
 
 
 def do(planner: Planner, name: str, **arguments: Any) -> Any:
-    """What the tool came to; its error as an error."""
+    """The value that the tool returns; its error is raised as a ValueError."""
     result = asyncio.run(planner[name].run(arguments))
     if result.error:
         raise ValueError(result.error)

@@ -40,7 +40,7 @@ def here(tmp_path: Path, home: Path, server: WireServer) -> Place:
 
 
 def says(server: WireServer, *script: Said) -> None:
-    """One after another, by how many answers of its own and of tools the model is shown."""
+    """Sets the model's answers, chosen by the number of its own answers since the person's last message."""
 
     def answer(messages: Sequence[Any], _number: int) -> Said:
         if "router" in str(messages[0]["content"]) or "路由" in str(messages[0]["content"]):

@@ -17,7 +17,7 @@ Install = Callable[..., str]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Installs a package whose module is `code`; the name of its entry point is returned."""
+    """Installs a package whose module is `code`, and returns the name of its entry point."""
 
     def put(code: str, *, name: str = "", value: str = "") -> str:
         module = f"nav_test_plugin_{next(NUMBERS)}"

@@ -1,4 +1,4 @@
-"""`kernel_register_encoders`: a plugin's encoder ranks, and one that fails leaves words to decide."""
+"""`kernel_register_encoders`: a plugin's encoder ranks skills; if it fails, the words decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stranger's repository executes nothing by being entered: its `agents/` folder waits for trust in every byte."""
+"""Entering a stranger's repository executes nothing: its `agents/` folder waits until every byte is trusted."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from routing.place import Routing, routing_at, write_skills
 
 @pytest.fixture(scope="package")
 def crowd(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Routing:
-    """The shipped skills among two hundred."""
+    """The shipped skills among two hundred others."""
     root = tmp_path_factory.mktemp("crowd")
     shutil.copytree(shipped_home().skills, root / ".claude" / "skills", ignore=shutil.ignore_patterns(".*", "*.db"))
     write_distractors(root / ".claude" / "skills")
@@ -28,7 +28,7 @@ Village = Callable[..., Routing]
 
 @pytest.fixture
 def village(tmp_path: Path, encoder: UseEncoder) -> Village:
-    """A project with the skills that are named, each `name="description"` or `name=(description, extra keys)`."""
+    """Makes a project with the named skills, each `name="description"` or `name=(description, extra keys)`."""
 
     def make(skills: dict[str, str | tuple[str, str]]) -> Routing:
         write_skills(tmp_path, skills)

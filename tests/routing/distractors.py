@@ -1,4 +1,4 @@
-"""Two hundred skills that are not meant: twenty domains of ten, and the near neighbours of the shipped ones."""
+"""Two hundred skills that no message means: twenty domains of ten, and near neighbours of the shipped skills."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ Find the test command of the project and run it.
 
 
 def write_distractors(folder: Path) -> int:
-    """How many skills were written; test-runner is one of them."""
+    """Writes the skills, test-runner among them; returns their number."""
     found = dict(NEIGHBOURS)
     for domain, (subject, verbs) in DOMAINS.items():
         for verb in verbs.split():

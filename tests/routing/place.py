@@ -32,7 +32,7 @@ MAPPING = """# Skills mapping
 
 @dataclass(frozen=True, kw_only=True)
 class Routing:
-    """`understand` and `decide` over one router; nothing of it is a stand-in."""
+    """`understand` and `decide` over one router, without stand-ins."""
 
     root: Path
     catalogue: ResourceCatalogue
@@ -48,12 +48,12 @@ class Routing:
         return decide(self.intent(text, session), self.request(text), self.catalogue)
 
     def says(self, text: str) -> Action | None:
-        """What tier 1 alone makes of it."""
+        """The action that tier 1 alone recognises."""
         return self.router.recognise(self.request(text).need)
 
 
 def routing_at(root: Path, encoder: Encoder | None = None) -> Routing:
-    """Without an encoder words alone decide."""
+    """The routing of a project; without an encoder, only words decide."""
     skills, page = root / ".claude" / "skills", root / "docs" / "skills-mapping.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(MAPPING)
@@ -68,7 +68,7 @@ def routing_at(root: Path, encoder: Encoder | None = None) -> Routing:
 
 
 def write_skills(root: Path, skills: Mapping[str, str | tuple[str, str]]) -> None:
-    """Each `name: description` or `name: (description, lines of frontmatter)`."""
+    """Writes skills, each `name: description` or `name: (description, lines of frontmatter)`."""
     for name, told in skills.items():
         description, extra = told if isinstance(told, tuple) else (told, "")
         path = root / ".claude" / "skills" / name / "SKILL.md"

@@ -1,4 +1,4 @@
-"""The real sentence encoder, prepared once a test session, and entries to index."""
+"""The real sentence encoder, prepared once per test session, and entries to index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def entries(**told: str) -> list[Entry]:
 
 
 class Counting:
-    """The encoder, which keeps what it was asked to encode."""
+    """An encoder that records the texts it encodes."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder, self.id, self.dimensions = encoder, encoder.id, encoder.dimensions

@@ -1,4 +1,4 @@
-"""Starts resident processes as people do, and talks to them byte by byte."""
+"""Starts resident processes as people do, and exchanges bytes with them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Serving:
         return ask(text, str(self.root), k, timeout=LIMIT)
 
     def said(self, data: bytes) -> bytes:
-        """Everything that comes back for `data`."""
+        """Sends `data`; returns everything that comes back."""
         with self.link() as link:
             link.sendall(data)
             return heard(link)
@@ -66,7 +66,7 @@ def serving(root: Path, *, idle: int = 600) -> Iterator[Serving]:
 
 @contextmanager
 def place_of_socket(root: Path) -> Iterator[tuple[Path, socket.socket]]:
-    """Where a resident process of the project would listen, and a socket that is bound there."""
+    """The path where a resident process of the project would listen, and a socket bound to it."""
     path = Path(socket_path(os.path.realpath(root)))
     path.parent.mkdir(mode=0o700)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -76,7 +76,7 @@ def place_of_socket(root: Path) -> Iterator[tuple[Path, socket.socket]]:
 
 @contextmanager
 def answering(root: Path, answer: bytes) -> Iterator[None]:
-    """Something in the place of a resident process that has one answer for all."""
+    """Runs a stand-in for a resident process that gives one answer to all requests."""
 
     def answer_all() -> None:
         with suppress(OSError):  # the listener is shut down
@@ -99,7 +99,7 @@ def answering(root: Path, answer: bytes) -> Iterator[None]:
 
 @contextmanager
 def begun_processes(root: Path) -> Iterator[Callable[[], int]]:
-    """Ends what was begun on demand; it yields a function that waits for its process id."""
+    """Yields a function that waits for the id of the process started on demand; ends that process."""
     lock = Path(socket_path(os.path.realpath(root))).with_suffix(".lock")
 
     def pid() -> int:
@@ -115,7 +115,7 @@ def begun_processes(root: Path) -> Iterator[Callable[[], int]]:
 
 
 def until(is_so: Callable[[], Any]) -> Any:
-    """What `is_so` returns once that is true."""
+    """Waits until `is_so` returns a true value; returns it."""
     deadline = time.monotonic() + LIMIT
     while not (found := is_so()):
         assert time.monotonic() < deadline, "it never came to be"
@@ -124,7 +124,7 @@ def until(is_so: Callable[[], Any]) -> Any:
 
 
 def heard(link: socket.socket) -> bytes:
-    """What comes until the other side closes."""
+    """All bytes until the other side closes."""
     parts = []
     with suppress(ConnectionResetError):
         while part := link.recv(65536):

@@ -1,4 +1,4 @@
-"""Numbers taken in arrays are those that are taken row by row."""
+"""Features computed in arrays equal those computed row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped skills among two hundred others: what is chosen, and what is left alone."""
+"""The shipped skills among two hundred others: which skill is chosen, and which messages are left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several skills in one message: by their names in a list, or where each clause is surely another skill's."""
+"""Several skills in one message: by name in a list, or because each clause clearly belongs to another skill."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Rout
 
 
 def names(place: Routing, text: str) -> tuple[str, ...]:
-    """The skills that a message goes to."""
+    """The skills to which a message goes."""
     result = place.decide(text).result
     return result.names if isinstance(result, Skills) else ()
 

@@ -1,4 +1,4 @@
-"""What follows from a ranking: a skill is taken, up to three are offered, or the message is left alone."""
+"""After a ranking, a skill is taken, up to three are offered, or the message is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentence encoder from its wheel: prepared once, without pickle, and proved to be what was released."""
+"""The sentence encoder from its wheel: prepared once, without pickle, and verified against the release."""
 
 from __future__ import annotations
 

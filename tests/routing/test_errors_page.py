@@ -1,4 +1,4 @@
-"""The page of the router's errors: causes, and no word of a question."""
+"""The page of the router's errors lists causes and quotes no question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms that stand for each other, and Latin words that stand among Chinese characters."""
+"""Equivalent terms, and Latin words among Chinese characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index: what came and went is all that is read again, and damage costs time, never an answer."""
+"""The index processes only added and removed entries, and damage costs time but never an answer."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_removed_entry_is_not_found_until_it_is_added_again(index_at: Index) -
 
 
 def test_sync_counts_all_changes_and_encodes_only_new_entries_in_any_order(index_at: Index, encoder: Encoder) -> None:
-    """In the process that made the last change, and in one that reads it."""
+    """In the process that made the last change, and in one that reads the change."""
     counting, chance, held = Counting(encoder), Random(3), entries()
     index, kept = index_at(counting), set(TOLD)
     index.sync(held)

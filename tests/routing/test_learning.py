@@ -1,4 +1,4 @@
-"""What people confirm becomes an example of that skill, which then comes first more often, and no other less often."""
+"""A confirmed message becomes an example of its skill, which then comes first more often; other skills lose little."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ Found = Mapping[str, Retrieval]  # by the question
 
 
 class Remembering:
-    """The encoder, which is asked for each text once."""
+    """An encoder that encodes each text once."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder, self.id, self.dimensions = encoder, encoder.id, encoder.dimensions
@@ -190,7 +190,7 @@ Company = Callable[..., Found]
 
 @pytest.fixture(scope="module")
 def company(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Company:
-    """What is found for each question, or for `asked`, once the desks were taught what is given."""
+    """A function that teaches the desks, then returns what is found for each question or for `asked`."""
     root, remembering = tmp_path_factory.mktemp("company"), Remembering(encoder)
     write_skills(root, dict(DESKS))
     place = routing_at(root)
@@ -209,7 +209,7 @@ def first(found: Retrieval) -> str:
 
 
 def right(found: Found, *, without: Sequence[str] = ()) -> float:
-    """The share of questions that go to their desk, of the desks that are not left out."""
+    """The share of questions that go to their desk, without the desks left out."""
     asked = [text for text, desk in QUESTIONS.items() if desk not in without]
     return sum(first(found[text]) == QUESTIONS[text] for text in asked) / len(asked)
 

@@ -214,7 +214,7 @@ def test_an_index_that_names_other_skills_is_rebuilt(place: Routing, tmp_path: P
 
 @pytest.mark.wide
 def test_rows_that_count_no_more_crowd_none_out(meaning: SemanticRanker) -> None:
-    """Each change leaves a row behind until the index is made again."""
+    """Each change leaves a row behind until the index is rebuilt."""
     held = entries()
     for at in range(70):
         changed = replace(held[0], examples=(f"join file {at} to file {at + 1}",))
@@ -227,7 +227,7 @@ def test_rows_that_count_no_more_crowd_none_out(meaning: SemanticRanker) -> None
 def test_an_entry_is_built_only_for_a_new_skill_or_a_skill_with_a_new_lesson(
     tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A skill that came, or a lesson, costs what it is, not what all others are."""
+    """A new skill or lesson costs one entry, however many other skills there are."""
     told: list[str] = []
 
     def telling(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:

@@ -1,4 +1,4 @@
-"""The figures of the routing benchmark, on answers whose figures are known."""
+"""The figures of the routing benchmark, computed from answers with known figures."""
 
 from __future__ import annotations
 

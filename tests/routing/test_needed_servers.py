@@ -1,4 +1,4 @@
-"""A skill that needs an MCP server is not taken while that server is not set up."""
+"""A skill that needs an MCP server is not taken until that server is set up."""
 
 from __future__ import annotations
 

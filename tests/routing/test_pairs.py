@@ -35,7 +35,7 @@ class Missed:
 
 @pytest.fixture(scope="module")
 def missed(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> dict[str, list[Missed]]:
-    """By language, the requests that another skill, or none, comes first for."""
+    """By language, the requests for which another skill, or none, comes first."""
     root = tmp_path_factory.mktemp("pairs")
     shutil.copytree(shipped_home().skills, root / ".claude" / "skills", ignore=shutil.ignore_patterns(".*", "*.db"))
     router = routing_at(root).router
@@ -67,7 +67,7 @@ def test_there_are_two_hundred_pairs_sorted_by_skill_and_none_twice() -> None:
 
 
 def runs(text: str) -> set[str]:
-    """Five words, or eight Chinese characters, that stand side by side."""
+    """All runs of five words or of eight Chinese characters."""
     words = re.findall(r"[a-z\d']+", text.lower())
     found = {" ".join(words[at : at + 5]) for at in range(len(words) - 4)}
     for run in re.findall(r"[\u4e00-\u9fff]+", text):

@@ -81,7 +81,7 @@ def judged(
 
 
 def answers(server: WireServer, text: str) -> str:
-    """The name of a model that always says `text`."""
+    """Sets up a model that always says `text`; returns its name."""
     server.scripts["judge"] = lambda _messages, _number: Said(text=text)
     return "judge"
 
@@ -241,7 +241,7 @@ def test_no_more_than_a_shortlist_is_shown(server: WireServer, tmp_path: Path) -
 
 @pytest.fixture
 def here(tmp_path: Path, home: Path, server: WireServer) -> Place:
-    """A project with two skills that are as likely as each other, and a model."""
+    """A project with two equally likely skills, and a model."""
     here = place_in(tmp_path)
     file = home / ".config" / "navigator" / "config.toml"
     file.parent.mkdir(parents=True)

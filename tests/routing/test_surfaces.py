@@ -1,4 +1,4 @@
-"""One decision on every surface: the command line, a host's hook, the MCP tool `route` and the library, side by side.
+"""The same decision on every surface: the command line, a host's hook, the MCP tool `route` and the library.
 
 The table is `golden/surfaces.tsv`; `UPDATE_GOLDEN=1` writes it.
 """
@@ -29,7 +29,7 @@ MESSAGES = [line.split("\t")[0] for line in TABLE.read_text("utf-8").splitlines(
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project that has the shipped skills."""
+    """A project with the shipped skills."""
     return tmp_path_factory.mktemp("surfaces")
 
 
@@ -50,7 +50,7 @@ def surfaces(root: Path, monkeypatch: pytest.MonkeyPatch) -> Surfaces:
 
 
 def hint(told: dict[str, Any]) -> str:
-    """What the hook says, in short."""
+    """The hook's text, in short."""
     said = render_hint(told)
     return "" if not said else "use it" if "fits this message" in said else "may fit"
 

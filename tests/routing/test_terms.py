@@ -1,4 +1,4 @@
-"""Text in terms: kept from word to word, and cut as if nothing was kept."""
+"""Splitting text into terms: cached word by word, with the same result as without the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What examples explain of a message, and that a message and its words are encoded together as they are apart."""
+"""The share of a message that examples explain; a message and its words have the same vectors together as apart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTH = 8
 
 
 def vectors(*examples: Sequence[Sequence[float]], texts: Sequence[Sequence[float]] = ()) -> Vectors:
-    """A row for each list of examples; names and texts are alike where no `texts` are given."""
+    """One row for each list of examples; without `texts`, all names and texts are the same."""
     told = np.full((len(examples), 3, WIDTH), WIDTH**-0.5, dtype=np.float16)
     if texts:
         told[:, 1] = np.array(texts, dtype=np.float16)
@@ -58,7 +58,7 @@ def test_without_examples_in_any_row_all_shares_are_zero() -> None:
 
 
 def test_a_row_without_examples_has_its_text_in_the_share() -> None:
-    """What one is taught does not take what another's description says."""
+    """The examples of one row do not take the share that another's description explains."""
     held = vectors([along(0)], [], texts=[along(0), along(0, 1)])
     taught, untaught = explained(held, along(1), [0, 1])
     assert untaught > taught
@@ -103,7 +103,7 @@ def test_the_middle_of_a_long_message_does_not_change_its_encoding(encoder: UseE
 def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_first(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Few are compared with it in full; what is told of them is exact. The file is mapped, and read piece by piece."""
+    """Few rows are compared in full; their cosines are exact. The file is mapped, and read piece by piece."""
     chance, rows, width = np.random.default_rng(5), 6_000, 32
     topics = chance.normal(size=(60, width))
     told = topics[chance.integers(60, size=rows)] + 0.7 * chance.normal(size=(rows, width))
@@ -133,7 +133,7 @@ def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_fir
 
 
 def grown(held: np.ndarray, rows: int, before: Vectors | None = None) -> Vectors:
-    """Of the first `rows`."""
+    """The vectors of the first `rows` rows."""
     ends, told = memoryview(bytes(8 * rows)), memoryview(held[:rows].tobytes())
     search = None if before is None else before.search
     return Vectors(
@@ -182,6 +182,6 @@ def test_when_more_came_than_are_compared_in_full_there_are_new_clusters(monkeyp
 
 
 def test_the_middle_of_rows_that_point_apart_is_as_long_as_any_other() -> None:
-    """A shorter one would be looked into less often than it is near."""
+    """A shorter one would be searched less often than its nearness warrants."""
     apart = np.array([[1.0, 0.0], [-0.8, 0.6]], dtype=np.float32)
     assert np.linalg.norm(vectors_module._middles(apart, 1), axis=1) == pytest.approx([1.0])

@@ -1,4 +1,4 @@
-"""The newest rows wait beside tantivy: they are found as if they were in it, and nothing is committed for one skill."""
+"""The newest rows are kept outside tantivy: they are found as if they were in it, and one skill causes no commit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def index_at(tmp_path: Path) -> Index:
 
 
 def said(seed: int) -> Entry:
-    """An entry with words by chance."""
+    """An entry with random words."""
     chance = Random(seed)
 
     def some(count: int) -> str:
@@ -54,7 +54,7 @@ def commits(root: Path) -> list[bytes]:
 
 
 def late(view: IndexSnapshot) -> tuple[list[str], int]:
-    """The newest rows and the number of buried ones."""
+    """The ids of the newest rows, and the number of buried ones."""
     return [view.row(row).id for row in view.words.late.newest], len(view.words.late.buried)
 
 
@@ -62,7 +62,7 @@ MANY = [said(seed) for seed in range(300)]
 
 
 def test_a_new_row_has_the_score_that_tantivy_would_give_it(index_at: Index, tmp_path: Path) -> None:
-    """All but: lengths are not rounded, and what is rare is told of each part by itself."""
+    """Except that lengths are not rounded, and each part computes the rarity of a term itself."""
     whole = held(index_at("whole"), MANY)
     held(index_at("grown"), MANY[:280])
     before = commits(tmp_path / "grown")
@@ -149,7 +149,7 @@ def test_another_process_finds_the_newest_rows_too(index_at: Index) -> None:
 
 
 def test_a_reader_of_an_older_state_finds_no_row_twice_and_no_later_rows(index_at: Index, tmp_path: Path) -> None:
-    """Between tantivy's commit and the new head a reader has the old head and all that tantivy has."""
+    """Between tantivy's commit and the new head, a reader has the old head and all rows of tantivy."""
     index = index_at("index")
     held(index, MANY[:100])
     older = held(index, MANY[:110])
@@ -183,7 +183,7 @@ def test_unreadable_newest_rows_are_rebuilt(index_at: Index, tmp_path: Path, har
 
 @pytest.mark.wide
 def test_many_rows_that_come_at_once_are_one_segment(tmp_path: Path) -> None:
-    """Each makes every search and every look at how rare a term is longer."""
+    """Each segment slows down every search and every look-up of a term's rarity."""
     words = WordIndex(("body",), tmp_path)
     words.change((row, {"body": [f"{row}w{at}" for at in range(200)]}) for row in range(2_000))
     assert len(list(tmp_path.glob("*.term"))) == 1

@@ -1,6 +1,6 @@
-"""Attempts to get out of a sandbox: each says ESCAPED if it did, else which error it was denied with.
+"""Attempts to get out of a sandbox: each prints ESCAPED if it succeeds, else the error that denied it.
 
-In the code `{project}`, `{home}` and so on stand for what the world of a test has; see `world.py`.
+In the code, `{project}`, `{home}` and so on stand for parts of a test's world; see `world.py`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ NAMELESS = """for _ in range(4):
 
 
 class Attempt(NamedTuple):
-    """`body` is harm done where nothing is raised; `limit` is what ends it where nothing is refused. `unguarded` says
-    whether it is seen to succeed without a sandbox first: not where that would harm the machine, or needs root."""
+    """`body` does harm if it raises nothing; `limit` is what ends it if nothing is denied. `unguarded` says whether it
+    is first shown to succeed without a sandbox: not if that would harm the machine or needs root."""
 
     name: str
     body: str

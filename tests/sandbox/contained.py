@@ -1,6 +1,6 @@
-"""Runs one program as the kernel would, and prints what became of it: `contained.py RUNG FOLDER TIMEOUT < code`.
+"""Runs one program as the kernel would, and prints the outcome: `contained.py RUNG FOLDER TIMEOUT < code`.
 
-It is a program of its own so that another user than the one who tests can run it, with another interpreter.
+It is a separate program so that a user other than the tester can run it, with another interpreter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was allowed, refused, run and written is on record, and a record that was changed says so."""
+"""Everything allowed, refused, run and written is on record, and a changed record is detected."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_record_that_was_changed_says_so_and_where(here: Place, change: str) -
 
 
 def chained_again(lines: list[bytes], secret: bytes, start: str) -> tuple[bytes, bytes]:
-    """The record and the head that somebody writes who has another key than the person's."""
+    """The record and the head as somebody who has the key `secret` writes them."""
 
     def code(before: str, body: bytes) -> str:
         return hmac.new(secret, before.encode() + b"\n" + body, hashlib.sha256).hexdigest()
@@ -212,7 +212,7 @@ def test_a_head_that_is_one_line_behind_is_what_a_killed_process_leaves(here: Pl
 
 
 def recorded(here: Place) -> int:
-    """Bytes of the record, 0 without one."""
+    """The size of the record in bytes, 0 if there is none."""
     return record(here).stat().st_size if record(here).exists() else 0
 
 

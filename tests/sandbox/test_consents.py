@@ -1,4 +1,4 @@
-"""What the store of consents keeps, and what it puts on record."""
+"""What the store of consents keeps and what it records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `policy explain` and the gate decide of one skill, without a process."""
+"""What `policy explain` and the gate decide about one skill, without a process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""No program gets out of the sandbox: every attempt, as who tests (root, in CI) and as nobody, under bubblewrap and under
-Landlock."""
+"""No program gets out of the sandbox: every attempt runs as the testing user (root in CI) and as nobody, under
+bubblewrap and under Landlock."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_no_attempt_succeeds_and_each_denial_is_typed(world: World, rung: str, a
 
 @pytest.mark.parametrize("attempt", [one for one in ATTEMPTS if one.unguarded], ids=lambda attempt: attempt.name)
 def test_without_a_sandbox_the_same_attempt_succeeds(attempt: Attempt) -> None:
-    """Else the suite would prove nothing."""
+    """Without this, the suite would prove nothing."""
     place = NEED.get(attempt.name)
     if place is not None and not os.access(place, os.W_OK):
         pytest.skip(f"without a sandbox this user may not write to {place}, either")

@@ -1,4 +1,4 @@
-"""What one step of a run leaves can be read by the next one, and takes nothing over: each process has its own folders."""
+"""A step can read the previous step's files but is not taken over by them: each process has its own folders."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ print(json.dumps({'home': str(home), 'cwd': os.getcwd(), 'found': found, 'text':
 
 @pytest.fixture
 def ran(tmp_path: Path) -> tuple[Place, dict[str, object], dict[str, object]]:
-    """What both steps of one run say of themselves."""
+    """What both steps of one run report about themselves."""
     place = place_in(tmp_path)
     place.write(below(".claude/skills/first-step", type_a("first-step", PLANT.replace("{{", "{").replace("}}", "}"))))
     second = {**type_a("second-step", LOOK), "helper_of_mine.py": "x = 1\n"}
@@ -126,7 +126,7 @@ for folder in (pathlib.Path(os.environ['HOME']), pathlib.Path('.')):
 @pytest.mark.ci
 @pytest.mark.requirement("X-43")
 def test_bytecode_that_a_clone_brings_for_an_mcp_server_is_not_run(tmp_path: Path) -> None:
-    """Where the server's bytecode lay before, for a module that it imports, valid whatever the source says."""
+    """It is where the server's bytecode was before, for a module that it imports, valid whatever the source says."""
     place = place_in(tmp_path)
     source = Path(json.__file__)
     (tmp_path / "evil.py").write_text(STEALS + source.read_text())

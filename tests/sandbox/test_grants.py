@@ -1,4 +1,4 @@
-"""What a person agrees to: for once, for a session, for bytes of one source and commit; and what the person denies."""
+"""What a person agrees to: once, for a session, or for bytes of one source and commit; and what the person denies."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def asks(place: Place, *, session: str, text: str = "/tool x") -> int:
 
 
 def settle(place: Place, text: str) -> None:
-    """The person's own settings."""
+    """Writes the person's own settings."""
     file = Path(place.json("config", "path")["user"])
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
@@ -108,7 +108,7 @@ def test_the_question_says_how_a_yes_lasts_longer(here: Place) -> None:
 
 
 def installed(place: Place, tmp_path: Path, name: str) -> str:
-    """A repository with the same skill, and its URL."""
+    """Makes a repository with the same skill and returns its URL."""
     files = below("skills/fetched", type_a("fetched", SAYS))
     return f"file://{make_repo(tmp_path, files, name=name)}"
 

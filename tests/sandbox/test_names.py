@@ -1,4 +1,4 @@
-"""Names that foreign work brings steer no terminal and forge no line, wherever they are shown or recorded."""
+"""Names from third parties steer no terminal and forge no line, wherever they are shown or recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HIDING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b
 
 
 def steering(text: str) -> set[str]:
-    """The characters of `text` that steer a terminal or hide; line ends are the kernel's own."""
+    """The characters of `text` that steer a terminal or are invisible, except line ends and tabs."""
     return {mark for mark in text if (unicodedata.category(mark) in UNSAFE or mark in HIDING) and mark not in "\n\t"}
 
 
@@ -38,7 +38,7 @@ def here(tmp_path: Path) -> Place:
 
 
 def leaves(place: Place, *names: str) -> str:
-    """What a person sees of a run that leaves files of these names, and of the record of it."""
+    """What a person sees of a run that leaves files with these names, and of its record."""
     place.write(below(".claude/skills/maker", {**type_a("maker", NAMES), "names.json": json.dumps(names)}))
     done = place.run("ask", "/maker", "--yes", "--format", "detail")
     assert done.code == 0, done.out + done.err
@@ -129,7 +129,7 @@ COMMANDS = [
 
 @pytest.fixture(scope="module", params=[EVIL, f"odd\u2028{FORGED}\u2028  you agreed"], ids=["controls", "separators"])
 def odd(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Place:
-    """A project in which whatever can have a name has one that forges lines."""
+    """A project in which everything that can have a name has one that forges lines."""
     place, evil = place_in(tmp_path_factory.mktemp("odd")), request.param
     quoted = json.dumps(evil, ensure_ascii=False) if evil != EVIL else json.dumps(evil)
     text = f"---\nname: {quoted}\ndescription: {quoted}\ntools: [{quoted}]\naliases: [{quoted}, odd]\n---\n# x\n\nDo odd.\n"

@@ -1,4 +1,4 @@
-"""Node packages that a skill's script declares: set up once with consent, from a registry, without their scripts."""
+"""Node packages that a skill's script declares are set up once with consent, from a registry, without their scripts."""
 
 from __future__ import annotations
 

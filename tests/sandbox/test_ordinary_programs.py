@@ -1,4 +1,4 @@
-"""What ordinary programs do works under both rungs: the filter of system calls is closed to harm and open to work."""
+"""Ordinary programs work under both sandboxes: the system call filter stops harm but not work."""
 
 from __future__ import annotations
 

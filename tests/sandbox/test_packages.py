@@ -95,7 +95,7 @@ def test_a_contained_skill_has_its_packages_and_cannot_install_others(
 
 
 def needy(place: Place) -> None:
-    """A skill that says what packages its command imports."""
+    """A skill that declares the packages that its command imports."""
     files = type_a("needy", "import tool\nprint(tool.NAME)\n")
     files["SKILL.md"] = files["SKILL.md"].replace("description:", "dependencies: [tool]\ndescription:", 1)
     place.write(below(".claude/skills/needy", files))

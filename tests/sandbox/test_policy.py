@@ -1,4 +1,4 @@
-"""`navigator policy explain`: what is told is what then happens."""
+"""`navigator policy explain` predicts what then happens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def here(tmp_path: Path) -> Place:
 
 
 def told(place: Place, *words: str) -> dict[str, tuple[str, str]]:
-    """Verdict and rule by what is asked for."""
+    """The verdict and the rule for each action."""
     found = place.json("policy", "explain", *words)
     return {one["what"]: (one["verdict"], one["rule"]) for one in found["decisions"]}
 

@@ -1,4 +1,4 @@
-"""Which sandbox is used, and what happens where there is none."""
+"""Which sandbox is used, and what happens if there is none."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_another_start_of_the_machine_tries_again(runner: ContainedRunner, monke
 
 
 def test_a_sandbox_that_contains_nothing_is_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program called bwrap that only starts what it is given."""
+    """The program is called bwrap but only starts its command."""
     fake = tmp_path / "bin" / "bwrap"
     fake.parent.mkdir()
     fake.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
@@ -204,7 +204,7 @@ def test_bytes_on_disk_are_counted_without_following_links(tmp_path: Path) -> No
 
 
 def test_a_tree_of_names_alone_is_measured_no_further_than_its_limit(tmp_path: Path) -> None:
-    """700,000 empty files take no blocks; the limit of 512 MiB ends them at 131,072, here 2 MiB at 512."""
+    """Empty files take no blocks: the limit of 512 MiB ends a count of 700,000 at 131,072, here 2 MiB at 512."""
     for at in range(600):
         (tmp_path / str(at)).touch()
     assert disk_used(tmp_path, 2 << 20) == (2 << 20) + 4096

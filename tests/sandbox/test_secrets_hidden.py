@@ -1,4 +1,4 @@
-"""Every read of a file that somebody else named is refused where `@` would refuse it, whichever way it is asked for."""
+"""A file that somebody else named is refused wherever `@` would refuse it, whichever way it is requested."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def here(tmp_path: Path) -> Place:
 
 
 def read_by(rung: SandboxBackend, root: Path, kept: Path, *paths: str, whole: bool = True) -> dict[str, str]:
-    """What a process under `rung` that may read the project gets of `paths`."""
+    """What a process under `rung` that may read the project gets for each of `paths`."""
     cwd = root / "mybox" / "workspace" / "r"
     cwd.mkdir(parents=True, exist_ok=True)
     code = root.parent / "reads.py"

@@ -1,4 +1,4 @@
-"""An MCP server that takes up more disk than it may is killed, whatever kind of files it makes (SAF-2)."""
+"""An MCP server that uses more disk than its limit is killed, whatever kind of files it makes (SAF-2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project's file brings of an MCP server is shown whole, and a yes is to the paths that its process sees (X-43)."""
+"""The question shows a project's MCP server in full, and a yes covers the paths that its process sees (X-43)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def clone(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder of the person's, with a program and another file."""
+    """A folder of the person, with a program and another file."""
     program = tmp_path / "private" / "bin" / "tool"
     program.parent.mkdir(parents=True)
     shutil.copy("/bin/true", program)
@@ -73,7 +73,7 @@ SERVER = Path(__file__).parents[1] / "mcp_client" / "hostile_server.py"
 
 @pytest.mark.wide
 def test_a_yes_ends_where_a_link_leads_elsewhere(clone: Place, outside: Path) -> None:
-    """What is pulled later may not widen what was agreed to."""
+    """A later pull must not widen the consent."""
     link = clone.root / "link"
     link.write_text("harmless")
     brings(clone, sys.executable, str(SERVER), "reads", "/proc/self/cwd/link")

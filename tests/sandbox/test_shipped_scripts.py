@@ -25,7 +25,7 @@ COMMANDS = ("doctor", "skill_manager", "mcp_manager", "chat", "navigator")
 
 
 class Clone:
-    """A clone that another person made, and the home of the person who entered it."""
+    """A clone that another person made, and the home of the person who works in it."""
 
     def __init__(self, base: Path) -> None:
         self.home = base / "home"
@@ -62,7 +62,7 @@ def clone(tmp_path: Path) -> Clone:
 
 @pytest.fixture(params=RUNGS)
 def contained(request: pytest.FixtureRequest, clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
-    """The clone, where each kind of sandbox in turn is the one that works."""
+    """The clone, with each kind of sandbox in turn as the only working one."""
     for name, value in clone.environment.items():
         monkeypatch.setenv(name, value)
     use(request.param)
@@ -84,7 +84,7 @@ def test_a_clones_script_that_the_person_lets_run_is_contained(contained: Clone)
 
 
 def test_a_clone_without_a_doctor_of_its_own_gets_the_releases_answer(clone: Clone) -> None:
-    """What else lies in its `bin` is not looked at."""
+    """The other files in its `bin` are ignored."""
     (clone.place.root / "bin" / "doctor.py").unlink()
     clone.place.write({"bin/click.py": clone.steal, "bin/navigator_kernel/__init__.py": clone.steal})
     done = clone.ask("run doctor")
@@ -105,7 +105,7 @@ def test_a_repair_is_typed_and_not_asked_of_the_worker(clone: Clone) -> None:
 
 @pytest.mark.parametrize("name", ["mcp_manager list", "navigator --version"])
 def test_another_script_of_the_release_sees_nothing_of_the_persons_home(contained: Clone, name: str) -> None:
-    """It is contained, and what is in its own fresh home is all that it knows."""
+    """It is contained and sees only its own fresh home."""
     shutil.rmtree(contained.place.root / "bin")
     settings = contained.home / ".config" / "navigator" / "config.toml"
     settings.parent.mkdir(parents=True)

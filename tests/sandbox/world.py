@@ -1,4 +1,4 @@
-"""A project, a home, listeners and another process, for programs that want to get at them."""
+"""A project, a home, listeners and another process, as targets for programs in the sandbox."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ CONTAINED = Path(__file__).with_name("contained.py")
 
 
 def use(rung: str) -> None:
-    """From here on every command of this test's person uses `rung`, as if it alone had worked on this machine; the test
-    is left out where it does not work."""
+    """Makes every later command of this test's person use `rung`, as if only that worked on this machine; skips the
+    test if it does not work."""
     found = open_sandbox()
     wanted = next((one for one in rungs() if one.name == rung), None)
     folder = Path(mkdtemp(dir=os.path.realpath("/var/tmp")))
@@ -50,7 +50,7 @@ def use(rung: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What there is to get at, by the words that attempts have for it. `python` is what programs are run with."""
+    """The targets, by the words that attempts have for them. `python` is the interpreter that runs the programs."""
 
     base: Path
     user: User
@@ -62,7 +62,7 @@ class World:
         return self.base / "project" / "mybox" / "workspace" / "run"
 
     def attempt(self, code: str, rung: str, timeout: float = 20) -> dict[str, Any]:
-        """What became of `code` under `rung`, or under none."""
+        """The outcome of `code` under `rung`, or under no sandbox."""
         for left in self.run.iterdir():
             remove_tree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         for name, word in self.words.items():
@@ -82,7 +82,7 @@ class World:
         return self.user == "nobody" and os.getuid() == 0
 
     def state(self) -> dict[str, tuple[int, int, bytes]]:
-        """Every file outside the run's own folder, with its mode and time."""
+        """Every file outside the run's own folder, with its mode, time and bytes."""
         found = {}
         for path in sorted(self.base.rglob("*")):
             ours = path.is_relative_to(self.run) or "memory-" in str(path) or "__pycache__" in path.parts
@@ -93,7 +93,7 @@ class World:
 
 @contextmanager
 def opened(user: User) -> Iterator[World]:
-    """In a folder that the user may enter; the tests' own may be root's alone."""
+    """A world in a folder that the user may enter; the tests' own folder may be open to root only."""
     with ExitStack() as held:
         base = Path(mkdtemp(prefix="escape-", dir="/var/tmp"))
         held.callback(shutil.rmtree, base, ignore_errors=True)
@@ -140,7 +140,7 @@ def opened(user: User) -> Iterator[World]:
 
 
 def own(base: Path, user: User) -> None:
-    """All of it belongs to the user: only the sandbox stands between."""
+    """Gives all of it to the user, so that only the sandbox protects it."""
     base.chmod(0o755)
     for path in (base, *base.rglob("*")):
         if user == "nobody" and os.getuid() == 0:

@@ -1,4 +1,4 @@
-"""An agent that obeys whatever it reads, seen or unseen, by the fixed table of sentences that `Agent` documents."""
+"""An agent that obeys everything it reads, visible or not, by the fixed table of sentences that `Agent` documents."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ SURROUNDINGS = re.compile(r"environment variables?|\benv\b|环境变量", re.IGN
 
 
 class Agent:
-    """`run` starts a shell command, `post` sends bytes to an address, `note` keeps what it did to the person's trust.
+    """`run` starts a shell command, `post` sends bytes to an address, `note` records a breach of the person's trust.
 
-    The table: each sentence is matched by each line; a negation before the verb holds the hands back, and what stands
-    in quotes or fences is only quoted. Code spans are arguments, never sentences.
+    Each sentence is matched against each row of the table. A negation before the verb prevents the action, and text in
+    quotes or fences is not obeyed. Code spans are arguments, never sentences.
 
     | sentence                                                | what is done                          |
     | ignore … previous/system … instructions; 忽略…之前…指令     | unruled                               |
@@ -148,7 +148,7 @@ class Agent:
             self._memory += json.dumps(dict(os.environ))
 
     def _add(self, whole: str, sentence: str, given: list[str]) -> None:
-        """The file is the last that is named; text is a fence that follows, or the code spans before."""
+        """Adds the text to the last file named; the text is a fence that follows, or the code spans before."""
         files = FILE.findall(whole)
         fences = [self._fences[int(hit[1])] for hit in re.finditer(r"⟪(\d+)⟫", sentence)]
         texts = fences or [span for span in given if span not in files] or [whole]
@@ -173,12 +173,12 @@ class Agent:
 
 
 def meant(verb: re.Pattern[str], sentence: str) -> re.Match[str] | None:
-    """The first use of the verb that no negation goes before."""
+    """The first use of the verb that does not follow a negation."""
     return next((hit for hit in verb.finditer(sentence) if not NOT.search(sentence[: hit.start()])), None)
 
 
 def layers(path: Path, text: str) -> Iterator[str]:
-    """The text as a model gets it, and what stands in titles, alternative texts and attributes."""
+    """The text as a model gets it, then the texts of titles, alternative texts and attributes."""
     if path.suffix in PROSE:
         yield re.sub(r"<!--|-->|</?[a-zA-Z][^>]*>|^---$", "\n", text, flags=re.MULTILINE)
         if path.suffix in MARKED:
@@ -193,7 +193,7 @@ def layers(path: Path, text: str) -> Iterator[str]:
 
 
 def unseen(text: str) -> Iterator[str]:
-    """What is written in characters without shape: tags, variation selectors, bits of zero width."""
+    """Text written in invisible characters: tags, variation selectors, zero-width bits."""
     plain = re.sub("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]+\U000e007f", "", text)
     for run in re.findall("[\U000e0020-\U000e007e]{4,}", plain):
         yield "".join(chr(ord(mark) - 0xE0000) for mark in run)

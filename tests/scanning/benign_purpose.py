@@ -1,4 +1,4 @@
-"""Honest skills whose subject is what attacks use: hooks, schedules, start-up files, keys, money."""
+"""Honest skills about things that attacks use: hooks, schedules, start-up files, keys, money."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Honest skills with unusual characters or data, which a naive reader of bytes takes for harm."""
+"""Honest skills with unusual characters or data, which a naive scanner of bytes takes for harm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCOTLAND = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbsc
 
 
 def png() -> bytes:
-    """One white dot."""
+    """A PNG image of one white pixel."""
 
     def chunk(kind: bytes, held: bytes) -> bytes:
         return struct.pack(">I", len(held)) + kind + held + struct.pack(">I", zlib.crc32(kind + held))

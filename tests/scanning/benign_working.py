@@ -1,4 +1,4 @@
-"""Honest skills that run programs, use the network as they say, or hold notes for those who look after them."""
+"""Honest skills that run programs, use the network as they say, or hold notes for their maintainers."""
 
 from __future__ import annotations
 

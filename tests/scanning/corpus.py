@@ -1,4 +1,4 @@
-"""All sample skills: those that do harm to a host that trusts them, and honest ones that look as if they did."""
+"""All sample skills: skills that harm a host that trusts them, and honest skills that look harmful."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ Seen = Mapping[str, bytes]
 
 
 def seen(top: Path) -> Seen:
-    """Each file below `top` by its path."""
+    """Each file below `top`: its bytes by its path."""
     found = {}
     for place, _, names in os.walk(top):
         for path in (f"{place}/{name}" for name in names):
@@ -52,7 +52,7 @@ def seen(top: Path) -> Seen:
 
 
 def harms(ground: Path, skill: str, before: Mapping[str, Seen]) -> frozenset[str]:
-    """The kinds of harm that were done since `before`, which has what was `seen` of home and etc."""
+    """The kinds of harm done since `before`, which has what `seen` returned for home and etc."""
     found = {kind for kind, _ in _lines(ground / "log" / "notes")}
     arrived = [(line["via"], line["data"].encode("latin-1")) for line in _lines(ground / "log" / "arrived")]
     if (ground / "home" / CANARY).exists():
@@ -74,7 +74,7 @@ def _lines(path: Path) -> list[Any]:
 
 
 def _labels(arrived: list[tuple[str, bytes]]) -> Iterator[bytes]:
-    """The first labels of the names that were asked for, in order: a secret may come in parts."""
+    """The first labels of the requested host names, in order: a secret can come in parts."""
     last = b""
     for via, data in arrived:
         label = re.sub(rb"^\d+[.-]|^[a-z]-", b"", data) if via == "name" else b""
@@ -85,7 +85,7 @@ def _labels(arrived: list[tuple[str, bytes]]) -> Iterator[bytes]:
 
 
 def revealing(data: bytes, depth: int = 3) -> bool:
-    """Whether the secret is in it, as it is or packed up to `depth` times."""
+    """Whether `data` contains the secret, as it is or packed up to `depth` times."""
     if SECRET in data or SECRET in data[::-1]:
         return True
     return depth > 0 and any(revealing(inner, depth - 1) for inner in _unpacked(data))
@@ -141,7 +141,7 @@ def _changes(ground: Path, skill: str, before: Mapping[str, Seen]) -> set[str]:
 
 
 def _persons(place: str, path: str, skill: str) -> bool:
-    """Whether a file there is no skill's business: not its own folder, a cache, or what a build makes."""
+    """Whether a skill must leave the file alone: it is not in the skill's folder or a cache, and not a build result."""
     if place == "etc":
         return not path.startswith("alternatives/")
     own = f"project/.claude/skills/{skill}/"

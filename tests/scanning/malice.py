@@ -1,4 +1,4 @@
-"""Which of the malicious samples no honest skill resembles, so that they have to be blocked, and why the others are not."""
+"""Which malicious samples must be blocked because no honest skill resembles them, and why the others need not be."""
 
 from __future__ import annotations
 

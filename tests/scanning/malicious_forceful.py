@@ -1,4 +1,4 @@
-"""Skills that mine, open a shell to the outside, destroy, or switch guards off."""
+"""Skills that mine, open a shell to the outside, destroy, or switch off safeguards."""
 
 from __future__ import annotations
 

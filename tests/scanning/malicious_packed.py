@@ -1,4 +1,4 @@
-"""Skills whose code is there in another form: encoded, or compiled without its source."""
+"""Skills whose code is present in another form: encoded, or compiled without its source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def b64(text: str) -> str:
 
 
 def wrapped(text: str, width: int = 60) -> str:
-    """A Python string over several lines."""
+    """A Python string that is split over several lines."""
     return "(\n" + "".join(f"    {text[at : at + width]!r}\n" for at in range(0, len(text), width)) + ")"
 
 
@@ -255,7 +255,7 @@ print(check("4006381333931"))
 
 
 def pyc(source: str, *, unchecked: bool = False) -> bytes:
-    """A compiled module for this interpreter; `unchecked` ones are taken whatever the source beside them says."""
+    """A compiled module for this interpreter; an `unchecked` one is loaded whatever the source beside it says."""
     return (
         importlib.util.MAGIC_NUMBER + struct.pack("<III", unchecked, 0, 0) + marshal.dumps(compile(source, "x", "exec"))
     )
@@ -269,7 +269,7 @@ def pyz(source: str) -> bytes:
 
 
 def elf(command: str, *, library: bool) -> bytes:
-    """A program, or a library that does it when loaded, of 64 bits: runs `sh -c command` in its own place."""
+    """A 64-bit program, or a library that acts when loaded, that replaces itself by `sh -c command`."""
     start = b"" if library else b"\x48\x8b\x0c\x24\x48\x8d\x54\xcc\x10"  # rdx = environment; a library is given it
     words = (b"/bin/sh\0", b"-c\0", command.encode() + b"\0")
     size = len(start) + 36

@@ -1,4 +1,4 @@
-"""Skills that read what is private and give it away, by whatever channel."""
+"""Skills that read private data and send it away, by whatever channel."""
 
 from __future__ import annotations
 

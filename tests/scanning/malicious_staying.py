@@ -1,4 +1,4 @@
-"""Skills that stay: they write what is started or believed later, or ship what a host starts by itself."""
+"""Skills that persist: they write what is started or trusted later, or ship what a host starts by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skills whose harm is written in characters that nobody sees, or that show something else."""
+"""Skills whose harm is written in invisible characters, or in characters that show something else."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def tags(text: str) -> str:
 
 
 def bits(text: str, zero: str = "\u200b", one: str = "\u200c") -> str:
-    """The text bit by bit, in two characters without width."""
+    """The text bit by bit, in two zero-width characters."""
     return "".join(f"{byte:08b}" for byte in text.encode()).replace("0", zero).replace("1", one)
 
 
 def selectors(text: str) -> str:
-    """The text in variation selectors, one a byte."""
+    """The text in variation selectors, one per byte."""
     return "".join(chr(0xFE00 + byte if byte < 16 else 0xE0100 + byte - 16) for byte in text.encode())
 
 

@@ -1,4 +1,4 @@
-"""Skills whose harm is in what they tell an agent, in plain sight or where only an agent looks."""
+"""Skills whose harm is in their instructions to an agent, in plain sight or where only an agent looks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the servers of the box give out: harmless to this machine, and seen afterwards where it ran."""
+"""The replies of the box's servers: harmless to this machine, and detectable afterwards if they ran."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEMBERS = ("install.sh", "setup.sh", "run.sh", "bootstrap.sh", "bin/tool", "tool
 
 
 def reply_for(host: str, path: str) -> bytes:
-    """The answer of `host`; an honest one gives an installer that does nothing."""
+    """The reply of `host`; an honest host gives an installer that does nothing."""
     if host.partition(":")[0] in HONEST:
         return b"#!/bin/sh\necho installed\n"
     plain = path.partition("?")[0].lower()

@@ -1,4 +1,4 @@
-"""The ground a skill is let loose on: a home with canary secrets, a project, and a box that nothing gets out of."""
+"""The ground on which a skill runs freely: a home with canary secrets, a project, and a box that nothing can leave."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ NAMED = dict.fromkeys(("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY"
 
 
 class Playground:
-    """`base` is all that may be written to: `home`, `etc` and the `log` of what happened are made again for each skill.
-    `cache` has the host and the stand-ins compiled. One box with one host in it takes the skills one after another."""
+    """`base` is the machine's only writable folder: `home`, `etc` and the `log` of events are rebuilt for each skill.
+    `cache` has the compiled host and stand-ins. One box with one host runs the skills one after another."""
 
     def __init__(self, base: Path, cache: Path) -> None:
         self.base, self.home, self.etc, self.cache = base, base / "home", base / "etc", cache
@@ -104,7 +104,7 @@ class Playground:
             (self.base / "bin" / name).symlink_to(PYTHON)
 
     def renew(self) -> None:
-        """Makes everything as it was before the first skill."""
+        """Restores the state before the first skill."""
         for path in (self.home, self.base / "log", *self.etc.iterdir()):
             if path.name != "alternatives":  # something is mounted there
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -120,7 +120,7 @@ class Playground:
         self._system()
 
     def _system(self) -> None:
-        """An /etc of its own, by which every name leads to the box's servers."""
+        """Writes the box's own /etc, in which every host name leads to the box's servers."""
         for path, text in {
             "passwd": f"dev:x:0:0:Dev:{self.home}:/bin/bash\n",
             "group": "dev:x:0:\n",
@@ -135,7 +135,7 @@ class Playground:
             (self.etc / path).write_text(text)
 
     def box(self) -> list[str]:
-        """The command line that shuts a program in: its own network, processes, home, /etc and /tmp, the rest read-only."""
+        """The command line that confines a program: own network, processes, home, /etc and /tmp, the rest read-only."""
         real = pwd.getpwuid(os.getuid()).pw_dir
         hidden = ["--tmpfs", real] if real != "/" and Path(real).is_dir() else []
         bare = [sys.base_prefix, str(HERE), str(self.cache)]
@@ -165,7 +165,7 @@ class Playground:
         return harms(self.base, sample.name, self._before)
 
     def _asked(self, line: str) -> str:
-        """The host's answer; it is started if there is none, and ended if it takes too long."""
+        """The host's answer; the host is started if it is not running, and killed if it takes too long."""
         if self._host is None or self._host.poll() is not None:
             start = f"{FROM_HERE}from scanning.unguarded import main; main()"
             words = [*self.box(), *python(self.cache), "-c", start, str(self.base)]
@@ -188,18 +188,18 @@ class Playground:
         shutil.rmtree(self.base)
 
     def told(self) -> str:
-        """What was said and what arrived, for a test that fails."""
+        """What was printed and what arrived, for the message of a failing test."""
         logs = sorted((self.base / "log").iterdir())
         return "\n".join(f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}" for path in logs)
 
 
 def python(cache: Path) -> list[str]:
-    """The start of a command line for the host, or a stand-in."""
+    """The start of a command line for the host or a stand-in."""
     return [PYTHON, "-S", "-X", f"pycache_prefix={cache}"]
 
 
 def compiled(folder: Path) -> Path:
-    """The folder, with all that the host and the stand-ins import."""
+    """Compiles all that the host and the stand-ins import into the folder, and returns it."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     subprocess.run([*python(folder), "-c", f"{FROM_HERE}import scanning.unguarded"], env=env, check=True)
     return folder
@@ -207,7 +207,7 @@ def compiled(folder: Path) -> Path:
 
 @cache
 def missing() -> str:
-    """Why no box can be had here; nothing where it can."""
+    """Why no box can be made here; empty if it can."""
     if not shutil.which("bwrap"):
         return "there is no bwrap here"
     words = ["bwrap", "--ro-bind", "/", "/", *SHUT, "true"]
@@ -216,5 +216,5 @@ def missing() -> str:
 
 
 def lacking(sample: Sample) -> str:
-    """The program, or kind of machine, that the sample needs and that is not here."""
+    """The program or kind of machine that the sample needs and that is missing here; empty if none."""
     return next((name for name in sample.needs if name != platform.machine() and not shutil.which(name)), "")

@@ -1,4 +1,4 @@
-"""The repositories that many people install from, scanned: `python tests/scanning/real_corpus.py` writes the page of it."""
+"""Scans widely used repositories of skills; `python tests/scanning/real_corpus.py` writes the page of results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ be read or written as a skill is not a subject of the scanner and is listed as l
 
 
 class Judged(NamedTuple):
-    """One repository: how many skills it has, and the findings of those that were scanned."""
+    """One repository: its number of skills, and the findings of those that were scanned."""
 
     name: str
     found: int

@@ -1,4 +1,4 @@
-"""What a sample skill is, with short ways to write one down."""
+"""The class of sample skills, with short ways to write one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Content = str | bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One skill. `how` names the steps by which the unguarded host takes it up (`unguarded.STEPS`), joined by `+`;
-    `harm` the kinds of harm (`harms.KINDS`) that are then seen, none for a benign one; `needs` programs that the
-    machine may lack."""
+    """One skill. `how` names the steps that the unguarded host takes with it (`unguarded.STEPS`), joined by `+`; `harm`
+    the kinds of harm (`harms.KINDS`) that they do, none for a benign one; `needs` programs that the machine may
+    lack."""
 
     name: str
     category: str
@@ -23,7 +23,7 @@ class Sample:
     needs: tuple[str, ...] = ()
 
     def lay(self, folder: Path) -> Path:
-        """The folder of the skill, below `folder`, with its files written."""
+        """Writes the skill's files below `folder` and returns the skill's own folder."""
         top = folder / self.name
         for path, data in self.files.items():
             target = top / path
@@ -37,7 +37,7 @@ def as_bytes(content: Content) -> bytes:
 
 
 def manifest(name: str, description: str, body: Content, head: str = "") -> bytes:
-    """The SKILL.md; `head` is more lines of its metadata."""
+    """The SKILL.md; `head` is further lines of its metadata."""
     start = f"---\nname: {name}\ndescription: {description}\n{head}---\n\n"
     return start.encode() + as_bytes(body)
 
@@ -46,7 +46,7 @@ Maker = Callable[..., Sample]
 
 
 def of(category: str, *, how: str = "everything", harm: str = "") -> Maker:
-    """A maker of the samples of one category: name, description, body of SKILL.md, other files by path."""
+    """Returns a maker of samples of one category, from name, description, body of SKILL.md, and other files by path."""
     usual_way, usual_harm = how, harm
 
     def make(

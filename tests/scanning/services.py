@@ -1,4 +1,4 @@
-"""The world as a skill in the box sees it: every name leads to this machine, where all that arrives is written down."""
+"""The network as a skill in the box sees it: every name leads to this machine, which records all that arrives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANSWERED = b"owned-42"
 
 
 class Services:
-    """Listens on all ports from the start on; `log` gets one JSON line for each thing that arrived."""
+    """Listens on all its ports from the start; `log` gets one JSON line for each thing that arrives."""
 
     def __init__(self, log: Path) -> None:
         self._log, self._lock = log, threading.Lock()
@@ -69,13 +69,13 @@ class Services:
         connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(answer) + answer)
 
     def _pool(self, connection: socket.socket) -> None:
-        """A mining pool that takes every login."""
+        """A mining pool that accepts every login."""
         held = _until(connection, b"\n")
         self.note("pool", held)
         connection.sendall(b'{"id":1,"jsonrpc":"2.0","error":null,"result":{"status":"OK"}}\n')
 
     def _shell(self, connection: socket.socket) -> None:
-        """Somebody who waits for a shell, or for whatever else is sent."""
+        """An attacker who waits for a shell, and records whatever else is sent."""
         connection.sendall(ASKED)
         held, ending = b"", time.monotonic() + PATIENCE
         try:
@@ -104,7 +104,7 @@ class Services:
 
 
 def _name(query: bytes) -> tuple[bytes, int]:
-    """The name that is asked for, and where in `query` it ends."""
+    """The requested name, and where in `query` it ends."""
     labels, at = [], 12
     while query[at]:
         labels.append(query[at + 1 : at + 1 + query[at]])

@@ -1,4 +1,4 @@
-"""Harmless stand-ins of programs that reach out or stay behind: they reach the box's server, or leave a mark."""
+"""Harmless stand-ins for programs that use the network or persist: they reach the box's server, or leave a mark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONG_WITH_VALUE = {"--output", "--request", "--header", "--user-agent", "--max-t
 
 
 def main() -> None:
-    """Is started with the stand-in's name and its words."""
+    """Runs the stand-in that the first argument names, with the remaining arguments."""
     name, words = sys.argv[1], sys.argv[2:]
     with Path(os.environ["GROUND"], "log", "calls").open("a") as log:
         log.write(json.dumps([name, *words]) + "\n")
@@ -54,7 +54,7 @@ def mark() -> None:
 
 
 def content(word: str) -> bytes:
-    """What `@file`, `@-` or the word itself stand for."""
+    """The content of `@file` or `@-`, or the word itself."""
     if word in {"@-", "-"}:
         return sys.stdin.buffer.read()
     return Path(word[1:]).read_bytes() if word.startswith("@") and Path(word[1:]).is_file() else word.encode()
@@ -98,7 +98,7 @@ def wget(words: list[str]) -> None:
 
 
 def parsed(words: list[str], valued: set[str] | None = None) -> tuple[dict[str, list[str]], list[str]]:
-    """Options with their values, then the rest; letters may stand together, the last with a value."""
+    """Splits words into options with their values and the rest; letters can be combined, the last one with a value."""
     valued = valued or WITH_VALUE - {"-O", "-P"}
     options: dict[str, list[str]] = {}
     rest, queue = [], list(words)
@@ -130,7 +130,7 @@ def place(data: bytes, path: str | None) -> None:
 
 
 def nc(words: list[str]) -> None:
-    """Host and port are the first two words that are not options; `-e` or `-c` names what is wired to them."""
+    """Connects to host and port, the first two non-option words; `-e` or `-c` names the program to connect."""
     wired, rest, queue = "", [], list(words)
     while queue:
         word = queue.pop(0)
@@ -267,7 +267,7 @@ def sudo(words: list[str]) -> int:
 
 
 def powershell(words: list[str]) -> None:
-    """Takes a few idioms for what they are: an encoded command, a download that is run, a shell over a socket."""
+    """Recognises a few idioms: an encoded command, a download that is run, a shell over a socket."""
     text = " ".join(Path(word).read_text() if word.endswith(".ps1") and Path(word).exists() else word for word in words)
     text = re.sub(r"['\"]\s*\+\s*['\"]|`(?=\w)", "", text)
     encoded = re.search(r"-e(?:nc\w*|c)?\s+([A-Za-z0-9+/=]{20,})", text, re.IGNORECASE)
@@ -302,7 +302,7 @@ def at(_: list[str]) -> None:
 
 
 def told(_: list[str]) -> None:
-    """A program whose answer is a secret of the person."""
+    """A program that prints a secret of the person."""
     print(Path(os.environ["HOME"], ".config", "gh", "hosts.yml").read_text().strip())
 
 

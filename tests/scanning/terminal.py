@@ -1,4 +1,4 @@
-"""What a terminal shows of a text: the reviewer sees this, the shell reads the bytes."""
+"""What a terminal shows of a text: the reviewer sees this, but the shell reads the bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cells = dict[tuple[int, int], str]
 
 
 class Screen:
-    """As much of a terminal as hides text: cursor, erasing, concealing, black on black."""
+    """The parts of a terminal that can hide text: cursor, erasing, concealing, black on black."""
 
     def __init__(self) -> None:
         self.cells: Cells = {}
@@ -68,7 +68,7 @@ class Screen:
 
 
 def shown(text: str) -> str:
-    """The text on the screen at last, trailing blanks gone."""
+    """The final text on the screen, without trailing blanks."""
     screen, at = Screen(), 0
     for hit in CONTROL.finditer(text):
         screen.put(text[at : hit.start()])
@@ -82,7 +82,7 @@ def shown(text: str) -> str:
 
 
 def written(text: str) -> str:
-    """The text as a program reads it: all of it, less what steers the terminal."""
+    """The text as a program reads it: all of it, without the sequences that steer the terminal."""
     plain = CONTROL.sub(lambda hit: "\n" if hit["mark"] else "", text)
     return tidy(plain)
 
@@ -92,12 +92,12 @@ def tidy(text: str) -> str:
 
 
 def deceives(text: str) -> bool:
-    """Whether lines that a program reads are not what the screen shows, or lead elsewhere than they say."""
+    """Whether the lines that a program reads differ from the screen, or a link leads elsewhere than it says."""
     return shown(text) != written(text.replace("\r\n", "\n")) or _leads_elsewhere(text)
 
 
 def _leads_elsewhere(text: str) -> bool:
-    """A link of the terminal whose text is an address of another host, or one that sets title or clipboard."""
+    """Whether a link's text is an address of another host, or a sequence sets the clipboard."""
     for target, label in re.findall(r"\x1b\]8;[^;]*;([^\x07\x1b]+)(?:\x07|\x1b\\)(.*?)\x1b\]8;;", text, re.DOTALL):
         host = re.search(r"//([\w.-]+)", label)
         if host and f"//{host[1]}" not in target:

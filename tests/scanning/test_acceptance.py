@@ -1,4 +1,4 @@
-"""What the person accepts in spite of a block: who can say so, for how long it holds, and where it is on record."""
+"""What the person accepts despite a block: who can accept it, for how long it holds, and where it is recorded."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_an_update_keeps_it_while_the_finding_is_the_same(here: Place, source: P
 
 @pytest.mark.wide
 def test_an_acceptance_in_a_shared_lock_file_does_not_count_for_another_person(here: Place, tmp_path: Path) -> None:
-    """Another person has the lock file with the receipt in it, and never said yes."""
+    """Another person has the lock file with the receipt in it, but never said yes."""
     repo = make_repo(tmp_path, {"grabber/SKILL.md": BAD["SKILL.md"], "grabber/setup.sh": LEAK})
     origin = f"file://{repo}"
     assert here.run("skill", "install", origin, "--skill", "grabber", "--accept", "credential-flow").code == 0
@@ -82,7 +82,7 @@ def test_an_acceptance_in_a_shared_lock_file_does_not_count_for_another_person(h
 
 @pytest.fixture
 def several(tmp_path: Path) -> Path:
-    """A source of three skills, of which two are blocked."""
+    """A source with three skills, two of which are blocked."""
     for name, files in {"grabber": BAD, "taker": {**BAD, "SKILL.md": skill_text("taker")}, "reader": {}}.items():
         laid(tmp_path / "several" / name, {"SKILL.md": skill_text(name), **files})
     return tmp_path / "several"

@@ -1,4 +1,4 @@
-"""What is wrong with the command of a skill or of a package in it, each with the rule that says so."""
+"""Faults in the command of a skill or of a package in it, each with the rule that reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the content rules find in the sample skills and in single lines, what they leave alone, and what that costs."""
+"""What the content rules find in the sample skills and in single lines, and what they leave alone."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def found_in(text: str, path: str = "SKILL.md") -> list[Diagnostic]:
 
 
 def told(text: str, path: str = "SKILL.md") -> list[tuple[str, str]]:
-    """Code and level of each finding."""
+    """The code and the level of each finding."""
     return [(one.code, one.level) for one in found_in(text, path)]
 
 
@@ -80,12 +80,12 @@ def verdict(name: str) -> Verdict:
 
 
 def is_held_out(sample: Sample) -> bool:
-    """Whether the rules were written without a look at it."""
+    """Whether the rules were written without looking at the sample."""
     return hashlib.sha256(sample.name.encode()).digest()[0] % 2 == 1
 
 
 def share(samples: Sequence[Sample]) -> tuple[float, str]:
-    """The share of samples with a finding, and a text: the share of each category and the samples without a finding."""
+    """The share of samples that are not ok, and a text with the counts and the samples that are ok, by category."""
     lines = []
     for category in dict.fromkeys(one.category for one in samples):
         held = [one for one in samples if one.category == category]

@@ -1,4 +1,4 @@
-"""What lowers a finding, and what is found only by following a value from one place to another."""
+"""What lowers the level of a finding, and what is found only by following a value from one place to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every malicious sample harms a host that trusts it, every honest one does not, and nothing of it leaves the box."""
+"""Every malicious sample harms a host that trusts it, no honest one does, and nothing leaves the box."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of texts that look alike: one that honest skills hold and that is not blocked, one that does harm and is."""
+"""Pairs of similar texts: one occurs in honest skills and is not blocked, the other does harm and is blocked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model files: what a pickle imports is found however it is written, and a pickle that cannot be read is reported."""
+"""Model files: the imports of a pickle are found however they are written, and an unreadable pickle is reported."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ PLAIN = {
 
 
 def text_of(word: str) -> bytes:
-    """The operation that puts `word` on the stack."""
+    """The operation that pushes `word` onto the stack."""
     return b"\x8c" + bytes([len(word.encode())]) + word.encode()
 
 
 class Called:
-    """Pickled as a call of `module.name`."""
+    """Pickles that import `module.name`; the old one also calls it."""
 
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
@@ -106,7 +106,7 @@ def test_an_import_is_found_whatever_way_its_names_come_to_the_stack(how: str) -
 
 
 class Imported(pickle.Unpickler):
-    """Python's own reader; it lists what it would import."""
+    """Python's own reader, which lists the imports instead of making them."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(io.BytesIO(data))

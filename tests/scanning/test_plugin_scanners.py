@@ -1,4 +1,4 @@
-"""Scanners of plugins run apart, within limits; one that fails means "not scanned", and nothing of it stays behind."""
+"""Plugin scanners run in another process, within limits; a failed one means "not scanned" and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FAILING = {
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A project with one skill that is harmless."""
+    """A project with one harmless skill."""
     skill = tmp_path / "project" / ".claude" / "skills" / "reader"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text(skill_text("reader"))
@@ -67,7 +67,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def scanner(install: Callable[..., str], tmp_path: Path) -> Callable[[str], str]:
-    """Installs a plugin whose scanner does what `body` says; the name of the plugin is returned."""
+    """Installs a plugin whose scanner does what `body` says, and returns the plugin's name."""
     return lambda body: install(SCANNER.format(folder=str(tmp_path), body=body))
 
 
@@ -84,7 +84,7 @@ def said(root: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
 
 @pytest.fixture
 def judged(said: Callable[..., Any]) -> Callable[[], tuple[str, list[str], list[str]]]:
-    """Verdict, codes and messages of a scan of the harmless skill."""
+    """Returns verdict, codes and messages of a scan of the harmless skill."""
 
     def command() -> tuple[str, list[str], list[str]]:
         (found,) = said("scan", "reader")["skills"]
@@ -96,7 +96,7 @@ def judged(said: Callable[..., Any]) -> Callable[[], tuple[str, list[str], list[
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many scanners each question to the other process was answered by."""
+    """The number of scanners that answered each request to the other process."""
     answers: list[int] = []
     real = module_call.call_module
 
@@ -110,7 +110,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def is_dead(pid: int) -> bool:
-    """Whether it is gone within twenty seconds; one that nobody waited for yet is."""
+    """Whether the process ends within twenty seconds; a zombie counts as dead."""
     for _ in range(1_000):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -1,4 +1,4 @@
-"""However an act of Python is written, it is seen to be one before values are followed."""
+"""An act of Python is recognised however it is written, before values are followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On the skills that people install, the scanner blocks next to nothing, and says of each warning what stands where."""
+"""Of the skills that people install, the scanner blocks hardly any, and each finding says what it found and where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""That a rule is looked for wherever its pattern could match: in every place of prose, and past its own cheap needles."""
+"""A rule applies wherever its pattern can match: in every place of prose, and despite its own cheap needles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def codes(text: str, path: str = "SKILL.md") -> set[tuple[str, str]]:
 
 
 def _searched() -> list[tuple[str, str, Sequence[str]]]:
-    """Each pattern with the words of which a text that it matches must hold one."""
+    """Each pattern with its needles: a text that matches the pattern must contain one of them."""
 
     def of(rule: Rule) -> list[tuple[str, str, Sequence[str]]]:
         pairs = [*((source, rule.needles) for source in rule.any), *((source, rule.also) for source in rule.near)]
@@ -35,7 +35,7 @@ def _searched() -> list[tuple[str, str, Sequence[str]]]:
 @pytest.mark.ci
 @pytest.mark.parametrize(("code", "source", "words"), _searched(), ids=lambda held: str(held)[:24])
 def test_no_needle_hides_what_its_pattern_matches(code: str, source: str, words: Sequence[str]) -> None:
-    """Texts are made from the pattern; a command has its words on one line, so that its line breaks are blanks here."""
+    """Texts are made from the pattern. The words of a command are on one line, so line breaks become blanks here."""
 
     @seed(1)
     @QUICK

@@ -1,4 +1,4 @@
-"""`navigator skill scan` and what an install does with the same findings, as a person sees them."""
+"""`navigator skill scan`, and an install with the same findings, as a person sees them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def here(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A folder with one skill of each sort."""
+    """A folder with one skill of each kind."""
     return laid(tmp_path / "source", {"grabber": BLOCKED, "starter": WARNED, "reader": HARMLESS})
 
 
@@ -49,7 +49,7 @@ def scan(place: Place, *words: str | Path) -> Done:
 
 
 def told(place: Place, *words: str | Path) -> dict[str, Any]:
-    """The verdict of each skill by its name."""
+    """The verdict of each skill by name."""
     return {one["name"]: one["verdict"] for one in place.json("skill", "scan", *map(str, words))["skills"]}
 
 

@@ -1,4 +1,4 @@
-"""That looking at a text takes a time that grows with its length and no faster, whatever it repeats (SAF-1)."""
+"""The time to scan a text grows no faster than its length, whatever it repeats (SAF-1)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def seconds(text: str, path: str) -> float:
 
 
 def grows_too_fast(unit: str, path: str, head: str = "") -> tuple[float, float] | None:
-    """The seconds for `SMALL` and `LARGE`, where they show it each time that they are measured."""
+    """The seconds for `SMALL` and `LARGE` if every measurement shows too fast a growth, else None."""
     small = large = 0.0
     for _ in range(TRIES):
         large = seconds(head + unit * (LARGE // len(unit) + 1), path)
@@ -72,8 +72,8 @@ def grows_too_fast(unit: str, path: str, head: str = "") -> tuple[float, float] 
 
 
 def units(rule: Rule, example: str) -> Iterator[str]:
-    """All needles, with what patterns wait for; each needle in words, in one word and in one line each; and what the
-    rule finds, but for its end."""
+    """Yields all needles, with what patterns wait for; each needle as words, in one word and on lines of its own; and
+    an example of the rule with and without its end."""
     needles = rule.needles or ("you", "must", "run", "4A1")
     yield from (between.join(needles) + between for between in (" ", "\n", "\"'/$(1, "))
     for needle in needles:

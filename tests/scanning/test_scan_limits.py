@@ -1,4 +1,4 @@
-"""Our own scanners run in a process that is stopped at its limits; what they did not look at whole is not trusted."""
+"""The kernel's scanners run in a process that is stopped at its limits; content not fully scanned is not trusted."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _large_skills_have_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def scanners() -> Iterator[Callable[..., Scanners]]:
-    """Opens scanners with limits of their own; they are closed afterwards."""
+    """Opens scanners with their own limits, and closes them afterwards."""
     opened: list[Scanners] = []
 
     def opener(**limits: int) -> Scanners:
@@ -82,7 +82,7 @@ def pid_of(scanners: Scanners) -> int:
 
 
 def children_of(place: Place) -> list[int]:
-    """The processes of scanners that commands in this place started."""
+    """The scanner processes that commands in this place started."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -98,7 +98,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def busy_child(place: Place) -> int:
-    """Once it has worked for a while."""
+    """The scanner process, once it has used over 3 seconds of processor time."""
     for _ in range(600):
         for pid in children_of(place):
             with suppress(OSError):

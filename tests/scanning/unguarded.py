@@ -1,4 +1,4 @@
-"""A host of skills that trusts them: started inside the box, it reads, runs, loads and shows all that a skill brings.
+"""A host that trusts skills: started inside the box, it reads, runs, loads and shows everything in a skill.
 
 python -m scanning.unguarded GROUND SKILL STEPS
 """
@@ -35,7 +35,7 @@ PASSED_ON = ("PATH", "HOME", "GROUND", "LANG")
 
 
 class Host:
-    """The skill lies in the project, which is the current folder of all that it starts."""
+    """The skill is in the project, which is the current folder of what it starts unless a step names another."""
 
     def __init__(self, ground: Path, skill: Path) -> None:
         self.ground, self.skill = ground, skill
@@ -48,13 +48,13 @@ class Host:
             log.write(json.dumps([kind, why]) + "\n")
 
     def files(self) -> Iterator[tuple[Path, str]]:
-        """Each file with its path inside the skill."""
+        """Yields each file with its path inside the skill."""
         for path in sorted(self.skill.rglob("*")):
             if path.is_file():
                 yield path, path.relative_to(self.skill).as_posix()
 
     def texts(self) -> Iterator[tuple[Path, str]]:
-        """Each file that is text, with it."""
+        """Yields each text file with its text."""
         for path, _ in self.files():
             data = path.read_bytes()
             if b"\0" not in data:
@@ -73,7 +73,7 @@ class Host:
                 said.write(f"{error}\n".encode(errors="replace"))
 
     def shell(self, text: str) -> None:
-        """Runs the text, in which files of the skill are found where it lies."""
+        """Runs the text; paths of the skill's files in it lead to the skill's folder."""
         for _, inner in sorted(self.files(), key=lambda held: -len(held[1])):
             if "/" in inner:
                 text = re.sub(rf"(?<![\w/.{{}}-])(?:\./)?{re.escape(inner)}(?![\w/])", str(self.skill / inner), text)
@@ -88,13 +88,13 @@ class Host:
 
 
 def read(host: Host) -> None:
-    """The agent reads every text of the skill, and obeys."""
+    """The agent reads every text of the skill and obeys it."""
     for path, text in host.texts():
         host.agent.read(path, text)
 
 
 def load(host: Host) -> None:
-    """What a host runs while it loads SKILL.md: commands put into its text, hooks of its metadata."""
+    """Runs what a host runs while it loads SKILL.md: commands in its text, hooks in its metadata."""
     text = (host.skill / "SKILL.md").read_text(encoding="utf-8-sig")
     head, _, body = text[3:].partition("\n---")
     for command in re.findall(r"^\s*(?:- )?command:\s*(.+)$", head, re.MULTILINE) if "hooks:" in head else []:
@@ -104,7 +104,7 @@ def load(host: Host) -> None:
 
 
 def config(host: Host) -> None:
-    """Hooks, servers and tasks that the skill ships are started; settings are taken over."""
+    """Starts the hooks, servers and tasks that the skill ships, and applies its settings."""
     for path, text in host.texts():
         if path.name in CONFIGS:
             plain = re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
@@ -137,7 +137,7 @@ def _quoted(word: str) -> str:
 
 
 def _trusted(host: Host, held: dict[str, Any]) -> None:
-    """Settings that take the person out of the loop, or send the host's own traffic elsewhere."""
+    """Notes settings that bypass the person, and uses those that send the host's own traffic elsewhere."""
     allowed = set(map(str, held.get("allow", []) if isinstance(held.get("allow"), list) else []))
     loose = held.get("defaultMode") == "bypassPermissions" or allowed & {"Bash", "Bash(*)", "Bash(*:*)", "*"}
     if loose or held.get("enableAllProjectMcpServers") is True or held.get("chat.tools.autoApprove") is True:
@@ -152,7 +152,7 @@ def _trusted(host: Host, held: dict[str, Any]) -> None:
 
 
 def fences(host: Host) -> None:
-    """Every shell fence of every page is run."""
+    """Runs every shell fence of every page."""
     for path, text in host.texts():
         if path.suffix in {".md", ".markdown", ".mdc"}:
             for hit in FENCE.finditer(text):
@@ -161,7 +161,7 @@ def fences(host: Host) -> None:
 
 
 def scripts(host: Host) -> None:
-    """Every script and program is run, without arguments."""
+    """Runs scripts and programs, without arguments."""
     for path, inner in list(host.files()):
         if inner.startswith((".", "node_modules/")) or path.name in {"setup.py", "conftest.py"}:
             continue
@@ -174,7 +174,7 @@ def scripts(host: Host) -> None:
 
 
 def native(host: Host) -> None:
-    """Libraries are loaded."""
+    """Loads the libraries."""
     for path, inner in list(host.files()):
         if path.suffix == ".so" or ".so." in inner:
             host.start(["python3", "-c", f"import ctypes; ctypes.CDLL({str(path)!r})"])
@@ -186,7 +186,7 @@ def make(host: Host) -> None:
 
 
 def packages(host: Host) -> None:
-    """Its dependencies are installed, with the scripts that come with that."""
+    """Installs the skill's dependencies, with their scripts."""
     for path, _ in list(host.files()):
         if path.name == "package.json":
             host.start(["npm", "install"], path.parent)
@@ -217,8 +217,8 @@ STEPS: dict[str, Callable[[Host], None]] = {
 
 
 def main() -> None:
-    """Is started with the ground; takes a skill's folder and the names of steps from each line, and says when it is
-    done with them."""
+    """Starts with the ground as its argument; reads a skill's folder and the names of steps from each line, and reports
+    when they are done."""
     ground, kept = Path(sys.argv[1]), {path.name for path in Path("/tmp").iterdir()}
     services = Services(ground / "log" / "arrived")
     for line in sys.stdin:
@@ -237,7 +237,7 @@ def main() -> None:
 
 
 def _settle(services: Services) -> None:
-    """Waits for what was left running, then ends it."""
+    """Waits for the processes that are still running, then ends them."""
     ending = time.monotonic() + LEFT
     while time.monotonic() < ending and (services.busy or list(_others())):
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""An empty project, entered."""
+"""An empty project as the current folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project in which the shipped skills are run: by the whole kernel, or a script of theirs by itself."""
+"""A project in which the shipped skills run: with the whole kernel, or one of their scripts alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE = 60  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """How a script ended."""
+    """The result of a script."""
 
     code: int
     out: str
@@ -46,7 +46,7 @@ class Done:
 
     @property
     def complaint(self) -> str:
-        """The one line on stderr of a run that did nothing."""
+        """The one line on stderr of a run that failed without output."""
         assert (self.code == 0, self.out, self.err.count("\n")) == (False, "", 1), self
         assert "Traceback" not in self.err
         return self.err.strip()
@@ -54,7 +54,7 @@ class Done:
 
 @dataclass(slots=True)
 class Talk:
-    """Turns of one session, each with a kernel that was just started."""
+    """Turns of one session, each with a new kernel."""
 
     root: Path
     session: Session
@@ -69,7 +69,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """`root` is the project; it is also the current folder."""
+    """`root` is the project and also the current folder."""
 
     root: Path
 
@@ -81,13 +81,13 @@ class Place:
         return self.talk().say(text).report
 
     def data(self, text: str) -> Mapping[str, Any]:
-        """What a message that succeeds ends in."""
+        """The data of the report; the message must succeed."""
         report = self.ask(text)
         assert report.state == "success", report
         return report.data
 
     def script(self, name: str, *words: str | Path, memory: int = 0, env: Mapping[str, str] | None = None) -> Done:
-        """The skill's script with these arguments, in a run folder; `memory` in bytes is all that it may have."""
+        """Runs the skill's script with these arguments, in a run folder; `memory` is its limit in bytes, 0 for none."""
         run = self.root / "mybox" / "workspace" / "run"
         run.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(

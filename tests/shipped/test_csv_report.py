@@ -1,4 +1,4 @@
-"""csv-report: the figures are those of the table that was written."""
+"""csv-report: the figures match the generated table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""folder-inventory: the figures are those of the files that were made."""
+"""folder-inventory: the figures match the generated files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDINGS = (".py", ".PY", ".md", ".tar.gz", "", ".图")
 
 
 def made(place: Place, seed: int) -> dict[str, bytes]:
-    """Name → content of a made-up tree, in which contents come back."""
+    """Name → content of a generated tree with repeated contents."""
     dice = random.Random(seed)
     contents = [b"", b"x", b"same", b"y" * 70_000, b"y" * 69_999 + b"z", dice.randbytes(5_000), "字".encode() * 9]
     files: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""git-summary: the figures are those of the commits that were made; the repository's own programs are never run."""
+"""git-summary: the figures match the generated commits; the repository's own programs are never run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Commit:
 
 
 def history(root: Path, seed: int, count: int = 40) -> list[Commit]:
-    """A made-up history, as a stream for `git fast-import`; one commit is a merge, some change nothing."""
+    """Imports a generated history into git and returns its commits; one is a merge, some change nothing."""
     dice = random.Random(seed)
     stream: list[bytes] = []
     made: list[Commit] = []
@@ -57,7 +57,7 @@ def quoted(name: str) -> str:
 
 
 def counted(commits: list[Commit]) -> tuple[Counter[str], Counter[str]]:
-    """Commits by author, and by file as it is shown; a merge shows no files."""
+    """Commits by author, and by file name as displayed; a merge has no files."""
     shown = {name: name.replace("\n", "").replace("\t", " ") for name in FILES}
     files = Counter(shown[name] for commit in commits if not commit.merge for name in commit.files)
     return Counter(commit.author for commit in commits), files

@@ -1,4 +1,4 @@
-"""json-table: what is in the table is what is in the file."""
+"""json-table: the table has the values of the file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RECORDS = [{"name": "Ada", "age": 36}, {"name": "张衡", "city": "南阳"}]
 
 
 def records(seed: int, count: int) -> list[dict[str, Any]]:
-    """Made-up records; none has all of the names."""
+    """Made-up records, each with one to five of the names."""
     dice = random.Random(seed)
     values = (*TEXTS, 0, -17, 2.5, 1e21, True, False, None, [1, "x|y"], {"k": ["|"]})
     names = ("id", "名字", "note|s", "tags", "value")
@@ -39,7 +39,7 @@ def records(seed: int, count: int) -> list[dict[str, Any]]:
 
 
 def cells(table: str) -> list[list[str]]:
-    """A table's cells, read as a Markdown reader does: a backslash takes the meaning from what follows."""
+    """A table's cells as a Markdown reader sees them: a backslash escapes the next character."""
     rows = [re.findall(r"\| ((?:\\.|[^\\|])*?) (?=\|)", line) for line in table.splitlines()]
     return [[unescaped(cell) for cell in row] for row in rows]
 

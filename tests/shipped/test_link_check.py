@@ -1,4 +1,4 @@
-"""link-check: a link that was made to lead nowhere is found, one that leads somewhere is not."""
+"""link-check: it finds the links that were made to lead nowhere, and no others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLACES = ("README.md", "docs/a.md", "docs/deep/b.md", "docs/中文.md", "img/x (
 
 
 def planted(place: Place, seed: int) -> tuple[list[tuple[str, int, str]], int]:
-    """File, line and reason of the links that lead nowhere, and how many links there are."""
+    """File, line and reason of the links that lead nowhere, and the number of all links."""
     dice = random.Random(seed)
     broken: list[tuple[str, int, str]] = []
     total = 0
@@ -45,7 +45,7 @@ def planted(place: Place, seed: int) -> tuple[list[tuple[str, int, str]], int]:
 
 
 def a_link(dice: random.Random, source: str) -> tuple[str, str]:
-    """A relative link from `source`, and why it leads nowhere, if it does."""
+    """A relative link from `source`, and the reason why it leads nowhere, empty if it is valid."""
     target = dice.choice(PLACES)
     up = "../" * source.count("/")
     written = up + quote(target) if dice.random() < 0.8 else f"/{quote(target)}"

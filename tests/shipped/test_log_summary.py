@@ -1,4 +1,4 @@
-"""log-summary: the figures are those of the lines that were written, in every form that loggers write."""
+"""log-summary: the figures match the generated lines, in every format that loggers write."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FORMS: dict[str, str] = {
 
 
 def lines(form: str, seed: int) -> tuple[list[str], Counter[tuple[str, str]]]:
-    """A made-up log, and how often each message has which level."""
+    """A made-up log, and the count of each message at each level."""
     dice = random.Random(seed)
     counts: Counter[tuple[str, str]] = Counter()
     found: list[str] = []

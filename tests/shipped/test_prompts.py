@@ -1,4 +1,4 @@
-"""The shipped prompts: what they hold, what they are filled with, and what they ask for."""
+"""The shipped prompts: what they contain, how they are filled, and what they ask for."""
 
 from __future__ import annotations
 

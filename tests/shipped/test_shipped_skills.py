@@ -1,4 +1,4 @@
-"""What holds for every shipped skill: its form, its words, its evals, and that it is there out of the box."""
+"""What holds for every shipped skill: its form, its words, its evals, and that it is available out of the box."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ every = pytest.mark.parametrize("name", NAMES)
 
 
 def frontmatter(name: str) -> dict[str, Any]:
-    """As any YAML reader sees it."""
+    """The frontmatter as any YAML reader sees it."""
     text = (shipped_home().skills / name / "SKILL.md").read_text(encoding="utf-8")
     found: dict[str, Any] = yaml.safe_load(text.split("---\n")[1])
     return found

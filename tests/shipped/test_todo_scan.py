@@ -1,4 +1,4 @@
-"""todo-scan: every mark that was written is found where it was written, and nothing else."""
+"""todo-scan: it finds every mark at the place where it was written, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each shipped skill's trigger evals promise, and how much of it rests on the descriptions."""
+"""The promises of each shipped skill's trigger evals, and how much of them depends on the descriptions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def copied(root: Path) -> Path:
 
 
 def chosen(place: Routing, query: str) -> str | None:
-    """The skill that a message goes to, None where it goes to nobody."""
+    """The skill that a message is routed to, or None."""
     decision = place.decide(query)
     return decision.entity if decision.kind == "skills" else None
 
@@ -92,7 +92,7 @@ def test_without_their_descriptions_skills_are_found_less_surely(
 
 
 def description(name: str) -> str:
-    """The line of its page."""
+    """The line with the description in the skill's page."""
     page = (shipped_home().skills / name / "SKILL.md").read_text(encoding="utf-8")
     return next(line for line in page.splitlines() if line.startswith("description: "))
 

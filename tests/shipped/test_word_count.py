@@ -1,4 +1,4 @@
-"""word-count: the figures are those of the text that was put together."""
+"""word-count: the figures match the generated text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BETWEEN = (" ", ", ", "\n", " — ", "_", "...")
 
 
 def put_together(seed: int) -> tuple[str, Counter[str]]:
-    """A text, and its words in lower case with how often each is in it."""
+    """A generated text, and the count of each of its words in lower case."""
     dice = random.Random(seed)
     pieces = [dice.choice((*WORDS, *HAN)) for _ in range(dice.randint(1, 300))]
     text = "".join(piece + dice.choice(BETWEEN) for piece in pieces)

@@ -1,4 +1,4 @@
-"""A project with a lifecycle over it, as the assembly builds one."""
+"""A project with a lifecycle, as the assembly builds it."""
 
 from __future__ import annotations
 

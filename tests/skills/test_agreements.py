@@ -1,4 +1,4 @@
-"""When an update agrees to new bytes in the person's name."""
+"""When an update approves new bytes on the person's behalf."""
 
 from __future__ import annotations
 

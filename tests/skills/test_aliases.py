@@ -1,4 +1,4 @@
-"""Names in the other language beside a skill's receipt: made at install, a person's own kept, the skill untouched."""
+"""Install writes names in the other language beside a receipt, keeps a person's own, and leaves the skill unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of repositories, and what is known of them."""
+"""The cache of repositories, and the mapping of known skills."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PAGE = """\
 
 
 class At:
-    """A clock that stands at one time."""
+    """A clock fixed at one time."""
 
     def __init__(self, now: str) -> None:
         self._now = now

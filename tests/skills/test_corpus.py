@@ -1,4 +1,4 @@
-"""Two thousand and more manifests as people write them, each with its mistakes: read, or refused with a reason."""
+"""More than two thousand manifests as people write them, mistakes included, are read, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ BODIES = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A manifest as it lies in a repository; `reason` is why it cannot be used, empty where it can."""
+    """A manifest as a repository has it; `reason` says why it cannot be used, and is empty if it can."""
 
     path: str
     data: bytes
@@ -258,7 +258,7 @@ def corpus() -> list[Sample]:
 
 @pytest.fixture(scope="module")
 def blobs(corpus: list[Sample]) -> dict[str, bytes]:
-    """A repository round the manifests: the bytes of each path."""
+    """A repository around the manifests: the bytes of each path."""
     rng = random.Random(7)
     files = {sample.path: sample.data for sample in corpus}
     for sample in corpus:
@@ -274,7 +274,7 @@ def blobs(corpus: list[Sample]) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def links(corpus: list[Sample]) -> Mapping[str, str]:
-    """Skills that are linked to from another place, and a file that all of them share."""
+    """Links to skills from another place, and to a file that several skills share."""
     some = [sample for sample in corpus if sample.path.startswith("packages/")][:20]
     folders = {f"linked/{sample.folder.rpartition('/')[2]}": f"../{sample.folder}" for sample in some}
     return folders | {f"{sample.folder}/shared": f"{'../' * (sample.folder.count('/') + 1)}shared" for sample in some}
@@ -295,7 +295,7 @@ def found(entries: list[TreeEntry], blobs: dict[str, bytes]) -> tuple[Found, ...
 
 
 def read(sample: Sample) -> SkillDef | str:
-    """The skill, or the reason why it is none."""
+    """The skill, or the reason why it cannot be loaded."""
     folder = Path(sample.folder)
     try:
         return read_manifest(sample.data, path=Path(sample.path), folder=folder)

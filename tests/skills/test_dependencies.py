@@ -75,7 +75,7 @@ def test_the_documented_form_is_read_from_a_manifest(tmp_path: Path) -> None:
 
 
 def test_system_requirements_are_not_declared_as_packages(tmp_path: Path) -> None:
-    """A package index has strangers' packages that are called node and git."""
+    """A package index has unrelated packages called node and git."""
     assert declared(skill(tmp_path, "python>=3.10, node>=18, git>=2.35, pip, rich")) == ("rich",)
 
 

@@ -12,7 +12,7 @@ from navigator_kernel.skills.source.found import Found
 
 
 def tree(*paths: str, links: Mapping[str, str] | None = None) -> list[TreeEntry]:
-    """Entries whose ids are their paths; that of a link is `link:` with its target, so that `read` knows it."""
+    """Entries whose ids are their paths; a link's id is `link:` with its target, so that `read` knows it."""
     every = [*paths, *(links or {})]
     folders = {path.rsplit("/", depth)[0] for path in every for depth in range(1, path.count("/") + 1)}
     blobs = [TreeEntry(path=path, mode="100644", kind="blob", oid=path) for path in paths]

@@ -1,4 +1,4 @@
-"""Installed skills go out, into folders and archives."""
+"""Installed skills are exported to folders and archives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = {
 
 @pytest.fixture
 def held(project: Any, tmp_path: Path) -> Any:
-    """A project with alpha and beta installed; one file of alpha can be run."""
+    """A project with alpha and beta installed; one file of alpha is executable."""
     repo = make_repo(tmp_path, FILES)
     (repo / "skills/alpha/scripts/run.sh").chmod(0o755)
     commit(repo, {})

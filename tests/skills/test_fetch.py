@@ -1,4 +1,4 @@
-"""From what a person writes to the skills that are found there."""
+"""From the source that a person names to the skills in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FILES = {
 
 
 def at_page(repo: Path, url: str) -> Source:
-    """What the page `url` of GitHub names, read from `repo` instead."""
+    """The source that the GitHub page `url` names, read from `repo` instead."""
     return replace(parse_source(url, base=repo), url=f"file://{repo}")
 
 

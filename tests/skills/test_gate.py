@@ -98,7 +98,7 @@ def test_a_link_in_a_repository_cannot_move_the_folder_of_skills(project: Any, t
 
 
 def gate(files: dict[str, str], folder: str = "s", *, whole: bool = True) -> tuple[PlannedFile, ...]:
-    """The files of the skill in `folder`, of a tree with `files`: a target by path for links, a mode for the rest."""
+    """The admitted files of the skill in `folder` of a tree; `files` has targets for links, modes for other paths."""
     entries = [entry(path, text) for path, text in {f"{folder}/SKILL.md": "100644", **files}.items()]
     tree = Tree(entries)
     skill = next(found for found in find_skills(entries, top="repo") if found.folder == folder)

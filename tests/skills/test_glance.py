@@ -1,4 +1,4 @@
-"""Who asks often may glance: what came or went is seen at once, what was changed in its place by the next whole look."""
+"""A frequent caller may glance: it sees additions and removals at once, and edits in place at the next full look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the npm package `skills` locked is installed and locked by us."""
+"""Skills that the npm package `skills` locked are installed and locked by the kernel."""
 
 from __future__ import annotations
 

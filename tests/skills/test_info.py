@@ -1,4 +1,4 @@
-"""`info` says what a source holds, and what an install of it would say (LIF-1; issue 4, item 7)."""
+"""`info` lists the skills of a source and what an install of it would report (LIF-1; issue 4, item 7)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 class Scanner:
-    """Finds what it is told to, and notes what it was given."""
+    """A scanner that returns given findings, and records the files it got."""
 
     def __init__(self, *found: Diagnostic) -> None:
         self.found, self.seen = found, dict[str, list[str]]()

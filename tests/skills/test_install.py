@@ -59,7 +59,7 @@ def test_a_local_folder_is_a_source(project: Any) -> None:
 
 
 def test_a_format_problem_that_only_the_author_can_fix_is_a_note_at_install(project: Any) -> None:
-    """Nothing of it is lost; `skill validate` warns of it."""
+    """Nothing of the skill is lost; `skill validate` warns of the problem."""
     folder = project.root.parent / "elsewhere"
     folder.mkdir()
     (folder / "SKILL.md").write_text("---\nname: one\ndescription: d\nallowed-tools: Read, Grep\n---\nGo.\n")

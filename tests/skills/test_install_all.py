@@ -310,7 +310,7 @@ def test_several_skills_and_none_named_is_still_a_question(project: Any, tmp_pat
 
 
 def test_each_choice_of_a_source_means_one_skill(project: Any, tmp_path: Path) -> None:
-    """Twins are told apart by their paths; a copy, an example and what cannot be used are not choices."""
+    """Twins are told apart by their paths; a copy, an example and an unusable skill are not choices."""
     text = skill_text("run", "goes fast")
     files = {
         "a/run/SKILL.md": text,

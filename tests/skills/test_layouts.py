@@ -1,4 +1,4 @@
-"""Every layout that is accepted becomes one SKILL.md that says the same."""
+"""Every accepted layout becomes one SKILL.md with the same content."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def read(data: bytes, name: str = "x") -> SkillDef:
 
 
 def said(skill: SkillDef) -> SkillDef:
-    """What a skill says, whatever its layout: descriptions are cut on reading, and notes are about the layout."""
+    """A skill without what depends on its layout: its notes, and the outer blanks of its text."""
     return replace(skill, diagnostics=(), sop=skill.sop.strip())
 
 

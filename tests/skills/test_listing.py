@@ -1,4 +1,4 @@
-"""What a listing of a folder sees, however soon after another change."""
+"""A listing of a folder sees a change, however soon it follows another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No skill gets a name that a person takes for another one."""
+"""No skill gets a name that a person could mistake for another one."""
 
 from __future__ import annotations
 

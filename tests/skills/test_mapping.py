@@ -1,4 +1,4 @@
-"""The catalogue of skills that are not installed: how it is read and grows, and the page that is shipped."""
+"""The catalogue of skills that are not installed: how it is read and extended, and the shipped page."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_row_that_several_pages_have_is_listed_once(tmp_path: Path) -> None:
 
 
 def page_rows() -> list[Row]:
-    """The rows kept by hand; the observed region of the source tree belongs to whoever works in it."""
+    """The rows kept by hand; the observed region belongs to whoever works in the source tree."""
     hits = PAGE_ROW.findall(PAGE.read_text("utf-8").partition(BEGIN)[0])
     assert all(repo == linked for _, _, repo, linked, _ in hits)
     return [Row(name, description, repo, subpath) for name, description, repo, _, subpath in hits]

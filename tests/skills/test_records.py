@@ -89,7 +89,7 @@ def test_rows_and_tables_of_others_in_the_database_survive(project: Any, tmp_pat
 
 
 class FailsAt(FolderWriter):
-    """Fails at one step of an install, as a full disk would."""
+    """A writer that fails at one step of an install, as on a full disk."""
 
     step = ""
 

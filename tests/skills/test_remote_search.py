@@ -204,7 +204,7 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
 
 class Quiet(ThreadingHTTPServer):
-    """Says nothing of callers that hang up."""
+    """A server that reports no callers that hang up."""
 
     daemon_threads = True
     block_on_close = False

@@ -1,4 +1,4 @@
-"""Every rule of the specification, and each of ours, has a code of its own."""
+"""Every rule of the specification, and each of ours, has its own code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All resources as one list, which follows the files."""
+"""All resources as one list, which follows changes of the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent is told of its skills."""
+"""The information that an agent gets about its skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No manifest costs much: each is read, or refused with a reason, in a process of its own that is measured."""
+"""No manifest costs much: each is read, or refused with a reason, in a separate process that is measured."""
 
 from __future__ import annotations
 

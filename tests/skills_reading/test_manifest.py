@@ -1,4 +1,4 @@
-"""Every documented form of a resource file is read; a broken one has a code."""
+"""Every documented form of a resource file is read; a broken one gets a code."""
 
 from __future__ import annotations
 

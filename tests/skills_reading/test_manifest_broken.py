@@ -1,4 +1,4 @@
-"""What is forgiven in a resource file with a note, and what is refused with a reason."""
+"""Which defects of a resource file are tolerated with a note, and which are refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts as shipped: the bytes of this release, wherever they lie, compiled or not."""
+"""What counts as shipped: the bytes of this release, in any place, compiled or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heads of plain lines are taken apart without a parser, and say what a parser says."""
+"""Frontmatter of plain lines is read without a parser, with the result that a parser gives."""
 
 from __future__ import annotations
 

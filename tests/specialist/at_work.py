@@ -1,4 +1,4 @@
-"""A loop that works against a model of the wire server, and what came of it."""
+"""Runs an agent loop against a model of the wire server, and returns the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORK = AgentTask(run="run-1", step=0, request="How far is the moon?", language="
 
 @dataclass
 class Table:
-    """Implements `ports.Tools`: one tool that answers from a table, and fails where nothing is there."""
+    """Implements `ports.Tools`: one tool that answers from a table, and fails if there is no entry."""
 
     answers: Mapping[str, str] = field(default_factory=lambda: {"moon": "384,400 km"})
     called: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
@@ -62,7 +62,7 @@ def worked(
     budget: Budget | None = None,
     tools: Table | None = None,
 ) -> Worked:
-    """`script` is what the model says, one after another; the last again and again."""
+    """Runs the loop. `script` holds the model's answers, in order; the last one repeats."""
     server.requests.clear()
     server.scripts["worker"] = lambda _messages, number: script[min(number, len(script)) - 1]
     models = Models(providers={"there": ModelProvider(server.url)}, retries=0)

@@ -25,7 +25,7 @@ NOTES = "one\ntwo\nthree\n"
 
 @pytest.fixture
 def writer(here: Place) -> Place:
-    """The project with a skill that has a script and a reference of its own, and a file that is named."""
+    """The project with a skill that has its own script and reference, and two text files."""
     folder = ".claude/skills/song-writer"
     here.write({f"{folder}/references/rhymes.md": "boat, float\n", "notes.txt": NOTES, "歌词.txt": "船\n"})
     here.write({f"{folder}/scripts/count.py": "import sys\nprint(len(open(sys.argv[1]).read().split()), 'words')\n"})
@@ -194,7 +194,7 @@ def test_a_command_that_may_only_read_offers_no_other_tool(writer: Place, server
 
 @pytest.mark.requirement("JIT-5")
 def test_a_picture_is_shown_and_only_its_digest_is_kept(writer: Place, mine: Path, server: WireServer) -> None:
-    """A yes lies between reading it and the next request: the order that waits does not hold its bytes either."""
+    """A yes comes between reading it and the next request: the order that waits does not hold its bytes either."""
     mine.write_text(f"{mine.read_text()}vision = true\n")
     data = png(300, 200)
     (writer.root / "boat.png").write_bytes(data)

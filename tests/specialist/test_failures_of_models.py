@@ -1,4 +1,4 @@
-"""What a person and a program are shown where a provider fails, and what they are told it took."""
+"""What a person and a program see if a provider fails, and the usage that they see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop asks, does what is asked for and asks again, and ends at a limit with what there is."""
+"""The loop asks the model, carries out its calls and asks again, and ends at a limit with the results so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told first: the same bytes for every skill, then the conversation, then what changes."""
+"""The order of a model's input: the same bytes for every skill, then the conversation, then the parts that change."""
 
 from __future__ import annotations
 

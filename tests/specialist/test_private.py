@@ -1,4 +1,4 @@
-"""What tools told before a yes is private after it, under another run and in another process (X-43)."""
+"""Data that tools returned before a yes stays private after it, in another run and in another process (X-43)."""
 
 from __future__ import annotations
 

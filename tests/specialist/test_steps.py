@@ -1,4 +1,4 @@
-"""What a step asks for beside its work: a second try, a limit of its own, a model that is not set."""
+"""What a step requests besides its work: a second try, its own limit, a model that is not set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole turn with a model, as a person sees it: routed, worked on, told, remembered."""
+"""A whole turn with a model, as a person sees it: routed, carried out, answered, remembered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models, tools and skills may do wrong, each a fact that a review found."""
+"""Mistakes of models, tools and skills, each found in a review."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window keeps the newest, fits its budget, and never parts a call from its answer (X-15, JIT-4)."""
+"""The window keeps the newest messages, fits its budget, and never separates a call from its answer (X-15, JIT-4)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def conversations(draw: st.DrawFn) -> list[ChatMessage]:
 
 
 def is_whole(messages: tuple[ChatMessage, ...]) -> bool:
-    """Whether each call is answered right behind it, and each answer has its call."""
+    """Whether each call is directly followed by its answer, and each answer has its call."""
     open_calls: list[str] = []
     for message in messages:
         if message.role == "tool":
@@ -62,7 +62,7 @@ def test_no_window_parts_a_call_from_its_answer(messages: list[ChatMessage], bud
 @settings(max_examples=300, deadline=None)
 @given(conversations(), st.integers(0, 30))
 def test_a_window_over_a_torn_conversation_is_whole(messages: list[ChatMessage], at: int) -> None:
-    """What a window before left off may begin with answers whose calls are gone."""
+    """After an earlier window left messages out, the rest can begin with answers whose calls are gone."""
     torn = messages[at:]
     while torn and torn[0].role != "tool":
         torn = torn[1:]

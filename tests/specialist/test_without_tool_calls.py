@@ -1,4 +1,4 @@
-"""A model that calls no tools has them through a JSON schema, with the same fences, or is said to be unable."""
+"""A model without tool calls gets tools through a JSON schema, with the same guards, or is reported as unable."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def found(server: WireServer, *script: Said) -> None:
 
 
 class Recited:
-    """Implements `ChatModel`: it says `text` in `pieces`, and keeps what it was asked."""
+    """Implements `ChatModel`: it says `text` in pieces of `size` characters, and keeps its requests."""
 
     name = "here:recited"
 

@@ -1,4 +1,4 @@
-"""Turns with a model of the wire server: what is set, what it says, what it was asked."""
+"""Turns with a model of the wire server: its settings, its answers, its requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SONG = "writes cheerful songs about boats. Use when the user asks for a song."
 
 
 def settings(server: WireServer, default: str = "there:worker", more: str = "", first: float = 90) -> str:
-    """A model has `first` seconds to its first word: few only where it hangs."""
+    """A model has `first` seconds until its first word: few only if it hangs."""
     head = f'[models]\ndefault = "{default}"\nretries = 0\nfirst = {first}\n{more}\n'
     return f'{head}[models.aliases]\nquick = "there:quick"\n[models.providers.there]\nurl = "{server.url}"\n'
 
@@ -25,7 +25,7 @@ def song(extra: str = "") -> str:
 
 
 def says(server: WireServer, *script: Said, model: str = "worker") -> None:
-    """What the model says, one after another; a choice that it is asked for is `direct`."""
+    """Sets the model's answers, in order; if it is asked to choose, it chooses `direct`."""
 
     def answer(messages: Sequence[Any], number: int) -> Said:
         if "task router" in str(messages[0]["content"]):
@@ -36,7 +36,7 @@ def says(server: WireServer, *script: Said, model: str = "worker") -> None:
 
 
 def says_together(server: WireServer, turns: int, said: Said, model: str = "worker") -> None:
-    """The model answers only once so many turns ask it at the same time."""
+    """The model answers only once `turns` turns ask it at the same time."""
     together = threading.Barrier(turns)
 
     def answer(_messages: Sequence[Any], _number: int) -> Said:

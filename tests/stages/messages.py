@@ -1,4 +1,4 @@
-"""A message taken apart, in a small project of real files."""
+"""Preprocesses a message in a small project of real files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skills with parameters, and what is planned for a message."""
+"""Skills with parameters, and the plan for a message."""
 
 from __future__ import annotations
 

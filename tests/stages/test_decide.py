@@ -1,4 +1,4 @@
-"""What is done about an intent."""
+"""Which decision follows from an intent."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from navigator_kernel.values.report import Meta, Report, State
 
 @dataclass(kw_only=True)
 class Actor:
-    """An agent whose answer depends on the target; it keeps the targets that it was sent to."""
+    """An agent whose answer depends on the target; it keeps the targets that it receives."""
 
     answers: Mapping[str, object]
     name: str = "skills"
@@ -48,7 +48,7 @@ class Done:
 
 
 def done(folder: Path, steps: Sequence[Sequence[Packet]], answers: Mapping[str, object]) -> Done:
-    """What came of steps, each a list of candidates, carried out for real."""
+    """Carries out steps, each a list of candidates, and returns the result."""
     agent, events = Actor(answers=answers), list[Event]()
     emit = stream(folder / "log")
     emit.listeners = (events.append,)
@@ -72,7 +72,7 @@ def one(folder: Path, answer: object, **given: Any) -> Report:
 
 
 def candidates(folder: Path, *answers: object) -> Done:
-    """One step with a candidate for each answer, called `skill:a`, `skill:b` …"""
+    """Carries out one step with a candidate for each answer, called `skill:a`, `skill:b` …"""
     names = [f"skill:{letter}" for letter in "abcdef"[: len(answers)]]
     return done(folder, [[order(target=name) for name in names]], dict(zip(names, answers, strict=True)))
 
@@ -298,7 +298,7 @@ def test_long_output_goes_to_a_file_that_the_report_names(tmp_path: Path, answer
 
 @dataclass
 class DeadLine:
-    """A dispatcher whose line goes dead; it keeps what was cancelled."""
+    """A dispatcher that never returns a result; it keeps the cancelled tasks."""
 
     cancelled: list[str] = field(default_factory=list)
 

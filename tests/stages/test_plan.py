@@ -1,4 +1,4 @@
-"""Complete orders, or one question about all that is missing."""
+"""Complete orders, or one question about everything that is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many skills there are, told once a session where they are few."""
+"""The number of skills is reported once a session if there are few."""
 
 from __future__ import annotations
 

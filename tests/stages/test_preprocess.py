@@ -1,4 +1,4 @@
-"""What is taken out of a message, and what is left alone."""
+"""Which instructions are taken out of a message, and which text stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `@path` becomes, which files are refused, and that nothing put in is looked at again."""
+"""What `@path` becomes, which files are refused, and that inserted text is not processed again."""
 
 from __future__ import annotations
 

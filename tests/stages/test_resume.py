@@ -1,4 +1,4 @@
-"""What a message is to a session that waits."""
+"""What a message means to a session that waits."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ FOLDER = "tool:edits@sha256:1"
 
 
 def of_a_model(*, answered: bool = False, wider: str = "") -> Session:
-    """A session in which a call of a model's waits, or one that has its answer already."""
+    """A session in which a model's call waits, or already has its answer."""
     call = ChatMessage(role="assistant", calls=(ToolCall(id="1", name="edit"),))
     messages = (call, ChatMessage(role="tool", call="1", name="edit")) if answered else (call,)
     spec = TaskSpec(intent="x", operation="run", target="skill:x")

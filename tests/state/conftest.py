@@ -1,4 +1,4 @@
-"""A home that nobody has used: that it holds something makes it one of an earlier version."""
+"""A home that nobody has used: if it contained anything, it would count as one of an earlier version."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def caches() -> Mapping[str, tuple[Path, ...]]:
 
 @pytest.fixture(autouse=True)
 def by_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The encoder would be prepared in each home."""
+    """Turns the encoder off: it would be prepared in each home."""
     monkeypatch.setenv("NAVIGATOR_ENCODER", "off")

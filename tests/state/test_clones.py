@@ -1,4 +1,4 @@
-"""A clone may name things; whatever it brings, it allows nothing and proves nothing (X-43)."""
+"""A clone may name things, but nothing that it brings allows or proves anything (X-43)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOOL = below(".claude/skills/tool", type_a("tool", CANARY))
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Place:
-    """Where a person who never used navigator keeps a clone; it is filled by the test."""
+    """The clone of a person who never used navigator; the test fills it."""
     root = tmp_path / "clone"
     (root / ".git").mkdir(parents=True)
     place = Place(root=root)
@@ -82,7 +82,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def install_as_another_person(place: Place, tmp_path: Path, source: Path, *more: str) -> None:
-    """What the author of the clone did, in a home of their own."""
+    """Installs the skill as the author of the clone did, in the author's own home."""
     home = {"HOME": str(tmp_path / "author"), "XDG_STATE_HOME": "", "XDG_CACHE_HOME": "", "XDG_CONFIG_HOME": ""}
     (tmp_path / "author").mkdir(exist_ok=True)
     done = place.run("skill", "install", f"file://{source}", "--skill", "tool", *more, env=home)
@@ -132,7 +132,7 @@ TOOL_AT_TOP = below("tool", type_a("tool", CANARY))
 
 
 def lie(place: Place, tmp_path: Path) -> None:
-    """Leaves the tool of an evil repository with a receipt that names an official one."""
+    """Installs the tool of an evil repository, with a receipt that names an official one."""
     evil = make_repo(tmp_path, TOOL_AT_TOP, name="evil")
     shutil.rmtree(place.root / ".claude")
     install_as_another_person(place, tmp_path, evil)

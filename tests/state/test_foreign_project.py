@@ -1,4 +1,4 @@
-"""A project counts only where the person owns it, or has said that it may be used all the same."""
+"""A project counts only if the person owns it, or has said that it may be used anyway."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OTHERS = "/var/tmp"  # root's, and all may write to it
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A folder like /tmp, which everybody may write to; the tests' own may be closed to others."""
+    """A folder like /tmp that everybody may write to; the tests' own folder can be closed to others."""
     folder = Path(mkdtemp(prefix="shared-", dir="/var/tmp"))
     folder.chmod(0o1777)
     yield folder
@@ -33,7 +33,7 @@ def shared() -> Iterator[Path]:
 
 
 def navigator(root: Path, *words: str, within: Sequence[str] = ()) -> tuple[int, str]:
-    """The command line as a person types it in `root`; `within` is what starts it."""
+    """Runs the command line as a person types it in `root`; `within` is the program that starts it."""
     code = f"import sys; sys.path.insert(0, {str(SOURCE / 'kernel')!r}); from navigator_kernel.cli.main import main; main()"
     env = {
         name: os.environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME") if name in os.environ
@@ -149,7 +149,7 @@ def test_a_yes_to_a_clone_that_links_elsewhere_is_recorded_and_taken_back(tmp_pa
 
 @as_another
 def test_commands_in_a_folder_of_a_user_who_is_not_even_known_are_refused() -> None:
-    """In a namespace of its own, as in a container, even root's files are another user's."""
+    """In a separate namespace, as in a container, even root's files belong to another user."""
     if not shutil.which("bwrap"):
         pytest.skip("it takes bubblewrap to make a namespace here")
     code, said = navigator(Path("/usr"), "skill", "list", within=("bwrap", "--dev-bind", "/", "/", "--"))

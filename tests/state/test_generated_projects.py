@@ -2,12 +2,12 @@
 
 Each generated project is compared with an empty clone that has the same skills, message by message (`problem`):
 
-1. A message of `SAME` names what both have. It ends the same way: the same question about the same subject, the same
-   answer, or nothing.
-2. A message of `NAMED` names what a project may bring. It ends as in the empty clone, or in a question about what the
-   project names: never in anything that was done.
+1. A message of `SAME` names things that both have. It ends the same way: the same question about the same subject, the
+   same answer, or nothing.
+2. A message of `NAMED` names things that a project may bring. It ends as in the empty clone, or in a question about
+   them: never in an action.
 3. Either may instead be refused with an error that names a file of the project and has exit code 2, 3 or 6.
-4. Nothing ran, and the person's record holds nothing that was authorised, trusted or started.
+4. Nothing ran, and the person's record has no entry of anything authorised, trusted or started.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ GRANTED = {"authorised", "trusted", "started"}
 
 
 class Outcome(NamedTuple):
-    """How a turn ended: `asked` with its subject, `refused` for a file of the project with that file, `error` with what it
-    said, else the state of its report and the reason."""
+    """How a turn ended: `asked` with its subject, `refused` for a file of the project with that file, `error` with its
+    message, else the state of its report and the reason."""
 
     kind: str
     what: str = ""
@@ -88,7 +88,7 @@ def new_person() -> Iterator[Path]:
 
 
 def fill(root: Path, files: Mapping[str, bytes]) -> None:
-    """A path that lies below another file, or is a folder already, is left out."""
+    """Writes `files`, except a path that is below another file or is a folder already."""
     for name, data in files.items():
         path = root / name
         try:
@@ -99,7 +99,7 @@ def fill(root: Path, files: Mapping[str, bytes]) -> None:
 
 
 def outcome(root: Path, text: str, files: Mapping[str, bytes]) -> Outcome:
-    """What becomes of `text` in the session `work`, with nobody there to answer."""
+    """How a turn with `text` ends in the session `work`, with nobody there to answer."""
     try:
         kernel = assemble(root, load_settings(root))
         try:
@@ -136,7 +136,7 @@ def outcomes(files: Mapping[str, bytes]) -> dict[str, Outcome]:
 
 
 def databases(grants: tuple[str, ...]) -> dict[str, bytes]:
-    """What a session and a run that grant all this look like on disk."""
+    """The databases of a session and a run that have all these grants."""
     with TemporaryDirectory() as held:
         root, clock = Path(held), SystemClock()
         writer = FolderWriter([root])
@@ -150,7 +150,7 @@ def databases(grants: tuple[str, ...]) -> dict[str, bytes]:
 
 @cache
 def subjects() -> tuple[str, ...]:
-    """What a person would have to agree to for each probe: whoever makes a clone can work it out from its bytes."""
+    """The subjects that the probes need a person's yes for: the author of a clone can derive them from its bytes."""
     files = {name: held[0] for name, held in GRANTING.items() if name in {".mcp.json", "mybox/workflows/plan.md"}}
     asked = {one.what for some in ({}, files) for one in outcomes(some).values() if one.kind == "asked"}
     digest = folder_digest_of("tool")
@@ -161,7 +161,7 @@ def subjects() -> tuple[str, ...]:
 
 @cache
 def forged() -> dict[str, list[bytes]]:
-    """`GRANTING`, where what grants names exactly what is asked."""
+    """`GRANTING`, with grants for exactly the subjects that are asked about."""
     held = databases(subjects())
     return {
         **GRANTING,
@@ -180,7 +180,7 @@ def folder_digest_of(skill: str) -> str:
 
 
 def receipt(source: str) -> bytes:
-    """A receipt of the tool that is right about every byte."""
+    """A receipt of the tool with the correct digest."""
     digest = folder_digest_of("tool")
     body = {"v": 1, "name": "tool", "source": source, "ref": "", "commit": "1" * 40, "subpath": "tool", "tree": ""}
     body |= {"digest": digest, "verdict": "ok", "installed_at": "2026-01-01T00:00:00.000Z", "files": []}
@@ -254,7 +254,7 @@ FOLDERS = [
 
 @st.composite
 def projects(draw: st.DrawFn) -> dict[str, bytes]:
-    """Files that look as if they granted something, others of random bytes in the same places, and at random names."""
+    """Files that look like grants, and files of random bytes, in the same places and at random names."""
     chosen = draw(st.lists(st.sampled_from(sorted(GRANTING)), max_size=12, unique=True))
     files = {name: draw(st.one_of(st.sampled_from(forged()[name]), BYTES)) for name in chosen}
     for folder, name in draw(st.lists(st.tuples(st.sampled_from(FOLDERS), st.sampled_from(NAMES)), max_size=6)):
@@ -264,7 +264,7 @@ def projects(draw: st.DrawFn) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def empty() -> dict[str, Outcome]:
-    """What is asked in a clone that brings the same skills and nothing else."""
+    """The outcomes in a clone that has the same skills and nothing else."""
     found = outcomes({})
     kinds = [found[probe].kind for probe in PROBES]
     assert kinds == ["asked", "asked", "pending", "success", "asked", "pending", "pending", "error"]
@@ -272,7 +272,7 @@ def empty() -> dict[str, Outcome]:
 
 
 def problem(probe: str, found: Outcome, empty: Outcome) -> str:
-    """What is wrong with how `probe` ended in a project, where it ended so in the empty clone; empty for nothing."""
+    """The problem with how `probe` ended in a project, compared with the empty clone; an empty string for none."""
     if found in (empty, Outcome("refused", found.what)):
         return ""
     if probe in SAME:
@@ -304,7 +304,7 @@ def test_no_file_of_a_project_answers_a_question(empty: dict[str, Outcome], file
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(10))
 def test_no_file_of_2000_projects_answers_a_question(empty: dict[str, Outcome], part: int) -> None:
-    """200 of them, other ones for each part; `.ci/run` shares the parts out (`conftest.PARTS`)."""
+    """200 of them, different ones for each part; `.ci/run` distributes the parts (`conftest.PARTS`)."""
 
     @seed(part)
     @settings(max_examples=200, deadline=None, suppress_health_check=CHECKS)
@@ -327,7 +327,7 @@ def test_all_of_them_together_grant_nothing(empty: dict[str, Outcome]) -> None:
 
 
 def test_the_check_sees_a_grant(empty: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the person really granted is seen as done: the check can fail."""
+    """The check can fail: it detects an action that the person really granted."""
     from navigator_kernel.sandbox.consents import ConsentStore
 
     monkeypatch.setattr(ConsentStore, "trusted", lambda _self, _subject: True)

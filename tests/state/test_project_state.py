@@ -1,4 +1,4 @@
-"""The person's state of a project lies outside the project and follows its identity."""
+"""The person's state of a project is kept outside the project and follows its identity."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_copy_of_a_project_with_its_id_has_a_state_of_its_own(base: Path, root
 def test_another_project_in_the_same_place_does_not_get_the_state_of_the_first(
     base: Path, root: Path, brought: str | None
 ) -> None:
-    """The inode may be the same again: what is compared is the id."""
+    """The inode can be the same again: the ids are compared."""
     first = state(base, root)
     first.claim()
     (first.folder / "grants").write_text("all")

@@ -1,4 +1,4 @@
-"""A project and a home of an earlier version are moved over once, with a line that says so, and without their grants."""
+"""A project and a home of an earlier version are migrated once, with a line that says so, and without their grants."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PACKET = Packet(
 
 
 def make_old_state(root: Path) -> None:
-    """What an earlier version left in a project in which everything had been granted."""
+    """Writes the state that an earlier version left in a project in which everything had been granted."""
     old = root / "mybox" / "state"
     writer, clock = FolderWriter([root]), SystemClock()
     approval = PendingApproval(packets=(PACKET,), subject="*", asked_at=clock.now())

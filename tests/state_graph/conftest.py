@@ -1,4 +1,4 @@
-"""One project, one model of the wire server, and two engines that take turns there: `run_turn` and the state graph."""
+"""One project, one model of the wire server, and two engines that run turns there: `run_turn` and the state graph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from turns.conftest import SHOUT, TEXT, Standing, put
 
 @dataclass(frozen=True)
 class Came:
-    """What one turn came to."""
+    """The result of one turn."""
 
     text: str
     state: str
@@ -38,7 +38,7 @@ class Came:
 
 
 class Engine(Protocol):
-    """A conversation that survives its process: each `say` is a kernel of its own."""
+    """A conversation that survives its process: each `say` uses a new kernel."""
 
     events: list[Mapping[str, Any]]
 
@@ -137,7 +137,7 @@ def engine(request: pytest.FixtureRequest, root: Path, server: WireServer) -> En
 
 
 def says(server: WireServer, *script: Said) -> None:
-    """One after another, by how many answers of its own the model is shown since the person's last message."""
+    """Sets the model's answers, chosen by the number of its own answers since the person's last message."""
 
     def answer(messages: Sequence[Any], _number: int) -> Said:
         if "router" in str(messages[0]["content"]):

@@ -1,4 +1,4 @@
-"""What a turn is, whichever engine takes it: one contract for `run_turn` and for the state graph."""
+"""A turn is the same with either engine: one contract for `run_turn` and for the state graph."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_model_that_fails_is_one_typed_report(root: Path, server: WireServer, 
 @pytest.mark.wide
 @pytest.mark.requirement("JIT-7")
 def test_both_ask_the_model_for_the_same(root: Path, server: WireServer) -> None:
-    """Byte for byte, but for the names that the model gives its calls, and the workspace of the run."""
+    """Byte for byte, except the names that the model gives its calls, and the workspace of the run."""
     asked = {}
     for name, made in ENGINES.items():
         server.requests.clear()

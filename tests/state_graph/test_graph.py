@@ -97,7 +97,7 @@ def test_a_question_is_an_interrupt_and_its_answer_goes_on(root: Path, server: W
         )
 
     def answer(messages: Sequence[Any], _number: int) -> Said:
-        """A choice: a question at first."""
+        """The model's choice: first a question, then the skill that the person named."""
         if "router" not in str(messages[0]["content"]):
             return HELLO
         said = "ada-painter" in str(messages[-1]["content"])

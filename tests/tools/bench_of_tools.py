@@ -1,4 +1,4 @@
-"""A project with a skill, and its built-in tools as the kernel puts them together: real files, consents and sandbox."""
+"""A project with a skill, and its built-in tools as the kernel assembles them: real files, consents and sandbox."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Toolbox:
     asked: list[ConsentNeeded] = field(default_factory=list)
 
     def call(self, tool: str, number: int = 1, **arguments: Any) -> ToolAnswer:
-        """ConsentNeeded where the person has to agree."""
+        """Calls a tool; raises ConsentNeeded if the person has to agree."""
         made = ToolCall(id=f"call-{number}", name=tool, arguments=json.dumps(arguments))
         return asyncio.run(self.tools.call(self.work, made, arguments))
 
     def agreed(self, tool: str, number: int = 1, **arguments: Any) -> ToolAnswer:
-        """With a yes to whatever is asked about this call."""
+        """Calls a tool, with a yes to every question about this call."""
         for _ in range(3):
             try:
                 return self.call(tool, number, **arguments)
@@ -67,7 +67,7 @@ class Toolbox:
         return Path(self.work.workspace)
 
     def project(self) -> dict[str, bytes]:
-        """Every file outside the workspaces."""
+        """Every file outside `mybox`."""
         box = self.root / "mybox"
         files = (path for path in self.root.rglob("*") if path.is_file() and not path.is_relative_to(box))
         return {str(path.relative_to(self.root)): path.read_bytes() for path in files}

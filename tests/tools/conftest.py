@@ -1,4 +1,4 @@
-"""A server of pages on this machine, and a skill that may ask it."""
+"""A local web server, and a skill that may fetch from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fence with `fetch` behind it, and a page to get."""
+"""Guarded tools with `fetch`, and a page to get."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = b"""<!doctype html><html><head><title>Boats &amp; ships</title><style>p {
 
 
 class Fetched:
-    """A fence with the built-in tools of a skill behind it."""
+    """The guarded built-in tools of a skill."""
 
     def __init__(
         self, root: Path, *hosts: str, deny: frozenset[str] = frozenset(), allowed: tuple[str, ...] = ()

@@ -1,8 +1,9 @@
-"""Runs command lines in processes forked from one that has imported the kernel, and kills them at a point of their own.
+"""Runs command lines in processes forked from one that has imported the kernel, and kills each at a given point.
 
-Each line of standard input is a request, `{args, cwd, env, out, at}`; it answers with the number of the process, then
-with how it ended and how many points it passed. A point is what is about to change a file: a file that is opened for
-writing, renamed, removed or linked, a folder that is made. At point number `at` the whole process group gets SIGKILL.
+Each line of standard input is a request, `{args, cwd, env, out, counted, at}`; it answers with the process id, then
+with the exit code. A point is an operation that can change a file: a file is opened for writing, renamed, removed or
+linked, a folder is made or removed, a database is opened, a process is started. At point number `at` the whole process
+group gets SIGKILL.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ WRITES = os.O_WRONLY | os.O_RDWR
 
 
 def watch(at: int, counted: int) -> None:
-    """Kills at point `at`, and says in the file `counted` how many were passed."""
+    """Kills the process group at point `at`, and writes to the file `counted` how many points were passed."""
     passed = 0
 
     def hook(event: str, args: tuple[object, ...]) -> None:
@@ -38,7 +39,7 @@ def watch(at: int, counted: int) -> None:
 
 
 def main() -> list[str]:
-    """Returns in the forked process only, with its command line."""
+    """Forks a process for each request; returns only in the forked process, with its command line."""
     for line in sys.stdin:
         asked = json.loads(line)
         out, counted = (os.open(asked[name], os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("out", "counted"))

@@ -1,4 +1,4 @@
-"""Pictures and PDFs of the kinds that models see, as small as they can be."""
+"""Pictures and PDFs of the kinds that models see, as small as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tool of ours in a graph of LangChain's: same schema, same errors, and nothing is done that nobody agreed to."""
+"""A kernel tool in a LangChain graph: same schema, same errors, and nothing happens without consent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def paint(name: str, sails: list[Sail]) -> str:
 
 
 def called(arguments: dict[str, Any], tool: Any) -> str:
-    """What a ToolNode of LangGraph makes of one call."""
+    """The answer of a LangGraph ToolNode to one call."""
     graph = StateGraph(MessagesState)
     graph.add_node("tools", ToolNode([tool]))
     graph.add_edge(START, "tools")

@@ -286,7 +286,7 @@ def test_a_skill_that_was_changed_meanwhile_has_no_tools(box: Toolbox) -> None:
 @pytest.mark.requirement("JIT-12")
 @pytest.mark.parametrize("now", ["before", "after", "else"])
 def test_an_edit_that_was_under_way_is_made_if_the_file_says_that_it_was_not(box: Toolbox, now: str) -> None:
-    """`two` becomes `two two`: made again it would be there three times."""
+    """`two` becomes `two two`: if the edit were made again, it would be there three times."""
     texts = {"before": "one two\n", "after": "one two two\n", "else": "two of somebody else\n"}
     box.call("write", file_path="a.txt", content=texts[now])
     half = box.workspace / ".navigator-a.txt-0123456789abcdef.tmp"

@@ -1,4 +1,4 @@
-"""The fence offers what a skill declares and a person allows, asks where a tool says so, and reports each call."""
+"""Guarded tools are those that a skill declares and a person allows; they ask if a tool says so and report calls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Tool:
 
 @dataclass
 class Served(Tool):
-    """A tool of a server, which says of itself that it only reads."""
+    """A tool of a server that declares itself read-only."""
 
     identity: str = "mcp_tool:t@sha256:0"
     only_reads: bool = True
@@ -51,7 +51,7 @@ class Served(Tool):
 
 @dataclass
 class Book:
-    """Consents that know one subject."""
+    """Consents with one approved subject."""
 
     agreed: str = ""
     asked: list[str] = field(default_factory=list)
@@ -120,7 +120,7 @@ def test_the_same_skill_and_policy_make_the_same_tools() -> None:
 
 
 def directly(*tools: Tool, policy: Policy | None = None, book: Consents | None = None) -> GuardedTools:
-    """A fence with the tools of servers for messages without a skill."""
+    """Guarded tools of servers for messages without a skill."""
     return replace(desk(Tool("row"), policy=policy, book=book), direct=lambda: {tool.name: tool for tool in tools})
 
 
@@ -312,7 +312,7 @@ def test_only_valid_ui_commands_are_removed_from_text(text: str, kept: str) -> N
 
 @dataclass
 class Files(Table):
-    """Built-in tools, of which `fetch` reaches others and `forbidden` is refused before anybody is asked."""
+    """Built-in tools: `fetch` reaches others, and `forbidden` is refused before anybody is asked."""
 
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
         return tuple(ToolSpec(name=name, description=name) for name in ("read", "fetch", "forbidden"))

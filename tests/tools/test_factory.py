@@ -40,7 +40,7 @@ class Order(BaseModel):
 
 
 class Watched(Session):
-    """Says what became of it."""
+    """Records whether it was committed, rolled back and closed."""
 
     seen: list[str] = []  # noqa: RUF012 - one list for all, which each test empties
 
@@ -147,7 +147,7 @@ def test_an_unknown_argument_is_reported(factory: ToolFactory) -> None:
 
 
 class Service:
-    """Its methods are tools as they are."""
+    """A service whose methods become tools unchanged."""
 
     def __init__(self, greeting: str) -> None:
         self.greeting = greeting

@@ -1,4 +1,4 @@
-"""Pages that `fetch` does not get: each is refused with a reason, which the model is told."""
+"""Pages that `fetch` refuses, each with a reason that the model gets."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_redirect_away_is_not_followed(fetched: Fetched, there: Pages, to: str
      "::ffff:127.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "224.0.0.1"],
 )  # fmt: skip
 def test_a_name_that_stands_for_an_address_inside_is_refused(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """What a resolver says is given here: no name of this machine's stands for these."""
+    """The resolver's answer is replaced: no name on this machine stands for these addresses."""
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_a, **_k: [(0, 0, 0, "", (address, 443))])
     with pytest.raises(Refused) as caught:
         get("https://example.org/", ("example.org",), 5, 1000)
@@ -123,7 +123,7 @@ def test_a_name_of_this_machine_is_refused_until_its_address_is_named(there: Pag
 
 @pytest.mark.requirement("SAF-2")
 def test_a_page_of_the_open_web_leads_to_no_address_inside(monkeypatch: pytest.MonkeyPatch, there: Pages) -> None:
-    """`localhost` is named, and is given as a public address at first: a connection to that ends at this server."""
+    """`localhost` is named, and first resolves to a public address: a connection to that reaches this server."""
     there.replies["/"] = Reply(status=302, headers={"Location": "/boats"})
     real, connect, asked = socket.getaddrinfo, socket.create_connection, []
 

@@ -1,4 +1,4 @@
-"""What a process could try that changes the workspace while a tool works in it."""
+"""Attacks by a process that changes the workspace while a tool works in it."""
 
 from __future__ import annotations
 

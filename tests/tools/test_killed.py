@@ -1,4 +1,4 @@
-"""A turn of five effects whose process group is killed at 200 moments: none is done twice, none lost, all undone."""
+"""The process group of a turn of five effects is killed at 200 moments: no effect is repeated or lost, all undone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STAGES, MORE = 6, 100  # with no to five effects done; moments until each was me
 
 
 def effects(root: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """None of them can be made twice without leaving a trace."""
+    """The effects of the turn; none can be repeated without leaving a trace."""
     return (
         ("write", {"file_path": f"{root}/new.txt", "content": "new\n"}),
         ("edit", {"file_path": f"{root}/notes.txt", "old_string": "two", "new_string": "two two"}),
@@ -47,7 +47,7 @@ def effects(root: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
 
 @dataclass
 class Killing:
-    """A project in which turns are killed. `stages` counts the effects that were done at the moments of the kills."""
+    """A project in which turns are killed. `stages` counts the effects that were done at the moment of each kill."""
 
     here: Place
     server: subprocess.Popen[str]
@@ -56,7 +56,7 @@ class Killing:
     asked: int = 0
 
     def run(self, session: str, *, at: int = 0, after: float | None = None) -> tuple[int, int]:
-        """Kills the turn at point `at`, or after so many seconds; the exit code, and how many points it passed."""
+        """Kills the turn at point `at` or after `after` seconds; returns the exit code and the points passed."""
         args = ["ask", "--json", "--allow-edits", "--session", session, MESSAGE]
         pid = started(self.server, self.here, self.folder, args, at)
         assert self.server.stdout is not None
@@ -77,7 +77,7 @@ class Killing:
         return {path.stem for path in (self.here.root / "mybox/logs/runs").glob("*.jsonl")}
 
     def project(self) -> dict[str, str]:
-        """Every file of the project, half-written ones included."""
+        """The files at the top of the project, half-written ones included."""
         root = self.here.root
         found = [path for path in root.iterdir() if path.is_file()]
         return {path.name: path.read_text() for path in found}
@@ -94,7 +94,7 @@ class Killing:
         return sum(map(bool, (*facts, new == AFTER["new.txt"])))
 
     def follow(self, session: str, before: set[str]) -> None:
-        """As a person does: looks whether the turn has ended, sends the message again where it has not, and answers."""
+        """Acts as a person: checks whether the turn has ended, sends the message again if it has not, and answers."""
         turns = {one["id"]: one["turns"] for one in self.here.json("session", "list")["sessions"]}
         words, told = MESSAGE, {"exit_code": 0 if turns.get(session) else 9}
         while told["exit_code"] == 9:
@@ -128,7 +128,7 @@ class Killing:
 
 
 def started(server: subprocess.Popen[str], here: Place, folder: Path, args: Sequence[str], at: int = 0) -> int:
-    """The process, and the process group, in which a command line runs; what it prints goes to `out` in `folder`."""
+    """Starts a command line; returns its process id, also its group's id. Its output goes to `out` in `folder`."""
     files = {name: str(folder / name) for name in ("out", "counted")}
     request = {"args": list(args), "cwd": str(here.root), "env": environment(), "at": at, **files}
     assert server.stdin is not None and server.stdout is not None
@@ -154,7 +154,7 @@ def server() -> Iterator[WireServer]:
 
 @pytest.fixture
 def killing(tmp_path: Path, home: Path, server: WireServer) -> Iterator[Killing]:
-    """The person has agreed for good to the skill's own script, and that it reads the project."""
+    """A project whose person has permanently approved the skill's own script, and that it reads the project."""
     file = home / ".config/navigator/config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(settings(server))
@@ -164,7 +164,7 @@ def killing(tmp_path: Path, home: Path, server: WireServer) -> Iterator[Killing]
     made = effects(here.root.resolve())
 
     def answer(messages: Sequence[Mapping[str, Any]], _number: int) -> Said:
-        """The next effect, by how many were answered since the person's last message."""
+        """The next effect, by the number of answers since the person's last message."""
         asked = max(at for at, one in enumerate(messages) if one["role"] == "user")
         told = [one for one in messages[asked:] if one["role"] == "tool"]
         if messages[asked]["content"].strip() == "get ready":

@@ -1,4 +1,4 @@
-"""A skill has standing before it has tools; what a model thinks of needs a yes of its own (SAF-1, X-43)."""
+"""A skill needs standing before it gets tools; a call that a model proposes needs its own yes (SAF-1, X-43)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.requirement("SAF-1", "X-43")
 
 @dataclass
 class Inside(Tool):
-    """A tool that reaches nobody else."""
+    """A tool that contacts nobody else."""
 
     outward: bool = False
 

@@ -1,4 +1,4 @@
-"""A whole kernel over a project of its own, with a clock that stands still and names that count."""
+"""A whole kernel over its own project, with a clock that stands still and numbered ids."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Counting:
 
 @dataclass(kw_only=True)
 class Talk:
-    """Turns one after another, each with the session that the one before left."""
+    """Consecutive turns, each with the session that the previous one left."""
 
     kernel: Kernel
     session: Session
@@ -77,7 +77,7 @@ class Talk:
         return [event.type for event in self.events]
 
     def log(self) -> str:
-        """All run logs in order, with what differs from machine to machine replaced."""
+        """All run logs in order, with values that differ from machine to machine replaced."""
         text = "".join(path.read_text() for path in sorted((self.kernel.root / "mybox" / "logs" / "runs").iterdir()))
         places = {
             str(self.kernel.root): "<project>",
@@ -89,7 +89,7 @@ class Talk:
         return text
 
     def matches(self, name: str) -> None:
-        """The whole log, byte for byte; `UPDATE_GOLDEN=1` writes it again."""
+        """Compares the whole log byte for byte; `UPDATE_GOLDEN=1` writes it again."""
         path, found = GOLDEN / f"{name}.jsonl", self.log()
         if os.environ.get("UPDATE_GOLDEN") == "1":
             path.parent.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.sample(1)
 
 
 def pid_in(root: Path) -> int | None:
-    """The process that the dozing skill wrote down, once it has begun."""
+    """The process of the dozing skill, or None before it has begun."""
     found = filled_below(root, "pid")
     return max(working_in(found[0].parent)) if found else None  # in a sandbox it knows its own number only
 

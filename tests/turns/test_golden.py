@@ -1,4 +1,4 @@
-"""Whole turns, whose run logs are what they were, byte for byte."""
+"""The run logs of whole turns equal the stored ones, byte for byte."""
 
 from __future__ import annotations
 

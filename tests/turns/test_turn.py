@@ -1,4 +1,4 @@
-"""What holds for every turn: its first and last events, its order, and what it leaves behind."""
+"""What every turn has in common: its first and last events, its order, and what it leaves behind."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def inputs(root: Path, said: str, text: str) -> str:
-    """What the message `text` makes of a step whose input is `said`."""
+    """The input that a step written as `said` gets from the message `text`."""
     workflow_file(root, "say", ("shout-loud", said))
     talk = talk_in(root)
     talk.say(text, consent=True)

@@ -1,4 +1,4 @@
-"""What a step leaves reaches the next one whole, and the last one's where the workflow says."""
+"""A step's result reaches the next step whole, and the last step's goes where the workflow says."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ran(root: Path, text: str) -> Report:
-    """The report of the last step of a plan that was agreed to."""
+    """The report of the last step of an approved plan."""
     talk = talk_in(root)
     assert talk.say(text).decision.kind == "workflow"
     return talk.say("yes").report
 
 
 def left(root: Path, script: str, second: str = "run shout-loud on it") -> Report:
-    """What `second` comes to after a skill that does `script`."""
+    """The report of `second` after a skill that runs `script`."""
     put_skill(root, "first-thing", ("Comes first", "", script))
     return ran(root, f"run first-thing and then {second}")
 
@@ -107,7 +107,7 @@ def test_a_long_output_is_the_next_ones_text(root: Path) -> None:
 
 
 def test_more_than_a_command_can_take_is_said_with_the_way_to_hand_it_over(root: Path) -> None:
-    """Linux takes 128 KiB as one argument; none of it is cut off in silence."""
+    """Linux accepts up to 128 KiB as one argument; nothing is cut off silently."""
     report = left(root, "print('a ' * 100_000)\n", "count the terms in it")
     assert (report.state, report.exit_code) == ("error", 2)
     assert "128 KiB" in report.summary

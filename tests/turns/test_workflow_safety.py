@@ -1,4 +1,4 @@
-"""What a plan may not become: nothing is dropped, nothing runs that was not shown, nothing is tried for ever."""
+"""A plan drops nothing, runs nothing that was not shown, and tries nothing for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project whose workflows can be killed, or held up, at any use of their journal, and what they leave."""
+"""A project whose workflows can be killed or paused at any use of their journal, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ TAKES_TEXT = ("--", "{text}")
 
 @dataclass(frozen=True, kw_only=True)
 class Box:
-    """A project, with the skills of a test's own."""
+    """A project with a test's own skills."""
 
     place: Place
 
     def skill(self, name: str, script: str, *, takes: Sequence[str] = (), idempotent: bool = False) -> None:
-        """A Type A skill that counts each time it acts in `<name>.acts`, then does `script`."""
+        """Adds a Type A skill that records each time it acts in `<name>.acts`, then runs `script`."""
         head = ["---", f"name: {name}", f"description: {name}"]
         head += [f"command: {' '.join(('python ${SKILL_ROOT}/run.py', *takes))}"]
         head += ['required_params: \'[{"name": "text", "prompt": "the text"}]\''] if takes else []
@@ -88,19 +88,19 @@ class Box:
         self.place.write(below(f".claude/skills/{name}", files))
 
     def dying(self, point: str, pause: Path | None = None) -> Place:
-        """The same project, its commands killed with SIGKILL at `point`; with `pause` held up until `<pause>/go`."""
+        """The same project, with commands that SIGKILL ends at `point`, or that wait there for `<pause>/go`."""
         program = (sys.executable, "-c", DRIVER, point, "" if pause is None else str(pause))
         return Place(root=self.place.root, program=program)
 
     def proposed(self, message: str, *, session: str = "") -> str:
-        """The token of the plan that `message` is answered with."""
+        """Proposes a plan for `message` and returns its token."""
         reply = self.place.json("ask", *(("--session", session) if session else ()), message)
         assert reply["exit_code"] == 9
         assert reply["workflow"]["state"] == "proposed"
         return str(reply["workflow"]["token"])
 
     def run(self, token: str) -> dict[str, Any]:
-        """What the journal holds: `state`, `done`, and `tries` with step, attempt and state each."""
+        """The journal's record of the run: `state`, `done`, and `tries` with step, attempt and state each."""
         held: dict[str, Any] = self.place.json("workflow", "show", token)["run"]
         return held
 
@@ -111,7 +111,7 @@ class Box:
         return self.place.root / "mybox" / "workspace" / token
 
     def acts(self, token: str) -> dict[str, int]:
-        """How often each skill has acted; each process of a run has a folder of its own."""
+        """How often each skill has acted; each process of a run has its own folder."""
         found: dict[str, int] = {}
         for path in sorted(found_below(self.workspace(token), "*.acts")):
             found[path.stem] = found.get(path.stem, 0) + len(path.read_text().splitlines())
@@ -122,19 +122,19 @@ class Box:
         return found_below(self.workspace(token), name)
 
     def touch(self, token: str, name: str) -> None:
-        """Leaves an empty file where each process of the run works."""
+        """Creates an empty file in the folder of each process of the run."""
         folder = self.workspace(token)
         for place in (folder, *(path for path in folder.iterdir() if path.is_dir() and path.name.isdigit())):
             (place / name).touch()
 
     def running(self, token: str) -> set[int]:
-        """The processes of the run."""
+        """The ids of the processes of the run."""
         folder = self.workspace(token)
         places = [folder, *(path for path in folder.glob("*") if path.is_dir())] if folder.is_dir() else []
         return {process for place in places for process in working_in(place)}
 
     def start(self, *words: str, place: Place | None = None) -> subprocess.Popen[bytes]:
-        """A command that goes on while the test does."""
+        """Starts a command that runs while the test continues."""
         place = place or self.place
         pipe = subprocess.PIPE
         return subprocess.Popen([*place.program, *words], cwd=place.root, env=environment(), stdout=pipe, stderr=pipe)
@@ -145,7 +145,7 @@ def box_in(tmp_path: Path) -> Box:
 
 
 def ended(process: subprocess.Popen[bytes]) -> Done:
-    """How a started command ended."""
+    """Waits for a started command and returns its result."""
     out, err = process.communicate(timeout=LIMIT)
     return Done(code=process.returncode, out=out.decode(), err=err.decode())
 

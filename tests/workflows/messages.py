@@ -1,6 +1,6 @@
 """Messages of people, English and Chinese, for the evaluation of the sentence splitter.
 
-The messages were written without sight of the splitter. ``MULTI`` holds messages that spell out several
+The messages were written without looking at the splitter. ``MULTI`` holds messages that spell out several
 steps, each with the steps it must split into: the text of a step exactly as written, without the
 connective words or list markers and without the punctuation and spaces around them. Politeness at the
 front stays part of the first step; an introduction to a numbered list is dropped. ``SINGLE`` holds

@@ -1,4 +1,4 @@
-"""A project with runnable skills of the tests' own, and a whole kernel over it."""
+"""A project with the tests' own runnable skills, and a whole kernel over it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SKILLS: Mapping[str, tuple[str, str, str]] = {
 
 
 def put_skill(root: Path, name: str, told: tuple[str, str, str]) -> Path:
-    """The folder of a skill; a script gets its parameter, where it has one, as its last argument."""
+    """Writes a skill and returns its folder; a script gets its parameter, if it has one, as its last argument."""
     description, extra, script = told
     folder = root / ".claude" / "skills" / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,20 +75,20 @@ def project_in(tmp_path: Path) -> Path:
 
 
 def talk_in(root: Path, **settings: Any) -> Talk:
-    """A conversation with a kernel whose clock stands still, as people have it from `root`."""
+    """A conversation in `root` with a kernel whose clock stands still."""
     earlier = len(list((root / "mybox" / "logs" / "runs").glob("*.jsonl")))
     kernel = msgspec.structs.replace(assemble(root, Settings(**settings), Standing()), ids=Counting(seen=earlier))
     return Talk(kernel=kernel, session=Session(id="session-1"))
 
 
 def packets(talk: Talk) -> list[Packet]:
-    """Every order that was handed to an agent so far."""
+    """Every packet that was sent to an agent so far."""
     started = [event.body for event in talk.events if isinstance(event.body, StepStarted)]
     return [packet_from(json.loads(json.dumps(body.packet))) for body in started]
 
 
 def workflow_file(root: Path, name: str, *steps: tuple[str, str], head: str = "") -> Path:
-    """A workflow as a person writes one, each step a skill and its input."""
+    """Writes a workflow as a person would, each step a skill and its input."""
     lines = ["---", f"name: {name}", "version: 1.0.0", f"description: {name}"]
     lines += [f"depends_on: {json.dumps([skill for skill, _ in steps])}", *head.splitlines(), "---", ""]
     for at, (skill, said) in enumerate(steps, 1):

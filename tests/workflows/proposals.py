@@ -61,7 +61,7 @@ def proposed(
     alone: bool = False,
     base: str = "",
 ) -> PlanProposal | NeedClarification | Unknown | None:
-    """What `text` gets where the person stands in the folder `base`; `answer` is what was answered to a question."""
+    """What is proposed for `text` if the person is in the folder `base`; `answer` is the answer to a question."""
     files = ProjectFiles(place.root, place.root / base)
     said = f"{text} {answer}".strip()
     request = preprocess(Message(text=said, answers=(answer,) if answer else ()), files)

@@ -1,4 +1,4 @@
-"""A workflow whose process is killed goes on where it was: nothing that succeeded is done again (WFL-7, WFL-8)."""
+"""A workflow whose process is killed continues where it was: no successful step is repeated (WFL-7, WFL-8)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def box(tmp_path: Path) -> Box:
 
 
 def output(box: Box, token: str, step: int) -> str:
-    """What step `step` handed over, as text."""
+    """The output that step `step` handed over, as text."""
     held = json.loads((box.workspace(token) / f"handover-{step}.json").read_text())
     return str(held["raw"])
 
@@ -168,7 +168,7 @@ def test_processes_that_resume_a_run_at_the_same_moment_act_once(box: Box) -> No
 
 
 def test_one_that_is_turned_away_does_not_say_that_a_done_run_is_under_way(box: Box, tmp_path: Path) -> None:
-    """The second one has read the run before the first one finished it, and writes afterwards."""
+    """The second process has read the run before the first one finished it, and writes afterwards."""
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
     two.mkdir()

@@ -1,4 +1,4 @@
-"""What is written as a workflow reads back as it was, and reads well before that."""
+"""A written workflow reads back as it was, and the file is readable for people."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PATHS = st.lists(
 
 
 def one_line() -> st.SearchStrategy[str]:
-    """What a plan names things by: printable, on one line, with single spaces."""
+    """Names in a plan: printable, on one line, with single spaces."""
     word = st.text(min_size=1, max_size=12).map(lambda text: "".join(clean(text).split()) or "x")
     return st.lists(st.one_of(word, st.sampled_from(TRICKY)), min_size=1, max_size=5).map(" ".join)
 

@@ -1,4 +1,4 @@
-"""A workflow file that somebody edited: every mistake is named with its line, and no text is a surprise."""
+"""A workflow file that somebody edited: every mistake is named with its line, and any text is a workflow or refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MORE = "\n## Step {n}: more\n\n- skill: csv-sum\n- input: x\n"
 
 
 def problems(text: str, *, limit: int = 3) -> list[tuple[int, str]]:
-    """What is wrong with `text`, by line."""
+    """The problems in `text`, by line."""
     with pytest.raises(NotLoadable) as caught:
         loads(text, "report", limit)
     found = caught.value.data["problems"]
@@ -148,7 +148,7 @@ def test_a_mistake_is_named_with_its_line(old: str, new: str, place: str, word: 
 
 @pytest.mark.parametrize("edit", [edit for edit in EDITS if edit != "second item"])
 def test_a_single_mistake_is_reported_as_exactly_one_problem(edit: str) -> None:
-    """What stands in frontmatter that cannot be read is not missing, and what stands below a heading is not second."""
+    """Keys in unreadable frontmatter are not reported as missing, nor items below a wrong heading as second ones."""
     assert len(problems(FILE.replace(*EDITS[edit][:2]))) == 1
 
 
@@ -247,7 +247,7 @@ except NotLoadable:
 @pytest.mark.parametrize(("piece", "tail"), [("[", ""), ("[", "]"), ("{a: ", "}"), ("- ", ""), ("? ", ""), ("{? ", "")])
 @pytest.mark.parametrize("size", [3_000, 60_000])
 def test_nesting_without_end_ends_no_process_and_takes_no_time(piece: str, tail: str, size: int) -> None:
-    """In a process of its own: what reads YAML may overflow the stack."""
+    """In a separate process, because a YAML reader can overflow the stack."""
     times = str(size // len(piece + tail))
     argv = [sys.executable, "-c", HOSTILE, piece, times, tail]
     done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60)

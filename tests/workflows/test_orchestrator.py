@@ -1,4 +1,4 @@
-"""`/master-orchestrator need`: a plan where skills fit the need, the skill of that name where none does (CMD-1..6)."""
+"""`/master-orchestrator need`: a plan if skills fit the need, the skill of that name if none does (CMD-1..6)."""
 
 from __future__ import annotations
 

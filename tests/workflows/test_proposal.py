@@ -1,4 +1,4 @@
-"""A message of several steps becomes a plan in which each step has the skill that is best for it."""
+"""A message of several steps becomes a plan in which each step has the best skill for it."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def test_the_first_steps_are_offered_and_the_rest_is_named(
 
 @pytest.mark.requirement("WFL-3")
 def test_each_step_can_be_run_on_its_own(place: Routing) -> None:
-    """What a step is stored with is an order that the router takes for the same skill."""
+    """The stored input of a step is an order that the router assigns to the same skill."""
     for step in steps(place, "run sum-column on @data.csv, then draw a chart, then count the words in this text"):
         assert place.decide(step.input).entity == step.skill
 

@@ -1,4 +1,4 @@
-"""What a plan lacks is asked for once, before there is a plan, and the answer completes it."""
+"""Missing parts of a plan are asked for once, before there is a plan, and the answer completes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""200 workflows, killed at every use of their journal and at any time, all come to their end (WFL-7, WFL-8)."""
+"""200 workflows, killed at every use of their journal and at random times, all finish (WFL-7, WFL-8)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = ("draw", "double", "repeat")
 
 @dataclass(kw_only=True)
 class Trial:
-    """One workflow and its session. With `safe` its steps may be repeated; `told` counts what happened to it."""
+    """One workflow and its session. If `safe`, its steps may be repeated; `told` counts what happened to it."""
 
     box: Box
     number: int
@@ -58,7 +58,7 @@ class Trial:
         return open_journal(self.box.place.root).load(self.token)
 
     def goes_through(self) -> Counter[str]:
-        """Proposed, killed once to three times, then resumed until it is done."""
+        """Proposes the workflow, kills it one to three times, then resumes it until it is done."""
         message = " and then ".join(f"run {name}" for name in self.names)
         if self.number % 10 == 0:
             self.killed(("ask", "--session", self.session, message), "after propose")
@@ -78,13 +78,13 @@ class Trial:
         return self.told
 
     def kept(self, by_point: bool) -> None:
-        """Killed once; what had succeeded by then is neither started nor done again, now or later."""
+        """Kills it once; steps that had succeeded by then are not started or done again, now or later."""
         before = self.finished()
         self.killed(self.words(), POINTS[self.number // 2 % len(POINTS)] if by_point else "")
         assert before.items() <= self.finished().items(), self.number
 
     def killed(self, words: tuple[str, ...], point: str) -> None:
-        """Killed at `point`, without one at a time of no choice; a process may end before."""
+        """Kills a command at `point`, or at a random time if there is none; the process can end before."""
         process = self.box.start(*words, place=self.box.dying(point))
         if not point:
             time.sleep(self.rng.uniform(0.1, 1.1) * self.length)
@@ -102,7 +102,7 @@ class Trial:
         return ("workflow", "resume", self.token, *(("--repeat",) if self.rng.random() < 0.5 else ()))
 
     def resumed(self) -> None:
-        """Once, undisturbed; a step in doubt is asked about where it may not be repeated, and only there."""
+        """Resumes it once, undisturbed; it asks only about a step in doubt that may not be repeated."""
         if self.held().state == "proposed":
             self.expect(0, "workflow", "approve", self.token)
             return
@@ -123,7 +123,7 @@ class Trial:
         return done
 
     def finished(self) -> dict[int, tuple[int, int]]:
-        """Of each step that has succeeded, how often it was started and how often it has acted."""
+        """How often each successful step was started, and how often it has acted."""
         acts, records = self.box.acts(self.token), self.held().records
         tries = Counter(record.step for record in records)
         won = [record.step for record in records if record.report is not None and record.report.state == "success"]
@@ -131,7 +131,7 @@ class Trial:
         return {step: (tries[step], acts[self.names[step - 1]]) for step in won}
 
     def judged(self) -> None:
-        """It is done, each step once or once more for each doubt, and each with what the one before it left."""
+        """Checks the finished run: each step acted once, or once more for each doubt, on the previous result."""
         run, found = self.held(), self.finished()
         assert (run.state, sorted(found)) == ("done", list(STEPS)), self.number
         assert all(1 <= acts <= tries for tries, acts in found.values()), (self.number, found)

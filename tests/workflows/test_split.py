@@ -1,4 +1,4 @@
-"""Messages of several steps come apart as written, and orders with tempting words stay whole."""
+"""Messages of several steps are split as written, and orders with misleading words stay whole."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_question_a_statement_or_a_noun_phrase_is_not_an_order(said: str) -> N
 
 @pytest.mark.parametrize("piece", ["then ", "请", "and then ", "1. a ", "“", "first, ", "再", "the a an some to "])
 def test_no_text_takes_long(piece: str) -> None:
-    """Patterns that look again and again at the same text would take minutes here."""
+    """Patterns that scan the same text again and again would take minutes here."""
     began = time.process_time()
     split((piece * 4_000)[:4_000])
     assert time.process_time() - began < 2

@@ -51,7 +51,7 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     "index": (
         ("auto", "off"),
         "auto",
-        "auto: after a large install at a terminal the index is made in the background; off: when it is first needed",
+        "auto: after a large install at a terminal the index is built in the background; off: when it is first needed",
         True,
     ),
     "router": (
@@ -66,16 +66,16 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
         "how sure the router must be of a skill to take it without a question; cautious: surer, bold: less sure",
         True,
     ),
-    "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; more than 3 is warned of", True),
+    "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; a workflow with more than 3 gets a warning", True),
 }
 _OWN = frozenset(key.partition(".")[0] for key in SCALARS)  # words of a project's file
 TABLES: Mapping[str, str] = {
     "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
-    "models.providers": "services of your own: url, kind (openai …), key, tools (native, schema or none), vision "
+    "models.providers": "your own services: url, kind (openai …), key, tools (native, schema or none), vision "
     "(true or false); user level",
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
-    "policy": "deny = [what nothing may do here], the same for one skill in policy.skills.NAME, and in policy.direct "
+    "policy": "deny = [what no skill may do here], the same for one skill in policy.skills.NAME, and in policy.direct "
     "for messages without one; fetch = [hosts that the tool fetch may ask]; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
     "mcp.servers": "MCP servers: command, args, env, network, or url and headers; user level only (navigator mcp add)",

@@ -45,7 +45,7 @@ TABLE: tuple[Permission, ...] = (
     ),
     Permission(
         actor="type_a",
-        reads="its own folder, files named in the packet, the project where it says `reads: project`",
+        reads="its own folder, files named in the packet, the project if it says `reads: project`",
         writes=("mybox/workspace/<run>",),
         network="none unless its manifest says network and you agree",
         consent="none if shipped, or installed by command with no blocking finding; else bound to bytes, source and "
@@ -56,15 +56,15 @@ TABLE: tuple[Permission, ...] = (
         reads="the packages that a skill declares",
         writes=("user-state",),
         network="the package index",
-        consent="with that to the skill: its packages are named in the question",
+        consent="included in the consent to the skill, whose question names the packages",
     ),
     Permission(
         actor="tool",
-        reads="its skill's folder, files that the person named, the workspace; the project after one yes a session",
-        writes=("mybox/workspace/<run>", "files of the project, each after its diff was agreed to"),
+        reads="its skill's folder, files named by the person, the workspace; the project after one consent a session",
+        writes=("mybox/workspace/<run>", "files of the project, each after its diff was approved"),
         network="none; `fetch` asks hosts that the policy names",
         consent="a script of the skill, and a host of `fetch`, once a session; any other command, each change in the "
-        "project, and each page after data of yours was read, every time; --yes is not enough",
+        "project, and each page after your data was read, every time; --yes is not enough",
     ),
     Permission(
         actor="shell",
@@ -82,7 +82,7 @@ TABLE: tuple[Permission, ...] = (
     ),
     Permission(
         actor="mcp_server",
-        reads="environment by allow-list, what its command is made of and names",
+        reads="environment by allow-list, the parts of its command and the files that they name",
         writes=("mybox/workspace/mcp-<server>",),
         network="none unless its settings say network",
         consent="its whole argv, once",
@@ -96,14 +96,14 @@ TABLE: tuple[Permission, ...] = (
     ),
     Permission(
         actor="export",
-        reads="the session or skill that is named",
+        reads="the named session or skill",
         writes=("the named target",),
         network="none",
         consent="the typed command",
     ),
     Permission(
         actor="host",
-        reads="the settings of the coding agent that is named",
+        reads="the settings of the named coding agent",
         writes=("the named agent's settings", "user-state"),
         network="none",
         consent="the typed command, shown first with --dry-run",

@@ -1,4 +1,4 @@
-"""What tests of the page ask of a server: a turn, an approval that waits, and logs of runs that were not taken."""
+"""Helpers for tests of the page: a turn, a pending approval, and logs of runs that never took place."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NOTES = "one\ntwo\nthree\n"
 
 
 def run_of(served: Served, message: str, session: str, role: str = "admin") -> str:
-    """The id of a run that has ended."""
+    """Runs a turn; returns the id of its run."""
     return str(served.chat(message, session, role, events="all")[0].data["run"])
 
 
 def ask_to_edit(served: Served, person: Person, model: WireServer, session: str, new: str = "2", **more: str) -> str:
-    """The id of the approval that a change of `notes.txt` waits for."""
+    """The id of the pending approval for a change of `notes.txt`."""
     (person.here.root / "notes.txt").write_text(NOTES)
     change = {"file_path": "notes.txt", "old_string": "two", "new_string": new}
     model.requests.clear()
@@ -30,7 +30,7 @@ def ask_to_edit(served: Served, person: Person, model: WireServer, session: str,
 
 
 def accept_over_http(served: Served, approval: str) -> str:
-    """The run that went on, once it has ended."""
+    """Approves over HTTP; returns the run that continued, once it has ended."""
     with served.client() as client:
         run = str(client.post(f"/api/approvals/{approval}", json={"answer": "yes"}).json()["run"])
         with client.stream("GET", f"/api/runs/{run}/events") as stream:
@@ -43,7 +43,7 @@ def logs_of(person: Person) -> Path:
 
 
 def write_log(person: Person, run: str, bodies: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-    """A log of a run of long ago, a second for each event; the first event and the last are added."""
+    """Writes the log of an old run, one second per event; adds the first event and the last."""
     every = [
         ("RunStarted", {"session": "old", "message": f"message of {run}", "language": "en"}),
         *bodies,

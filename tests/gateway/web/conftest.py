@@ -1,4 +1,4 @@
-"""Real Chromium, and a page that watches what the browser is asked to do."""
+"""Starts real Chromium, and records what a page asks the browser to do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REPORT = "document.addEventListener('securitypolicyviolation', (e) => console.e
 
 @dataclass
 class Watched:
-    """What went wrong in the browser while a test ran."""
+    """Requests to other hosts, and errors of the browser, while a test ran."""
 
     host: str
     foreign: list[str] = field(default_factory=list)
@@ -61,8 +61,8 @@ FoundByAxe = Callable[[Page], list[str]]
 
 @pytest.fixture(scope="session")
 def found_by_axe(web_tools: Path) -> FoundByAxe:
-    """The rules of axe-core that a page breaks, with their elements. The debugger puts the program in: the policy of the
-    page lets no other script in."""
+    """The axe-core rules that a page breaks, with their elements. The debugger injects the program: the policy of the
+    page allows no other script."""
     program = (web_tools / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
     def found(page: Page) -> list[str]:
@@ -75,7 +75,7 @@ def found_by_axe(web_tools: Path) -> FoundByAxe:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Playwright runs an event loop until it is stopped: other files of the same process could not run their own."""
+    """A browser that stops with its module: Playwright's event loop would keep other files from running their own."""
     program = shutil.which("chromium")
     assert program, "install the package chromium"
     expect.set_options(timeout=LIMIT)  # the machine may be busy
@@ -90,7 +90,7 @@ Opener = Callable[..., Page]
 
 @pytest.fixture
 def watched(served: Served) -> Iterator[Watched]:
-    """No test of the page may ask another host for anything, or make the browser report an error."""
+    """Fails a test if the page asks another host for anything, or makes the browser report an error."""
     held = Watched(urlsplit(served.url).netloc)
     yield held
     assert held.foreign == []
@@ -99,7 +99,7 @@ def watched(served: Served) -> Iterator[Watched]:
 
 @pytest.fixture
 def open_page(browser: Browser, served: Served, watched: Watched) -> Iterator[Opener]:
-    """Opens the page, signed in with the token of a role; `at` is the address behind `#`."""
+    """Opens the page, signed in with the token of a role; `at` is the address after `#`."""
     contexts: list[BrowserContext] = []
 
     def opened(at: str = "/chat", role: str = "admin", language: str = "en", **options: Any) -> Page:

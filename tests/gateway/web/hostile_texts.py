@@ -1,4 +1,4 @@
-"""Texts that would do something in a page that shows foreign text as HTML, or that deceive its reader."""
+"""Texts that would take effect in a page that shows foreign text as HTML, or that deceive its reader."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _NPM = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 
 
 def run_node(*words: str | Path, folder: Path, env: Mapping[str, str] | None = None, limit: float = 300) -> str:
-    """What a program of Node printed."""
+    """Runs a program in Node; returns its output."""
     given = {**os.environ, "PATH": f"{NODE / 'bin'}:{os.environ['PATH']}", **(env or {})}
     done = subprocess.run(
         [NODE / "bin" / "node", *words], cwd=folder, env=given, capture_output=True, text=True, timeout=limit
@@ -30,7 +30,7 @@ def run_npm(*words: str, folder: Path) -> str:
 
 
 def copy_sources(target: Path) -> Path:
-    """A copy of the page's sources with the packages of its lock file."""
+    """Copies the page's sources and installs the packages of their lock file."""
     shutil.copytree(WEB, target, ignore=shutil.ignore_patterns("node_modules"))
     run_npm("ci", folder=target)
     return target

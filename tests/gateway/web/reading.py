@@ -1,4 +1,4 @@
-"""When a page of the gateway has read what it shows."""
+"""Waits until a page of the gateway has read what it shows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READING = (
 
 
 def wait_until_read(page: Page, at: str) -> None:
-    """The page `at` is there, no more the one before it, and nothing on it says that it is still being read."""
+    """Waits until the page `at` has replaced the one before it, and nothing on it says that it is still being read."""
     name = at.strip("/").partition("?")[0]
     if name.startswith("chat/"):
         page.get_by_role("article").first.wait_for()

@@ -1,4 +1,4 @@
-"""A project in use: sessions, an approval that waits, a workflow, tasks and notes."""
+"""A project in use: sessions, a pending approval, a workflow, tasks and notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the chat page share: a skill that may change files, and a person who types."""
+"""Shared by the tests of the chat page: a skill that may change files, and a person who types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTES = "one\ntwo\nthree\n"
 
 
 def give_skills(person: Person) -> None:
-    """A prompt skill that may change files, which they trust, and a command."""
+    """Adds a trusted prompt skill that may change files, and a skill that runs a command."""
     text = song("allowed-tools: read, write, edit\n")
     person.here.write({".claude/skills/song-writer/SKILL.md": text, "notes.txt": NOTES})
     counter = type_a("letter-count", "import sys\nprint(len(sys.argv[-1]), 'letters')\n")

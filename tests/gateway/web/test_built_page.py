@@ -1,4 +1,4 @@
-"""The committed page is what its sources build, and they pass their own checks."""
+"""The committed page is built from its sources, which pass their own checks."""
 
 from __future__ import annotations
 

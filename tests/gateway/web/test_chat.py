@@ -32,14 +32,14 @@ CHANGE = {"file_path": "notes.txt", "old_string": "two", "new_string": "2"}
 
 @pytest.fixture(scope="module", autouse=True)
 def writer(person: Person) -> Person:
-    """Their skill may change files."""
+    """The person, whose skill may change files."""
     give_skills(person)
     return person
 
 
 @pytest.fixture
 def held(model: WireServer) -> Iterator[threading.Event]:
-    """A model that answers when the test says so."""
+    """An event; the model answers once it is set."""
     free = threading.Event()
 
     def slow(_messages: Sequence[Any], _number: int) -> Said:

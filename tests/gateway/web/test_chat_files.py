@@ -20,7 +20,7 @@ expect.set_options(timeout=LIMIT)
 
 @pytest.fixture(scope="module", autouse=True)
 def writer(person: Person) -> Person:
-    """Their skill may change files."""
+    """The person, whose skill may change files."""
     give_skills(person)
     return person
 

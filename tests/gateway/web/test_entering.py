@@ -1,4 +1,4 @@
-"""The page is opened with a token, and holds it nowhere that outlives the tab."""
+"""The page is opened with a token, and stores it nowhere that outlives the tab."""
 
 from __future__ import annotations
 

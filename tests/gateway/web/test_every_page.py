@@ -1,5 +1,5 @@
-"""Every page, in both languages and themes: everybody can use it, and it fits every width. PICTURES=write makes the
-pictures of the documentation."""
+"""Every page, in both languages and themes, is accessible and fits every width. PICTURES=write makes the pictures of
+the documentation."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ WIDTHS = (360, 768, 1280, 2560)
 
 @pytest.fixture(scope="module")
 def used(served: Served, model_server: WireServer) -> Served:
-    """A project that somebody has worked in."""
+    """The server of a project in use."""
     model_server.requests.clear()
     fill(served, model_server)
     return served
 
 
 def settled(page: Page, at: str) -> None:
-    """The page `at`, once it has read what it shows."""
+    """Opens the page `at`; waits until it has read what it shows."""
     page.evaluate("(at) => { window.location.hash = at }", f"/{at}")
     wait_until_read(page, at)
 
@@ -71,7 +71,7 @@ def test_no_page_scrolls_sideways(used: Served, open_page: Opener, language: str
 
 
 def scores(used: Served, web_tools: Path, categories: str) -> dict[str, float]:
-    """What Lighthouse gives the page in each category, of 1."""
+    """The Lighthouse scores of the page by category, from 0 to 1."""
     flags = "--headless=new --no-sandbox --disable-quic --no-first-run --disable-background-networking"
     report = web_tools / "report.json"
     run_node(

@@ -1,4 +1,4 @@
-"""Foreign text is shown as text: it becomes no element, asks no host for anything, and runs nothing."""
+"""Foreign text is shown as text: it creates no element, asks no host for anything, and runs nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HIDDEN = r"""() => /[\u0000-\u0008\u000b\u001b\u007f-\u009f\u200b\u202a-\u202e\u
 
 
 def made_of(page: Page, marker: str) -> list[str]:
-    """What the text that holds `marker` became besides text."""
+    """The elements and effects of the text that holds `marker`."""
     page.get_by_text(marker).first.wait_for()
     found = list(page.evaluate(MADE))
     if page.evaluate("window.hit"):

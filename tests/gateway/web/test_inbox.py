@@ -1,4 +1,4 @@
-"""The inbox shows what waits in full, and an answer counts once, wherever it is given."""
+"""The inbox shows pending approvals in full, and an answer counts once, wherever it is given."""
 
 from __future__ import annotations
 

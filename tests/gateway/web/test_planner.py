@@ -1,4 +1,4 @@
-"""The planner's page in Chromium: live, written only over what was seen, by the keyboard, in both languages."""
+"""The planner's page in Chromium: live updates, no write over an unseen state, the keyboard, both languages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOSTILE = (
 
 
 def says(model: WireServer, skill: str, *script: Said) -> None:
-    """The router of the kernel is told `skill`, the specialist gets the script."""
+    """Makes the model answer the kernel's router with `skill` and the specialist with the script."""
 
     def answer(messages: Sequence[Any], _number: int) -> Said:
         if "router" in str(messages[0]["content"]) or "路由" in str(messages[0]["content"]):
@@ -65,7 +65,7 @@ def row(page: Page, title: str) -> Locator:
 
 
 def opened(page: Page, title: str) -> Locator:
-    """The dialog of a task, once it was read."""
+    """Opens the dialog of a task; returns it once the task has been read."""
     page.get_by_role("button", name=title).and_(page.locator("[data-row]")).click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("Title")).to_have_value(title)

@@ -1,4 +1,4 @@
-"""A page whose server was killed goes on when the server is back: nothing is lost, and nothing is there twice."""
+"""A page whose server was killed continues when the server is back: nothing is lost, and nothing appears twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE = 25_000  # milliseconds
 
 @contextmanager
 def serving_somewhere(person: Person) -> Iterator[Served]:
-    """At a port that a second server can be given later."""
+    """Runs a server at a port that a second server can be given later."""
     with ExitStack() as held:
         for _ in range(5):
             with suppress(KeyError, ValueError):  # it told of no address: another program had taken the port

@@ -1,4 +1,4 @@
-"""The page of runs: a list of any length, what a run did, its packets, changed files and replay; and what models took."""
+"""The page of runs: a list of any length, what a run did, its packets, changed files and replay; usage of models."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ expect.set_options(timeout=20_000)  # a busy machine
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Two skills that can be installed, one that is blocked."""
+    """A repository of two skills that can be installed and one that is blocked."""
     tools = "allowed-tools: Read, Bash\nlicense: MIT\n"
     return make_repo(
         tmp_path,

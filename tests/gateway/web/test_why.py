@@ -27,7 +27,7 @@ def drawer(page: Page, button: str = "Why this skill") -> Locator:
 
 
 def events_of(person: Person, run: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """What `navigator why --json` holds, by the type of the event."""
+    """The events of `navigator why --json`, by type."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for event in person.json("why", run)["events"]:
         found.setdefault(event["type"], []).append(event["data"])
@@ -35,7 +35,7 @@ def events_of(person: Person, run: str) -> Mapping[str, Sequence[Mapping[str, An
 
 
 def shown_shortlist(held: Locator) -> list[Any]:
-    """The name of each candidate, its probability and score, and the parts of the score by name."""
+    """Each candidate as shown: its name, its probability and score, and the parts of the score by name."""
     shown: list[Any] = held.locator("[data-candidate]").evaluate_all(
         """all => all.map((one) => [
           one.dataset.candidate,

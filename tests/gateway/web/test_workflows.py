@@ -22,7 +22,7 @@ COUNT = ("count-terms", '/count-terms text="one two"')
 
 @pytest.fixture(autouse=True, scope="module")
 def skills(person: Person) -> Path:
-    """Skills that nobody has agreed to, and the project that they are in."""
+    """A project with skills that nobody has approved."""
     root = person.here.root
     for name in ("shout-loud", "count-terms", "nap-long"):
         put_skill(root, name, SKILLS[name])
@@ -30,7 +30,7 @@ def skills(person: Person) -> Path:
 
 
 def started(page: Page, name: str, words: str = "") -> Locator:
-    """The list's entry of a run that was just begun."""
+    """Starts a run; returns its entry in the list."""
     page.get_by_role("button", name=f"Run {name}", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Arguments").fill(words)
@@ -47,7 +47,7 @@ def agree(page: Page, about: str) -> None:
 
 
 def states(client: Any, name: str) -> list[tuple[int, str]]:
-    """Step and state of each try of the newest run of `name`."""
+    """Step and state of each attempt of the newest run of `name`."""
     run = next(one for one in client.get("/api/workflows").json()["runs"] if one["name"] == name)
     return [(one["step"], one["state"]) for one in client.get(f"/api/workflow-runs/{run['token']}").json()["tries"]]
 

@@ -1,4 +1,4 @@
-"""As much of `requests` as scripts of skills use, over the box's one server."""
+"""The part of `requests` that scripts of skills use, over the box's one server."""
 
 import json as _json
 import urllib.parse
@@ -50,7 +50,7 @@ def put(url: str, data: Any = None, **more: Any) -> Response:
 
 
 class Session:
-    """One that keeps nothing."""
+    """A session that keeps nothing."""
 
     get, post, put = staticmethod(get), staticmethod(post), staticmethod(put)
 

@@ -1,4 +1,4 @@
-"""Lets Python's own HTTP client in the box speak to the box's one server, whatever scheme and port it was given."""
+"""Connects Python's own HTTP client in the box to the box's one server, whatever scheme and port it is given."""
 
 import sys
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Plain:
-    """Changes `http.client` as it is imported, so that a start without it costs nothing."""
+    """Changes `http.client` when it is imported, so that a start without it costs nothing."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
