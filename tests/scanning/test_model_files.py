@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,9 +73,9 @@ def archive(**members: bytes) -> bytes:
     return held.getvalue()
 
 
-def saved(value: object) -> bytes:
+def saved(value: Any) -> bytes:
     held = io.BytesIO()
-    np.save(held, value, allow_pickle=True)  # type: ignore[arg-type]
+    np.save(held, value, allow_pickle=True)
     return held.getvalue()
 
 

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 
 from navigator_kernel.skills.scan.finding import finding
 from navigator_kernel.skills.scan.pickles import Imports
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
 _PICKLES = (".pkl", ".pickle", ".dill", ".joblib", ".sav")
 _NAMES = (*_PICKLES, ".pt", ".pth", ".ckpt", ".npy", ".npz", ".bin", ".model")
-_PACKED = re.compile(r"\.(?:gz|bz2|xz|lzma|z|zst|lz4)$")
+_PACKED = lazy_compile(r"\.(?:gz|bz2|xz|lzma|z|zst|lz4)$")
 _PROTOCOLS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _MOST = 16 * 1024 * 1024  # bytes of one file's compressed pickles that are checked
 # What plain data of models is made of: of these packages, classes, numbers, and the functions that rebuild objects
@@ -26,7 +27,7 @@ _PACKAGES = frozenset({
     "sklearn", "scipy", "pandas", "joblib", "pathlib", "_codecs", "xgboost", "lightgbm", "transformers", "builtins",
     "__builtin__",
 })  # fmt: skip
-_REBUILT = re.compile(
+_REBUILT = lazy_compile(
     r"_*[A-Z]\w*|(?:q?u?int|b?float|complex)\w*|(?:_rebuild|_?_reconstruct|_unpickle|__pyx_unpickle|_new_|__newobj)\w*"
     r"|__\w+_ctor|_array_reconstructor|_frombuffer|encode|set|frozenset|list|dict|tuple|bool_?|str_?|bytes_?|bytearray"
     r"|slice|x?range|object_?|long|unicode|void|date|datetime|time|timedelta|timezone|array|deque|defaultdict|scalar|dtype"
@@ -34,7 +35,7 @@ _REBUILT = re.compile(
     re.ASCII,
 )
 _RUNS = frozenset({"Popen", "CDLL", "PyDLL", "Process", "Pool", "Thread", "Unpickler", "NumpyUnpickler"})
-_NAME = re.compile(r"[\w.-]+", re.ASCII)
+_NAME = lazy_compile(r"[\w.-]+", re.ASCII)
 
 
 def findings(path: str, data: bytes) -> Iterator[Diagnostic]:
