@@ -9,6 +9,7 @@ from navigator_kernel.bootstrap.consents import open_consents
 from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.errors import KernelError
+from navigator_kernel.skills.catalog.executor import SkillExecutor
 from navigator_kernel.values.standing import skill_subject
 
 if TYPE_CHECKING:
@@ -28,5 +29,6 @@ def accept(root: Path, *names: str) -> None:
     for skill in catalogue.list_resources(enabled_only=False):
         if skill.type == "skill" and skill.level == "project" and (not names or skill.name in names):
             with suppress(KernelError):
-                subjects.append(skill_subject(skill.name, catalogue.create_executor(skill.namespace).digest))
+                executor = SkillExecutor(skill=skill, agreed=catalogue.agreed, shipped=False)
+                subjects.append(skill_subject(skill.name, executor.digest))
     open_consents().trust(*subjects, note="a test")
