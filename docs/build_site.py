@@ -49,7 +49,7 @@ def build(program: str, site: Path) -> None:
 def dead_links(site: Path) -> Iterator[str]:
     """`page: address` for each address of a built page that leads to no file or no anchor of the site."""
     found = sorted(site.rglob("*.html"))
-    pages = {path: _read(path) for path in found if path.name != "404.html"}  # that is shown at any address
+    pages = {path: _read(path) for path in found if path.name != "404.html"}  # the error page is served at any address
     for path, page in pages.items():
         for address in page.addresses:
             parts = urlsplit(address)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-GROWS = frozenset({"accepts", "always", "words"})  # what an input takes, fields that an answer always has, known words
-SHRINKS = frozenset({"required", "is"})  # what an input must have, types that an answer may be of
+GROWS = frozenset({"accepts", "always", "words"})  # accepted input, fields of every answer, known words
+SHRINKS = frozenset({"required", "is"})  # required input, possible types of an answer
 ANYTHING = "anything"
 
 Version = tuple[int, int, int]

@@ -22,7 +22,7 @@ import public_surface
 from compatibility import Version, additions, breaks, excused, lowest_next, version_of
 
 TOP = Path(__file__).resolve().parent.parent
-TOOLS = ("twine==7.0.0", "cyclonedx-bom==7.5.0")  # only a release needs them
+TOOLS = ("twine==7.0.0", "cyclonedx-bom==7.5.0")  # needed only for a release
 PLACES = {
     "pyproject.toml": re.compile(r'^version = "(.*)"$', re.MULTILINE),
     "kernel/navigator_kernel/__init__.py": re.compile(r'^__version__ = "(.*)"$', re.MULTILINE),

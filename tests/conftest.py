@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from homes import Contents
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the kernel sets it: the last digits depend on it
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the kernel sets it: the last digits of results depend on it
 
 pytest_plugins = ["requirement_marks", "wide", "pytester"]
 
-settings.load_profile("ci")  # hypothesis's own: no deadline, the same examples each time, no example database
+settings.load_profile("ci")  # hypothesis's own profile: no deadline, the same examples each time, no example database
 
 FAILED = pytest.StashKey[bool]()
 AT_ONCE = 2_000  # folders, 0.8 GB
@@ -52,7 +52,7 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-@pytest.hookimpl(optionalhook=True)  # of xdist
+@pytest.hookimpl(optionalhook=True)  # a hook of xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """`--dist loadfile` keeps the tests of a file together, because they share fixtures that are slow to make; the file that
     is split shares little, and either worker takes its parts. (`loadgroup` of xdist 3.8 groups nothing under pytest 9.2.)

@@ -47,7 +47,7 @@ def fill(folder: Path, caches: Mapping[str, Sequence[Path]]) -> Path:
     for name, paths in caches.items():
         (cache / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in paths:
-            if path.suffix == ".vectors" or not name:  # it grows, or is written again
+            if path.suffix == ".vectors" or not name:  # the file grows or is rewritten, so homes must not share it
                 copyfile(path, cache / name / path.name)
             else:
                 (cache / name / path.name).hardlink_to(path)

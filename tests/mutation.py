@@ -22,11 +22,11 @@ BUILD = ROOT / "build/mutation"
 COPIED = ("tests", "agents", "bin", "docs", ".ci", ".claude", "README.md", "README.zh-CN.md", "CLAUDE.md", "Makefile")
 SEED = 29
 NO_MUTANT = "none"
-Z = 1.96  # of a 95 % interval
+Z = 1.96  # for a 95 % confidence interval
 FAST = "not slow and not bench and not local_llm and not ci and not wide"
-# A sentence for people is changed in three ways, which say nothing of what the code does
+# mutmut would change each sentence for people in three ways, which says nothing about the code
 SENTENCES = [r"\bhint=", r"\b(?:message|text|what) \+?= ", r"^\s*f?\"[^\"]* [^\"]* ", r"\"\"\""]
-# mutmut sees which functions a test runs in its own process. This is added to the kernel's copy, for processes that tests start
+# mutmut sees only functions that a test runs in its own process; this, in the kernel's copy, records those of children
 IN_CHILDREN = """
 
 import os as _os
@@ -116,7 +116,7 @@ def measure(name: str, subject: dict[str, Any], sample: str, processes: int) -> 
     """Tests a sample of the mutants of the subject's modules with the subject's tests."""
     folder = BUILD / name
     prepare(folder, subject)
-    run(folder, processes, [NO_MUTANT])  # makes the mutants, and learns which test calls which function
+    run(folder, processes, [NO_MUTANT])  # creates the mutants, and records which test calls which function
     names = sorted(results(folder))
     if sample != "all":
         names = sorted(random.Random(SEED).sample(names, min(int(sample), len(names))))
@@ -159,7 +159,7 @@ def settings(subject: dict[str, Any]) -> str:
             *subject["tests"],
             *(f"--deselect={test}" for test in subject.get("left_out", ())),
         ],
-        "process_isolation": "forkserver",  # else mutmut stops where a process that a test started ends
+        "process_isolation": "forkserver",  # otherwise mutmut stops when a process that a test started ends
         "timeout_multiplier": 4.0,
         "timeout_constant": 15.0,
     }

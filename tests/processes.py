@@ -14,7 +14,7 @@ def open_files() -> Counter[str]:
     for handle in Path("/proc/self/fd").iterdir():
         try:
             found[str(handle.readlink())] += 1
-        except OSError:  # the handle of this very loop
+        except OSError:  # the handle that this loop uses
             continue
     return found
 

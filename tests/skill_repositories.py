@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-# What `git init` would write, and that no commit starts a `git maintenance`
+# The configuration that `git init` would write, without `git maintenance` after commits
 CONFIG = """\
 [core]
 \trepositoryformatversion = 0

@@ -30,7 +30,7 @@ def test_the_home_of_a_test_is_its_own(home: Path) -> None:
     [
         lambda home: (home / "new").touch(),
         lambda home: (home / ".gitconfig").unlink(),
-        lambda home: os.utime(home / ".gitconfig", (0, 0)),  # written again with the same size
+        lambda home: os.utime(home / ".gitconfig", (0, 0)),  # as if rewritten with the same size
         lambda home: (home / ".run").chmod(0o755),
         lambda home: (home / ".run" / "new").mkdir(),
     ],

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 ELSEWHERE = frozenset({"ci", "slow", "bench", "local_llm", "open_webui"})  # `make test` runs none of these anyway
-STEP = 0.618034  # the golden ratio: parts of it lie evenly between 0 and 1, and in step with no order of cases
+STEP = 0.618034  # golden ratio: the fractions of its multiples lie evenly between 0 and 1, and follow no order of cases
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m` chooses by the marks
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by the marks
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     mine = [item for item in items if not ELSEWHERE & {mark.name for mark in item.iter_markers()}]
     further = [*_left_out(mine)]

@@ -16,7 +16,7 @@ from navigator_kernel.ports import Agent, AgentPorts, Executor
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
 
-MESSAGE_LIMIT = 2_000  # characters of an error output that a summary's data keeps
+MESSAGE_LIMIT = 2_000  # characters of an error output that are kept in the data
 
 
 @hookimpl
@@ -141,7 +141,7 @@ def _answer(executor: Executor, packet: Packet, outcome: Outcome) -> dict[str, A
         return {"state": "error", "summary": text, "data": data, "raw": out or None, "effects": files}
     if outcome.exit_code:
         msg = (err or out)[-MESSAGE_LIMIT:]
-        data = {key: value for key, value in data.items() if key not in {"code", "exit_code"}}  # the kernel's words
+        data = {key: value for key, value in data.items() if key not in {"code", "exit_code"}}  # the kernel's keys
         data |= {"type": "ExitCode", "msg": msg, "status": outcome.exit_code}
         summary = say("skills.failed", language, skill=name, code=outcome.exit_code)
         return {"state": "error", "summary": summary, "data": data, "raw": out or None, "effects": files}

@@ -22,7 +22,7 @@ from navigator_kernel.values.packet import Packet, packet_from_yaml
 
 SKILL_MANAGER = "skill_manager"
 MESSAGE_LIMIT = 2_000
-REMEMBERED = 256  # idempotency keys that are kept
+REMEMBERED = 256  # idempotency keys in memory
 
 
 @hookimpl
@@ -50,7 +50,7 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
         try:
             return await task
         except BaseException:
-            self.done.pop(key, None)  # what failed may be tried again
+            self.done.pop(key, None)  # a failed packet may be tried again
             raise
 
     async def _act(self, packet: Packet) -> Mapping[str, Any]:

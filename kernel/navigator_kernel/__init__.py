@@ -6,7 +6,7 @@ modules `navigator_kernel.events` and `navigator_kernel.errors` are public; all 
 
 __version__ = "0.1.0"
 
-TYPE_CHECKING = False  # the module `typing` takes 4 ms, and a hook that imports this has 100
+TYPE_CHECKING = False  # importing `typing` takes 4 ms, and a hook that imports this has 100 ms
 if TYPE_CHECKING:
     from navigator_kernel.errors import KernelError
     from navigator_kernel.events import Event
@@ -44,7 +44,7 @@ _PLACES = {
     "Skill": "library.values",
 }
 
-if not TYPE_CHECKING:  # or every name would be one for a type checker
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
 
     def __getattr__(name):
         """Imports a public name at its first use (PEP 562)."""

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from hashlib import blake2b
 else:
     try:
-        from _blake2 import blake2b  # where CPython keeps what `hashlib.blake2b` is
+        from _blake2 import blake2b  # CPython's module behind `hashlib.blake2b`
     except ImportError:
         from hashlib import blake2b
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 VERSION = 1
 RESULT = 4_000  # characters of a tool's result in an event
 
-Json = Any  # a value that json.dumps takes
+Json = Any  # a value that json.dumps accepts
 
 
 class RunStarted(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.reply import Notice, Reply
     from navigator_kernel.values.resource import Diagnostic
 
-PROJECT = "navigator"  # the name of the entry point group, too
+PROJECT = "navigator"  # also the name of the entry point group
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)

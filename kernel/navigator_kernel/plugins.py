@@ -57,7 +57,7 @@ class Plugins(Struct):
                     result.close()
                     raise TypeError("a hook returns values, not a coroutine")
                 result = list(result) if result is not None and hook not in _SINGLE else result
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - named and isolated
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the plugin is named and isolated
                 self.fail(name, hook, error)
                 continue
             self._tell(f"{hook} {name} -> {type(result).__name__}")
@@ -72,7 +72,7 @@ class Plugins(Struct):
     def fail(self, plugin: str, hook: str, error: BaseException) -> None:
         try:
             told = str(error)
-        except Exception:  # noqa: BLE001 - an error of a plugin may fail to tell of itself
+        except Exception:  # noqa: BLE001 - str() of a plugin's error may raise anything
             told = "it cannot say why"
         text = clean(f"{type(error).__name__}: {told}", lines=False)
         self.failures.append(Failure(plugin=plugin, hook=hook, error=text))

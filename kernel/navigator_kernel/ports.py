@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.values.redact import Redact, same
 
-if TYPE_CHECKING:  # for start-up time: modules that only name types are not imported
+if TYPE_CHECKING:  # for a faster start: modules needed only for types are not imported
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path

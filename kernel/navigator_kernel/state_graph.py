@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.ports import Kernel
 
-HOPS = 200  # of one run: three steps of ten rounds, and what is between them
+HOPS = 200  # graph steps of one run: three steps of ten rounds, and the nodes between them
 
 
 class State(TypedDict, total=False):
@@ -82,7 +82,7 @@ class Nodes(Struct):
     async def router(self, state: State, config: RunnableConfig) -> State:
         """Phase 1: finds the skills that are meant, if any (JIT-8)."""
         kernel, text = self.kernel, _said(state)
-        answers = [] if state.get("waits") else state.get("answers", [])  # what still waits was not answered
+        answers = [] if state.get("waits") else state.get("answers", [])  # a waiting question has no answer yet
         held = self._run(state, state["run"] if answers else kernel.ids.new())
         session = Session(id=str(config.get("configurable", {}).get("thread_id", "graph")), history=_history(state))
         if not answers:
@@ -183,7 +183,7 @@ class Nodes(Struct):
         message = AIMessage(report.raw or report.summary, additional_kwargs={"state": report.state})
         if report.state in {"success", "partial"} and len(state["steps"]) > 1:
             return told | State(messages=[message], steps=state["steps"][1:], progress="")
-        if not report.by_model:  # what a model says is told as it comes
+        if not report.by_model:  # a model's text is streamed
             held.emit(RunContent(text=report.summary))
         return told | await self._over(state, message, report.state)
 
@@ -204,7 +204,7 @@ class Nodes(Struct):
                 seq = len(kernel.run_log.read(run))
             except NotFound:
                 seq = 0
-            before = Session(id=run, history=_history(state), private=True)  # nothing here notes what was read
+            before = Session(id=run, history=_history(state), private=True)  # the graph does not record what was read
             working = kernel.specialist(before, Spent())
             emit = EventStream(run, 0, kernel.run_log, kernel.clock, [_hear], seq, kernel.redact)
             self._runs[run] = _Run(
@@ -255,7 +255,7 @@ def _after_router(state: State) -> str:
 def _next(state: State) -> str:
     if state["waits"]:
         return "person"
-    if state.get("answers") and not state["steps"]:  # an answer to what was asked before there were orders
+    if state.get("answers") and not state["steps"]:  # an answer to a question that came before any orders
         return "router"
     if state["progress"]:
         return "specialist"

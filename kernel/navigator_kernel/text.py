@@ -27,7 +27,7 @@ def lazy_compile(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 _ESCAPES = lazy_compile(
-    r"\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, ended or not
+    r"\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, terminated or not
     r"|\x9d[^\x07\x9c]*[\x07\x9c]?"  # OSC as one C1 byte
     r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)?"  # DCS, SOS, PM, APC
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI
@@ -104,7 +104,7 @@ def fold(name: str) -> str:
 
 def suggestions(word: str, names: Iterable[str], k: int = 3, cutoff: float = 0.5) -> list[str]:
     """The `k` names nearest to `word`, nearest first; `cutoff` is their least similarity, 0 to 1."""
-    import difflib  # 5 ms, and only for a mistake
+    import difflib  # takes 5 ms, and only a typo needs it
 
     folded = {fold(name): clean(name, lines=False) for name in names}
     return [folded[near] for near in difflib.get_close_matches(fold(word), list(folded), k, cutoff)]
@@ -140,7 +140,7 @@ def cut_text(text: str, limit: int) -> str:
 
 def size_of(text: str) -> str:
     """The length of `text` and its SHA-256, for comparison with a text that was shown in part."""
-    from hashlib import sha256  # 3 ms, and only for long texts
+    from hashlib import sha256  # takes 3 ms, and only long texts need it
 
     return f"{len(text)} characters, sha256:{sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()}"
 

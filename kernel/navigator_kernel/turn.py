@@ -77,7 +77,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     emit = counted = _Counted(emit)
     run = emit(RunStarted(session=session.id, message=message.text, language=language)).run
     try:
-        notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # every turn, shown once a session
+        notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # checked every turn, shown once a session
         resumed = resume(message, session, kernel.clock.now())  # an approval, an answer, or a new message
         _grant(resumed, run, kernel)  # consents: from this message, or for the whole session
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow

@@ -43,7 +43,7 @@ def _example(line: str) -> Example:
 
     def made(letters: str, length: int) -> str:
         found = chance.choices(LETTERS[letters], k=length)
-        return "".join(found).strip("-_").ljust(length, "a")  # a - at an end is part of no word
+        return "".join(found).strip("-_").ljust(length, "a")  # a - at either end is not part of a word
 
     def value(hit: re.Match[str]) -> str:
         return "-".join(made("H", length) for length in (8, 4, 4, 4, 12)) if hit[3] else made(hit[1], int(hit[2]))

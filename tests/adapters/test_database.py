@@ -83,7 +83,7 @@ def test_a_deleted_lock_file_is_created_again_and_can_be_locked(tmp_path: Path) 
     path = tmp_path / "lock"
     with file_lock(path):
         path.unlink()
-        with file_lock(path, timeout=0.2):  # another file by the same name: nobody holds that one
+        with file_lock(path, timeout=0.2):  # a new file of the same name, which nobody has locked
             assert path.read_text() == str(os.getpid())
 
 

@@ -86,7 +86,7 @@ def test_a_fetch_that_fails_leaves_no_half_of_a_pack(tmp_path: Path, monkeypatch
 
     def broken(self: git_process.GitProcess, *words: str, **given: object) -> None:
         (self.folder / ".git" / "objects" / "pack" / "tmp_pack_half").write_bytes(bytes(MIB))
-        begin(self, *words[:-1], "no-such-ref", **given)  # type: ignore[arg-type]  # as it was called
+        begin(self, *words[:-1], "no-such-ref", **given)  # type: ignore[arg-type]  # the arguments of the call
 
     monkeypatch.setattr(git_process.GitProcess, "fetch", broken)
     with pytest.raises(Exception, match="failed"), GitSource(f"file://{repo}", "other", cache=RepoCache(cache)):

@@ -46,7 +46,7 @@ def harm(lessons: Lessons, body: str | bytes) -> bytes:
     return lessons.path.read_bytes()
 
 
-# What is kept
+# Stored lessons
 
 
 def test_lessons_are_kept_and_returned_newest_first(lessons: Lessons, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
     assert sorted(lessons.of("painter")) == sorted(f"{name} {at}" for name in ("boat", "tree") for at in range(12))
 
 
-# What is forgotten, and what is damaged
+# Forgotten lessons and damaged files
 
 
 def test_a_skill_is_forgotten_alone_by_its_folded_name(lessons: Lessons) -> None:

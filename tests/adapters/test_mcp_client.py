@@ -225,7 +225,7 @@ def peeked(tmp_path: Path, *, network: bool) -> Mapping[str, str]:
 def test_a_server_reaches_nothing_but_its_own_folder(tmp_path: Path) -> None:
     told = peeked(tmp_path, network=False)
     assert "done" not in (told["read"], told["write"], told["socket"])
-    assert Path(told["home"]).name == "home" and not Path(told["home"]).exists()  # its own, and gone with it
+    assert Path(told["home"]).name == "home" and not Path(told["home"]).exists()  # its own home, removed after the call
 
 
 @pytest.mark.requirement("SAF-1")

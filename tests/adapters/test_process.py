@@ -183,7 +183,7 @@ def test_cancelling_kills_the_tree(tmp_path: Path) -> None:
 @pytest.mark.wide
 def test_running_does_not_block_the_loop(tmp_path: Path) -> None:
     async def both() -> list[int | None]:
-        places = [tmp_path / "one", tmp_path / "two"]  # one run does one thing at a time, and ends what it finds
+        places = [tmp_path / "one", tmp_path / "two"]  # a run starts one process at a time and kills leftover ones
         for place in places:
             place.mkdir()
         code = "import time; time.sleep(0.5); raise SystemExit({})"

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sample(2)
 
 LETTERS, UPPER, HEX = string.ascii_letters + string.digits, string.ascii_uppercase + string.digits, "0123456789abcdef"
 LOWER = string.ascii_lowercase + string.digits
-PART = 6  # characters of a secret that must not be left
+PART = 6  # characters; no part of a secret this long may remain
 
 
 def made(length: int, letters: str = LETTERS) -> str:
@@ -27,7 +27,7 @@ def made(length: int, letters: str = LETTERS) -> str:
 PLAIN_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtYWRlLXVwIn0."
 GITLAB = {"glpat": 20, "gldt": 20, "glft": 20, "glsoat": 20, "glrt": 20, "glcbt": 24, "glimt": 25, "glptt": 40}
 
-# The service, the text around, and a secret of its kind in place of `@@`
+# The service, the surrounding text, and a secret of its kind in place of `@@`
 SECRETS = (
     ("Artifactory", "use @@", "AKC" + made(24)),
     ("Artifactory", "use @@", "APA" + made(16)),
@@ -75,7 +75,7 @@ SECRETS = (
     ("TwilioKey", "use @@ now", "AC" + made(32, LOWER)),
     ("TwilioKey", "use @@ now", "SK" + made(32, LOWER)),
 )
-# What a library once used for this did not know
+# Secrets that a library once used for this did not recognise
 MORE = (
     ("use @@ now", "github_pat_" + made(22) + "_" + made(59)),
     ("use @@ now", "sk-ant-api03-" + made(93)),

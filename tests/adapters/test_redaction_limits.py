@@ -23,8 +23,8 @@ EXAMPLES, SHAPES = examples(), (*PLACES, *services())
 NEEDLES = sorted({needle for shape in SHAPES for needle in shape.needles})
 TOKEN = "ghp_" + "".join(random.Random(1).choices(string.ascii_letters, k=36))
 FILLERS = ("", " ", "`a ", "=", ': "', "a" * 197)
-SLOWER, NOISE = 4, 0.1  # twice the text takes at most four times as long, or less than a time that says nothing
-FAR_TOO_LONG = 5.0  # seconds of processor time for a text that is looked at in this process
+SLOWER, NOISE = 4, 0.1  # highest factor for twice the text; seconds below which a time is noise
+FAR_TOO_LONG = 5.0  # seconds of processor time for a text that is searched in this process
 
 
 def cpu_time(look: Callable[[str], object], text: str, tries: int = 1) -> float:
@@ -101,7 +101,7 @@ def test_any_text_is_searched_in_bounded_time_and_its_redaction_is_idempotent(pi
     assert [(one.begin, one.end) for one in found(unit) if not 0 <= one.begin < one.end <= len(unit)] == []
 
 
-# ---- in a process of its own
+# ---- in its own process
 
 
 @pytest.mark.wide

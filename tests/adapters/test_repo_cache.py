@@ -205,7 +205,7 @@ def test_bytes_that_are_not_what_their_id_says_are_never_handed_out(repo: Path, 
     made = fetched(repo, cache)
     top = cache.path(f"file://{repo}")
     right, wrong = (git(repo, "rev-parse", f"{made}:{path}").strip() for path in ("s3", "s4"))
-    for pack in packs(cache, repo):  # each index says that the tree of s3 is where the tree of s4 lies
+    for pack in packs(cache, repo):  # each index now gives the place of s3's tree for s4's tree
         index = pack.with_suffix(".idx")
         written(index, index.read_bytes().replace(bytes.fromhex(wrong), bytes(20)).replace(
             bytes.fromhex(right), bytes.fromhex(wrong)))  # fmt: skip

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.sample(20)
 
 EXAMPLES = examples()
 SHAPES = (*PLACES, *services())
-PART = 5  # characters of a secret that must not be left
+PART = 5  # characters; no part of a secret this long may remain
 
 
 def name_of(example: Example) -> str:

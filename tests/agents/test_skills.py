@@ -122,7 +122,7 @@ def test_a_skill_that_is_not_there_is_not_found_with_suggestions(place: Any) -> 
     assert report.recoverable
 
 
-# what is not shipped
+# skills that are not shipped
 
 
 def touching(place: Any) -> Any:

@@ -14,14 +14,14 @@ from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
-STARTED = {"abc", "builtins", "io", "os", "sys", "time"}  # of those that the interpreter loads for itself
+STARTED = {"abc", "builtins", "io", "os", "sys", "time"}  # some of the modules that the interpreter loads at its start
 Import = ast.Import | ast.ImportFrom
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class LazyImport(NamedTuple):
     node: Import
-    is_first: bool  # of the function, or of a `try` for a library that may be missing
+    is_first: bool  # at the start of the function, or of a `try` for a library that may be missing
 
 
 def needless(trees: Mapping[str, ast.Module]) -> list[str]:
@@ -104,7 +104,7 @@ def _is_module(name: str) -> bool:
         return False
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # what is before the dot is not a package
+    except ModuleNotFoundError:  # the part before the dot is not a package
         return False
 
 

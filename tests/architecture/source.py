@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 SUPPRESSION = re.compile(
-    r"#\s*(?:ruff:\s*)?(?:noqa|type:\s*ignore|mypy:)"  # what silences
-    r"(?:\[[^\]]*\]|:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)?"  # which check
+    r"#\s*(?:ruff:\s*)?(?:noqa|type:\s*ignore|mypy:)"  # the directive
+    r"(?:\[[^\]]*\]|:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)?"  # the checks that it silences
 )
 
 

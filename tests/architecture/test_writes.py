@@ -10,7 +10,7 @@ import pytest
 from architecture.source import ROOT, python_files, read
 
 WRITE_PORT = "kernel/navigator_kernel/adapters/files/writer.py"
-# What is not a file of the project's or the person's, and why
+# Modules that write files other than the project's or the person's, and which files
 EXCEPT = {
     "kernel/navigator_kernel/adapters/processes/environments.py": "the mode of its own folder",
     "kernel/navigator_kernel/adapters/sources/git_process.py": "git's home and input, in the system's temporary folder",

@@ -15,7 +15,7 @@ from skill_repositories import commit, git, make_repo, skill_text
 
 SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
 TOOL = "there__echo"
-WORDS = "from afar"  # what the model wants the tool to be called with, and the tool says again
+WORDS = "from afar"  # argument of the model's tool call, which the tool repeats
 ECHO_USER = skill_text("echo-user", "says it again", f"tools: [{TOOL}]\n")
 OTHER_TEXT = skill_text("other-skill", "says something else").replace("Do it.", "Steer the model.")
 FILES = {

@@ -33,5 +33,5 @@ def test_every_item_has_its_cases() -> None:
 def test_ci_only_cases_run_as_another_user() -> None:
     script = (SOURCE / ".ci" / "run").read_text("utf-8")
     marked = {case.file for case in CASES if "pytest.mark.ci" in (TESTS / case.file).read_text("utf-8")}
-    assert marked - {*AS_ANOTHER, *BOTH} == {"state/test_generated_projects.py"}  # no process and no owner takes part
+    assert marked - {*AS_ANOTHER, *BOTH} == {"state/test_generated_projects.py"}  # involves no process and no owner
     assert not [file for file in AS_ANOTHER if f"tests/{file}" not in script]

@@ -69,7 +69,7 @@ def test_after_a_tool_answer_every_later_turn_is_private(talk: Place, server: Wi
         asked = ask(talk, "/echo-user please")
         assert (asked["state"], LEAKS in asked["summary"]) == ("pending", True)
         server.scripts["worker"] = says_hello
-        ask(talk, "why is the sky blue?")  # does not end it
+        ask(talk, "why is the sky blue?")  # the session stays private after this turn
         sets_model(server)
 
 

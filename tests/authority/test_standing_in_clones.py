@@ -121,7 +121,7 @@ def test_a_server_that_a_clone_names_is_not_started_for_its_skill(clone: Place, 
 
 @pytest.mark.wide
 def test_a_read_only_hint_from_a_server_does_not_skip_the_question(trusted: Place) -> None:
-    asked = ask(trusted, "--yes", "/echo-user please")  # nor is `--yes` one: the model thought of the call
+    asked = ask(trusted, "--yes", "/echo-user please")  # nor does `--yes`: the model proposed the call
     assert (asked["state"], started(trusted)) == ("pending", [])
     assert f"Call {TOOL}?" in asked["summary"]
 

@@ -41,15 +41,15 @@ from navigator_kernel.routing.ranker import SEARCHED
 from navigator_kernel.routing.terms import content_terms, terms
 from navigator_kernel.values.route import Retrieval
 
-DEPTH = 50  # places that are looked at
-CHANGES = 40  # skills that come, and go: more than wait beside tantivy, so that a commit is among them
-WARM = 300  # questions that are asked before a latency is measured, and as many, others, that are measured
+DEPTH = 50  # candidates of each ranking
+CHANGES = 40  # skills added, then removed: more than wait beside tantivy, so that a commit is included
+WARM = 300  # questions asked before latencies are measured, and as many others that are measured
 PLOT = Path(__file__).with_name("routing_plot.py")
 WEIGHTS = Path(model.__file__).with_name("weights.json")
 AMONG_MANY = 10_000  # skills
-AGGREGATIONS = ("mean", "sum")  # of semantic-router: its default, and the better one
+AGGREGATIONS = ("mean", "sum")  # of semantic-router: the default and the better one
 
-Rank = Callable[[str], tuple[list[str], float, bool]]  # ids in order, the confidence in the first, whether it is taken
+Rank = Callable[[str], tuple[list[str], float, bool]]  # ids in order, confidence in the first, whether it is taken
 
 
 def opened(entries: Sequence[Entry], encoder: Encoder | None, folder: Path) -> SemanticRanker:

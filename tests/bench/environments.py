@@ -8,7 +8,7 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
-# Of the person who runs the benchmark.
+# The cache of the person who runs the benchmark.
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "navigator-bench"
 
 

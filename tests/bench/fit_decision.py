@@ -29,10 +29,10 @@ from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.meaning import TALK, declines, leads
 from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Model, Tier, evidence, log_odds
 
-# What a set counts for: everyday messages are what people type; intents and APIs are less like skills than skills
+# Weight of each set: people type everyday messages; intents and APIs resemble skills less than real skills do
 SHARES = {"everyday": 3.0, "realskills": 1.0, "azure": 1.0, "fastskills": 1.0, "toole": 0.4, "idaibin": 0.3}
 OTHERS = 0.1
-SPOILED = 0.3  # what a question counts for whose right skills are taken out of the candidates
+SPOILED = 0.3  # factor for a question whose right skills were removed from the candidates
 QUESTIONS, FOLDS = 500, 5
 RIDGE, SCALE = 0.5, 1000.0
 BANDS: Mapping[Tier, Mapping[str, Any]] = {
@@ -62,12 +62,12 @@ BANDS: Mapping[Tier, Mapping[str, Any]] = {
     },
 }
 PLAIN: Mapping[str, Any] = {"meant": {}, "first": {}, "among": {}, "right": (1.0, 0.0), "offered": (1.0, 0.0)}
-FEWER = "~"  # in the name of a small catalogue, before how many skills it has
-DRAWN = {2: 30, 6: 16, 14: 10, 40: 5}  # how many catalogues of so many skills are drawn from a set
+FEWER = "~"  # in the name of a small catalogue, before its number of skills
+DRAWN = {2: 30, 6: 16, 14: 10, 40: 5}  # catalogues drawn from a set, by their number of skills
 DRAWN_FROM = ("everyday", "realskills", "fastskills_zh", "toole_single")
-ASKED = 20  # questions for the skills of a small catalogue, at most
-# The sets that calibrate a tier. Everyday messages name every skill that would do; most other sets name one of several, so that
-# confidences fitted on them are too low. By words alone a skill that is all but sure is taken at once: there all sets count
+ASKED = 20  # highest number of questions for the skills of a small catalogue
+# The sets that calibrate a tier. Everyday messages name every suitable skill; most other sets name one of several, so
+# confidences fitted on them are too low. By words alone, an almost sure skill is taken at once: other sets count too
 CALIBRATED: Mapping[Tier, Sequence[str]] = {
     "meaning": ("everyday",),
     "words": ("everyday", "realskills", "azure", "fastskills"),
@@ -214,7 +214,7 @@ def decided(
             continue
         held = held if want >= TALK else 0.0
         wanted, likely = want >= bands["want"], first >= bands["take"]["balanced"] or held >= bands["likely"]
-        surely = held >= bands["sure"] and not row.asks  # as in `meaning`: what comes near to a question says less
+        surely = held >= bands["sure"] and not row.asks  # as in `meaning`: similarity to a question is weaker evidence
         takes = ((wanted and first >= bands["take"]["balanced"]) or surely) and row.leads
         offers = not takes and (wanted or likely) and (among >= bands["offer"] or not wanted)
         one = Decided(row.kind, takes, offers, row.first, row.among, float(first))

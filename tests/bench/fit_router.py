@@ -26,14 +26,14 @@ from navigator_kernel.routing.model import Model
 from navigator_kernel.routing.ranker import MEASURED, PLACES, SEMANTIC, Ranker, ScoredCandidate
 from navigator_kernel.text import clean
 
-# what a set counts for: variants of one share it, intents and APIs are less like skills than skills
+# weight of each set, shared by its variants: intents and APIs resemble skills less than real skills do
 SHARES = {"realskills": 2.0, "toole": 1.5, "clinc150": 0.7, "banking77": 0.7, "toollens": 0.5, "idaibin": 0.5}
 RIDGE = 0.02
-SCALE = {"near": 8.0, "name": 8.0, "coverage": 8.0}  # of MEASURED by how a name begins, else 4: what a ridge is fair to
-QUESTIONS = 400  # of each set that a fit looks at
-TOLD = "+told"  # the name of a set whose examples are its bodies
+SCALE = {"near": 8.0, "name": 8.0, "coverage": 8.0}  # of MEASURED by the prefix of a name, else 4: for a fair ridge
+QUESTIONS = 400  # highest number of questions per set in a fit
+TOLD = "+told"  # end of the name of a set whose examples serve as bodies
 UNUSED = ("words_against", "name_said")  # of MEASURED: no set needs them
-TEXTUAL = ("near_name", "near_text", "near_shot", *PLACES)  # where there are examples, `near_learned` has these in it
+TEXTUAL = ("near_name", "near_text", "near_shot", *PLACES)  # if there are examples, `near_learned` includes these
 
 Array = np.ndarray[Any, Any]
 Slope = Callable[[Array], tuple[float, Array, Array]]
@@ -99,7 +99,7 @@ def fit_order(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, floa
             parts.append((numbers[known], there[known], right[known], weight))
 
     free = np.arange(len(names))
-    while True:  # what speaks for a skill never counts against it: such a weight is a quirk of a set
+    while True:  # evidence for a skill never counts against it: a negative weight is a quirk of a set
         weights = descend(_slope(parts, free), len(free))
         if (weights >= 0).all():
             break

@@ -17,13 +17,13 @@ from bench.routing_sets import everyday
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.model import Wanted
 
-# What a set counts for; of sets that are not named nothing is taken
+# Weight of each set; other sets are not used
 WANTING = {"everyday": 10.0, "messages": 12.0, "realskills": 1.5, "fastskills_zh": 0.7, "toole_direct": 0.7}
 WANTING |= {"azure": 0.5, "smp2017_zh": 0.5, "clinc150": 0.3, "toole_single": 0.3, "idaibin": 0.2}
-CHAT = ("smp2017_zh", "clinc150")  # of these only the messages for no skill: their domains are not skills'
+CHAT = ("smp2017_zh", "clinc150")  # of these, only messages for no skill: their domains are not those of skills
 FOLDS = 5
 HIDDEN, EPOCHS, BATCH = 64, 30, 128
-RATE, DECAY = 0.003, 0.02  # Adam's step (Kingma & Ba 2015), and how strongly weights are pulled to 0
+RATE, DECAY = 0.003, 0.02  # Adam's step size (Kingma & Ba 2015), and the weight decay
 DIGITS = 3
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +50,7 @@ def wanting(folder: Path, encoder: Encoder) -> tuple[dict[str, Any], dict[str, f
 def network_fit(vectors: Array, answers: Array, weights: Array) -> dict[str, Any]:
     """The fields of `Wanted`, by Adam over weighted cross entropy; `weights` are those of the rows."""
     chance, size = np.random.default_rng(0), vectors.shape[1]
-    spread = np.sqrt(size)  # a vector has the length 1, its numbers a spread of 1 only after this
+    spread = np.sqrt(size)  # a vector has length 1; multiplied by this, its numbers have a spread of 1
     inputs, weights = vectors * spread, weights / weights.mean()
     found = [
         chance.normal(0, 1 / spread, (size, HIDDEN)),

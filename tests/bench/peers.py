@@ -9,11 +9,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-# Of the person who runs the benchmark: it is read before a test gets a home of its own.
+# The cache of the person who runs the benchmark: read before a test gets its own home.
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "navigator-bench" / "skills"
-_WANTED = ("skills@latest", "node@^22.20")  # the package, and a node that it runs on
+_WANTED = ("skills@latest", "node@^22.20")  # the package, and a Node.js that runs it
 _NPM = ("--no-audit", "--no-fund", "--no-package-lock", "--prefer-online", "--engine-strict=false", "--loglevel=error")
-QUIET = {"DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}  # it would else ask its maker's server for each skill
+QUIET = {"DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1"}  # otherwise it contacts its maker's server for each skill
 
 
 class Absent(Exception):

@@ -20,7 +20,7 @@ import navigator_kernel
 from bench.peers import QUIET, Peer
 
 ROUNDS = 5
-_LEFT = ("PYTHONDONTWRITEBYTECODE", "NAVIGATOR_ENCODER")  # of the tests' own environment
+_LEFT = ("PYTHONDONTWRITEBYTECODE", "NAVIGATOR_ENCODER")  # variables of the tests that measured commands do not get
 
 
 @dataclass(frozen=True, slots=True)

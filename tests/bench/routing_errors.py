@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bench.routing_sets import Question
 from navigator_kernel.values.route import Candidate
 
-LOOKED_AT = 40  # errors of a set, its most confident
+LOOKED_AT = 40  # most confident errors of each set
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "its name": ("name_", "words_name", "near_name", "near_title"),
     "its examples": ("words_examples", "near_shot", "near_learned"),

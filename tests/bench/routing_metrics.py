@@ -50,7 +50,7 @@ def auroc(answers: Sequence[Answered]) -> float | None:
     order = np.argsort(scores, kind="stable")
     ranks = np.empty(len(scores))
     ranks[order] = np.arange(1, len(scores) + 1)
-    for value in np.unique(scores):  # ties share their ranks
+    for value in np.unique(scores):  # ties share their mean rank
         same = scores == value
         ranks[same] = ranks[same].mean()
     count = int(positive.sum())

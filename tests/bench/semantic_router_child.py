@@ -16,7 +16,7 @@ _GIVEN = json.load(sys.stdin)
 _HELD = dict(zip(_GIVEN["texts"], np.load(_PATH).tolist(), strict=True))
 
 
-class Same(DenseEncoder):  # type: ignore[misc]  # a package that is not installed beside mypy
+class Same(DenseEncoder):  # type: ignore[misc]  # the package is not installed where mypy runs
     """The vectors that it was given."""
 
     def __call__(self, docs: Sequence[str]) -> list[list[float]]:

@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-PIECES, PAUSE = 40, 0.25  # seconds
-SIZE = 300  # bytes of an event of the kernel
+PIECES, PAUSE = 40, 0.25  # pieces of an answer; seconds between them
+SIZE = 300  # bytes of data per event, as in the kernel
 
 
 def chunk(**delta: Any) -> bytes:

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 ROUNDS = 9
 TWICE = (("line", "row"), ("row", "line"))
 FILES = 10_000
-SLOWER, EXTRA = 6.0, 0.150  # times bare Python, or seconds beyond it: a process with limits of its own for a search
+SLOWER, EXTRA = 6.0, 0.150  # times bare Python, or seconds beyond it: a search starts its own limited process
 
 
 @pytest.fixture(scope="module")

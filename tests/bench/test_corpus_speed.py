@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(3_600)]
 
 SMALL, LARGE, SEVERAL = "anthropics+skills", "sickn33+antigravity-awesome-skills", "ComposioHQ+awesome-claude-skills"
 AIMS = {SMALL: 1.5, LARGE: 4.0}  # seconds for all skills of a repository
-SHARE = 2  # of the time of the peer, which neither scans, nor hashes, nor waits for the disk
+SHARE = 2  # times the time of the peer, which does not scan, hash or wait for the disk
 ROUNDS = 3
 Source = Callable[[str], str]
 

@@ -10,7 +10,7 @@ import statistics
 import pytest
 from playwright.sync_api import sync_playwright
 
-from gateway.conftest import model_server, person, served  # noqa: F401 - pytest finds them by their names
+from gateway.conftest import model_server, person, served  # noqa: F401 - pytest finds fixtures by name
 from gateway.served import Served
 from gateway.web.conftest import ARGUMENTS
 

@@ -59,5 +59,5 @@ def test_the_hook_answers_1000_messages_in_under_100_ms_each(
             f"\n{ROUNDS} messages, {skills} skills: p50 {cuts[9]:.0f} ms, p95 {cuts[-1]:.0f} ms, {answered} with a hint; {start}"
         )
     assert failed == 0
-    assert answered >= ROUNDS // len(MESSAGES)  # one of them is clearly one skill's
+    assert answered >= ROUNDS // len(MESSAGES)  # one of the messages clearly fits one skill
     assert cuts[-1] < 100

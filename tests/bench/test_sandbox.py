@@ -21,7 +21,7 @@ from navigator_kernel.values.job import Job
 pytestmark = pytest.mark.bench
 
 ROUNDS = 41
-OVER_LAUNCHER, OVER_START = 0.015, 0.030  # seconds; the second where root needs a control group
+OVER_LAUNCHER, OVER_START = 0.015, 0.030  # seconds; the second for root, which needs a control group
 
 
 @pytest.mark.parametrize("rung", rungs(), ids=lambda rung: rung.name)

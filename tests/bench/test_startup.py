@@ -17,7 +17,7 @@ from bench.environments import Absent, python_with
 pytestmark = pytest.mark.bench
 
 ROUNDS = 21
-COLD, COLD_OURS = 0.060, 0.020  # seconds of CPU for an answer by words: all of it, and what the libraries do not take
+COLD, COLD_OURS = 0.060, 0.020  # seconds of CPU for an answer by words: in all, and without the libraries
 COLD_MEANING = 0.350
 ROOT = Path(__file__).parents[2]
 BUDGET = 0.150  # seconds of CPU
@@ -60,7 +60,7 @@ def test_a_search_among_1600_skills_stays_within_its_budget(
     many_skills: Callable[[int], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     project, words = many_skills(1_600), ["-m", "navigator_kernel.cli.main", "search", "invoice"]
-    cpu_of([sys.executable, *words], project)  # the index is made
+    cpu_of([sys.executable, *words], project)  # builds the index
     bare, ours = beyond(words, project)
     with capsys.disabled():
         figures = f"{ours * 1000:.0f} ms CPU beyond {bare * 1000:.0f} ms of bare python, load {os.getloadavg()[0]:.1f}"

@@ -26,7 +26,7 @@ MAIN = "navigator_kernel.cli.main"
 # Packages of extras; numpy starts threads, and a process with threads must not fork
 LEFT_OUT = {"numpy", "mcp", "pydantic_ai", "langgraph", "sqlalchemy"}
 PLAIN = ("git", "tantivy", "tinydb", "yaml", "jinja2", "rich.table", "rich.progress", "tempfile", "sqlite3")
-# Only for commands that ask a model or a server: a process that holds these takes 10 ms longer to fork and to end
+# Only for commands that ask a model or a server: with these imported, a process takes 10 ms longer to fork and to end
 ASKING = ("mcp", "sqlalchemy", "pydantic_ai.direct", "pydantic_ai.models.openai", "genai_prices.data")
 MOST = 1 << 20  # bytes of one request
 
@@ -45,7 +45,7 @@ def preload(more: Sequence[str]) -> None:
         importlib.import_module(name)
     for name in left_out:
         del sys.modules[name]
-    gc.freeze()  # no collection in a forked process goes through all of this again
+    gc.freeze()  # garbage collections in forked processes skip these objects
     assert len(os.listdir("/proc/self/task")) == 1, "a module starts a thread: leave it out"
 
 
@@ -86,7 +86,7 @@ def become(asked: dict[str, Any], streams: list[int]) -> None:
 
 if __name__ == "__main__":
     preload(ASKING if sys.argv[2] == "asking" else ())
-    os._exit = posix._exit  # coverage's own would save in each forked process what this one has run, too
+    os._exit = posix._exit  # coverage's version would also save, in each forked process, the data of this one
     script, *args = serve(socket.socket(fileno=int(sys.argv[1])))
     sys.argv = [script or MAIN, *args]
     if script:

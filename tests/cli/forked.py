@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 SERVER = Path(__file__).with_name("command_server.py")
-# What Python reads when it starts: a command with other values than the server's needs a Python of its own
+# Prefixes of variables that Python reads at its start: a command with other values needs its own Python
 AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC")
 
 

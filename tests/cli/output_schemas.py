@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 
 KEPT = Path(__file__).parents[2] / "docs" / "reference" / "outputs.json"
 FIELD = re.compile(r"[a-z]+([_A-Z]?[a-z]+)*")  # other keys are data, such as names of skills and paths
-FOREIGN = frozenset({"data", "schema"})  # what is in these is up to a skill or a server
+FOREIGN = frozenset({"data", "schema"})  # a skill or a server decides their contents
 
 Schema = dict[str, Any]
 

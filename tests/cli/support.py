@@ -74,7 +74,7 @@ class Place:
         os.close(slave)
         os.write(master, keys.encode())
         seen = b""
-        with os.fdopen(master, "rb", buffering=0) as screen, suppress(OSError):  # EIO: nobody has it open any more
+        with os.fdopen(master, "rb", buffering=0) as screen, suppress(OSError):  # EIO: the terminal is closed
             while part := screen.read(65_536):
                 seen += part
         process.wait(LIMIT)

@@ -73,7 +73,7 @@ class Terminal:
     def rest(self) -> str:
         """The output until the process ends."""
         seen = self.seen.encode()
-        with suppress(OSError):  # EIO: nobody has it open any more
+        with suppress(OSError):  # EIO: the terminal is closed
             while part := os.read(self.master, 65_536):
                 seen += part
         self.process.wait(LIMIT)

@@ -211,7 +211,7 @@ def started(root: Path) -> int:
     while not (found := filled_below(root, "pid")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    return max(working_in(found[0].parent))  # in a sandbox it knows its own number only
+    return max(working_in(found[0].parent))  # in a sandbox, `pid` may hold the number of another namespace
 
 
 @pytest.mark.timeout(90)

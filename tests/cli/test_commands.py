@@ -192,7 +192,7 @@ def test_route_says_what_would_be_done_and_does_nothing(
     told = run("route", text, "--json").document()
     assert (told["kind"], told["entity"], told["tier"]) == (kind, entity, tier)
     left = {str(path.relative_to(root / "mybox")) for path in (root / "mybox").rglob("*") if path.is_file()}
-    assert left <= {".gitignore", "state/project-id"}  # by which the person's index of its skills is found again
+    assert left <= {".gitignore", "state/project-id"}  # identifies the project's skill index in the person's state
 
 
 # config

@@ -21,26 +21,26 @@ OFF = ("off-one", "off-two")
 HIDDEN = ("for-people", "for-hands")
 
 MISSES: list[tuple[str, str, str]] = [
-    # Nothing is called so, or it is not for routing: it was never offered
+    # No skill has this name, or the skill is not for routing: it was never offered
     *((message, "no-such-skill", "offered") for message in ("hello", SEA, "/word-count a", "帮我审查一下代码", "skill list")),
     *((f"/{name} x", name, "offered") for name in ("ada-paintor", "wordcount2", "画图")),
     *((message, name, "offered") for name in OFF for message in ("sell me some coffee", "/word-count a", "卖咖啡")),
     *((message, name, "offered") for name in HIDDEN for message in ("please sell me some tea", "hello", "我想买茶")),
-    # Another one was named, or no skill at all: nobody looked for more
+    # The message names another skill or needs none: the router did not look for others
     *((message, "ada-painter", "shortlisted") for message in (
         "/word-count boats at sea", "@@word-count boats at sea", "/bob-painter a boat", "/rust-dev boats", "use word-count on boats",
         "word-count boats", "run word-count", "执行 word-count 海上的船", "skill list", "列出技能", "what can you do", "#nothing-like-it",
         "info bob-painter", "disable nothing-like-it", "mcp list", "/nothing-like-it boats",
     )),
-    # Two that are alike: the person is asked first
+    # Two skills are alike: the person is asked first
     *((SEA, name, "chosen") for name in ("ada-painter", "bob-painter")),
     ("paint me a watercolour of two boats at sea please", "bob-painter", "chosen"),
     ("I would like a watercolour of boats at sea", "ada-painter", "chosen"),
-    # Another one is clearly meant, and this one is near by the words that they share
+    # Another skill is clearly meant, and this one is close only because of shared words
     *((f"word count of this: {words}", "ada-painter", "chosen") for words in (
         "watercolours of boats at sea", "he paints boats at sea", "a watercolour, boats, the sea", "boats at sea in watercolours",
     )),
-    # The step before it failed, and the one behind it was never begun
+    # The step before failed, so the skill's own step never started
     *((f"use fail-hard, {name} about the sea", name, "loaded") for name in ("ada-painter", "bob-painter", "word-count", "rust-dev")),
     *((f"用 fail-hard、{name} 处理", name, "loaded") for name in ("ada-painter", "bob-painter")),
 ]  # fmt: skip

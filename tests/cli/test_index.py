@@ -49,7 +49,7 @@ def making(place: Place) -> list[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes()
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue
         if b"--index" in words and os.fsencode(place.root) in words:
             found.append(int(folder.name))

@@ -197,7 +197,7 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("mcp remove", Case(words=["nothing"], code=4)),
     ("mcp test", Case(words=["there"], before=mcp_server, code=9)),
     ("mcp tools", Case(words=["nothing"], code=4)),
-    ("mcp serve", Case(code=2)),  # stdout is the protocol's, but over HTTP
+    ("mcp serve", Case(code=2)),  # stdout carries the protocol, except over HTTP
     ("replay", Case(code=4)),
     ("replay", Case(words=["20200101-000000000-000000"], code=4)),
     ("route", Case(words=["hi"], before=TOML, code=6)),

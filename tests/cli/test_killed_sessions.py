@@ -21,7 +21,7 @@ from tools.test_killed import forking, started
 pytestmark = pytest.mark.sample(1)
 
 MESSAGE = "/song-writer write a song"
-PROCESSES: list[subprocess.Popen[str]] = []  # the one that forks the commands which are killed
+PROCESSES: list[subprocess.Popen[str]] = []  # holds the process that forks the commands to be killed
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ def test_all_tools_of_a_list_too_long_for_a_report_are_approved(here: Place) -> 
 def test_a_tool_that_changed_is_off_until_it_is_approved_again(here: Place) -> None:
     here.said("add", "bad", "--", sys.executable, SERVER, "changed_tool")
     here.said("approve", "bad")
-    assert here.said("call", "bad", "echo", "words=x") == "x\n"  # it says that it changed as it answers
+    assert here.said("call", "bad", "echo", "words=x") == "x\n"  # the server reports the change just before its answer
     here.said("add", "bad", "--force", "--", sys.executable, SERVER, "good")
     tools = here.json("approve", "bad", "echo")["tools"]
     assert tools[0]["state"] == "approved"

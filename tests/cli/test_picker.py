@@ -93,7 +93,7 @@ def test_enter_with_nothing_marked_says_what_to_do(here: Place, source: str) -> 
     with picking(here, "install", source) as screen:
         screen.wait_for(HELP)
         screen.type("\r")
-        screen.wait_for("yet: space")  # only what differs is drawn
+        screen.wait_for("yet: space")  # only changed text is drawn
         screen.type("\x1b")
         screen.rest()
     assert installed(here) == set()

@@ -28,7 +28,7 @@ def proposed(here: Place, text: str) -> str:
     return str(here.json("ask", text)["workflow"]["token"])
 
 
-# What would be done
+# Routes
 
 
 def steps(document: Any) -> list[str]:
@@ -57,7 +57,7 @@ def test_a_route_shows_its_steps_to_a_person(here: Place) -> None:
 def test_a_route_leaves_nothing_behind(here: Place) -> None:
     before = here.files()
     here.said("route", TWO)
-    index = {"mybox/.gitignore", "mybox/state/project-id"}  # by which the index of the skills is found again
+    index = {"mybox/.gitignore", "mybox/state/project-id"}  # identifies the project's skill index
     assert {name: data for name, data in here.files().items() if name not in index} == before
 
 

@@ -37,7 +37,7 @@ PLAIN = [
     "forget it", "thanks", "谢谢", "继续", "count the characters in this paragraph: abc", "todo scan", "扫描待办", "link check", "yes", "no",
     "list the most frequent words of this text: a a b", "word count of this: ‮ hidden \x1b[31m", "what is in notes.md", "/word-count " + "long " * 300,
 ]  # fmt: skip
-# With one: 20 more
+# With a model: 20 more
 ASKED = [
     *(f"/song-writer a song about the number {at}" for at in range(6)),
     *(f"what is {at} and {at}" for at in range(5)),

@@ -16,7 +16,7 @@ from skill_repositories import git, make_repo, skill_text
 
 pytestmark = pytest.mark.sample(1)
 
-STEERING = "reads red\u200b tables \u202egnp"  # an escape sequence would be refused as a whole
+STEERING = "reads red\u200b tables \u202egnp"  # with an escape sequence, the whole skill would be refused
 
 
 @pytest.fixture

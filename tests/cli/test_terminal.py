@@ -46,7 +46,7 @@ def processes(place: Place) -> list[int]:
     while not (found := filled_below(place.root, "pids")):
         assert time.monotonic() < end
         time.sleep(0.02)
-    pids = sorted(working_in(found[0].parent))  # in a sandbox it knows its own number only
+    pids = sorted(working_in(found[0].parent))  # in a sandbox, `pids` may hold the numbers of another namespace
     assert len(pids) >= 2
     found[0].unlink()
     return pids

@@ -39,7 +39,7 @@ def ended(here: Place, text: str = TWO) -> str:
     return token
 
 
-# The line of the issue
+# The message from the issue
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_same_line_as_json_has_the_plan_and_the_token(here: Place, source: s
     assert (held["token"], held["state"], held["done"]) == (document["report"]["data"]["token"], "proposed", 0)
 
 
-# What is said beside a plan
+# Text shown with a plan
 
 
 @pytest.mark.wide

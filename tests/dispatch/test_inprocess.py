@@ -307,7 +307,7 @@ def test_cancelling_the_turn_counts_in_the_moment_in_which_the_agent_answers(ste
         key = await held.submit(order("speaker"))
         waiting = asyncio.ensure_future(held.result(key))
         await asyncio.sleep(0)
-        while not held.heartbeat(key):  # until the agent has answered, which this loop has not noticed yet
+        while not held.heartbeat(key):  # until the agent has answered; this loop has not noticed it yet
             time.sleep(0.001)  # noqa: ASYNC251 - the loop must not run meanwhile
         for _ in range(steps):
             await asyncio.sleep(0)

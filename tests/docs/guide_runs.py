@@ -24,7 +24,7 @@ LIMIT = 60  # seconds that one command may take
 _FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
 _EXIT = re.compile(r"\s#\s*exit (\d+)\s*$")
 _NAVIGATOR = 'exec "{python}" -m navigator_kernel.cli.main "$@"'
-# Into a folder of the test's own, of what is here already: `pip install <folder>` and no other use of it.
+# Supports only `pip install <folder>`, into the test's own folder and without downloads
 _PIP = 'shift; exec "{python}" -m pip install -qq --no-deps --no-build-isolation --no-index --target "{site}" "$@"'
 
 
@@ -131,6 +131,6 @@ def project_in(folder: Path) -> Project:
         (shims / name).chmod(0o755)
     kernel = Path(__file__).resolve().parents[2] / "kernel"
     paths = [str(site), str(kernel), *filter(None, [os.environ.get("PYTHONPATH")])]
-    tested = Path(sys.executable).parent  # whose `python3` has the packages, as in an environment that is active
+    tested = Path(sys.executable).parent  # its `python3` has the packages, as in an active environment
     own = {"PATH": f"{shims}:{tested}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1"}
     return Project(root=root, env={**os.environ, **own})

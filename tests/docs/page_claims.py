@@ -13,15 +13,15 @@ from navigator_kernel.sandbox.authority import TABLE
 
 TOP = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "bin", "agents", "kernel", ".claude", "tests", "mybox")
-LANGUAGES = ("", "console", "bash", "sh", "text")  # of the fences that hold commands
+LANGUAGES = ("", "console", "bash", "sh", "text")  # of code fences with commands
 MADE = frozenset(
     {path.partition("/<")[0] for right in TABLE for path in right.writes if "/" in path}
     | {".claude/skills/.navigator", ".claude/skills/skills.db", "mybox/temp"}
-)  # at run time, so not in the source tree
+)  # created at run time, so not in the source tree
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
-_GRANT = re.compile(r"Bash\(([^)]*)\)")  # of allowed-tools, in the head of a page for host agents
+_GRANT = re.compile(r"Bash\(([^)]*)\)")  # an entry of `allowed-tools`, in the frontmatter of a page for host agents
 _PIECE = re.compile(r"\s(?:\||&&|;|>)\s|\s\d?>(?=\S)|\s&$", re.MULTILINE)
 _COMMENT = re.compile(r"\s#\s.*$")
 _TOKEN = re.compile(r'"[^"]*"|\'[^\']*\'|<[^>]*>|[^\s\[\]]+')
@@ -65,7 +65,7 @@ def _of(code: str, top: Path) -> Iterator[str]:
         script = top / hit.group(1)
         if script.is_file():
             yield from _command(_started_by(script), _TOKEN.findall(hit.group(2)), hit.group(1))
-        elif hit.group(1) != "bin/":  # `Bash(python bin/*)` is every script
+        elif hit.group(1) != "bin/":  # `Bash(python bin/*)` means every script
             yield f"no script: {hit.group(1)}"
 
 
@@ -84,13 +84,13 @@ def _command(command: click.Command, tokens: list[str], said: str) -> Iterator[s
     unbounded = any(item.nargs < 0 for item in command.params)
     words = iter(tokens)
     for token in words:
-        if token == "--":  # what follows is another program's
+        if token == "--":  # the words after it belong to another program
             return
         if token.startswith("-") and len(token) > 1:
             option = _option(command, token.partition("=")[0])
             if option is None:
                 yield f"no flag: {said} {token}"
-                return  # whether the next word is its value cannot be known
+                return  # the next word may or may not be its value
             if not (option.is_flag or option.count or "=" in token):
                 next(words, None)
         elif isinstance(command, click.Group):

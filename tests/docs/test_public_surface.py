@@ -14,7 +14,7 @@ import pytest
 from cpu_time import ran
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-SECONDS = 3.0  # of a processor that one comparison may take
+SECONDS = 3.0  # processor seconds that one comparison may take
 Surface = dict[str, Any]
 Change = Callable[[Surface], Any]
 

@@ -47,7 +47,7 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture
 def dead_links(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Iterator[str]]:
     monkeypatch.syspath_prepend(str(TOP / "docs"))
-    return importlib.import_module("build_site").dead_links  # type: ignore[no-any-return]  # found by its path
+    return importlib.import_module("build_site").dead_links  # type: ignore[no-any-return]  # imported from a path
 
 
 @pytest.mark.parametrize("page", TRANSLATED, ids=lambda path: path.stem)

@@ -45,7 +45,7 @@ class Machine:
         os.close(slave)
         os.write(master, typed.encode())
         seen = b""
-        with os.fdopen(master, "rb", buffering=0) as screen, suppress(OSError):  # EIO: nobody has it open any more
+        with os.fdopen(master, "rb", buffering=0) as screen, suppress(OSError):  # EIO: the terminal is closed
             while part := screen.read(65_536):
                 seen += part
         return process.wait(60), seen.decode()

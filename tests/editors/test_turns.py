@@ -64,7 +64,7 @@ def test_an_edit_waits_for_the_yes_in_the_editor_and_goes_on_in_the_same_prompt(
     (call,) = editor.of("tool_call")
     assert (asked.tool_call_id, asked.title, asked.kind) == (call.tool_call_id, "write notes.txt", "edit")
     assert "-one" in asked.content[0].content.text and "+row, row" in asked.content[0].content.text
-    assert [option.kind for option in options] == ["allow_once", "reject_once"]  # it is bound to no bytes
+    assert [option.kind for option in options] == ["allow_once", "reject_once"]  # the approval has no digest
     assert [status for _, status in editor.calls] == ["in_progress", "pending", "in_progress", "completed"]
     assert (place.root / "notes.txt").read_text() == "row, row\n"
     assert editor.text == "I will write. \n\nDone."
@@ -237,7 +237,7 @@ def test_cancelling_while_a_model_is_silent_ends_at_once(place: Place, home: Pat
         turn = asyncio.ensure_future(editor.says(session, "/song-writer a song"))
         await editor.until(lambda: "song-writer" in editor.thoughts)
         await editor.agent.cancel(session_id=session)
-        async with asyncio.timeout(25):  # the model is silent for 30
+        async with asyncio.timeout(25):  # the model stays silent for 30 s
             return await turn
 
     assert talk(Editor(), script) == "cancelled"

@@ -11,7 +11,7 @@ from gateway.served import Served
 
 Event = Mapping[str, Any]
 
-ONCE = {  # what opens and what closes, by the field that names it
+ONCE = {  # events that open a part: the kind of the part, and the field that names it
     "TEXT_MESSAGE_START": ("text", "messageId"),
     "TOOL_CALL_START": ("call", "toolCallId"),
     "STEP_STARTED": ("step", "stepName"),

@@ -176,7 +176,7 @@ def test_a_hostile_request_gets_a_problem_document(
     before = {name: data for name, data in person.here.files().items() if name.startswith("mybox/")}
     status, headers, body = exchanged(served.url, request(case, served.url, secrets))
     assert status == case.status, body
-    if headers.get("content-type") != "text/plain; charset=utf-8":  # the parser of HTTP itself says no
+    if headers.get("content-type") != "text/plain; charset=utf-8":  # the HTTP parser itself answers in text/plain
         held = json.loads(body)
         assert headers["content-type"] == "application/problem+json"
         assert held["status"] == status and held["type"] == f"urn:navigator:problem:{held['code']}" and held["detail"]
@@ -189,7 +189,7 @@ def test_five_thousand_headers_are_refused(served: Served) -> None:
     place = urlsplit(served.url)
     head = f"GET /healthz HTTP/1.1\r\nhost: {place.netloc}\r\n"
     with socket.create_connection((place.hostname or "", place.port or 0), timeout=20) as held:
-        with suppress(ConnectionError):  # it may be answered before all has come
+        with suppress(ConnectionError):  # the server may answer before it has the whole request
             held.sendall(f"{head}{lines}\r\n".encode())
         answer = held.recv(65_536)
     assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431"))

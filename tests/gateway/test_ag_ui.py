@@ -204,7 +204,7 @@ def test_a_thread_that_waits_is_read_again_with_its_interrupt(served: Served, mo
     again = events(served, asked(thread=thread), "/ag-ui/connect")
     in_order(again)
     assert interrupts(again) == interrupts(held)
-    assert events(served, asked(thread=thread), "/ag-ui/connect", role="approve") == []  # it is of another token
+    assert events(served, asked(thread=thread), "/ag-ui/connect", role="approve") == []  # another token's thread
     assert events(served, asked(), "/ag-ui/connect") == []
 
 

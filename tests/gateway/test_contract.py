@@ -25,8 +25,8 @@ CHECKS = (
 )  # fmt: skip
 DEAD = "http://127.0.0.1:9"
 NO_NETWORK = dict.fromkeys(("http_proxy", "https_proxy"), DEAD) | {"no_proxy": "127.0.0.1", "GIT_SSH_COMMAND": "false"}
-RATE = "45/s"  # one token has 50 requests a second
-EVENTS = "/api/events"  # a stream that does not end: each case takes as long as it is waited for
+RATE = "45/s"  # one token may make 50 changes a second
+EVENTS = "/api/events"  # an endless stream: each case lasts until the request times out
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(1_200)]
 
@@ -54,8 +54,8 @@ def run(served: Served, folder: Path, *options: str, seconds: int = 20) -> Any:
     return json.loads(report.read_text())
 
 
-# TOL-13: entries are created, read, changed and deleted in any order. On a server that was not asked anything yet: behind
-# what the other test leaves, sequences end early
+# TOL-13: entries are created, read, changed and deleted in any order. The server must be fresh: with the data that the
+# other test leaves, sequences end early
 @pytest.mark.requirement("TOL-13")
 def test_sequences_of_requests_keep_to_the_document(contract_server: Served, tmp_path: Path) -> None:
     tags = [word for tag in ("tasks", "notes", "projects", "sessions") for word in ("--include-tag", tag)]
@@ -75,4 +75,4 @@ def test_every_answer_is_one_that_the_document_names(contract_server: Served, tm
     with contract_server.client() as client:
         paths = client.get("/openapi.json").json()["paths"]
     tested = report["operations"]["tested"] + streams["operations"]["tested"]
-    assert tested == sum(map(len, paths.values())) - 1  # all but the document itself
+    assert tested == sum(map(len, paths.values())) - 1  # all operations except the document itself

@@ -84,7 +84,7 @@ def test_two_turns_do_not_compute_at_the_same_time(monkeypatch: pytest.MonkeyPat
         for _ in range(10):
             computing += 1
             most = max(most, computing)
-            never.wait(0.001)  # without the interpreter, so that another thread could
+            never.wait(0.001)  # releases the interpreter lock, so that another thread could compute
             computing -= 1
             await asyncio.sleep(0)
 

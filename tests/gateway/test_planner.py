@@ -284,7 +284,7 @@ def test_a_change_between_reading_and_writing_is_a_conflict(
     served: Served, person: Person, method: str, more: str, body: Any, tag: bool, status: int
 ) -> None:
     """Another writer holds the database until the request has read the task, then changes the task."""
-    for seconds in (1, 3, 9):  # in which it can be read
+    for seconds in (1, 3, 9):  # seconds that the request has to read the task
         with served.client() as client:
             made = client.post("/api/tasks", json={"title": "x"})
             place, headers = made.headers["location"], {"If-Match": made.headers["etag"]} if tag else {}

@@ -14,7 +14,7 @@ from models.wire_server import HELLO, Said, WireServer
 from navigator_kernel.values.packet import packet_from
 from specialist.turns import says
 
-pytestmark = pytest.mark.wide  # what `why` and the run log say is tested without a server
+pytestmark = pytest.mark.wide  # other tests check `why` and the run log without a server
 
 NOTES = "one\ntwo\nthree\n"
 EDIT = '{"file_path": "notes.txt", "old_string": "two", "new_string": "2"}'

@@ -74,7 +74,7 @@ def test_after_the_last_event_of_a_turn_its_approval_is_listed_and_a_next_run_is
 def test_a_no_does_nothing(served: Served, model: WireServer, task: int) -> None:
     approval = asks(served, model, task, "no")
     with served.client("approve") as client, served.client() as admin:
-        assert answer(client, approval, "no").status_code == 404  # it is of another token
+        assert answer(client, approval, "no").status_code == 404  # the approval belongs to another token
         run = answer(admin, approval, "no").json()["run"]
         assert events_of(admin, run)[-1] == "RunCompleted"
         assert approval not in waiting(admin)

@@ -21,7 +21,7 @@ KEPT = frozenset({"secret", "precious", "private", "canary.sh", "repository"})
 HOST = (".claude", "skills")
 
 Raw = list[tuple[str, str, "bytes | str | Raw"]]  # mode, name, then a blob, an id or a tree
-Flat = Mapping[str, "bytes | str | tuple[str, bytes | str]"]  # by path; a mode stands before odd ones
+Flat = Mapping[str, "bytes | str | tuple[str, bytes | str]"]  # by path; (mode, data) if the mode is not 100644
 
 
 class Ground:
@@ -150,7 +150,7 @@ class Order:
     skill: str = ""
     ref: str = ""
     words: Sequence[str] = ()
-    shown: str = ""  # a name that the person types next
+    shown: str = ""  # the skill folder that the person packs next
 
     def line(self) -> list[str]:
         if self.words:
@@ -214,7 +214,7 @@ def link(target: str) -> tuple[str, str]:
     return "120000", target
 
 
-# What harm looks like
+# Checks for harm
 
 
 def leaked(ground: Ground, _: Outcome) -> bool:

@@ -22,7 +22,7 @@ from navigator_kernel.cli.main import run
 
 pytestmark = pytest.mark.sample(1)
 
-ENOUGH = 60  # cases whose harm is shown
+ENOUGH = 60  # cases that harm the unguarded installer
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 TOGETHER = [
     case
@@ -41,7 +41,7 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
     monkeypatch.chdir(made.naive)
     yield made
     made.open_folders()
-    subprocess.run(["rm", "-rf", str(made.base)], check=True)  # some of it is too deep for shutil
+    subprocess.run(["rm", "-rf", str(made.base)], check=True)  # some paths are too deep for shutil
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def install(ground: Ground, way: str, order: Order) -> Outcome:
     try:
         for step in way.split("+"):
             STEPS[step](ground, order, outcome)
-    except Exception as error:  # a failure is what some cases are about
+    except Exception as error:  # some cases expect a failure
         outcome.broke = f"{type(error).__name__}: {error}"
     return outcome
 
@@ -51,7 +51,7 @@ def _limited(ground: Ground, way: str, order: Order) -> Outcome:
     return Outcome(limit=f"killed by signal {-done.returncode}")
 
 
-# The ways in
+# Ways to install
 
 
 def _clone(ground: Ground, order: Order, outcome: Outcome) -> None:
@@ -133,7 +133,7 @@ def _copied(ground: Ground, order: Order, outcome: Outcome) -> None:
     _announce(Path(order.source), ground, outcome)
 
 
-# Python before 3.11.4 knows no filters, and trusts
+# Python before 3.11.4 has no filters and trusts every archive
 TRUSTING: dict[str, Any] = {"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}
 
 
@@ -194,7 +194,7 @@ def _market(ground: Ground, order: Order, outcome: Outcome) -> None:
             _announce(clone / plugin["source"] / declared, ground, outcome)
 
 
-# What a person does next
+# The person's next steps
 
 
 def _status(ground: Ground, order: Order, _: Outcome) -> None:
@@ -210,7 +210,7 @@ def _backup(ground: Ground, order: Order, _: Outcome) -> None:
     subprocess.run("tar cf /dev/null *", shell=True, cwd=folder, capture_output=True, check=False)
 
 
-# What they share
+# Shared helpers
 
 
 def _place(clone: Path, ground: Ground, order: Order, outcome: Outcome) -> None:
@@ -246,7 +246,7 @@ def _meta(manifest: Path) -> Mapping[str, Any]:
     text = manifest.read_bytes().decode(errors="surrogateescape")
     hit = re.match(r"---\r?\n(.*?)\r?\n---", text, re.DOTALL)
     loaded = yaml.unsafe_load(hit[1]) if hit else {}
-    json.dumps(loaded, default=str)  # as it goes into an index
+    json.dumps(loaded, default=str)  # as an index would store it
     return dict(loaded)
 
 

@@ -109,7 +109,7 @@ CALLS = (
     case("fence-that-is-never-closed", "```\n!touch canary\n@.env", WAITS, UNANSWERED),
 )
 
-# What must come through to the letter, once and never looked at again
+# Text that must arrive verbatim, once, and is not interpreted again
 LITERALS = (
     case("path-in-a-file", "/mirror a\nsee @points.txt", 0, READY, "see @/etc/passwd and @.env"),
     case("command-in-a-file", "/mirror a\nsee @shells.txt", 0, READY, "!touch canary\n!`touch canary`"),

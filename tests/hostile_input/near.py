@@ -10,7 +10,7 @@ from navigator_kernel.skills.formats.template import Filling
 
 HERE = Path("/nowhere")
 
-# Text with the marks that some parser waits for
+# Text with the marks that parsers look for
 SHOWN = r"""/ @ @@ # ! !` ` ``` \ " ' $ ${ } {{ }} { $1 $ARGUMENTS need file name request .. ../ ~ - -- = : :// &a *a !! <<
     --- 。 ： 的""".split()
 HIDDEN = ["\n", "\r\n", " ", "\t", "\u3000", "\x00", "\x1b[31m", "\u202e", "\ud800", "\ufeff", "\u2028"]
@@ -22,7 +22,7 @@ JSON = st.recursive(
     max_leaves=4,
 )
 
-# Manifests: the keys that are read, with values that YAML and we read differently
+# Manifests: known keys, with values that YAML and the kernel read differently
 KEYS = st.sampled_from(
     """name Name description command required_params tools allowed-tools tags keywords_cn triggers examples aliases
     effects reads confirm enabled priority timeout backend metadata navigator-priority navigator-required_params license
@@ -68,7 +68,7 @@ URLS = st.lists(st.sampled_from([*BITS, "\x00", "\n", " ", "\u202e"]), max_size=
 CALLS = st.sampled_from(["@file", "@.env", "@out.txt", "/review ", "!ls", "#flow", "@@agent ", "!`ls`", "\n"])
 WRITTEN = st.lists(MARKS | CALLS, max_size=14).map("".join)
 
-# Records and orders
+# Records and packets
 FILE = st.fixed_dictionaries({}, optional=dict.fromkeys(("path", "sha256", "mode", "size"), JSON))
 TOLD = ("source", "ref", "commit", "subpath", "tree", "digest", "verdict", "installed_at", "declared")
 RECEIPTS = st.fixed_dictionaries(

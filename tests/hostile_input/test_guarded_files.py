@@ -99,7 +99,7 @@ def test_the_kernels_own_records_are_refused(root: Path, name: str) -> None:
     assert reason(root, name) == "kernel"
 
 
-# Every refusal has a name
+# Each refusal has its own name
 
 
 def test_a_file_outside_is_refused_and_one_that_is_not_there_too(root: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_hard_link_is_a_file_like_any_other(root: Path) -> None:
     assert read(root, "same.md") == "# Notes\n"
 
 
-# What is opened is what was checked
+# The opened file is the checked file
 
 
 def to_link(path: Path, target: Path) -> None:
@@ -207,7 +207,7 @@ def test_no_handle_is_left_open(root: Path) -> None:
     assert not open_files() - before
 
 
-# In a message
+# Mentions in a message
 
 
 @pytest.mark.parametrize("name", ["id_rsa", "credentials", "outside"])

@@ -18,7 +18,7 @@ ENOUGH = 40  # cases
 RAW = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-BETWEEN = "stop"  # ends what the message before began
+BETWEEN = "stop"  # ends what the previous message began
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.sample(1)]
 
@@ -42,7 +42,7 @@ def start(ground: Ground, capfd: pytest.CaptureFixture[str], monkeypatch: pytest
     """`start("ask", "hello", typed="")`: runs a command line in this process, which must do no harm with any input."""
     monkeypatch.chdir(ground.project)
     monkeypatch.setenv("TOKEN", SECRET)
-    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):  # what each new home makes again takes a tenth of the time
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):  # shared: filling new ones takes a tenth of the time
         monkeypatch.setenv(name, str(ground.outside / name))
 
     def go(*words: str, typed: str = "") -> Done:

@@ -11,7 +11,7 @@ from cli.support import START, Done, Place
 from hostile_input.planted import SECRET, Ground
 
 FIRST_BYTES = bytes(range(256))
-MEMORY = 300 * 1024**2  # bytes that a process may take
+MEMORY = 300 * 1024**2  # bytes of data that the process may allocate
 SMALL = (
     sys.executable,
     "-I",

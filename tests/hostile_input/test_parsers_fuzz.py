@@ -52,7 +52,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
-# Manifests: bytes and marks behind a fence are in skills_reading
+# Manifests: bytes and marks after a fence are tested in skills_reading
 
 
 @settings(max_examples=100)
@@ -188,7 +188,7 @@ def test_words_are_those_of_a_shell_and_plain_ones_where_a_quote_stays_open(text
     assert words_of(text) == expected
 
 
-# Records and orders
+# Records and packets
 
 
 @settings(max_examples=60)

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.ci
 
 SMALL = 2_000  # characters
 TIMES = 4
-FACTOR = 9.0  # what is linear takes 4 times as long, what is a square of it 16 times
-NOISE = 0.02  # seconds; what takes a square of 8,000 steps takes more
+FACTOR = 9.0  # linear work takes 4 times as long, quadratic work 16 times
+NOISE = 0.02  # seconds; quadratic work on 8,000 characters takes longer
 
-# What the patterns of these readers begin with, end with, or wait for
+# Text that the patterns of these readers begin with, end with or look for
 PIECES = [
     *[" ", "\t", "\n", "\r", "\u3000", "\u200b", "\x00", "\x1b", "\x1b[", "\x1b]", "\x1bP", "\x9b", "\x9d", "\x07"],
     *["a", "A", "1", ".", ",", ";", ":", "!", "?", "@", "#", "/", "\\", "-", "_", "=", "|", "~", "%", "$", "<", "("],

@@ -85,10 +85,10 @@ def test_the_first_message_of_a_session_gets_its_answer(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = place_in(tmp_path)
-    monkeypatch.setattr(prompt_hook, "FIRST_PATIENCE", 30.0)  # a busy machine may need more than a person waits for
+    monkeypatch.setattr(prompt_hook, "FIRST_PATIENCE", 30.0)  # a busy machine may need longer than a person would wait
     data = json.dumps({"prompt": "please review this code", "cwd": str(here.root)}).encode()
     told = prompt_hook._said(data)
-    Path(socket_path(str(here.root))).unlink()  # which ends the process that the hook started
+    Path(socket_path(str(here.root))).unlink()  # ends the process that the hook started
     assert "code-review" in told
 
 

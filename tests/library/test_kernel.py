@@ -98,7 +98,7 @@ def test_turns_of_different_sessions_run_side_by_side(place: Place, with_model: 
     replies = asyncio.run(several())
     assert [reply.report.raw for reply in replies] == [HELLO.text] * len(sessions)
     assert len({reply.run for reply in replies}) == len({reply.session.id for reply in replies}) == len(sessions)
-    for reply in replies:  # what each was told is in its own recording
+    for reply in replies:  # each recording holds the answers of its own turn
         assert place.json("replay", reply.run)["differences"] == []
 
 
@@ -154,7 +154,7 @@ async def begun(root: Path) -> Path:
         return next(iter(filled_below(root / "mybox/workspace", "begun")), None)
 
     async with asyncio.timeout(30):
-        while (found := look()) is None:  # noqa: ASYNC110 - another process makes it
+        while (found := look()) is None:  # noqa: ASYNC110 - another process creates it
             await asyncio.sleep(0.02)
     return found.parent
 

@@ -22,9 +22,9 @@ def test_the_public_names_are_exactly_those_that_the_guide_lists() -> None:
     assert sorted(listed) == sorted(navigator_kernel.__all__)
     assert all(getattr(navigator_kernel, name) is not None for name in listed)
     with pytest.raises(AttributeError):
-        _ = navigator_kernel.Project  # type: ignore[attr-defined]  # there is none
+        _ = navigator_kernel.Project  # type: ignore[attr-defined]  # the name does not exist
     with pytest.raises(ImportError):
-        from navigator_kernel import Project  # type: ignore[attr-defined]  # noqa: F401 - there is none
+        from navigator_kernel import Project  # type: ignore[attr-defined]  # noqa: F401 - the name does not exist
 
 
 def test_importing_the_package_loads_nothing_else() -> None:

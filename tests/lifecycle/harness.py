@@ -23,7 +23,7 @@ from navigator_kernel.skills.install.change import INTENT
 
 CALLS = "write,pwrite64,rename,renameat,renameat2,fsync,fdatasync,unlink,unlinkat,symlink,symlinkat,mkdir,mkdirat,rmdir,openat"
 KILLED = (137, -9)
-# A kill comes before the call is done. A disk that fails does so once; one that is full stays so.
+# A kill comes before the call is done. A failing disk fails once; a full disk stays full.
 FAULTS: Mapping[str, str] = {
     "kill": "signal=SIGKILL:when={}",
     "EIO": "error=EIO:when={}",
@@ -155,7 +155,7 @@ def _ending(case: Case, place: Place, done: Done, fault: str) -> list[str]:
     wrong = [f"a traceback: {done.err[-300:]}"] if "Traceback" in done.out + done.err else []
     mute = (
         {120} if fault == "ENOSPC" else set[int]()
-    )  # Python's own code where nothing at all can be written, stderr too
+    )  # Python's own exit code if nothing can be written, not even to stderr
     wrong += [f"a strange exit code {done.code}"] if done.code not in {*range(11), *mute} else []
     if fault == "EIO" and not _is_one_of(place, (case.place, case.after)) and not staged(place.root):
         wrong += ["between, and nothing says how to go on"]
@@ -213,7 +213,7 @@ def _told(line: str, root: Path) -> str:
     match = _LINE.match(line)
     assert match, line
     words = match[2].rpartition(" = ")[0]
-    if match[1].endswith(("at", "at2")):  # a name in a folder that is open
+    if match[1].endswith(("at", "at2")):  # a name relative to an open folder
         words = re.sub(r'\d+<([^>]*)>, "([^/"][^"]*)"', r'"\1/\2"', words)
     paths = re.findall(rf"{re.escape(str(root))}[^>\"]*", words)
     return f"{match[1]} {' '.join(_RANDOM.sub('*', path.removeprefix(str(root))) or '/' for path in paths)}"

@@ -53,7 +53,7 @@ class Failing(FolderWriter):
         super().remove(path, durable=durable)
 
 
-# Each command: its parameters, given the repository of alpha and beta.
+# The parameters of each command, given the repository of alpha and beta.
 COMMANDS: Mapping[str, Callable[[Path], dict[str, Any]]] = {
     "install": lambda repo: {"source": f"file://{repo}", "all": True},
     "update": lambda repo: {"force": True},

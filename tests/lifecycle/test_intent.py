@@ -24,7 +24,7 @@ pytestmark = pytest.mark.sample(1)
 
 SEALED = "change-0123456789abcdef"
 
-# An install in a process that ends right after the writer did something to a path of this name.
+# An install in a process that is killed right after the writer changed a path of the name `last`.
 DYING = """
 import os, signal, sys
 from pathlib import Path

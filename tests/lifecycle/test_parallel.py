@@ -15,7 +15,7 @@ from skill_repositories import make_repo, skill_text
 
 pytestmark = pytest.mark.ci
 
-LIMIT = 100  # seconds that all of them together may take
+LIMIT = 100  # seconds to wait for each command
 NAMES = [f"skill-{number:02}" for number in range(20)]
 
 

@@ -88,7 +88,7 @@ def project(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Project:
     return made
 
 
-# What the upstream does
+# Changes in the upstream repository
 
 
 def edit(repo: Path) -> None:

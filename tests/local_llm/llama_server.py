@@ -17,7 +17,7 @@ if __name__ == "__main__":
     wanted.model.path = str(weights)
     wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = 1
     wanted.n_ctx, wanted.n_parallel, wanted.port = 8192, 1, 0
-    wanted.n_predict = 120  # so small a model may go on for ever
+    wanted.n_predict = 120  # a model this small may never stop
     wanted.sampling.seed = 7
     wanted.use_jinja = True
     server = xllamacpp.Server(wanted)

@@ -24,9 +24,9 @@ pytest.importorskip("mcp")
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 
 SERVER = Path(__file__).with_name("hostile_server.py")
-PATIENT, SHORT, MORE = 40.0, 1.0, 20.0  # seconds of a call, of one that is to time out, and until its report
+PATIENT, SHORT, MORE = 40.0, 1.0, 20.0  # seconds for a call, for one meant to time out, and from there to its report
 
-# The mode, what is asked, and the report: its state (one of two where the sandbox decides), and what stands in its data's type or in its text
+# Mode, operation, state of the report (two if the sandbox decides), and a part of its data's type, summary or raw text
 CASES: list[tuple[str, str, str, str]] = [
     ("good", "call", "success", "hello"),
     ("silent", "tools", "timeout", ""),
@@ -162,7 +162,7 @@ def test_blanket_consent_does_not_cover_a_changed_or_suspicious_tool(beside: Pla
         tools = asyncio.run(beside.client().call("bad", "tools", {}, "run-1"))["tools"]
         old = OfferedTool(server="bad", name="echo", description=tools[0]["description"], schema=tools[0]["schema"])
         beside.consents.trust(old.subject, note="a test")
-        assert called(beside, "bad").state == "success"  # and from here on it says something else
+        assert called(beside, "bad").state == "success"  # from here on, the server offers a changed tool
     report = called(beside, "bad", key="again")
     assert (report.state, report.exit_code) == ("pending", 9)
     assert why in report.summary.lower()

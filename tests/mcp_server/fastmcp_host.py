@@ -20,7 +20,7 @@ async def main(argv: list[str]) -> None:
             assert (await client.get_skill(skill.uri)) == skill
             for one in skill.resources:
                 (held,) = await client.read_resource(one.uri)
-                data = held.text.encode()  # what is shipped is text
+                data = held.text.encode()  # shipped files are text
                 assert (f"sha256:{hashlib.sha256(data).hexdigest()}", len(data)) == (one.digest, one.size), one.uri
                 checked += 1
         routed = (await client.call_tool("route", {"message": "please review this code"})).structured_content

@@ -18,7 +18,7 @@ from cli.support import Place, environment
 from mcp import Client, StdioServerParameters
 
 T = TypeVar("T")
-ERAS = ("auto", "legacy")  # the protocol of 2026-07-28, and those before it
+ERAS = ("auto", "legacy")  # the protocol of 2026-07-28, and earlier versions
 
 
 class AnyParams(types.RequestParams):

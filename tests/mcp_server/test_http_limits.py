@@ -20,7 +20,7 @@ from routing.serving import until
 
 pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(1)]
 
-SLACK = 20.0  # seconds that a busy machine may take more
+SLACK = 20.0  # additional seconds for a busy machine
 AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}
 BEGIN = f"POST /mcp HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
 
@@ -139,7 +139,7 @@ def test_a_body_over_the_limit_is_refused(url: str, chunked: bool) -> None:
     length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {size}"
     with connected(url) as link:
         link.sendall(f"{BEGIN}Host: {urlsplit(url).netloc}\r\n{length}\r\n\r\n".encode())
-        with suppress(ConnectionError):  # it may be answered before all has come
+        with suppress(ConnectionError):  # the server may answer before it has the whole request
             link.sendall(body)
         assert b" 413 " in link.recv(4096)
 

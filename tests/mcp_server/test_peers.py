@@ -64,7 +64,7 @@ def ran(argv: Sequence[str | Path], npm: Path, **more: str) -> subprocess.Comple
 
 def test_fastmcps_client_lists_gets_verifies_routes_loads_and_runs(here: Place, fastmcp: Path) -> None:
     argv = [sys.executable, "-m", "navigator_kernel.cli.main", "--root", str(here.root), "mcp", "serve"]
-    # what its client starts is given next to nothing of the environment
+    # fastmcp's client passes almost no environment variables to the program that it starts
     line = [
         "env",
         *(

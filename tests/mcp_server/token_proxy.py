@@ -33,7 +33,7 @@ def saying(url: str, token: str) -> Iterator[str]:
             said |= {"Authorization": f"Bearer {token}"}
             with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)) as link:
                 link.request(self.command, self.path, body, said)
-                with link.getresponse() as answer, suppress(BrokenPipeError, ConnectionResetError):  # a client may go
+                with link.getresponse() as answer, suppress(BrokenPipeError, ConnectionResetError):  # the client left
                     self.passed_on(answer)
 
         def passed_on(self, answer: http.client.HTTPResponse) -> None:

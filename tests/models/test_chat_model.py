@@ -24,11 +24,11 @@ pytestmark = pytest.mark.sample(1)
 
 KEY, NO_HOST = "sk-made-up-key-0123456789", "no-such-host.invalid"
 LIMITS = Models(retries=2)
-SHORT = LIMITS._replace(first=3.0, idle=2.0)  # where a model hangs, for 30 seconds
+SHORT = LIMITS._replace(first=3.0, idle=2.0)  # for modes in which the model hangs for 30 seconds
 SLACK = 20.0  # seconds beyond a limit
 QUESTION = (ChatMessage(role="system", text="Be brief."), ChatMessage(role="user", text="How are you?"))
 
-# The mode, what comes of it, and after how many requests
+# mode, ending ("" for an answer), number of requests
 ENDINGS: tuple[tuple[str, str, int], ...] = (
     ("well", "", 1),
     ("limited-once", "", 2),
@@ -66,7 +66,7 @@ WHOLE = {
     "cut": ("cut_off", 3),
     "silent-once": ("unreadable", 1),
     "no-choices": ("unreadable", 1),
-}  # where it is another ending without a stream
+}  # modes with another ending without a stream
 OPENAI_ONLY = {"no-choices", "silent-once"}
 
 
@@ -212,7 +212,7 @@ def test_an_unreachable_server_is_reported_with_the_reason(
         return known(host, *args, **kwargs)
 
     monkeypatch.setattr(socket, "getaddrinfo", addresses)
-    url = server.url.replace("http:", "https:") if url == "tls" else url  # a server without a certificate
+    url = server.url.replace("http:", "https:") if url == "tls" else url  # the server has no certificate
     seen = ask(LIMITS._replace(providers={"there": ModelProvider(url, kind)}), "well")
     assert (seen.kind, len(seen.waited)) == (ending, waits)
     assert seen.error is not None and "usage" not in seen.error.data
@@ -348,7 +348,7 @@ def test_usage_counts_cached_tokens_and_has_no_cost_where_the_price_is_unknown(
     assert seen.completion is not None
     spent = seen.completion.spent
     assert (spent.requests, spent.input, spent.output, spent.cached) == (1, 120, 12, 100)
-    assert (spent.priced, spent.to_dict()["cost"]) == (False, None)  # nobody knows what a made-up model costs
+    assert (spent.priced, spent.to_dict()["cost"]) == (False, None)  # a made-up model has no known price
 
 
 def test_a_model_with_a_known_price_has_a_cost(server: WireServer) -> None:

@@ -59,7 +59,7 @@ def sent(server: WireServer, provider: ModelProvider, *files: ShownFile, as_text
         try:
             await model.complete(Asked(messages=said(*files), tools=(READ,)))
         except Exception:
-            if not as_text:  # the server's answer has not the form that is asked for there
+            if not as_text:  # the server's answer does not have the form that TextCalls asks for
                 raise
         finally:
             await wire.close()

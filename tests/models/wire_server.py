@@ -80,7 +80,7 @@ def serving() -> Iterator[WireServer]:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    disable_nagle_algorithm = True  # or every other answer waits 40 ms for an acknowledgement
+    disable_nagle_algorithm = True  # otherwise every other answer waits 40 ms for an acknowledgement
     state: WireServer
     protocol_version = "HTTP/1.1"
 
@@ -208,7 +208,7 @@ class _OpenAI:
         ]
 
 
-# What Anthropic calls the reasons that OpenAI gives for the end of an answer
+# OpenAI's reason for the end of an answer → Anthropic's
 _REASONS = {"content_filter": "refusal", "length": "max_tokens"}
 
 

@@ -71,7 +71,7 @@ def _answers(url: str, process: subprocess.Popen[bytes], end: float) -> bool:
 
 def _ended(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
-        process.send_signal(signal.SIGINT)  # which waits for no client
+        process.send_signal(signal.SIGINT)  # ends the server without waiting for its clients
         process.wait(timeout=20)
 
 

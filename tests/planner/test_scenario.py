@@ -95,7 +95,7 @@ def test_a_deletion_asks_first_and_goes_on_in_another_process(here: Place, serve
     before = len(server.requests)
     told = here.json("ask", "--session", "s", "是")
     assert (told["exit_code"], told["report"]["raw"], rows(here)) == (0, "已删除。", [])
-    assert len(server.requests) == before + 1  # it goes on where it was: the call is not asked for again
+    assert len(server.requests) == before + 1  # the turn resumes: the model is not asked for the call again
     assert ("UICommand", {"type": "refresh", "payload": {"target": "tasks"}}) in events(here, told["run"])
 
 

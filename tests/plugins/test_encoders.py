@@ -22,7 +22,7 @@ class Toy:
 def kernel_register_encoders(root):
     return Toy()
 """
-# everything about water is one direction, everything else the other
+# texts about water get one direction, all others the other
 WATER = "return np.array([[1.0, 0.0] if 'water' in t.lower() or 'rain' in t.lower() else [0.0, 1.0] for t in texts])"
 SKILLS = {
     "umbrella": "Tells when to expect rain",

@@ -215,7 +215,7 @@ def test_files_of_their_own_leave_the_message_whole(place: Routing) -> None:
     assert names(place, "paint a boat and write a song from @a.md") == ("boat-painter", "song-writer")
 
 
-# What follows from it
+# Consequences
 
 
 @pytest.mark.requirement("SEN-7", "STK-1")

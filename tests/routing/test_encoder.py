@@ -51,7 +51,7 @@ def test_its_vectors_are_those_of_the_package_along_the_shipped_directions(encod
 
 
 def test_only_the_first_and_last_pieces_of_a_long_text_are_read(encoder: UseEncoder) -> None:
-    letters = list("bcdefghjklmnopqrstuvwxyz" * 2)  # a piece or two each, and all within the characters that are read
+    letters = list("bcdefghjklmnopqrstuvwxyz" * 2)  # one or two pieces each, all within the limit of characters
     said = " ".join(letters)
     changed = {at: " ".join([*letters[:at], "7", *letters[at + 1 :]]) for at in (0, 15, 25, 35, 42, 47)}
     whole, *found = encoder.encode([said, *changed.values()], "query")
@@ -62,7 +62,7 @@ def test_only_the_first_and_last_pieces_of_a_long_text_are_read(encoder: UseEnco
 
 
 def test_function_words_are_dropped_first_from_a_long_text_and_only_as_needed(encoder: UseEncoder) -> None:
-    letters = " ".join("bcdefghjklmnopqrstuvwxyz")  # 27 pieces with the marks of a beginning and an end
+    letters = " ".join("bcdefghjklmnopqrstuvwxyz")  # 27 pieces, including the marks of the start and the end
     short, same, long, changed = encoder.encode(
         [letters, f"the {letters}", f"The {letters} of it", f"{letters} it"], "query"
     )

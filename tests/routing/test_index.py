@@ -77,7 +77,7 @@ def test_only_what_is_new_or_changed_is_encoded(index_at: Index, encoder: Encode
     counting.texts.clear()
     held = entries()
     held[0] = replace(held[0], description="Joins PDF documents.")
-    assert index.sync(held[:-1]) == 3  # one came, its old row and another one went
+    assert index.sync(held[:-1]) == 3  # one row was added; its old row and another one were removed
     assert set(counting.texts) == {"pdf merge", "pdf merge: Joins PDF documents.", "joins"}
 
 
@@ -204,7 +204,7 @@ def test_processes_that_index_at_once_all_end_right(index_at: Index, tmp_path: P
         subprocess.Popen([*words, str(skip)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for skip in range(3)
     ]
-    ended = [process.communicate(timeout=100)[0].strip() for process in running]  # they may say that they wait
+    ended = [process.communicate(timeout=100)[0].strip() for process in running]  # a process may print that it waits
     assert (ended, [process.returncode for process in running]) == (["8"] * 3, [0] * 3)
     index = index_at()
     assert index.sync(entries()) == 0
@@ -246,7 +246,7 @@ def test_the_encoder_is_opened_once_before_many_entries_are_cut(
     opened = Opened(encoder)
     index = index_at(opened)
     index.sync(entries())
-    assert opened.times == 0  # a few are not worth a thread
+    assert opened.times == 0  # few entries are not worth a thread
     monkeypatch.setattr(index_module, "MANY", 2)
     index.forget()
     index.sync(entries()[1:])

@@ -163,9 +163,9 @@ def test_a_name_wins_over_a_place_and_a_part_of_another() -> None:
 TOLD = [line.split("\t") for line in Path(__file__).with_name("desks.tsv").read_text(encoding="utf-8").splitlines()]
 DESKS = {name: text for name, kind, text in TOLD if kind == "is for"}
 TEXTS = {desk: [text for name, kind, text in TOLD if (name, kind) == (desk, "taught")] for desk in DESKS}
-ALL_TAUGHT = {desk: texts[::-1] for desk, texts in TEXTS.items()}  # 20 each, half of them English, half Chinese
+ALL_TAUGHT = {desk: texts[::-1] for desk, texts in TEXTS.items()}  # 20 each, half English, half Chinese
 QUESTIONS = {text: name for name, kind, text in TOLD if kind == "asked"}  # 5 each, none of them among the lessons
-Found = Mapping[str, Retrieval]  # by the question
+Found = Mapping[str, Retrieval]  # by question
 
 
 class Remembering:

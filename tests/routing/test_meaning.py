@@ -123,7 +123,7 @@ def test_the_shipped_weights_fit_what_is_measured() -> None:
     assert bands().take["bold"] < bands().take["balanced"] < bands().take["cautious"]
 
 
-# beside words
+# together with words
 
 
 @pytest.fixture
@@ -145,11 +145,11 @@ def test_words_that_are_sure_are_taken_before_a_vector_is_looked_at(
     found = meaning.judged("merge pdf files", 5)
     assert (found.band, first(found)) == ("route", "pdf-merge")
     with pytest.raises(AssertionError, match="the encoder was asked"):
-        meaning.judged("pdf", 5)  # one word alone makes nothing sure
+        meaning.judged("pdf", 5)  # one word alone is not sure
     with pytest.raises(AssertionError, match="the encoder was asked"):
-        meaning.judged(f"merge pdf files {' '.join(f'word{at}' for at in PLAIN)}", 5)  # nor do they among many
+        meaning.judged(f"merge pdf files {' '.join(f'word{at}' for at in PLAIN)}", 5)  # nor are they among many others
     with pytest.raises(AssertionError, match="the encoder was asked"):
-        meaning.judged("what are merged pdf files?", 5)  # nor in a question
+        meaning.judged("what are merged pdf files?", 5)  # nor are words in a question
 
 
 @pytest.mark.requirement("COV-3")

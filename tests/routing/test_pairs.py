@@ -18,8 +18,8 @@ from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from routing.place import routing_at
 
-LEAST = 0.90  # of each language, first in the list
-APART = 0.05  # between the two
+LEAST = 0.90  # share of requests in each language with the right skill first
+APART = 0.05  # largest difference between the two languages
 PAIRS = [
     line.split("\t") for line in Path(__file__).with_name("pairs.tsv").read_text(encoding="utf-8").splitlines()
 ]  # skill, English, Chinese

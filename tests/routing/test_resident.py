@@ -94,7 +94,7 @@ def test_the_output_is_the_same_with_a_resident_process_and_without(here: Place,
 def test_the_answer_of_the_resident_process_is_shown(here: Place) -> None:
     told = {**here.json("route", "hello"), "kind": "skills", "entity": "from-afar"}
     with answering(here.root, json.dumps(told).encode() + b"\n"):
-        until(lambda: "skills: from-afar" in here.said("route", "--resident", "hello"))  # a busy machine may be late
+        until(lambda: "skills: from-afar" in here.said("route", "--resident", "hello"))  # a busy machine may be slow
 
 
 def test_route_gives_the_usual_answer_when_the_resident_process_stays_silent(here: Place) -> None:
@@ -373,7 +373,7 @@ def test_a_listener_of_another_user_is_not_asked(here: Place) -> None:
     with place_of_socket(here.root) as (_, listener):
         os.seteuid(NOBODY)
         try:
-            listener.listen()  # the user of this moment is the one that is told
+            listener.listen()  # SO_PEERCRED reports the user at the time of this call
         finally:
             os.seteuid(0)
         assert ask("hello", str(here.root), timeout=LIMIT) is None
@@ -386,7 +386,7 @@ def test_a_listener_of_another_user_is_not_asked(here: Place) -> None:
 def test_a_client_of_another_user_is_not_answered(served: Serving) -> None:
     os.seteuid(NOBODY)
     try:
-        ctypes.CDLL(None).setfsuid(0)  # files as before, so that only the check of the peer is in the way
+        ctypes.CDLL(None).setfsuid(0)  # keeps root's access to files, so that only the peer check can refuse
         with served.link() as link:
             with suppress(BrokenPipeError):
                 link.sendall(request(served.root))

@@ -323,7 +323,7 @@ def test_an_installed_skill_wins_over_one_that_could_be_installed(village: Any) 
     assert place.says("web-scraper") == Skills(names=("web-scraper",))
 
 
-# What it can do
+# Abilities
 
 
 @pytest.mark.requirement("OUT-5", "SEN-3")

@@ -98,7 +98,7 @@ ATTEMPTS = (
     Attempt("share memory by System V", "call((29, 194), 0, 4096, 0o1600)"),
     Attempt("a semaphore of System V", "call((64, 190), 0, 1, 0o1600)"),
     Attempt("a message queue of System V", "call((68, 186), 0, 0o1600)"),
-    Attempt(  # then removed: a user may have only ten
+    Attempt(  # then removed: a user may have only ten queues
         "a message queue of POSIX",
         "call((240, 180), b'navigator-{token}', 0o100 | 2, 0o600, 0); call((241, 181), b'navigator-{token}')",
     ),
@@ -180,7 +180,7 @@ time.sleep({stay})
 print("left behind")
 """
 
-# The first thread of each has ended, so that it looks like a zombie, and another thread goes on
+# The first thread of each has ended, so it looks like a zombie, but another thread continues
 LEADERLESS = """
 import ctypes, os, sys, threading, time
 for _ in range(3):

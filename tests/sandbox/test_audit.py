@@ -162,7 +162,7 @@ def test_a_record_that_was_edited_and_chained_again_is_seen(here: Place, known: 
     record(here).with_suffix(".head").write_bytes(head)
     assert here.run("log").code == (
         0 if known else 6
-    )  # with the key it would pass: the forgery is made as it should be
+    )  # with the right key the record passes: the forgery is well formed
 
 
 @pytest.mark.parametrize("gone", [1, 2, 3])

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.ci
 
 USERS = ("self", "nobody")
 NEED = {"write to /tmp": "/tmp", "write into the interpreter": str(Path(os.__file__).parent)}
-AT_ONCE = 10.0  # seconds in which everything is dead once its time is over, on a busy machine
+AT_ONCE = 10.0  # seconds from the timeout to the end of all its processes, on a busy machine
 
 
 @pytest.fixture(scope="module", params=USERS)
@@ -61,7 +61,7 @@ def test_without_a_sandbox_the_same_attempt_succeeds(attempt: Attempt) -> None:
     with opened("self") as world:
         found = world.attempt(attempt.code, "none")
         if attempt.name == "find a secret in its own environment":
-            assert "DENIED" in found["out"]  # even so: the environment is an allow-list
+            assert "DENIED" in found["out"]  # denied even without a sandbox: the environment is an allow-list
         else:
             assert "ESCAPED" in found["out"], found
         Path(f"/tmp/planted-{world.words['token']}").unlink(missing_ok=True)
@@ -82,7 +82,7 @@ def test_a_process_whose_first_thread_has_ended_is_dead_too(world: World, rung: 
     found = world.attempt(LEADERLESS.replace("{stay}", str(stay or 0.5)), rung, timeout)
     assert (found["limit"], "left behind" in found["out"]) == (("time", False) if stay else ("", True))
     mark = world.run / world.words["token"]
-    assert mark.stat().st_size > 0  # they did run
+    assert mark.stat().st_size > 0  # the threads did run
     written = mark.stat().st_size
     time.sleep(0.5)
     assert mark.stat().st_size == written
@@ -92,7 +92,7 @@ def test_it_writes_to_its_folder_and_to_a_home_and_temporary_folder_of_its_own(w
     code = "import os, tempfile; open('kept', 'w').write('x'); print(os.environ['HOME'], tempfile.gettempdir(), os.getcwd())"
     (home, temporary, current), (other, *_) = (world.attempt(code, rung)["out"].split() for _ in range(2))
     assert current == str(world.run) and (world.run / "kept").read_text() == "x"
-    assert Path(home).parent == Path(temporary).parent != Path(other).parent  # another one for each process
+    assert Path(home).parent == Path(temporary).parent != Path(other).parent  # each process has its own folder
     assert not Path(home).parent.exists() and not Path(other).parent.exists()
 
 
@@ -110,7 +110,7 @@ def test_exit_codes_are_the_same_under_every_sandbox_backend(world: World, rung:
 
 @pytest.mark.requirement("SAF-3")
 def test_pip_cannot_install(world: World, rung: str) -> None:
-    words = "[sys.executable, '-m', 'pip', 'install', '--force-reinstall', 'six']"  # it may be there already
+    words = "[sys.executable, '-m', 'pip', 'install', '--force-reinstall', 'six']"  # six may be installed already
     code = f"import subprocess, sys; print(subprocess.run({words}).returncode)"
     assert world.attempt(code, rung)["out"].strip().splitlines()[-1] != "0"
 

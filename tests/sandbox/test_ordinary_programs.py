@@ -85,7 +85,7 @@ def test_other_interpreters_work(world: World, rung: str, program: str, argv: li
     found = world.attempt(SHELL.format(argv=argv), rung, 30)
     needs_modes = (
         program == "git" and rung == "landlock"
-    )  # which are changed nowhere under it: docs/concepts/sandbox.md
+    )  # under Landlock modes cannot be changed: docs/concepts/sandbox.md
     assert (found["code"] == 0) is not needs_modes, found
 
 

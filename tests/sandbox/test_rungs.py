@@ -108,7 +108,7 @@ def test_without_a_sandbox_nothing_runs_unless_unsafe_and_the_hint_lists_three_r
         ran(runner, job(tmp_path, "touch", "ran"))
     assert (caught.value.exit_code, len(caught.value.hint.split("; "))) == (8, 3)
     assert os.listdir(tmp_path) == []
-    assert not runner.memory.exists()  # a rung that is installed next is found
+    assert not runner.memory.exists()  # so a rung that is installed later is found
     runner.unsafe = True
     assert ran(runner, job(tmp_path, "touch", "ran")).exit_code == 0
 

@@ -97,7 +97,7 @@ def opened(user: User) -> Iterator[World]:
     with ExitStack() as held:
         base = Path(mkdtemp(prefix="escape-", dir="/var/tmp"))
         held.callback(shutil.rmtree, base, ignore_errors=True)
-        for package in (navigator_kernel, msgspec):  # the kernel, and what its values are made of
+        for package in (navigator_kernel, msgspec):  # the kernel, and the package that its values use
             source = Path(str(package.__file__)).parent
             shutil.copytree(source, base / "kernel" / source.name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(CONTAINED, base)

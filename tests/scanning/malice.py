@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# What stands in plain sight, and what honest skills do in the same words: a person has to see it, and to decide
+# In plain sight and in the words of honest skills: a person must see it and decide
 RESEMBLE_HONEST_SKILLS = {
     "pdf-toolbox": "installs a tool from the domain that bears the tool's name, as documentation of many tools says",
     "diagram-maker": "installs a tool by the script of its own site",

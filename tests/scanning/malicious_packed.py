@@ -270,7 +270,7 @@ def pyz(source: str) -> bytes:
 
 def elf(command: str, *, library: bool) -> bytes:
     """A 64-bit program, or a library that acts when loaded, that replaces itself by `sh -c command`."""
-    start = b"" if library else b"\x48\x8b\x0c\x24\x48\x8d\x54\xcc\x10"  # rdx = environment; a library is given it
+    start = b"" if library else b"\x48\x8b\x0c\x24\x48\x8d\x54\xcc\x10"  # rdx = environment; libraries receive it
     words = (b"/bin/sh\0", b"-c\0", command.encode() + b"\0")
     size = len(start) + 36
     sh, option, text = (size + sum(map(len, words[:at])) for at in range(3))

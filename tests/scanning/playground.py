@@ -106,7 +106,7 @@ class Playground:
     def renew(self) -> None:
         """Restores the state before the first skill."""
         for path in (self.home, self.base / "log", *self.etc.iterdir()):
-            if path.name != "alternatives":  # something is mounted there
+            if path.name != "alternatives":  # /etc/alternatives is mounted there
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         (self.base / "log").mkdir()
         for name, text in {**SECRETS, **PLAIN}.items():

@@ -14,8 +14,8 @@ from scanning.payloads import reply_for
 POOLS = (3333, 5555, 7777, 14444)
 SHELLS = (443, 1337, 4444, 4443, 9001, 31337)
 WEB = (80, 8080, 8000)
-PATIENCE = 5.0  # seconds that a connection may say nothing
-ASKED = b"echo owned-$((6*7))\nexit\n"  # the answer is a shell's
+PATIENCE = 5.0  # seconds that a connection may stay silent
+ASKED = b"echo owned-$((6*7))\nexit\n"  # only a shell answers with ANSWERED
 ANSWERED = b"owned-42"
 
 
@@ -51,7 +51,7 @@ class Services:
             with connection:
                 serve(connection)
         except OSError:
-            pass  # it hung up, which is its affair
+            pass  # the client hung up or sent nothing in time
         finally:
             self.busy -= 1
 

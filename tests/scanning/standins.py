@@ -158,7 +158,7 @@ def wire(host: str, port: int, program: str) -> None:
         except TimeoutError:
             if copier.poll() is None:
                 continue
-            break  # all is sent, and nothing comes back
+            break  # all input is sent, and no answer comes
         if not more:
             break
         sys.stdout.buffer.write(more)
@@ -209,7 +209,7 @@ def ssh(words: list[str]) -> None:
     fetched("ssh.invalid/session", b"" if sys.stdin.isatty() else sys.stdin.buffer.read())
 
 
-# A package from a stranger's address runs when it is installed, as its setup script would
+# A package from a stranger's address runs when installed, as its setup script would
 
 
 def packages(words: list[str]) -> int:

@@ -73,7 +73,7 @@ def test_a_sample_says_by_which_steps_it_does_which_harm() -> None:
 
 def test_strangers_have_reserved_names() -> None:
     texts = [path.read_text() for path in SOURCES if path.name.startswith("malicious_")]
-    found = {host for text in texts for host in ADDRESS.findall(text)} - {"www.w3.org"}  # a namespace
+    found = {host for text in texts for host in ADDRESS.findall(text)} - {"www.w3.org"}  # an XML namespace
     assert len(found) > len(MALICIOUS) // 2
     assert {host for host in found if not RESERVED.search(host)} == set()
 

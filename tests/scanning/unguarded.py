@@ -30,7 +30,7 @@ CONFIGS = frozenset({"settings.json", "settings.local.json", "hooks.json", ".mcp
                      "devcontainer.json", "plugin.json", "mcp_config.json"})  # fmt: skip
 STARTS = frozenset({"postCreateCommand", "initializeCommand", "onCreateCommand", "postStartCommand", "apiKeyHelper"})
 PATIENCE = 10  # seconds for one command
-LEFT = 5.0  # seconds for what was left running
+LEFT = 5.0  # seconds for processes that are still running
 PASSED_ON = ("PATH", "HOME", "GROUND", "LANG")
 
 

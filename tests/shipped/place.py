@@ -23,7 +23,7 @@ from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Message, Session
 
 NAMES = tuple(sorted(path.parent.name for path in shipped_home().skills.glob("*/SKILL.md")))
-ESCAPES = "\x1b[31mred\x1b[0m \x07\x9b2J\u202e"  # colours, a bell, a cleared screen, text that runs backwards
+ESCAPES = "\x1b[31mred\x1b[0m \x07\x9b2J\u202e"  # colours, a bell, a cleared screen, right-to-left text
 PATIENCE = 60  # seconds
 
 

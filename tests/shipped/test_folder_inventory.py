@@ -111,7 +111,7 @@ def test_a_hard_link_is_not_a_duplicate(place: Place) -> None:
 def test_files_that_are_too_large_to_compare_are_counted(place: Place) -> None:
     for name in ("a", "b"):
         with place.write(name, "").open("wb") as file:
-            file.truncate(3 * 2**30)  # holes: 3 GiB that take no space
+            file.truncate(3 * 2**30)  # sparse: 3 GiB that take no space on disk
     data = place.script("folder-inventory").data
     assert (data["not_compared"], data["duplicates"], data["bytes"]) == (2, [], 6 * 2**30)
 

@@ -98,7 +98,7 @@ def test_a_period_holds_the_commits_between_its_ends(place: Place, begin: str, e
 
 
 def at_utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC)  # without a zone it is local
+    return moment.astimezone(UTC)  # a time without a zone is local
 
 
 @pytest.mark.parametrize("ago", ["30d", "4w", "30 days", "1个月", "30天", "1 Month", "4周"])
@@ -197,7 +197,7 @@ def test_missing_objects_of_a_partial_clone_are_not_fetched(place: Place) -> Non
     assert place.script("git-summary").complaint
     assert not ran.exists()
     subprocess.run(["git", "log", "--name-only"], cwd=place.root, capture_output=True, check=False)
-    assert ran.exists()  # which shows that the trap works
+    assert ran.exists()  # the trap works
 
 
 def test_the_callers_own_git_settings_do_not_lead_elsewhere(place: Place, tmp_path: Path) -> None:

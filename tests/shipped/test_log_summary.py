@@ -161,7 +161,7 @@ def test_any_bytes_become_clean_text(place: Place, content: bytes, message: str)
 @pytest.mark.wide
 def test_a_large_log_is_not_held_in_memory(place: Place) -> None:
     line = "2026-01-31 09:30:00 INFO " + "x" * 975 + "\n"
-    path = place.write("large.log", line * 80_000 + "y" * (60 * 2**20))  # 140 MB, the last line has no end
+    path = place.write("large.log", line * 80_000 + "y" * (60 * 2**20))  # 140 MB; the last line has no newline
     data = place.script("log-summary", path, memory=110 * 2**20).data
     assert (data["lines"], data["levels"]) == (80_001, {"INFO": 80_000})
 

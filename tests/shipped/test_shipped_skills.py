@@ -36,7 +36,7 @@ RUN = (
 )
 PHRASE = "This skill should be used when"
 HAN = re.compile(r"[一-鿿]")
-SPEC = {"name", "description", "license", "metadata"}  # the only top-level keys that ours need of the specification's
+SPEC = {"name", "description", "license", "metadata"}  # the specification's top-level keys that shipped skills use
 
 every = pytest.mark.parametrize("name", NAMES)
 
@@ -58,7 +58,7 @@ def evals(name: str, kind: str) -> Any:
     return json.loads((shipped_home().skills / name / "evals" / f"{kind}.json").read_text(encoding="utf-8"))
 
 
-# Which there are
+# The shipped skills
 
 
 @pytest.mark.requirement("FMT-11")
@@ -93,7 +93,7 @@ def test_its_digest_is_that_of_its_files(name: str) -> None:
     assert shipped_digest(shipped_home().skills / name) == shipped_digests()[name]
 
 
-# Its form
+# The form of a skill
 
 
 @every
@@ -103,7 +103,7 @@ def test_it_keeps_to_the_specification_of_agent_skills(name: str) -> None:
     assert held["name"] == name
     assert re.fullmatch(
         r"[a-z0-9]+(-[a-z0-9]+)*", name.replace("task_manager", "task-manager")
-    )  # named by document 001
+    )  # document 001 gives the name task_manager
     assert 0 < len(held["description"]) <= 1024 and not re.search(r"[<>]", held["description"])
     assert all(isinstance(value, str) for value in held["metadata"].values())
     assert all(key.startswith("navigator-") for key in held["metadata"])
@@ -162,7 +162,7 @@ def test_the_scripts_keep_to_the_style_of_the_house() -> None:
         assert subprocess.run([sys.executable, "-m", "ruff", *words, str(folder)], cwd=TOP).returncode == 0
 
 
-# Its description
+# The description of a skill
 
 
 @pytest.mark.requirement("RTE-37", "RTE-39")
@@ -176,7 +176,7 @@ def test_its_description_says_when_to_use_it_in_both_languages(name: str) -> Non
     assert len(HAN.findall(hint)) >= 8 and hint.endswith("时使用）")
 
 
-# Its evals
+# The evals of a skill
 
 
 @every

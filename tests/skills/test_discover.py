@@ -78,7 +78,7 @@ def test_folders_that_the_listing_leaves_out_change_nothing() -> None:
     assert [skill.folder for skill in find_skills(entries, top="repo")] == ["a/b", "a/c/d"]
 
 
-# What a place says of a skill
+# Roles of skills by their folders
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_only_links_that_may_lead_to_a_skill_are_read_first() -> None:
     assert candidate_manifests(entries) == (".claude-plugin/plugin.json", "link:a")
 
 
-# Choosing
+# Selection
 
 
 @pytest.mark.requirement("LIF-2")

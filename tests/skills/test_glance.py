@@ -18,7 +18,7 @@ def skills(tmp_path: Path) -> Path:
     for name in ("alpha", "beta"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "SKILL.md").write_text(skill_text(name))
-    os.utime(tmp_path, (1, 1))  # a folder that changed just now is read again
+    os.utime(tmp_path, (1, 1))  # a recently changed folder would be read again
     return tmp_path
 
 

@@ -14,7 +14,7 @@ from skill_repositories import commit, git, make_repo, skill_text, snapshot
 
 pytestmark = pytest.mark.sample(1)
 
-# Written by version 1.5.18 of the package for a repository with these files.
+# Version 1.5.18 of the package wrote HASHES for a repository with these files.
 LOCKED = {
     "skills/alpha/SKILL.md": skill_text("alpha"),
     "skills/alpha/scripts/Run-it.py": "print(1)\n",

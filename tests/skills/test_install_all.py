@@ -218,7 +218,7 @@ def test_names_do_not_depend_on_the_order_of_the_tree(maker: Any, tmp_path: Path
     assert len(seen) == 1
 
 
-# What is not a skill, and what is not wanted
+# Files that are not skills, and excluded skills
 
 
 def test_placeholders_examples_and_manifests_without_a_text_are_not_skills(project: Any, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_an_excluded_name_that_is_not_there_is_asked_about_before_anything_is_do
     assert not project.skills.exists()
 
 
-# Several that are named
+# Several named skills
 
 
 @pytest.mark.requirement("LIF-2")

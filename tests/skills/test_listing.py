@@ -20,7 +20,7 @@ def test_a_file_is_seen_that_came_in_the_tick_of_the_change_before_it(tmp_path: 
     skills, sidecars = Listing(tmp_path, folders=True), Sidecars(tmp_path)
     (tmp_path / "one.md").write_text("x")
     (tmp_path / "one.aliases.json").write_text("{}")
-    soon = time.time_ns() + 3_600 * 10**9  # as if no time passed until the next look
+    soon = time.time_ns() + 3_600 * 10**9  # as if no time passed before the next look
     os.utime(tmp_path, ns=(soon, soon))
     assert skills.names() == ["one"] and len(sidecars.files()) == 1
     at_the_same_time(tmp_path, "two.md")

@@ -41,7 +41,7 @@ OLD = """# 映射
 """
 
 PAGE = Path(__file__).parents[2] / "docs" / "skills-mapping.md"
-KNOWN = Path(__file__).parents[3] / "shared" / "skill-repositories.tsv"  # beside the project, where somebody put it
+KNOWN = Path(__file__).parents[3] / "shared" / "skill-repositories.tsv"  # beside the project, if someone put it there
 PAGE_ROW = re.compile(r"\| `(.+)` \| (.*) \| \[(.+)\]\(https://github\.com/(.+)\) \| `(.+)` \|")
 ORDINARY = """access board browser build chat clean clear commit configure connect coverage dask data debug deploy design
 diagnose diff docker email evaluate exit explain export extract fetch find fix format generate git go graphql help image
@@ -183,7 +183,7 @@ def test_a_row_that_several_pages_have_is_listed_once(tmp_path: Path) -> None:
     assert listed == ["pdf-tools", "web", "xlsx", "docx"]
 
 
-# The page that is shipped (X-35)
+# The shipped page (X-35)
 
 
 def page_rows() -> list[Row]:

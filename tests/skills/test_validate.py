@@ -69,7 +69,7 @@ def test_names_of_lower_case_letters_digits_and_hyphens_are_allowed(name: str) -
 def test_each_rule_of_a_name_has_its_code(name: str, folder: str, code: str) -> None:
     found = {note.code: (note.level, note.line) for note in check(head(name=name), folder)}
     assert found.pop(code) == ("error", 2)
-    assert set(found) <= {"name"}  # where no reader could use it
+    assert set(found) <= {"name"}  # also reported if no reader could use the name
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_an_unreadable_skill_has_an_error_with_its_reason_code_strict_or_not(
     assert found[code] == "error"
 
 
-# What our own keys promise
+# The kernel's own keys
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_evals_that_are_not_json_are_reported(data: bytes) -> None:
 def test_a_shipped_skill_keeps_every_rule(folder: Path) -> None:
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     found = check((folder / "SKILL.md").read_bytes(), folder.name, files)
-    allowed = ["name-characters"] if "_" in folder.name else []  # FMT-11 names it so
+    allowed = ["name-characters"] if "_" in folder.name else []  # FMT-11 gives it this name
     assert [note.code for note in found] == allowed
 
 

@@ -26,7 +26,7 @@ def codes(catalogue: ResourceCatalogue) -> list[str]:
     return [note.code for note in catalogue.diagnostics()]
 
 
-# A file that is dropped works
+# Files that are added, edited or removed
 
 
 @pytest.mark.requirement("REG-1", "REG-5", "REG-8")
@@ -148,7 +148,7 @@ def test_near_names_are_suggested_nearest_first(catalogue: ResourceCatalogue, pu
     assert len(catalogue.suggest("code", 2)) == 2
 
 
-# Who wins
+# Precedence
 
 
 @pytest.mark.requirement("REG-1")

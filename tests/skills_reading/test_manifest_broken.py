@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from navigator_kernel.errors import NotLoadable
 from skills_reading.manifests import codes, meta, read
 
-# What is forgiven
+# Tolerated defects
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_note_says_in_which_line() -> None:
     assert (note.line, note.level) == (3, "warning")
 
 
-# Each is read as its author meant it
+# Files that are read as their author meant them
 
 
 @pytest.mark.parametrize("change", [lambda t: "\ufeff" + t, lambda t: t.replace("\n", "\r\n"), lambda t: "\n\n" + t])
@@ -171,7 +171,7 @@ def test_names_of_any_script_are_names(name: str) -> None:
     assert read(f"---\nname: {name}\ndescription: d\n---\n", name).name == name
 
 
-# What is refused
+# Files that are refused
 
 
 @pytest.mark.requirement("FMT-7", "REG-9")

@@ -18,7 +18,7 @@ from navigator_kernel.events import Body, Event
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
-LOOPS: list[AgentLoop] = []  # the last one that worked
+LOOPS: list[AgentLoop] = []  # the last loop that ran
 WORK = AgentTask(run="run-1", step=0, request="How far is the moon?", language="en")
 
 

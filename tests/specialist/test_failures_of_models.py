@@ -173,7 +173,7 @@ def test_a_no_to_a_follow_up_asks_no_model(here: Place, server: WireServer, word
 def test_a_redirected_answer_is_whole_and_alone(here: Place, server: WireServer) -> None:
     long = " ".join(
         f"line {number}" for number in range(4_500)
-    )  # over 32 kB, from where a report holds only the beginning
+    )  # over 32 kB, above which a report holds only the beginning
     says(server, Said(text=long))
     done = here.run("ask", SONG)
     assert (done.code, done.out) == (0, f"{long}\n")

@@ -26,7 +26,7 @@ def order(**optional: str) -> Packet:
 
 
 def is_private(packet: Packet) -> bool:
-    nothing: Any = None  # none of these is asked
+    nothing: Any = None  # `assigned` uses none of these
     return (
         Specialist(models=nothing, catalogue=nothing, tools=nothing, clock=SystemClock()).assigned(packet, None).private
     )

@@ -55,7 +55,7 @@ def test_trying_again_after_a_provider_failed_repeats_no_tool(here: Place, mine:
     assert (told["report"]["state"], told["report"]["data"]["usage"]["requests"]) == (
         "error",
         2,
-    )  # also the one that was withheld
+    )  # including the request with the withheld answer
     again = here.json("ask", "--session", "s", "retry")
     assert (again["exit_code"], again["report"]["raw"], len(asked)) == (0, HELLO.text, 3)
 

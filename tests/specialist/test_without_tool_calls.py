@@ -82,8 +82,8 @@ def in_pieces(model: Recited, messages: Sequence[ChatMessage] = ()) -> tuple[Com
         ((), (READY, Said(calls=[("ready", '{"word": "yes"}')])), "native"),
         (("tools",), (READY, READY, HELD), "schema"),
         (("tools", "response_format"), (READY,), "none"),
-        ((), (READY, READY, HELD), "schema"),  # takes tools and passes over them
-        ((), (READY,), "none"),  # passes over both
+        ((), (READY, READY, HELD), "schema"),  # accepts tools and ignores them
+        ((), (READY,), "none"),  # ignores both
     ],
     ids=["native", "schema", "neither", "schema-tools-ignored", "both-ignored"],
 )
@@ -98,7 +98,7 @@ def test_a_test_finds_how_a_model_comes_to_tools_and_keeps_it_for_the_person(
     kept = home / ".local" / "state" / "navigator" / "models.json"
     assert json.loads(kept.read_text())["tools"] == {"there:worker": said}
     assert sorted(here.root.rglob("*")) == before
-    assert told["requests"] == 3 - len(declines) if said != "native" else 2  # one that is declined costs nothing
+    assert told["requests"] == 3 - len(declines) if said != "native" else 2  # a declined request is not counted
 
 
 @pytest.mark.wide

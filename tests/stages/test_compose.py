@@ -88,7 +88,7 @@ def ran(state: Any = "success", **given: Any) -> Reply:
     return reply(RAN, report(state), plan=plan_of(order(prompt="run x a b")), **given)
 
 
-# What the kernel answers itself
+# The kernel's own answers
 
 
 @pytest.mark.requirement("OUT-4", "RET-2")
@@ -244,7 +244,7 @@ def test_no_sentence_is_a_pleasantry() -> None:
     assert [key for key, said in SENTENCES.items() if pleasant.search(" ".join(said).lower())] == []
 
 
-# The session that follows
+# The session after the turn
 
 
 def test_every_turn_is_counted() -> None:

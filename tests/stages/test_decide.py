@@ -33,7 +33,7 @@ def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
     return routing_at(tmp_path, encoder)
 
 
-# A name that is not there
+# Unknown names
 
 
 @pytest.mark.parametrize("text", ["/boat-paint", "/boatpainter a b", "@@boat_paintr", "/nothing-like-it"])
@@ -89,7 +89,7 @@ def test_every_missing_file_is_named_at_once(place: Routing) -> None:
     assert "one.png" in result.name and "two.png" in result.name
 
 
-# One matter a message
+# One instruction per message
 
 
 @pytest.mark.requirement("PRE-4")

@@ -266,7 +266,7 @@ def test_an_unsuccessful_report_is_not_validated(tmp_path: Path, state: State) -
     assert (report.state, report.data) == (state, {"n": 1})
 
 
-# what is too long to carry
+# output that is too long for a report
 
 
 def size(report: Report) -> int:

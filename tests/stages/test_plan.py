@@ -129,7 +129,7 @@ def test_a_file_reaches_the_skill_as_text_and_as_a_path(place: Routing, text: st
     assert made.params.value("files") == [str(place.root / "data.csv")]
 
 
-# Who gets it
+# The agent that gets the packet
 
 
 @pytest.mark.requirement("RTE-2", "PKT-9", "AGT-6")
@@ -181,7 +181,7 @@ def test_direct_unknown_unclear_and_workflow_routes_are_not_dispatched(place: Ro
     assert of(place, result) == DispatchPlan(steps=())
 
 
-# Missing
+# Missing parameters
 
 
 @pytest.mark.requirement("SEN-2", "PKT-10", "LIF-12")

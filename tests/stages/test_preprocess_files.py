@@ -117,7 +117,7 @@ def test_a_folder_is_refused_by_name(root: Path) -> None:
     assert "src/" in file.problem
 
 
-# Nothing is looked at twice
+# Nothing is interpreted twice
 
 
 #

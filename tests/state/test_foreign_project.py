@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[2]
 pytestmark = [pytest.mark.requirement("X-43"), pytest.mark.sample(1)]
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
 as_another = pytest.mark.skipif(os.getuid() == 0, reason="for root a folder of root's is its own")
-OTHERS = "/var/tmp"  # root's, and all may write to it
+OTHERS = "/var/tmp"  # owned by root, and writable for all
 
 
 @pytest.fixture

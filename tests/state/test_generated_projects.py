@@ -197,7 +197,7 @@ SERVER = json.dumps({"mcpServers": {"srv": {"command": "python3", "args": ["-c",
 PLAN = b"---\nname: plan\nversion: 1.0.0\ndescription: a plan\ndepends_on: [tool]\n---\n## Step 1: a step\n- skill: tool\n- input: /tool x\n"
 HOOK = f"from navigator_kernel.hookspecs import hookimpl\n{CANARY}\n@hookimpl\ndef kernel_register_agents(ports):\n    return ()\n".encode()
 GRANTING: dict[str, list[bytes]] = {
-    "mybox/state/sessions.sqlite": [b""],  # `forged` has the ones that grant
+    "mybox/state/sessions.sqlite": [b""],  # `forged` has the databases that grant
     "mybox/state/workflows.sqlite": [b""],
     "mybox/state/trust.json": [trust()],
     "mybox/state/home.json": [b'{"v": 2, "upgraded_at": 99999999999999999999}'],
@@ -279,7 +279,7 @@ def problem(probe: str, found: Outcome, empty: Outcome) -> str:
         return f"{probe}: {found}, in an empty clone {empty}"
     if found.kind == "asked" and found.what.startswith(NAMED[probe]):
         return ""
-    if found.kind == empty.kind == "error" and "'plan'" in found.what:  # a workflow of that name is there, and is none
+    if found.kind == empty.kind == "error" and "'plan'" in found.what:  # a file of that name is not a workflow
         return ""
     return f"{probe}: {found}, in an empty clone {empty}"
 

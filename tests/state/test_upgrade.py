@@ -151,7 +151,7 @@ def test_old_state_in_a_clone_is_not_moved_after_the_upgrade(root: Path, tmp_pat
     upgrade(root)
     clone = tmp_path / "clone"
     make_old_state(clone)
-    os.utime(clone / "mybox" / "state" / "sessions.sqlite", (0, 0))  # what an archive can set
+    os.utime(clone / "mybox" / "state" / "sessions.sqlite", (0, 0))  # a time that an archive can set
     assert upgrade(clone) == []
     assert open_sessions(clone).listed() == []
 

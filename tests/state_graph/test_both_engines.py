@@ -153,5 +153,5 @@ def test_both_ask_the_model_for_the_same(root: Path, server: WireServer) -> None
             engine.say(text)
         bodies = (json.dumps(request.body, sort_keys=True) for request in server.requests)
         asked[name] = [re.sub(r"call_0_\d+|(?<=mybox/workspace/)[\w-]+", "", body) for body in bodies]
-    assert len(asked["own"]) == 7  # a choice, then two a turn
+    assert len(asked["own"]) == 7  # one to choose a skill, then two for each turn
     assert asked["own"] == asked["langgraph"]

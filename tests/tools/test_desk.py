@@ -197,7 +197,7 @@ def test_one_that_asks_runs_only_after_a_yes_to_the_same_arguments() -> None:
     assert (caught.value.data["arguments"], sink.ran) == ({"boat": "Ann"}, [])
     book.allow("run-1", caught.value.data["subject"])
     assert not call(held, work("sink"), "sink", boat="Ann").failed
-    for boat in ("Bob", "Ann"):  # other arguments, and the same ones once more
+    for boat in ("Bob", "Ann"):  # other arguments, then the same ones again
         with pytest.raises(ConsentNeeded):
             call(held, work("sink"), "sink", boat=boat)
     assert sink.ran == [{"boat": "Ann"}]

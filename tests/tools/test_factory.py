@@ -42,7 +42,7 @@ class Order(BaseModel):
 class Watched(Session):
     """Records whether it was committed, rolled back and closed."""
 
-    seen: list[str] = []  # noqa: RUF012 - one list for all, which each test empties
+    seen: list[str] = []  # noqa: RUF012 - one list for all instances, which each test empties
 
     def commit(self) -> None:
         self.seen.append("commit")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.sample(2)
         ("https://example.org.evil.example/", "not-named"),
         ("https://evil-example.org/", "not-named"),
         ("https://example.org:8443/", "not-named"),
-        ("https://example.com/", "not-named"),  # only what lies below it is named
+        ("https://example.com/", "not-named"),  # only its subdomains are named
         ("https://127.0.0.1/", "not-named"),
         ("https://2130706433/", "not-named"),
         ("https://[::1]/", "not-named"),
@@ -117,7 +117,7 @@ def test_a_name_of_this_machine_is_refused_until_its_address_is_named(there: Pag
     with pytest.raises(Refused) as caught:
         get(f"https://{name}:{there.port}/", (f"{name}:{there.port}",), 5, 1000)
     assert caught.value.data["reason"] == "private-address"
-    with pytest.raises(FetchFailed):  # it is asked then, and has another certificate, or does not listen there
+    with pytest.raises(FetchFailed):  # the host is asked then, but has another certificate or does not listen there
         get(f"https://{name}:{there.port}/", (f"{name}:{there.port}", f"{address}/32"), 5, 1000)
 
 

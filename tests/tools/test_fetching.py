@@ -34,7 +34,7 @@ It is [of wood]({url}/wood).
     row"""
 
 
-# What is offered
+# When the tool is offered
 
 
 @pytest.mark.requirement("JIT-5", "SAF-2")
@@ -90,7 +90,7 @@ def test_an_entry_that_names_no_host_is_an_error(home: Path, tmp_path: Path, ent
         load_settings(tmp_path)
 
 
-# What the person is asked
+# The question
 
 
 @pytest.mark.requirement("JIT-12")
@@ -138,7 +138,7 @@ def test_each_page_is_on_record_with_its_address(fetched: Fetched, there: Pages)
     assert [facts.get("url") for event, facts in fetched.record.entries if event == "started"] == [f"{there.url}/boats"]
 
 
-# What comes back
+# The answer
 
 
 def test_a_page_is_readable_text_with_whole_links(fetched: Fetched, there: Pages) -> None:
@@ -192,7 +192,7 @@ def test_a_server_of_this_machine_is_asked_over_http_where_it_is_named(tmp_path:
         assert "# Boats" in held.agreed(f"{there.url}/boats").text
 
 
-# What goes wrong
+# Failures
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ SECRET = "made-up-secret-0123456789"
 
 Move = tuple[str, Mapping[str, Any], str]
 
-# What is failed with these words; `{root}`, `{skill}`, `{work}` and `{outside}` are folders
+# Calls that fail with these words; `{root}`, `{skill}`, `{work}` and `{outside}` are folders
 DENIED: Mapping[str, Move] = {
     "read up": ("read", {"file_path": "../../../../outside.txt"}, "is outside"),
     "read absolute": ("read", {"file_path": "{outside}/outside.txt"}, "is outside"),
@@ -90,7 +90,7 @@ DENIED: Mapping[str, Move] = {
     "arguments that are unknown": ("read", {"file_path": "SKILL.md", "consent": True}, "unknown: consent"),
 }
 
-# What nobody agreed to, so that it waits
+# Calls that nobody approved, so they wait
 ASKED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "read a file that nobody named": ("read", {"file_path": "{root}/other.txt"}),
     "list the project": ("list", {"path": "{root}"}),
@@ -169,7 +169,7 @@ def test_a_move_that_needs_a_yes_waits_and_changes_nothing(box: Toolbox, move: s
     assert box.project() == before
 
 
-# Commands that were agreed to, and what the sandbox keeps from them
+# Approved commands, and what the sandbox withholds from them
 
 COMMANDS: Mapping[str, str] = {
     "read secrets": "cat {root}/.env",
@@ -221,7 +221,7 @@ def test_a_command_sees_no_secret_of_the_environment(box: Toolbox) -> None:
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.usefixtures("contained")
 def test_no_process_stays_behind(box: Toolbox) -> None:
-    seconds = f"4711.{os.getpid()}"  # of no other process that runs the tests
+    seconds = f"4711.{os.getpid()}"  # not used by another process that runs the tests
     box.agreed("run", command=f"(setsid sleep {seconds} > /dev/null 2>&1 &) ; echo left")
     words = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -381,6 +381,6 @@ def test_orders_in_a_file_are_an_answer_and_nothing_more(box: Toolbox) -> None:
     answer = box.call("read", 31, file_path="orders.txt")
     assert not answer.failed and "!touch ran.txt" in answer.text and "\x1b" not in answer.text
     assert answer.commands == () and not answer.changed
-    with pytest.raises(ConsentNeeded):  # nothing of it is an agreement
+    with pytest.raises(ConsentNeeded):  # nothing in the file is consent
         box.call("run", 32, command="touch ran.txt")
     assert not (box.workspace / "ran.txt").exists()

@@ -30,8 +30,8 @@ SKILL = ".claude/skills/song-writer"
 PROJECT = {"notes.txt": "one\ntwo\nthree\n", "other.txt": "other\n"}
 AFTER = {"notes.txt": "one\ntwo two\nthree\n", "other.txt": "changed\n", "new.txt": "new new\n"}
 ADD = "import time\nwith open('log.txt', 'a') as log:\n    log.write('acted\\n')\ntime.sleep(0.05)\n"
-POINTS, TIMES = 150, 50  # moments at which it is killed: before a change of a file, and at any time
-STAGES, MORE = 6, 100  # with no to five effects done; moments until each was met
+POINTS, TIMES = 150, 50  # kills before a change of a file, and kills at a random time
+STAGES, MORE = 6, 100  # stages: 0 to 5 effects done; further kills until each stage has occurred
 
 
 def effects(root: Path) -> Sequence[tuple[str, Mapping[str, Any]]]:
@@ -62,7 +62,7 @@ class Killing:
         assert self.server.stdout is not None
         if after is not None:
             time.sleep(after)
-            with suppress(ProcessLookupError):  # it has ended by itself
+            with suppress(ProcessLookupError):  # the process has already ended
                 os.killpg(pid, signal.SIGKILL)
         code = int(self.server.stdout.readline())
         return code, int((self.folder / "counted").read_text() or 0)
@@ -104,7 +104,7 @@ class Killing:
             assert "may have acted" in told["report"]["summary"], told["report"]
             self.asked += 1
             words = "yes"
-            if self.logged(self.runs() - before):  # the person sees that it acted, and wants it once
+            if self.logged(self.runs() - before):  # the person sees that the tool acted, and wants it only once
                 self.here.on_terminal("ask", "--allow-edits", "--session", session, "no")
                 break
         assert told["exit_code"] in {0, 9}, told

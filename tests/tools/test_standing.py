@@ -116,7 +116,7 @@ def test_one_yes_covers_a_tool_that_only_reads_under_the_same_bytes_of_a_skill(b
     look, order = Served("look", confirm="Call look?", outward=False), work("look")
     held = desk(look, book=book)
     subject = asked(held, order, "look", at="sea").data["subject"]
-    assert "@sha256:" in subject  # so that it can be for a session
+    assert "@sha256:" in subject  # so that consent can cover a session
     book.allow(order.run, subject)
     for place in ("sea", "sky"):
         assert not call(held, order, "look", at=place).failed
@@ -129,7 +129,7 @@ def test_after_private_data_whatever_goes_outward_asks_for_just_this_call(book: 
     read, send = Inside("read"), Tool("send")
     held, order = desk(read, send, book=book), replace(work("read", "send"), private=private)
     if not private:
-        assert not call(held, order, "send", to="a").failed  # nothing was read yet: `send` asks for nothing itself
+        assert not call(held, order, "send", to="a").failed  # nothing was read yet, and `send` itself needs no consent
         held = desk(read, send, book=book)
         call(held, order, "read")
     first = asked(held, order, "send", to="b")

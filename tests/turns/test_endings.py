@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sample(1)
 def pid_in(root: Path) -> int | None:
     """The process of the dozing skill, or None before it has begun."""
     found = filled_below(root, "pid")
-    return max(working_in(found[0].parent)) if found else None  # in a sandbox it knows its own number only
+    return max(working_in(found[0].parent)) if found else None  # in a sandbox, `pid` may be of another namespace
 
 
 def pid_alive(pid: int) -> bool:
@@ -55,7 +55,7 @@ def test_a_cancelled_turn_ends_in_run_cancelled_with_its_process_dead(talk: Any,
     async def cancelled() -> int:
         task = asyncio.create_task(talk.turn("/doze-long now", consent=True))
         async with asyncio.timeout(15):
-            while (pid := pid_in(root)) is None:  # noqa: ASYNC110 - another process begins it
+            while (pid := pid_in(root)) is None:  # noqa: ASYNC110 - another process starts it
                 await asyncio.sleep(0.02)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -74,7 +74,7 @@ def test_a_session_that_was_cancelled_goes_on(talk: Any, root: Path) -> None:
     async def both() -> str:
         task = asyncio.create_task(talk.turn("/doze-long now", consent=True))
         async with asyncio.timeout(15):
-            while pid_in(root) is None:  # noqa: ASYNC110 - another process begins it
+            while pid_in(root) is None:  # noqa: ASYNC110 - another process starts it
                 await asyncio.sleep(0.02)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -53,6 +53,6 @@ def test_a_turn_that_is_taken_twice_leaves_the_same_log(talker: Any) -> None:
     first, second = talker(), talker()
     first.say("/csv-report @sales.csv")
     before = first.log()
-    shutil.rmtree(first.kernel.root / "mybox" / "workspace")  # the run has the same name again
+    shutil.rmtree(first.kernel.root / "mybox" / "workspace")  # the next run gets the same name
     second.say("/csv-report @sales.csv")
     assert second.log() == before + before

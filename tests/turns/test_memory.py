@@ -166,7 +166,7 @@ def test_trust_in_one_project_does_not_cover_the_same_page_in_another(root: Path
     assert "pirate" not in prompt(talk_in(second))
 
 
-# Made again for every turn
+# Rebuilt for every turn
 
 
 @pytest.mark.requirement("RTE-26")

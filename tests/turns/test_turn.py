@@ -158,7 +158,7 @@ def test_the_pre_check_comes_before_anything_of_the_message_is_looked_at(talker:
 
 @pytest.mark.requirement("STA-3", "STA-4")
 def test_the_reminder_comes_with_the_first_reply_only_and_blocks_nothing(root: Path, talker: Any) -> None:
-    own = ResourceCatalogue(roots=(Root(path=root / ".claude" / "skills", level="project"),))  # without what is shipped
+    own = ResourceCatalogue(roots=(Root(path=root / ".claude" / "skills", level="project"),))  # no shipped skills
     talk = talker(catalogue=own)
     first, second = talk.say("/ada-painter @a.py"), talk.say("/ada-painter @a.py")
     assert (first.report.state, first.notice is not None, second.notice) == ("success", True, None)
@@ -311,7 +311,7 @@ def test_a_candidate_stands_in_and_has_the_follow_ups(talk: Any, root: Path) -> 
     assert reply.session.sticky.target == "bob-painter"
 
 
-# What a turn leaves behind
+# Files that a turn leaves behind
 
 
 @pytest.mark.requirement("SAF-2")

@@ -29,7 +29,7 @@ def inputs(root: Path, said: str, text: str) -> str:
     return talk.kernel.journal.listed()[0].plan.steps[0].input
 
 
-# Being called
+# Calls
 
 
 def test_a_stored_workflow_is_run_without_asking_for_the_plan(root: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_file_of_another_language_runs_as_well(root: Path) -> None:
     assert talk_in(root).say("#诗歌").report.state == "success"
 
 
-# Its words
+# Words of a call
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_without_a_limit_of_the_workflow_the_skills_own_holds(root: Path) -> Non
     assert talk_in(root).say("#nap", consent=True).report.data["limit"] == 0.4
 
 
-# What an edited step may not become
+# Limits of an edited step
 
 
 @pytest.mark.parametrize("said", ["!touch made", "! touch made", "!`touch made`", "#nap", "hello !`touch made` there"])

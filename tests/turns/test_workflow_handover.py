@@ -199,7 +199,7 @@ def test_steps_share_a_folder_of_their_own(root: Path) -> None:
     assert {path.name for path in folder.iterdir()} >= {"table.csv", "handover-1.json", "handover-2.json"}
 
 
-# Where the last result goes (part 3, item 5)
+# Destination of the last result (part 3, item 5)
 
 
 def result(root: Path, output: dict[str, str]) -> tuple[Any, Talk]:

@@ -137,7 +137,7 @@ def test_a_message_with_odd_characters_is_stored_as_a_workflow_that_can_be_calle
     assert talk.say(f"#{name}", consent=True).report.state == "success"
 
 
-# No
+# A "no" to a plan
 
 
 @pytest.mark.requirement("WFL-8", "WFL-9")
@@ -212,7 +212,7 @@ def test_a_retry_goes_on_from_the_step_that_failed(root: Path) -> None:
     assert (reply.report.data["output"], reply.workflow and reply.workflow.state) == ("5 bytes", "done")
 
 
-# What the conversation keeps
+# The history of the conversation
 
 
 def test_the_history_holds_the_message_and_the_result_of_the_workflow(talk: Talk) -> None:

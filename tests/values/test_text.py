@@ -11,7 +11,7 @@ from navigator_kernel.text import clean, numbered
 STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
-# Default_Ignorable_Code_Point of Unicode 16, without U+FE0F: it makes the marks of the states emoji
+# Default_Ignorable_Code_Point of Unicode 16, without U+FE0F, which turns the state marks into emoji
 IGNORABLE = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u200b\u200f\u202a\u202e\u2060\u206f\u3164"
     "\ufe00\ufe0e\ufeff\uffa0\ufff0\ufff8\U0001bca0\U0001bca3\U0001d173\U0001d17a\U000e0000\U000e0001\U000e007f\U000e0100"

@@ -17,8 +17,8 @@ from processes import found_below, working_in
 KILLED = -signal.SIGKILL
 LIMIT = 30.0  # seconds that anything may take to appear
 
-# The command line, in a process that ends (or waits in a folder) at one use of the journal: "after end:1" is the
-# moment at which step 1's result is durable, "after load 2" the one at which the run has been read twice.
+# The command line, in a process that kills itself (or waits for a file) at one use of the journal: at "after end:1",
+# step 1's result is durable; at "after load 2", the run has been read twice.
 DRIVER = """
 import os, pathlib, signal, sys, time
 from navigator_kernel.adapters.stores.journal import SqliteJournal

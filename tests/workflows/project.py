@@ -30,7 +30,7 @@ FLOOD = "print('many words ' * 10_000)\n"
 FAIL = "import sys\nsys.exit('no luck')\n"
 SLEEP = "import time\nprint('begun', flush=True)\ntime.sleep(60)\n"
 
-# name → (what it is for, further frontmatter, script; a prompt skill has none)
+# name → (purpose, further frontmatter, script; a prompt skill has none)
 SKILLS: Mapping[str, tuple[str, str, str]] = {
     "shout-loud": ("Shouts a text in capitals", TEXT, SHOUT),
     "count-terms": (

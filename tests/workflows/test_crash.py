@@ -107,7 +107,7 @@ def test_a_run_killed_at_its_very_end_repeats_nothing(box: Box, point: str) -> N
     before = box.tries(token)
     assert before == [(1, 1, "success"), (2, 1, "success")]
     resumed = box.place.run("workflow", "resume", token)
-    assert resumed.code == (3 if point == "after mark:done" else 0)  # 3: it has ended
+    assert resumed.code == (3 if point == "after mark:done" else 0)  # 3: the run has already ended
     assert box.run(token)["state"] == "done"
     assert box.tries(token) == before
     assert box.acts(token) == {"draw-number": 1, "double-it": 1}

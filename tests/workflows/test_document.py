@@ -57,7 +57,7 @@ def anything() -> st.SearchStrategy[str]:
     return st.one_of(st.text(min_size=1), st.lists(st.sampled_from(TRICKY), min_size=1).map("\n".join))
 
 
-# Characters that YAML does not take as they are, or takes for the end of a line
+# Characters that YAML does not accept unescaped, or reads as the end of a line
 ODD = ["\x7f", "\x85", "\x9b", "\ufffe", "\u2028", "\ufeff", "\x1b", "\0", "\U0001f600"]
 NAMES = st.from_regex(r"[a-z一-龥][\w-]{0,20}[a-z0-9一-龥]", fullmatch=True)
 
@@ -140,7 +140,7 @@ def test_a_file_of_any_name_can_be_read_by_a_stored_workflow(path: str) -> None:
     assert loads(dumps(held, "en"), "count", 3) == held
 
 
-# How it reads (WFL-10, part 3 item 5)
+# The form of the file (WFL-10, part 3 item 5)
 
 
 def two_steps(description: str) -> WorkflowPlan:

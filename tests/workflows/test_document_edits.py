@@ -77,7 +77,7 @@ def test_only_four_keys_and_two_items_are_required() -> None:
     assert (plan.timeout_seconds, plan.sandbox.write, plan.output.location) == (0, ("mybox/workspace",), "inline")
 
 
-# Each edit: what is replaced, by what, the start of the line that is named, and a word of the message
+# Each edit: old text, new text, the start of the line that the error names, and a word of its message
 EDITS: dict[str, tuple[str, str, str, str]] = {
     "no version": ("version: 1.0.0\n", "", "---", "'version' is missing"),
     "no description": ("description: sums and lists\n", "", "---", "'description' is missing"),
@@ -205,7 +205,7 @@ def test_keys_that_the_kernel_does_not_know_do_no_harm() -> None:
     assert loads(text, "report", 3) == loads(FILE, "report", 3)
 
 
-# No text is a surprise
+# Any text
 
 
 def read(text: str) -> None:

@@ -54,7 +54,7 @@ def skills_of(reply: Reply) -> list[str]:
     return [step.skill for step in reply.workflow.plan.steps]
 
 
-# CMD-1, CMD-6: what is called, and how it may be spelled
+# CMD-1, CMD-6: the name of the command and its spellings
 
 
 @pytest.mark.requirement("CMD-1", "WFL-1")

@@ -83,7 +83,7 @@ def test_a_yes_to_a_plan_covers_installed_skills_and_skills_that_the_plan_instal
         return WorkflowStep(text=text, skill=skill, agent=agent, input=text)
 
     steps = (
-        step("skills", "coming", "/coming"),  # not installed yet: the plan cannot promise it here
+        step("skills", "coming", "/coming"),  # not installed at this step, so the plan cannot cover it
         step("worker", "", "install coming from acme/skills"),
         step("skills", "coming", "/coming"),
         step("skills", "ghost", "/ghost"),

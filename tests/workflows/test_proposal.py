@@ -26,7 +26,7 @@ def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
     return place_at(tmp_path, encoder)
 
 
-# When there is a workflow at all
+# Messages that get a workflow
 
 
 @pytest.mark.requirement("WFL-1", "COV-4")
@@ -130,7 +130,7 @@ def test_one_skill_for_different_things_is_several_steps(place: Routing, text: s
     assert tuple(step.input for step in steps(place, text)) == inputs
 
 
-# Which skill a step gets
+# The skill of each step
 
 
 @pytest.mark.requirement("WFL-4", "COV-2")
@@ -277,7 +277,7 @@ def test_a_file_that_cannot_be_read_refuses_the_whole_plan(place: Routing, text:
     assert (name in found.name, found.refused) == (True, refused)
 
 
-# How many steps
+# The number of steps
 
 
 FIVE = (
@@ -308,7 +308,7 @@ def test_each_step_can_be_run_on_its_own(place: Routing) -> None:
         assert place.decide(step.input).entity == step.skill
 
 
-# Its name
+# The name of the plan
 
 
 @pytest.mark.parametrize(

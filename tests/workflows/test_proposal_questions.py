@@ -94,7 +94,7 @@ def test_a_numbered_list_is_a_list_of_steps(place: Routing) -> None:
     assert found.left == ("draw a chart",)
 
 
-# What a step needs (PKT-10, X-10)
+# Parameters of a step (PKT-10, X-10)
 
 
 @pytest.mark.requirement("PKT-10")

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from navigator_kernel.acp.prompt import Block
 
-COMMANDS = 100  # skills that are offered as commands; all others can be typed
+COMMANDS = 100  # skills offered as commands; any other can be typed
 DESCRIBED = 200  # characters of a description
-REPLAYED = 200  # entries of a history that a loaded session shows
+REPLAYED = 200  # history entries that a loaded session shows
 _CODES = {"not_found": -32002, "usage": -32602}
 
 
@@ -134,7 +134,7 @@ class KernelAgent:
 
     async def _offer(self, held: Conversation) -> None:
         update = update_available_commands(commands_of(held.kernel))
-        with suppress(ConnectionError):  # the editor has gone
+        with suppress(ConnectionError):  # the editor has disconnected
             await self._connected.session_update(session_id=held.name, update=update)
 
 

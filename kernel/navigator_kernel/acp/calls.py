@@ -14,7 +14,7 @@ from navigator_kernel.text import clean, shorten
 if TYPE_CHECKING:
     from acp.schema import ToolCallStatus, ToolKind
 
-TITLE = 120  # characters
+TITLE = 120  # characters of a title
 TEXT = 2_000  # characters of a text in the input
 MOST = 50  # entries of a list or an object in the input
 DEPTH = 4  # levels of the input
@@ -40,7 +40,7 @@ _TITLED = (
     "name",
     "prompt",
     "source",
-)  # of which a title names the first
+)  # a title shows the first of these that is given
 
 
 def kind_of(tool: str) -> ToolKind:

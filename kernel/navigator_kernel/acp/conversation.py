@@ -60,12 +60,12 @@ class Conversation:
             await self._task
         except asyncio.CancelledError:
             if not self._cancelled:
-                raise  # the editor has gone
+                raise  # the editor has disconnected
             for update in updates.end_all():
                 await self._show(update)
             return "cancelled"
         except ConnectionError:
-            return "cancelled"  # nobody is told
+            return "cancelled"  # no editor is left to inform
         except KernelError as error:
             await self._show(updates.message(failure_text(error)))
         finally:
@@ -105,7 +105,7 @@ class Conversation:
             await self._show(update_call(call, status="in_progress"))
         reply = await self._turn(self.kernel.approve(approval.id, lasting=answer), updates)
         if not of_model:
-            pending = reply.report.state == "pending"  # at another question, which has a call of its own
+            pending = reply.report.state == "pending"  # at another question, which has its own call
             await self._show(updates.end(call, "completed" if pending else status_of(reply.report.state)))
         return reply
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NAMED = 200  # characters of a link's name or address
 _PLAIN = lazy_compile(r"[A-Za-z0-9_./~+-]+")  # a path that needs no quotes
 _UNQUOTABLE = lazy_compile(r"[\"`\\]")
-_UNSAFE = lazy_compile(r"[^\w .,:;/%?&=#~+()-]")  # what may begin an instruction in a message, and more
+_UNSAFE = lazy_compile(r"[^\w .,:;/%?&=#~+()-]")  # characters that can begin an instruction in a message, and others
 
 
 def message_of(blocks: Sequence[Block], root: Path) -> str:

@@ -39,7 +39,7 @@ class Lines:
         while True:
             try:
                 line = await self._reader.readline()
-            except ValueError:  # too long
+            except ValueError:  # the line is too long
                 await self._refuse(*_PARSE)
                 continue
             if not line:
@@ -82,7 +82,7 @@ async def serve(agent: KernelAgent) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, cast("asyncio.Task[Any]", task).cancel)
-    with suppress(asyncio.CancelledError):  # told to end
+    with suppress(asyncio.CancelledError):  # a signal ends the process
         await run_agent(cast("Any", agent), await _lines(*_own_pipes()))
 
 
@@ -105,6 +105,6 @@ async def _lines(incoming: int, outgoing: int) -> Lines:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=LONGEST)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(incoming, "rb"))
-    flow = asyncio.StreamReaderProtocol(asyncio.StreamReader())  # it waits for a slow reader
+    flow = asyncio.StreamReaderProtocol(asyncio.StreamReader())  # its flow control waits for a slow reader
     transport, _ = await loop.connect_write_pipe(lambda: flow, os.fdopen(outgoing, "wb"))
     return Lines(reader, asyncio.StreamWriter(transport, flow, None, loop))

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.values.workflow import WorkflowPlan
 
-SHOWN = 300  # characters of a thought or a plan's entry
+SHOWN = 300  # characters of a thought or a plan entry
 
 
 class Updates:
@@ -57,9 +57,9 @@ class Updates:
         self._root, self._prefix = root, prefix
         self._asks = self._run_is_new = self._has_text = False
         self._why = ""
-        self._seen: set[str] = set()  # skills that were named already
-        self._calls: dict[str, str] = {}  # a model's name of a call → ours
-        self._heads: dict[str, tuple[str, ToolKind]] = {}  # title and kind of each of ours
+        self._seen: set[str] = set()  # skills named already
+        self._calls: dict[str, str] = {}  # key of a call → our call id
+        self._heads: dict[str, tuple[str, ToolKind]] = {}  # our call id → title and kind
         self._count = 0
         self._steps: tuple[str, ...] = ()
         self._states: dict[int, PlanEntryStatus] = {}
@@ -74,7 +74,7 @@ class Updates:
                 self.streamed = self.streamed or event.step is not None
                 yield self.message(clean(text))
             case ApprovalRequested():
-                self._asks = True  # the question is shown with its choices
+                self._asks = True  # the question is shown with its options, not as text
             case ToolCallStarted() | ToolCallCompleted() as call:
                 yield self._call(call, call.call.removeprefix(f"{event.run}/"))
             case StepStarted() | StepCompleted() as step:
@@ -137,7 +137,7 @@ class Updates:
                 self._calls.pop(key, None)
             shown = [tool_content(text_block(fenced(clean(body.result))))] if body.result else None
             return update_call(known or self._new(), status=status_of(body.state), content=shown)
-        if known:  # it waited for a yes, and is made now
+        if known:  # the call waited for approval and runs now
             return update_call(known, status="in_progress")
         name = self._calls[key] = self._new()
         title, kind = self._heads[name] = title_of(body.tool, body.args), kind_of(body.tool)
@@ -167,7 +167,7 @@ class Updates:
 
     def _reason(self, decision: Any) -> str:
         if decision.get("tier") == "session":
-            return ""  # an answer, which is no reason for a skill
+            return ""  # the message is an answer, not a reason for a skill
         facts = {"name": str(decision.get("entity") or ""), "confidence": f"{decision.get('confidence', 0):.2f}"}
         return because_of(str(decision.get("reason", "")), self.language, **facts)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
 GROUP = "navigator"
-ENVIRONMENTS = 16  # that the cache knows, the last ones met: a path of Python's begins with the current folder, or none
+ENVIRONMENTS = 16  # environments in the cache, newest first: sys.path can begin with the current folder, so keys differ
 
 
 def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[tuple[str, str]]:
@@ -61,5 +61,5 @@ def _environment_key() -> list[list[Any]]:
             key.append([entry, Path(entry).stat().st_mtime_ns])
         except OSError:
             continue
-    compared: list[list[Any]] = json.loads(json.dumps(key))  # tuples as the cache has them
+    compared: list[list[Any]] = json.loads(json.dumps(key))  # tuples become lists, as in the cache
     return compared

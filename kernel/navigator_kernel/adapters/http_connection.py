@@ -8,9 +8,9 @@ from typing import Any, Literal
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEADER_TIME = 10.0  # seconds from the first moment of a request to the end of its header
-BODY_TIME = 30.0  # seconds for the rest of it
-CONNECTIONS = 100  # at one time
+HEADER_TIME = 10.0  # seconds from the connection, or the first byte of a later request, to the end of its headers
+BODY_TIME = 30.0  # seconds from the end of the headers to the end of the body
+CONNECTIONS = 100  # open at the same time
 
 Part = Literal["", "header", "body"]
 _TIMES: dict[Part, float] = {"header": HEADER_TIME, "body": BODY_TIME}
@@ -26,7 +26,7 @@ class Connection(H11Protocol):
         self._part: Part = ""
         self._timer: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
         super().connection_made(transport)
         if len(self.connections) > self.limit:
             transport.abort()
@@ -38,7 +38,7 @@ class Connection(H11Protocol):
             self._wait_for("header")
         super().data_received(data)
         if self.cycle is not None and self.cycle.response_complete and self.conn.their_state is h11.SEND_BODY:
-            self.transport.close()  # it was answered before its end, which is long and not read
+            self.transport.close()  # answered before all of the body arrived; the rest is long and is not read
         self._wait_for(self._missing())
 
     def connection_lost(self, exc: Exception | None) -> None:

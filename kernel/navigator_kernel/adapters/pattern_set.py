@@ -14,7 +14,7 @@ from navigator_kernel.adapters.stores.project_state import PrivateWriter
 from navigator_kernel.adapters.widened import folded, widened
 from navigator_kernel.errors import KernelError
 
-_WIDENING = Path(__file__).with_name("widened.py")  # what is kept was made by it
+_WIDENING = Path(__file__).with_name("widened.py")  # it made the stored databases, so its bytes are part of their names
 
 
 class PatternSet:
@@ -50,7 +50,7 @@ def _loaded(sources: Sequence[str], kept: Path | None) -> Any:
     name = hashlib.blake2b(made_of, digest_size=16).hexdigest()
     place = kept / f"{name}.hsdb" if kept is not None else None
     if place is not None:
-        with suppress(OSError, hyperscan.error):  # not there yet, damaged, or of another release or processor
+        with suppress(OSError, hyperscan.error):  # missing, damaged, or of another release or processor
             loaded = hyperscan.loadb(place.read_bytes(), hyperscan.HS_MODE_BLOCK)
             loaded.scratch = hyperscan.Scratch(loaded)
             return loaded

@@ -17,11 +17,11 @@ from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
 from navigator_kernel.text import clean, escape_controls
 
 PORTS = {"https": 443, "http": 80}
-LONGEST = 1_500  # characters of an address, so that the person is shown all of it
+LONGEST = 1_500  # characters of an address, so that the person sees all of it
 HOPS = 5
 _MOVED = frozenset({301, 302, 303, 307, 308})
-_SAFE = "%/:=&?~#+!$,;'@()*[]"  # what an address may hold as it is
-_IN_IPV4 = ipaddress.ip_network("64:ff9b::/96")  # stands for the IPv4 address in its last 32 bits (RFC 6052)
+_SAFE = "%/:=&?~#+!$,;'@()*[]"  # characters that are not percent-encoded
+_IN_IPV4 = ipaddress.ip_network("64:ff9b::/96")  # each stands for the IPv4 address in its last 32 bits (RFC 6052)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -85,7 +85,7 @@ def get(url: str, named: Sequence[str], seconds: float, limit: int) -> Page:
 
 def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) -> Page:
     addresses = _addresses(target, named)
-    # A page of the open web leads to no address inside, even one that is named: the person agreed to the first host
+    # A public page must not lead to a private address, not even a named one: the person approved only the first host
     inner = named if not addresses[0].is_global else ()
     for _ in range(HOPS):
         with closing(_connected(target, addresses, seconds)) as connection:
@@ -214,6 +214,6 @@ def _page(answer: HTTPResponse, target: Target, data: bytes) -> Page:
 
 def _unread(target: Target, error: Exception) -> Exception:
     if isinstance(error, TimeoutError):
-        return error  # `within` says that it was late
+        return error  # `within` reports the timeout
     why = clean(str(error), lines=False)[:300]
     return FetchFailed(f"cannot read {target.host}: {why}", hint="check the address and the network")

@@ -20,9 +20,9 @@ _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
 _ZERO_WIDTH = (ops.AT, ops.ASSERT, ops.ASSERT_NOT)
 _ANY = r"[\x00-\xff]"
 _BYTE, _ASCII = 256, 128
-_MANY = 32  # repetitions that are counted; from there on any number will do
+_MANY = 32  # repetitions that are counted exactly; above it, any number matches
 _SPACE, _BREAK = ord(" "), ord("\n")
-_FOLDED = lazy_compile("[\u0130\u0131\u017f\u212a]")  # letters that `re.IGNORECASE` takes for i, s and k
+_FOLDED = lazy_compile("[\u0130\u0131\u017f\u212a]")  # letters that `re.IGNORECASE` matches with i, s and k
 _CLASSES = {
     ops.CATEGORY_WORD: r"\w",
     ops.CATEGORY_NOT_WORD: r"\W",
@@ -31,7 +31,7 @@ _CLASSES = {
     ops.CATEGORY_SPACE: r"\s",
     ops.CATEGORY_NOT_SPACE: r"\S",
 }
-_Set = frozenset[int]  # of bytes; _ASCII stands for every character beyond ASCII
+_Set = frozenset[int]  # byte values; _ASCII stands for every character beyond ASCII
 
 
 def folded(text: str) -> bytes | None:
@@ -68,7 +68,7 @@ def _one(op: Any, held: Any) -> str:
         return _repeated(*held)
     if op is ops.ANY:
         return f"{_ANY}+"
-    return "" if op in _ZERO_WIDTH else f"{_ANY}*"  # a place, or what nothing is known of
+    return "" if op in _ZERO_WIDTH else f"{_ANY}*"  # a position, or an unknown construct, which may match anything
 
 
 def _literal(code: int) -> str:

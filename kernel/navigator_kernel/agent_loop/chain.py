@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.values.chat import Asked, Completion
 
-# What another model would not do better
+# Failures that another model would not avoid
 OWN_FAULT = frozenset({"filtered", "over_budget"})
 
 

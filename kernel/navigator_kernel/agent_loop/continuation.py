@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.values.work import AgentState
 
-END = 200  # characters at the end of an answer that may announce more
+END = 200  # characters at the end of an answer that are searched for an announcement
 LIMIT = 20.0  # seconds
 _ANNOUNCES = lazy_compile(
     r"\b(?:next,? i(?:['’]ll| will)|i(?:['’]ll| will) (?:now|then|next)|let me (?:now|next)|now i(?:['’]ll| will))\b"

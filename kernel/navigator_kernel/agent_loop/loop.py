@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel, Tools
     from navigator_kernel.ports import Clock
 
-ROUNDS = 10  # of tools
-CALLS = 16  # of one answer
+ROUNDS = 10  # rounds of tool calls
+CALLS = 16  # tool calls in one answer
 KEY = "-----BEGIN"
-LONGEST = 3600.0  # seconds of one request where the turn has no limit
+LONGEST = 3600.0  # seconds of one request if the turn has no limit
 CONTINUATIONS = 3
-FAILURES = 2  # in a row (SAF-5)
+FAILURES = 2  # consecutive failures (SAF-5)
 
 End = Literal["done", "rounds", "failures", "length"]
 
@@ -73,11 +73,11 @@ class AgentLoop(Struct, kw_only=True):
     clock: Clock
     emit: Emit
     budget: Budget = field(default_factory=Budget)
-    spent: Spent = field(default_factory=Spent)  # by what came before it in the same turn
-    commands: dict[str, tuple[UICommand, ...]] = field(default_factory=dict)  # by the call that they came of
+    spent: Spent = field(default_factory=Spent)  # before this task, in the same turn
+    commands: dict[str, tuple[UICommand, ...]] = field(default_factory=dict)  # by the id of their call
     effects: dict[str, None] = field(default_factory=dict)  # tools that changed something, in order
-    progress: AgentState = field(default_factory=AgentState)  # the last that was reached
-    keep: Callable[[AgentState], None] = lambda _progress: None  # before and after each call
+    progress: AgentState = field(default_factory=AgentState)  # the last state reached
+    keep: Callable[[AgentState], None] = lambda _progress: None  # called before and after each tool call
     _began: float | None = None
 
     async def run(self, progress: AgentState | None = None) -> tuple[AgentState, End]:
@@ -86,7 +86,7 @@ class AgentLoop(Struct, kw_only=True):
         ApprovalRequired if the person has to agree; KernelErrors of the model are passed on.
         """
         self.progress, end = progress or AgentState(workspace=self.work.workspace), None
-        if self.progress.is_answered:  # the process was killed after the last word
+        if self.progress.is_answered:  # the process was killed after the answer was complete
             self.progress, end = await self.continue_check(self.progress)
         while end is None:
             self.progress, end = await self.continue_check(await self.specialist(self.progress))
@@ -142,7 +142,7 @@ class AgentLoop(Struct, kw_only=True):
             self.emit(ToolsLeftOut(skill=self.work.skill, tools=missing), step=self.work.step)
         recent = newest(progress.messages, WORK) or fitted(units(progress.messages)[-1:], WORK)
         messages = (*opening(self.work), *recent)
-        spare = not (self.work.workspace or self.work.tools)  # without these the skill's text is all that it works with
+        spare = not (self.work.workspace or self.work.tools)  # without these, the model needs only the skill's text
         asked = Asked(messages=messages, tools=offered, limit=limit, spare=spare, waits=self._waits)
         with_pieces, self.progress = _Pieces(self.emit, self.work.step), progress
         try:
@@ -150,7 +150,7 @@ class AgentLoop(Struct, kw_only=True):
         except KernelError as error:
             self._lost(error)
             raise
-        except asyncio.CancelledError:  # nobody will say what it took
+        except asyncio.CancelledError:  # the usage stays unknown
             self._use(self.model.name, Spent(requests=1, unknown=1, priced=False))
             raise
         finally:
@@ -190,7 +190,7 @@ class AgentLoop(Struct, kw_only=True):
 
     async def _called(self, progress: AgentState, calls: tuple[ToolCall, ...]) -> AgentState:
         """Carries out the calls in order; every call gets an answer."""
-        self.progress = progress  # what is done is kept call by call, whatever ends it
+        self.progress = progress  # progress is saved call by call, whatever ends the loop
         for at, call in enumerate(calls):
             try:
                 late = self.progress.failures >= FAILURES or at >= CALLS
@@ -286,7 +286,7 @@ def arguments_of(call: ToolCall) -> dict[str, object] | None:
     """The arguments, or None if they are not a JSON object."""
     try:
         held = json.loads(call.arguments or "{}", parse_constant=_never)
-        json.dumps(held, ensure_ascii=False).encode()  # half a character is none
+        json.dumps(held, ensure_ascii=False).encode()  # a lone surrogate is not a character
     except (ValueError, RecursionError):
         return None
     return held if isinstance(held, dict) else None
@@ -308,7 +308,7 @@ class _Pieces:
         self._held += text
         at = max(self._held.rfind(" "), self._held.rfind("\n"), self._held.rfind("。"), self._held.rfind("，")) + 1
         if (begun := self._held.find(KEY)) >= 0 and "-----END" not in self._held[begun:]:
-            at = min(at, begun)  # a private key is one secret, and many lines
+            at = min(at, begun)  # a private key is one secret on several lines
         if at:
             self._say(self._held[:at])
             self._held = self._held[at:]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.work import AgentTask
 
 _MARK = lazy_compile(r"<(/?)skill", re.IGNORECASE)
-NAMED = 20  # files of earlier turns that a model is told of
-SHOWN = 12  # digits of a digest that mark where a skill's text ends
+NAMED = 20  # files of earlier turns listed for a model
+SHOWN = 12  # digits of the digest that marks the end of a skill's text
 
 
 def opening(work: AgentTask) -> tuple[ChatMessage, ...]:
@@ -41,7 +41,7 @@ def suffix(work: AgentTask) -> str:
         mark = work.digest.removeprefix("sha256:")[:SHOWN]
         head = f'<skill name="{work.skill}" digest="{mark}">'
         title = say("prompt.guide", work.language)
-        guide = _MARK.sub(r"< \1skill", work.guide)  # it holds words of others, and must not end its own marks
+        guide = _MARK.sub(r"< \1skill", work.guide)  # foreign text, which must not close its own block
         blocks.append(f"{title}\n\n---\n## Skill: {work.skill}\n{head}\n{guide}\n</skill {mark}>")
     if work.memories:
         blocks.append("\n".join([say("prompt.memory", work.language), *(f"- {one}" for one in work.memories)]))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.request import Said
 
-MOST_FILES = 100  # of a workspace that a report names
+MOST_FILES = 100  # files of a workspace listed in a report
 
 
 class Specialist(Struct, kw_only=True):
@@ -55,7 +55,7 @@ class Specialist(Struct, kw_only=True):
     budget: Budget = field(default_factory=Budget)
     spent: Spent = field(default_factory=Spent)
     redact: Redact = same
-    usual: float = 60.0  # seconds that a step may take where nothing else is said
+    usual: float = 60.0  # seconds of a step if nothing else is set
     began: float | None = None
     underway: Underway | None = None
 
@@ -200,7 +200,7 @@ class Specialist(Struct, kw_only=True):
         """The report of a failed loop, with its state and partial answer, so that a retry repeats nothing."""
         state: State = "timeout" if isinstance(error, TimedOut) else "error"
         told = {key: value for key, value in error.to_dict().items() if value is not None and key != "begun"}
-        if len(told.get("tried", ())) < 2:  # one model, which the message names
+        if len(told.get("tried", ())) < 2:  # the message already names the only model
             told.pop("tried", None)
         message, hint = failure_text(told, work.language)
         told |= {"msg": message, "hint": hint} if message else {}
@@ -244,7 +244,7 @@ def _told_what_is_wrong(work: AgentTask, wrong: str) -> AgentTask:
 
 def _before(packet: Packet) -> AgentState | None:
     """The state of a packet that waited for the person."""
-    kept = packet.params.optional.get(PROGRESS)  # a parameter of a skill is never it
+    kept = packet.params.optional.get(PROGRESS)  # a parameter of a skill never has this key
     if not kept:
         return None
     try:
@@ -257,7 +257,7 @@ def _has_read(packet: Packet) -> bool:
     """Whether tools had already answered in work that continues now, maybe from another process and another run."""
     try:
         before = _before(packet)
-    except Damaged:  # who goes on with it is told
+    except Damaged:  # continuing the packet reports the damage
         return True
     return before is not None and has_read(before)
 

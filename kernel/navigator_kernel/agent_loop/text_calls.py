@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel
 
 _BEGIN = lazy_compile(r'\s*\{\s*"answer"\s*:\s*"')
-# Whole characters of a JSON string: an escape that is not complete waits, and half of a pair waits for the other
+# Whole characters of a JSON string: an incomplete escape waits, and half of a surrogate pair waits for the other
 _WHOLE = lazy_compile(
     r'(?:[^"\\]|\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u(?![dD][89abAB])[0-9a-fA-F]{4}))*'
 )
@@ -43,11 +43,11 @@ class TextCalls(Struct, frozen=True):
         wanted = replace(asked, messages=as_text(asked.messages, asked.tools), tools=(), shape=shape_of(asked.tools))
         try:
             done = await self.inner.complete(wanted, None if told is None else _Answer(told))
-        except KernelError as error:  # what was told of an answer is the text in it
+        except KernelError as error:  # only the answer's text was streamed
             error.data = {**error.data, "begun": _begun(str(error.data.get("begun", "")))}
             raise
         message = read(done.message.text)
-        if message is None and done.finish == "length":  # what there is of an answer; a call that was cut is none
+        if message is None and done.finish == "length":  # a cut answer keeps its text; a cut call is dropped
             message = ChatMessage(role="assistant", text=_begun(done.message.text))
         if message is None or not (message.calls or message.text.strip()):
             kind, why = ("empty", "it said nothing") if message else ("unreadable", "its answer has no form asked for")

@@ -21,9 +21,9 @@ READY = ToolSpec(
     description="Says that you are ready.",
     schema={"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
 )
-TOKENS = 1_000  # of an answer, reasoning included
+TOKENS = 1_000  # tokens of an answer, including reasoning
 LIMIT = 60.0  # seconds
-# With which a server answers what it does not know; all else says nothing of tools
+# Errors of a server that does not know a feature; other errors say nothing about tools
 _DECLINED = frozenset({"rejected", "server_error", "unknown_model", "unreadable", "empty", "cut_off"})
 
 
@@ -36,7 +36,7 @@ async def tooling(model: ChatModel) -> tuple[Tooling, Spent]:
         spent += called.spent
         if any(call.name == READY.name for call in called.message.calls):
             return "native", spent
-    # What it is asked for is not JSON: it comes to that only where the server sees to it
+    # The prompt asks for plain text: the answer is JSON only if the server enforces the schema
     held = await _heard(model, WORD, shape=shape_of((READY,)))
     if held is None:
         return "none", spent

@@ -12,11 +12,11 @@ from navigator_kernel.values.chat import PDF
 if TYPE_CHECKING:
     from navigator_kernel.values.chat import ChatMessage
 
-HISTORY = 8_000  # tokens of what was said in turns before
-WORK = 48_000  # tokens of what this turn has come to so far
-TURNS = 10  # of the conversation (JIT-4)
-PICTURE = 1_600  # tokens, about
-PDF_BYTES = 50  # of a PDF that are a token, about
+HISTORY = 8_000  # tokens of earlier turns
+WORK = 48_000  # tokens of this turn so far
+TURNS = 10  # turns of the conversation (JIT-4)
+PICTURE = 1_600  # tokens of a picture, roughly
+PDF_BYTES = 50  # bytes of a PDF per token, roughly
 
 
 def tokens(message: ChatMessage) -> int:
@@ -55,7 +55,7 @@ def fitted(last: Sequence[tuple[ChatMessage, ...]], budget: int) -> tuple[ChatMe
     """The last unit with its tool results cut to fit, so that the newest work is never dropped."""
     unit = last[0] if last else ()
     answers = sum(message.role == "tool" for message in unit)
-    room = budget // (2 * answers) if answers else 0  # characters: one is a token at most, nearly
+    room = budget // (2 * answers) if answers else 0  # in characters, since one is rarely more than a token
     return tuple(
         replace(message, text=f"{message.text[:room]} …")
         if message.role == "tool" and len(message.text) > room

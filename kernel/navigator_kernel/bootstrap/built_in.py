@@ -61,6 +61,6 @@ def _change(root: Path, run: str, change: Change) -> None:
 
 
 def _needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
-    from navigator_kernel.skills.formats.dependencies import needed  # only where a command runs
+    from navigator_kernel.skills.formats.dependencies import needed  # imported only if a command runs
 
     return needed(skill, script, named)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Kernel
 
-# Extras, a module of each, and what is not there without it
+# Extras, a module of each, and the effect of its absence
 _EXTRAS = (
     ("llm", "pydantic_ai", "not installed; no model can be asked"),
     ("mcp", "mcp", "not installed"),

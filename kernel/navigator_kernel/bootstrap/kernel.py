@@ -242,7 +242,7 @@ def _ports(
 
 
 def _doctor(root: Path, settings: Settings, args: Sequence[str]) -> tuple[int, str]:
-    from navigator_kernel.bootstrap.health import answered  # only where it is asked for
+    from navigator_kernel.bootstrap.health import answered  # imported only on request
 
     return answered(root, lambda: settings, lambda: assemble(root, settings), args)
 
@@ -266,7 +266,7 @@ def _agents(extensions: LoadedPlugins, ports: AgentPorts) -> Mapping[str, Agent]
 def _made(requirements: Sequence[str]) -> Path:
     """Returns the environment with these packages, all of Python or all of Node, and makes it if it is missing. It is
     kept outside every project, because its contents count as agreed to."""
-    from navigator_kernel.adapters.processes.environments import Environments  # only where packages are declared
+    from navigator_kernel.adapters.processes.environments import Environments  # imported only if packages are declared
     from navigator_kernel.adapters.processes.node_environments import NodeEnvironments
     from navigator_kernel.skills.formats.dependencies import fingerprint
 

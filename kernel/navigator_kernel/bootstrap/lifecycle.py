@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import Seek
     from navigator_kernel.values.resource import Level
 
-FOUND = 24  # skills that a search asks the router for
-SURE = 0.5  # confidence from which meaning alone finds a skill, and from which it counts as a good match
+FOUND = 24  # skills that a search requests from the router
+SURE = 0.5  # least confidence for a skill found by meaning alone, and for a good match
 
 
 def open_lifecycle(root: Path) -> Lifecycle:
@@ -90,7 +90,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
 
 
 def _scanners() -> Scanners:
-    from navigator_kernel.bootstrap.scanning.scanners import Scanners  # 7 ms, and most commands scan nothing
+    from navigator_kernel.bootstrap.scanning.scanners import Scanners  # takes 7 ms, and most commands scan nothing
 
     return Scanners()
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.redact import Redact
     from navigator_kernel.values.request import Session
 
-DIRECT = 64  # tools of servers that a message without a skill is offered
+DIRECT = 64  # server tools offered for a message without a skill
 
 
 class ModelRegistry(Struct, frozen=True):
@@ -208,10 +208,10 @@ def tools_of(plugins: Plugins, project: ProjectPorts) -> Iterator[Tool]:
     for hook, given in (("kernel_register_tools", project.root), ("kernel_register_tools_and_endpoints", project)):
         for plugin, brought in plugins.all(hook, given):
             for tool in brought:
-                if isinstance(tool, Endpoint):  # which `navigator serve` uses
+                if isinstance(tool, Endpoint):  # for `navigator serve` only
                     continue
                 try:
-                    if not isinstance(tool, ToolPort) or not tool.spec.schema:  # which may fail to say what it is
+                    if not isinstance(tool, ToolPort) or not tool.spec.schema:  # a plugin's `spec` may raise
                         raise TypeError(f"{type(tool).__name__} is not a tool")
                 except Exception as error:  # noqa: BLE001 - named and left out, the others stay
                     plugins.fail(plugin, hook, error)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Consents
     from navigator_kernel.values.resource import Level, ResourceType
 
-HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # part 3, item 1: read in this order
+HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # read in this order (part 3, item 1)
 OLD_STATE = (
     "sessions.sqlite",
     "workflows.sqlite",

@@ -97,7 +97,7 @@ def approved_tools(settings: Settings, consents: Consents, client: McpServers) -
     return mcp_tools(load_pins(tool_file()), may, call, outward)
 
 
-_EVERY = "every text"  # what findings that are not of one text stand under
+_EVERY = "every text"  # subject of findings that are not about one text
 
 
 def tool_file() -> Path:

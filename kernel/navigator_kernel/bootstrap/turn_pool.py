@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Kernel
 
-MOST = 32  # turns at once; others wait
+MOST = 32  # concurrent turns; further ones wait
 
 
 class TurnPool:

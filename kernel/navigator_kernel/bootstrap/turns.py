@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.workflow import WorkflowRun
 
-RECALLED = 200  # entries of a history that a model may be shown
+RECALLED = 200  # history entries that a model may be shown
 LONGEST = 1_000_000  # characters of a message
 
 Keep = Literal["always", "waiting", "never"]

@@ -19,8 +19,8 @@ from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import KernelError
 
 Clean = Callable[[Path], None]
-SIZE_LIMIT = 1024**3  # bytes of one file that is moved
-_GRANTS: Mapping[str, Any] = {"approval": None, "retry": [], "grants": []}  # what a session must not bring along
+SIZE_LIMIT = 1024**3  # bytes of a file to move
+_GRANTS: Mapping[str, Any] = {"approval": None, "retry": [], "grants": []}  # reset in each session
 
 
 def upgrade(root: Path) -> list[str]:
@@ -125,7 +125,7 @@ def _about_trust() -> Iterator[str]:
         yield f"approvals that installing gave were dropped ({dropped}): navigator skill trust NAME gives one again"
 
 
-# Each file of an earlier version, and how its copy loses its grants; None for one that has none and is not a database
+# Each file of an earlier version, and how its copy loses its grants; None if it has none and is not a database
 _MOVED: dict[str, Clean | None] = {
     "sessions.sqlite": _without_session_grants,
     "workflows.sqlite": _without_run_grants,

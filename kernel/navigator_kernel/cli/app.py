@@ -18,12 +18,12 @@ def app_of(ctx: click.Context) -> App:
     return held if held is not None else App()
 
 
-def _unsafe(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click passes it so
+def _unsafe(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
     if value:
         app_of(ctx).unsafe = True
 
 
-def _edits(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click passes it so
+def _edits(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
     if value:
         setattr(app_of(ctx), str(option.name), True)
 

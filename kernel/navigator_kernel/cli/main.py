@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.text import clean
 
-_GARBAGE = 500_000  # new objects after which the collector looks
+_GARBAGE = 500_000  # new objects before a garbage collection
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _leave(code: int) -> NoReturn:
     """Ends the process like `sys.exit`, but without the interpreter's cleanup, which takes 8 ms. If a thread is still
     running or the output cannot be written, calls `sys.exit` itself."""
-    gc.freeze()  # at the end, too, nobody looks for garbage
+    gc.freeze()  # no garbage collection at exit either
     threads = sys.modules.get("threading")
     if threads is None or threads.active_count() == 1:
         atexit._run_exitfuncs()  # noqa: SLF001 - it has no public name, and `os._exit` would leave it out

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.report import Style
 
 
-GAP = 2  # columns between those of a table
-TEXT = 30  # columns that a description has at least
+GAP = 2  # spaces between the columns of a table
+TEXT = 30  # minimum width of a description, in columns
 
 
 def document(body: Mapping[str, Any], *, whole: bool = False) -> None:

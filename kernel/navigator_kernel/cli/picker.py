@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.output import Output
 
-Choice = tuple[str, str]  # a name, and what is said of it
+Choice = tuple[str, str]  # a name and its description
 MOST = 15  # lines of the list
-AROUND = 5  # lines of the terminal that are not the list's
-ESCAPE = 0.1  # seconds after which Esc is no longer the beginning of another key
-NAMES = 32  # columns that names have at most
+AROUND = 5  # lines of the terminal outside the list
+ESCAPE = 0.1  # seconds after which Esc is not the beginning of another key
+NAMES = 32  # maximum width of names, in columns
 
 
 def pick(title: str, choices: Sequence[Choice], language: Language) -> list[str] | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.text import Language
 
-CHANGING = frozenset({"tool:write", "tool:edit", "tool:run"})  # what `--read-only` takes away
+CHANGING = frozenset({"tool:write", "tool:edit", "tool:run"})  # denied by `--read-only`
 
 
 class App(Struct, kw_only=True, dict=True):
@@ -108,7 +108,7 @@ class App(Struct, kw_only=True, dict=True):
         """The language of a command's output if there is no message to follow: the one that was set, or the
         locale's."""
         named = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-        locale = next(filter(None, named), "")  # the first that says something, as everywhere
+        locale = next(filter(None, named), "")  # the first that is not empty, as usual
         return self.language or ("zh" if locale.lower().startswith("zh") else "en")
 
     def plugin_commands(self) -> dict[str, click.Command]:

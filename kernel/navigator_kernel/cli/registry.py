@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-# short form → (the command of `navigator skill` that it is, help)
+# short form → (command of `navigator skill`, help)
 EVERYDAY: Mapping[str, tuple[str, str]] = {
     "install": ("install", "Install skills from a repository, a folder or an archive"),
     "add": ("install", "The same as install"),

@@ -55,7 +55,7 @@ def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
     from navigator_kernel.skills.source.address import parse_source
 
-    text = str(ctx.params.get("source") or next(iter(ctx.args), ""))  # an option without its value leaves it there
+    text = str(ctx.params.get("source") or next(iter(ctx.args), ""))  # an option without a value leaves it there
     try:
         root = _root(ctx)
         source = parse_source(text, base=root)

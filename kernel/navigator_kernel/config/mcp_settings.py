@@ -12,7 +12,7 @@ from navigator_kernel.errors import Damaged, UsageProblem
 from navigator_kernel.values.mcp import McpServer, server_from
 
 PROJECT_FILE, OWN_FILE = SERVERS_FILE, OWN_SERVERS_FILE
-LIMIT = 4 * 1024 * 1024  # bytes of such a file
+LIMIT = 4 * 1024 * 1024  # bytes of a servers file
 
 
 class Found(NamedTuple):

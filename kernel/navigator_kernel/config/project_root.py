@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-TYPE_CHECKING = False  # the module `typing` takes 4 ms
+TYPE_CHECKING = False  # importing `typing` takes 4 ms
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -13,7 +13,7 @@ SERVERS_FILE, OWN_SERVERS_FILE = ".mcp.json", "mcp.json"  # the project's MCP se
 MARKS = ("navigator.toml", "mybox", ".claude", ".git")
 _READ = (*MARKS, SERVERS_FILE, ".agents", ".gemini", ".opencode", ".codex", "agents", "bin", "docs", "skills.lock.json")
 _WRITABLE_BY_OTHERS = 0o022
-_KIND, _LINK = 0o170000, 0o120000  # as the module `stat` has them
+_KIND, _LINK = 0o170000, 0o120000  # as in the module `stat`
 
 
 def nearest(start: str) -> str:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from navigator_kernel.values.route import Boldness
 
 PROJECT_FILE = "navigator.toml"
-MOST = 1e9  # of any number
+MOST = 1e9  # largest number in a setting
 
-SHAPES = ("auto", "summary", "detail", "raw", "protocol")  # of an answer
+SHAPES = ("auto", "summary", "detail", "raw", "protocol")  # forms of an answer
 
-# Every setting: allowed words, or the type; default; one line of help. A project may set only what grants nothing.
+# Every setting: allowed words or type; default; one line of help. A project may set only settings that grant nothing.
 SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, str, bool]] = {
     "language": (
         ("auto", "en", "zh"),
@@ -68,7 +68,7 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     ),
     "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; a workflow with more than 3 gets a warning", True),
 }
-_OWN = frozenset(key.partition(".")[0] for key in SCALARS)  # words of a project's file
+_OWN = frozenset(key.partition(".")[0] for key in SCALARS)  # top-level keys of a project's file
 TABLES: Mapping[str, str] = {
     "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
@@ -115,10 +115,10 @@ class Models(NamedTuple):
     turn_cost: float = 0.0
 
 
-# And tool:NAME, which may have a star in it
+# And tool:NAME, which may contain a star
 DENIABLE = ("mcp", "network", "packages", "project", "script", "shell", "skills")
 
-_HOST = lazy_compile(  # with a port, or a network of addresses
+_HOST = lazy_compile(  # a host, optionally with a port, or an address range
     r"(?:(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?|[0-9A-Fa-f:.]+/\d{1,3}"
 )
 
@@ -262,7 +262,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _of_toml(text: str, path: Path) -> dict[str, Any]:
-    import tomllib  # 14 ms, and most projects have no file
+    import tomllib  # takes 14 ms, and most projects have no file
 
     try:
         return tomllib.loads(text)
@@ -277,7 +277,7 @@ def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
         held = held.get(name, {})
         if not isinstance(held, dict):
             raise UsageProblem(f"{'.'.join(path[: at + 1])!r} is not a table", hint=f"write it as [{'.'.join(path)}]")
-    return held  # type: ignore[no-any-return]  # a dict, as asked above
+    return held  # type: ignore[no-any-return]  # a dict, as checked above
 
 
 def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:

@@ -13,16 +13,16 @@ import time
 
 from navigator_kernel import __version__
 
-PROTOCOL = 1  # one line of JSON each way
+PROTOCOL = 1  # one line of JSON in each direction
 REQUEST_LIMIT = 64 * 1024  # bytes of a line
 ANSWER_LIMIT = 4 * 1024 * 1024  # bytes of a line
-AGAIN = 300.0  # seconds after which a process that was started is waited for again
-_PAUSE = 0.02  # seconds between two attempts to connect
+AGAIN = 300.0  # seconds after a start in which the client does not wait for another start
+_PAUSE = 0.02  # seconds between attempts to connect
 
 _HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")  # settings and trust are below these
-_SHARED = "/tmp", "/var/tmp"  # noqa: S108 - is_private is asked before a folder in them is used
+_SHARED = "/tmp", "/var/tmp"  # noqa: S108 - is_private checks a folder in them before use
 _FNV, _PRIME = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits; hashlib would cost 5 ms
-_KIND, _FOLDER, _OTHERS = 0o170000, 0o040000, 0o077  # as the module `stat` has them
+_KIND, _FOLDER, _OTHERS = 0o170000, 0o040000, 0o077  # as in the module `stat`
 
 
 def ask(
@@ -53,7 +53,7 @@ def ask(
 def _is_first(path: str) -> bool:
     """Whether no process was started for this socket within AGAIN seconds; records that one is started now."""
     folder, mark = path.rpartition("/")[0], f"{path}.started"
-    os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103 - pathlib takes 4 ms
+    os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103 - importing pathlib takes 4 ms
     if not is_private(folder):
         raise ValueError(folder)
     try:

@@ -14,10 +14,10 @@ import sys
 from navigator_kernel.config.project_root import nearest
 from navigator_kernel.daemon.client import ask
 
-LONGEST = 1024 * 1024  # bytes of a message with all that comes with it
-PATIENCE = 0.06  # seconds
-FIRST_PATIENCE = 2.5  # seconds, where the process had to be started: at the first message of a session
-SHOWN = 3  # skills
+LONGEST = 1024 * 1024  # bytes of the host's input, message included
+PATIENCE = 0.06  # seconds to wait for an answer
+FIRST_PATIENCE = 2.5  # seconds if the process had to be started: at the first message of a session
+SHOWN = 3  # skills in a hint
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
         if said:
             sys.stdout.write(said + "\n")
             sys.stdout.flush()
-    except BaseException:  # noqa: BLE001, S110 - a host goes on without it
+    except BaseException:  # noqa: BLE001, S110 - the host continues without a hint
         pass
     os._exit(0)
 
@@ -36,7 +36,7 @@ def _said(data: bytes) -> str:
     held = json.loads(data)
     text, folder = held["prompt"], held.get("cwd") or os.curdir
     root = os.environ.get("NAVIGATOR_ROOT") or nearest(os.path.realpath(folder))
-    if not text.strip() or not os.path.isdir(root):  # noqa: PTH112 - pathlib takes 4 ms
+    if not text.strip() or not os.path.isdir(root):  # noqa: PTH112 - importing pathlib takes 4 ms
         return ""
     found = ask(text, root, 5, PATIENCE, start=True, wait=FIRST_PATIENCE)
     hint = render_hint(found) if found else ""

@@ -15,12 +15,12 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, lazy_compile, shorten
 from navigator_kernel.values.report import STATES, Meta, Report, State
 
-DEPTH = 24  # levels of data that are kept
-TEXT_LIMIT = 1024 * 1024  # characters of one string that are kept
+DEPTH = 24  # levels of nested data to keep
+TEXT_LIMIT = 1024 * 1024  # characters of one string to keep
 SUMMARY_LIMIT = 2_000
-ROOM = 8 * 1024 * 1024  # characters of data that are kept in all, each value counted with its overhead
-EFFECTS = 1_000  # entries of `effects` that are read
-YAML_DEPTH = 200  # libyaml's composer ends the process some 100,000 levels down
+ROOM = 8 * 1024 * 1024  # total characters of data to keep, each value counted with its overhead
+EFFECTS = 1_000  # entries of `effects` to read
+YAML_DEPTH = 200  # libyaml's composer crashes the process at some 100,000 levels
 
 _MARKS: Mapping[str, State] = {mark: state for marks in (EMOJI, ASCII) for state, mark in marks.items()}
 _BARE_MARKS: Mapping[str, State] = {mark.rstrip("\ufe0f"): state for mark, state in _MARKS.items()}
@@ -36,7 +36,7 @@ def report_from(answer: object, meta: Meta, language: Language = "en") -> Report
     """
     try:
         return _read(answer, meta, language)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's object may raise anything from any method
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a foreign object may raise anything from any method
         return failure(error, meta, language)
 
 
@@ -163,7 +163,7 @@ def _yaml(body: str) -> Any:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if isinstance(event, yaml.AliasEvent) or depth > YAML_DEPTH:
                 return None
-        return None if len(body) > TEXT_LIMIT else yaml.load(body, Loader=loader)  # noqa: S506 - both are safe
+        return None if len(body) > TEXT_LIMIT else yaml.load(body, Loader=loader)  # noqa: S506 - both loaders are safe
     except (yaml.YAMLError, ValueError, RecursionError, TypeError):
         return None
 
@@ -240,7 +240,7 @@ def _garbage(text: str, meta: Meta, language: Language, *, kind: str) -> Report:
 def _facts(error: KernelError) -> dict[str, Any]:
     try:
         return _data(dict(error.data))
-    except Exception:  # noqa: BLE001 - the facts of a plugin's error may be anything
+    except Exception:  # noqa: BLE001 - the data of a plugin's error may be anything
         return {}
 
 
@@ -250,5 +250,5 @@ def _safely(value: object) -> str:
         if isinstance(value, (Mapping, list, tuple, set, frozenset)):
             return json.dumps(json_value(value), ensure_ascii=False)[:TEXT_LIMIT]
         return str(value)[:TEXT_LIMIT]
-    except (Exception, SystemExit):  # noqa: BLE001 - str() of a stranger's object may raise anything
+    except (Exception, SystemExit):  # noqa: BLE001 - str() of a foreign object may raise anything
         return f"<{type(value).__name__}>"

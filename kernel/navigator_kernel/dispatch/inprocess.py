@@ -20,10 +20,10 @@ from navigator_kernel.ports import Agent, Clock
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Meta, Report
 
-# Seconds that an agent has beyond the packet's limit to tell of its own time-out, its processes dead: the MCP SDK
-# takes 4.5 s to end a server that answers to nothing.
+# Seconds beyond the packet's limit for an agent to end its processes and report its own time-out: the MCP SDK
+# takes 4.5 s to end a server that does not react.
 GRACE = 6.0
-KEPT = 100  # tasks that have ended and whose reports are remembered: 10 kB each, in every thread that takes turns
+KEPT = 100  # tasks in memory, ended ones included: 10 kB each, in every thread that runs turns
 
 
 class _Task(Struct):
@@ -84,7 +84,7 @@ class InProcessDispatcher(Struct):
         limit = packet.constraints.timeout
         waiting = asyncio.wrap_future(held.future)
         try:
-            # `wait_for` of Python 3.11 ignores that the turn is cancelled in the moment of the answer
+            # Python 3.11's `wait_for` ignores a cancellation of the turn at the moment of the answer
             await asyncio.wait([waiting], timeout=limit + GRACE)
             if not waiting.done():
                 held.future.cancel()
@@ -96,7 +96,7 @@ class InProcessDispatcher(Struct):
             if (turn := asyncio.current_task()) is not None and turn.cancelling():
                 raise
             return failure(Interrupted(f"{packet.agent} was stopped"), self._meta(held), packet.context.language)
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; it is named and kept apart
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; it is named and isolated
             report = failure(error, self._meta(held), packet.context.language)
             if self.observe is not None and not isinstance(error, KernelError):
                 self.observe(packet.agent, report.summary)
@@ -158,7 +158,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _stop(loop: asyncio.AbstractEventLoop) -> None:
-    with suppress(RuntimeError):  # it was closed
+    with suppress(RuntimeError):  # the loop is closed
         loop.call_soon_threadsafe(loop.stop)
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 LONGEST = 1_024  # characters of a description (Agent Skills specification)
-HEADINGS, TYPES, PHRASES, WORDS = 6, 8, 4, 6  # how many of each are added
+HEADINGS, TYPES, PHRASES, WORDS = 6, 8, 4, 6  # most additions of each kind
 _HEADING = lazy_compile(r"(?m)^#{2,3}[ \t]+([^\n#`]{3,40})[ \t]*$")
 _PLAIN = frozenset(
     "overview introduction installation setup usage quick start reference references notes examples example output "

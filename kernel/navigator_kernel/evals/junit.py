@@ -10,7 +10,7 @@ from navigator_kernel.evals.cases import Problem
 from navigator_kernel.evals.score import NOBODY, Outcome
 from navigator_kernel.text import clean
 
-PROJECT = "project"  # the suite of what belongs to no skill
+PROJECT = "project"  # the suite of cases and problems without a skill
 
 
 def junit(found: Sequence[Outcome], problems: Sequence[Problem]) -> str:

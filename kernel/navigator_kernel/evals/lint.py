@@ -15,11 +15,11 @@ from navigator_kernel.routing.terms import content_terms
 from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.resource import SkillDef
 
-SHORT, LONG = 30, 1024  # letters of a description; 1,024 are the specification's
-SHOWN = 0.5  # the least overlap that is told
-AROUND = 4  # characters that a host writes around a name and a description
-NAMED = 200  # skills without room that are named
-TOKEN = 4  # characters, as the hosts count
+SHORT, LONG = 30, 1024  # characters of a description; 1,024 is the specification's limit
+SHOWN = 0.5  # the least overlap to report
+AROUND = 4  # characters that a host adds to a name and a description
+NAMED = 200  # most names of skills that do not fit
+TOKEN = 4  # characters per token, as the hosts count
 
 
 class Budget(NamedTuple):
@@ -29,11 +29,11 @@ class Budget(NamedTuple):
     each: int
 
 
-# Claude Code: 1 % of 200,000 tokens of 4 characters, 1,536 of a description (anthropics/claude-code issue 64606).
-# Codex: 2 % of the window, 8,000 characters where that is not known (openai/codex pull request 18298).
+# Claude Code: 1 % of 200,000 tokens of 4 characters, 1,536 per description (anthropics/claude-code issue 64606).
+# Codex: 2 % of the window, 8,000 characters if the window is unknown (openai/codex pull request 18298).
 BUDGETS: Mapping[str, Budget] = {"claude-code": Budget(8_000, 1_536), "codex": Budget(8_000, LONG)}
 
-# RTE-37 and RTE-39: the scenario in which it is to be used, in English or in Chinese
+# RTE-37 and RTE-39: when to use the skill, in English or in Chinese
 _HINT = lazy_compile(
     r"\b(?:use|used|invoked?|triggers?|triggered|activated?|appl(?:y|ies))\b[^.。]{0,40}\b(?:when|whenever|if|before|after)\b"
     r"|\buse (?:it |this |this skill )?(?:for|on)\b"
@@ -41,7 +41,7 @@ _HINT = lazy_compile(
     r"|（[^）]*(?:时|场景|用于|适用)[^）]*）|当[^。]{1,60}时|用于|适用于|时(?:候)?使用|时触发",
     re.IGNORECASE,
 )
-_HAN = lazy_compile(r"[\u3400-\u9fff]")  # which says as much as two letters, and more
+_HAN = lazy_compile(r"[\u3400-\u9fff]")  # a Chinese character says at least as much as two letters
 _PERSON = lazy_compile(
     r"\b(?:I|I'm|I'll|my|we|our)\b (?:can|will|am|help|do|make|write)|我(?:可以|能|会)", re.IGNORECASE
 )

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from navigator_kernel.evals.cases import EvalCase
 
 NOBODY = "(nobody)"
-FIGURES = ("precision", "recall", "served", "taken_wrong", "quiet")  # shares that people read
+FIGURES = ("precision", "recall", "served", "taken_wrong", "quiet")  # shares shown to people
 
 
 class Choice(NamedTuple):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 BODY = 4 * 1024 * 1024  # bytes of a request
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN = frozenset({"/healthz", "/readyz"})  # paths that need no token
-RATE, BURST = 50.0, 200.0  # changes a second of one token, and how many may come at once
-READ = 0.1  # of a change, that a request counts which only reads
+RATE, BURST = 50.0, 200.0  # changes per second by one token, and the size of a burst
+READ = 0.1  # cost of a request that only reads, where a change costs 1
 
 
 class Buckets:

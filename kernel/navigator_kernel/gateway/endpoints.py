@@ -39,7 +39,7 @@ def _dispatcher(endpoints: Mapping[str, Endpoint], gateway: Gateway) -> Callable
         try:
             service = gateway if endpoint.service is None else endpoint.service
             answer = _response(endpoint, await endpoint.handler(service, await _call(endpoint, request)))
-        except Exception as error:  # noqa: BLE001 - every failure is a problem document
+        except Exception as error:  # noqa: BLE001 - every failure becomes a problem document
             answer = problem_of(error)
         status = getattr(answer, "status_code", 200)
         seconds, caller = time.perf_counter() - began, request.scope.get("caller")

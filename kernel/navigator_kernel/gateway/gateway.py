@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
     from navigator_kernel.values.http.endpoint import Caller
 
-PING = 15.0  # seconds between two signs of life of a stream that has nothing to say
+PING = 15.0  # seconds between two pings of an idle stream
 _NAME = lazy_compile(SESSION)
 
 
@@ -47,11 +47,11 @@ class Gateway:
         self.jobs = Jobs(root, self.ids, self.clock)
         self.metrics = Metrics()
         self.tokens = open_tokens(root)
-        self.session_by_run: dict[str, str] = {}  # of runs that were looked at, so that no log is read in vain
-        self.workflow_files = threading.Lock()  # one writes a stored workflow after it was compared with what it saw
+        self.session_by_run: dict[str, str] = {}  # of runs read before, so that logs of other sessions are skipped
+        self.workflow_files = threading.Lock()  # makes comparing and writing a stored workflow one step
         self.is_warm = False
-        self.endings: list[Callable[[], None]] = []  # called when the server ends: a signal ends the process after that
-        self.listed: tuple[float, Sequence[dict[str, Any]]] | None = None  # all skills, and when they were read
+        self.endings: list[Callable[[], None]] = []  # called when the server ends, before a signal ends the process
+        self.listed: tuple[float, Sequence[dict[str, Any]]] | None = None  # when all skills were read, and the skills
         self._ping = ping
 
     @property

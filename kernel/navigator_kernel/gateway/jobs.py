@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Ids
     from navigator_kernel.skills.install.deps import Seek
 
-KEPT = 100  # jobs that have ended and can still be asked for
+KEPT = 100  # ended jobs that can still be requested
 
 
 class Job(Struct, kw_only=True):
@@ -83,7 +83,7 @@ class Jobs:
             job.problem, job.state = problem_of(error).document, "failed"
         try:
             loop.call_soon_threadsafe(job.ended.set)
-        except RuntimeError:  # the server has ended
+        except RuntimeError:  # the loop is closed: the server has ended
             return
 
 

@@ -12,12 +12,12 @@ import threading
 import time
 from selectors import DefaultSelector, SelectorKey
 
-PATIENCE = 1.0  # seconds in all that a turn waits for other turns and the server; then it goes on beside them
-SWITCH = 0.0005  # seconds after which a thread that computes lets another one, Python's own being 0.005
+PATIENCE = 1.0  # total seconds that a turn waits for other turns and the server; then it runs beside them
+SWITCH = 0.0005  # seconds after which a computing thread lets another one run; Python's default is 0.005
 
 _server_is_idle = threading.Event()
 _server_is_idle.set()
-_computing = threading.Lock()  # of the turn that computes
+_computing = threading.Lock()  # held by the turn that computes
 
 
 class _ServerSelector(DefaultSelector):
@@ -43,7 +43,7 @@ class _TurnSelector(DefaultSelector):
 
     def __init__(self) -> None:
         super().__init__()
-        self._patience = PATIENCE  # seconds that are left of it
+        self._patience = PATIENCE  # seconds left
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
         self._release()

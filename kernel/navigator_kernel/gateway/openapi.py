@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATH = "/openapi.json"
 REFERENCE = "#/components/schemas/{name}"
-EVERY = (400, 403, 413, 421, 500)  # statuses that every endpoint may have
+EVERY = (400, 403, 413, 421, 500)  # error statuses that every endpoint can return
 WITH_TOKEN = (401, 429)
 WITH_BODY = (415, 422)
 EVENT: Mapping[str, Any] = {

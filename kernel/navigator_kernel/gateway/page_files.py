@@ -33,7 +33,7 @@ CSP = "; ".join(
         "form-action 'none'",
         "frame-ancestors 'none'",
         "require-trusted-types-for 'script'",
-        "trusted-types vue",  # Vue makes its own static markup with it; a lint rule keeps foreign text out of it
+        "trusted-types vue",  # Vue's policy for its own static markup; a lint rule keeps foreign text out of it
     )
 )
 HEADERS: Mapping[str, str] = {
@@ -52,7 +52,7 @@ _KINDS: Mapping[str, str] = {
     "svg": "image/svg+xml",
     "txt": "text/plain; charset=utf-8",
 }
-_FOR_EVER = "public, max-age=31536000, immutable"  # the name of an asset holds its digest
+_FOR_EVER = "public, max-age=31536000, immutable"  # the name of an asset contains its digest
 
 
 class PageFile(NamedTuple):

@@ -122,7 +122,7 @@ class Runs:
             run.reply.set_result(done.result())
             return
         run.reply.set_exception(error)
-        run.reply.exception()  # it is in the log of events already, and nobody may be waiting
+        run.reply.exception()  # marks it as retrieved: the run log has it, and maybe nobody waits
         if not isinstance(error, KernelError):
             logging.getLogger("navigator").error("run %s failed", run.id, exc_info=error)
 

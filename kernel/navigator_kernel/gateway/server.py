@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
 
 CONNECTIONS = 5_000
-PATIENCE = 10.0  # seconds that turns under way have, when the server ends
+PATIENCE = 10.0  # seconds for active turns when the server ends
 BACKLOG = 2_048
-# New objects after which the collector searches them: 1,000 streams that begin at once make 150,000, and a pass over
-# as many holds all of them up for 50 ms.
+# New objects before a garbage collection: 1,000 streams that begin at once create 150,000, and a pass over
+# that many delays all of them by 50 ms.
 GARBAGE = 200_000
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -159,10 +159,10 @@ def serve(
         with config.bind_socket() as listener:
             place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
             config.app = application(gateway, _places(place))
-            listener.listen(BACKLOG)  # who connects before it is up waits
+            listener.listen(BACKLOG)  # clients that connect before the server is up wait
             ready(f"{'https' if certificate else 'http'}://{place}")
             _Server(config, gateway, patience).run(sockets=[listener])
-    except (OSError, SystemExit) as error:  # uvicorn ends the process where it cannot listen
+    except (OSError, SystemExit) as error:  # uvicorn calls sys.exit if it cannot listen
         raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PREFIX = "nav"
 LIFE = timedelta(days=90)
-LONGEST = 366 * 24 * 3600  # seconds
+LONGEST = 366 * 24 * 3600  # seconds until a token expires
 
 
 class KeptToken(Struct, frozen=True, kw_only=True):

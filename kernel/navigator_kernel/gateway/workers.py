@@ -29,7 +29,7 @@ class TurnWorkers:
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="navigator-turn")
         self._running: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Task[Reply]]] = {}
         self._waiting: dict[str, Future[Reply]] = {}
-        self._cancelled: set[str] = set()  # some of `_waiting`
+        self._cancelled: set[str] = set()  # a subset of `_waiting`
         self._guard = threading.Lock()
 
     def start(self, run: str, take: Take) -> Future[Reply]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 NAME = "navigator"
-SECONDS = 5  # that a host waits for the hook, which needs a fiftieth of it
+SECONDS = 5  # a host's time limit for the hook, which needs a fiftieth of it
 
 
 class Entry(Struct, frozen=True, kw_only=True):

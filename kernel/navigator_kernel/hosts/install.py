@@ -85,7 +85,7 @@ class Installer(Struct, frozen=True, kw_only=True):
 
     def _remember(self, change: Change) -> None:
         known = self._noted(change.file)
-        if known.get("after") == _digest(change.before):  # two hosts share a file: how it was before the first
+        if known.get("after") == _digest(change.before):  # two hosts share a file: keep its state before the first one
             before = known.get("before")
         else:
             before = None if change.before is None else base64.b64encode(change.before).decode()

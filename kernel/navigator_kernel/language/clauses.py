@@ -12,17 +12,17 @@ from msgspec import Struct
 
 from navigator_kernel.text import lazy_compile
 
-LIMIT = 4_000  # characters of a message that may hold several wishes; a longer one is a text
-MOST = 3  # clauses, and skills, of one message
-_PIECES = 12  # from which a message is not a list of wishes, but a text
+LIMIT = 4_000  # characters of a message that can contain several requests; a longer one is a text
+MOST = 3  # most clauses, and skills, of one message
+_PIECES = 12  # joints from which a message is a text, not a list of requests
 
 _MASKED = lazy_compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》"
     r"|(?<!\w)[A-Za-z][A-Za-z\d+.-]{0,15}://[^\s，。；]+"
-    r"|(?::(?=\s)|：).*",  # what follows a colon is the thing, not an order
+    r"|(?::(?=\s)|：).*",  # the text after a colon is the object, not a request
     re.DOTALL,
 )
-_BORDER = r"(?<![\da-z_\u00b5-\u024f-])"  # a word may begin right behind Chinese
+_BORDER = r"(?<![\da-z_\u00b5-\u024f-])"  # a word may follow Chinese without a space
 _STRONG = (
     rf"{_BORDER}(?:also|besides|in\s+addition(?!\s+to)|additionally)(?![\w-])"
     r"|并且|而且|同时|还[要想得有]|另外|此外|顺[便带]"
@@ -41,13 +41,13 @@ _ALSO = lazy_compile(_STRONG, re.IGNORECASE)
 _STOPS = " \t\r\n,，。;；、!！?？"
 _EDGE = f"{_STOPS}./&"
 
-# An order of steps, or a time that something waits for
+# Words for an order of steps, or for an event to wait for
 _ORDERED = lazy_compile(
     r"\b(?:then|afterwards?|after|before|next|once|until|finally|lastly|first(?:ly)?|second(?:ly)?|subsequently)\b"
     r"|然后|接着|接下来|之后|以后|随后|其次|最后|第[一二三]步|(?<!优)先(?!进)|再",
     re.IGNORECASE,
 )
-# A clause that says when or why, and one of what is not wanted
+# A clause that gives a condition or a reason, or excludes something
 _ASIDE = lazy_compile(
     r"\s*(?:please\s+)?(?:but|or|nor|if|when|whenever|while|unless|because|since|although|though|so)(?![\w-])"
     r"|\s*请?(?:但|不过|或|如果|要是|假如|当|因为|由于|为了|虽然|即使|只要|除非)",
@@ -58,7 +58,7 @@ _UNWANTED = lazy_compile(
     r"|不[要用必需想]|(?<![级类特分识区个性])别|无[需须]|除了|忽略|跳过",
     re.IGNORECASE,
 )
-# What is joined by a mere `and` and begins so belongs to what is before it: `the images`, `warnings are in it`
+# A part after a mere `and` that begins so belongs to the part before: `the images`, `warnings are in it`
 _BELONGS = lazy_compile(
     r"(?:the|an?|my|our|your|its|their|his|her|these|those|this|that|all|any|some|every|each|other|more|most|of|in|on"
     r"|for|to|with|from|by|it|them|tell\s+(?:me|us))(?![\w-])|告诉我"
@@ -78,15 +78,15 @@ _EMPTY = frozenset(
 _EMPTY_HAN = lazy_compile(
     r"谢谢你?|请问|请|麻烦|帮忙?|给?我们?|你们?|它们?|这[个些段份]?|那[个些段份]?|一[下个些]|的|了|吧|吗|呢|把|也|都|还|要|想|能|会|可以|需要"
 )
-# What a message that spells out steps has somewhere
+# Every message that spells out steps contains one of these
 _STEPS = lazy_compile(
     r"\bthen\b|\bafter|\bnext\b|\bfinally\b|\blastly\b|\bstep\b|\bsecond|\bsubsequently\b|\bdone\b"
     r"|然后|接着|接下来|之后|以后|随后|其次|紧接|而后|最后|末了|再|步|[一1][.)、）]|[(（]1",
     re.IGNORECASE,
 )
-# Of which an English one has at least one: a look for these is cheaper than the pattern
+# Every English one contains one of these: searching for them is cheaper than the pattern
 _STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1) (1".split()
-# What a joint of an English message has somewhere
+# Every joint in an English message contains one of these marks or words
 _MARKS = frozenset(";!?\n.,/&")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
 _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)

@@ -17,7 +17,7 @@ _FLAG = lazy_compile(r"--([A-Za-z][\w-]*)")
 _URL = lazy_compile(r"https?://[^\s<>\"'，。）)]+[^\s<>\"'，。）).,;:!?]")
 _EMAIL = lazy_compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]*\w")
 _QUOTED = lazy_compile(r"\"([^\"]+)\"|'([^']+)'|“([^”“]+)”|「([^」「]+)」|`([^`]+)`")
-# Words for what the step before left, which is then meant and not these words
+# Words that refer to the output of the step before, and are not values themselves
 _REFERS = lazy_compile(
     r"(?:(?:on|to|of|with|from|for|into|in)\s+)?(?:it|them|this|that|these|those|(?:the|its|their|that|this|these|those)\s+"
     r"(?:results?|outputs?|reports?|files?|tables?|texts?|lists?|data|summar(?:y|ies)))"

@@ -18,9 +18,9 @@ ASCII: Mapping[State, str] = {
     "timeout": "[TIMEOUT]",
 }
 SUMMARY_LIMIT = 400  # characters of the status line
-QUESTION_LIMIT = 4_000  # characters of one that waits for an answer
+QUESTION_LIMIT = 4_000  # characters of a status line that asks a question
 
-# YAML 1.1 reads some words as something else than themselves
+# YAML 1.1 reads some words as other values
 _PLAIN_KEY = lazy_compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_][\w.-]*")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from navigator_kernel.language.wording import COLON, say
 from navigator_kernel.text import Language, shorten
 
-LISTED = 50  # skills of a list
-DESCRIBED = 100  # characters of each one's description
+LISTED = 50  # most skills in a list
+DESCRIBED = 100  # characters of each description
 
 
 def listed(skills: Sequence[Mapping[str, Any]], language: Language) -> str | None:

@@ -369,8 +369,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-BETWEEN: Mapping[Language, str] = {"en": ", ", "zh": "、"}  # names
-APART: Mapping[Language, str] = {"en": ", ", "zh": "，"}  # parts of a sentence
+BETWEEN: Mapping[Language, str] = {"en": ", ", "zh": "、"}  # between names
+APART: Mapping[Language, str] = {"en": ", ", "zh": "，"}  # between parts of a sentence
 COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 
 

@@ -11,7 +11,7 @@ from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.values.approval import Approval, digest_of
 from navigator_kernel.values.job import is_lasting
 
-MOST = 256  # questions that wait; of more the oldest is dropped
+MOST = 256  # pending questions; the oldest is dropped if there are more
 
 Lasting = Literal["once", "session"]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RUN_SKILL = "run_skill"
 DESCRIBED = 400  # characters of a description
-TOGETHER = 16_000  # characters of all descriptions that a model is shown
+TOGETHER = 16_000  # total characters of the descriptions shown to a model
 ANSWER = 16_000  # characters of an answer
 _TEXT = {"type": "string"}
 

@@ -129,7 +129,7 @@ class Kernel:
         source: str,
         *,
         skills: Sequence[str] = (),
-        all: bool = False,  # noqa: A002 - the option's own name
+        all: bool = False,  # noqa: A002 - the option's name
         ref: str = "",
         user: bool = False,
     ) -> Installed:
@@ -243,7 +243,7 @@ def _settings(root: Path, model: str | None) -> Settings:
     if model is None:
         return loaded
 
-    spelled_out(model, loaded.models)  # UsageProblem or NotFound for a name that says nothing
+    spelled_out(model, loaded.models)  # raises UsageProblem or NotFound for an unusable name
     return replace(loaded, models=loaded.models._replace(default=model))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import StructuredTool
 
-from navigator_kernel.values.approval import Approval  # LangGraph reads what the functions below are declared to return
+from navigator_kernel.values.approval import Approval  # LangGraph evaluates the return types of the functions below
 
 if TYPE_CHECKING:
     from navigator_kernel.library.calls import SkillCalls

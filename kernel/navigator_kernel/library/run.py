@@ -48,7 +48,7 @@ class Run:
             while (event := await self._events.get()) is not None:
                 yield event
             if not task.cancelled():
-                task.result()  # what went wrong in it, once its events are told
+                task.result()  # raises the turn's error after its last event
         finally:
             await self.aclose()
 

@@ -49,10 +49,10 @@ def serve(server: Server[Any], host: str, port: int, token: str, ready: Callable
         with config.bind_socket() as listener:
             place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
             config.app = _application(server, host, place, token)
-            listener.listen()  # who connects before it is up waits
+            listener.listen()  # clients that connect before the server is up wait
             ready(f"http://{place}{PATH}")
             uvicorn.Server(config).run(sockets=[listener])
-    except (OSError, SystemExit) as error:  # which uvicorn's own way to say it is
+    except (OSError, SystemExit) as error:  # uvicorn calls sys.exit if it cannot listen
         raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 DESCRIBED = 400  # characters of a description
-MOST = 20  # candidates
-LOOK, PAUSE = 2.0, 0.05  # seconds between two looks at every file, and before one
+MOST = 20  # most candidates in one answer
+LOOK, PAUSE = 2.0, 0.05  # seconds between checks for changed files, and the delay before one
 TEXT = 64_000  # characters of a skill's text
 
 
@@ -88,7 +88,7 @@ class KernelTools(Struct, kw_only=True):
         if skill is None:
             raise SkillNotFound(f"no skill is called {name!r}", hint="route finds the one for a message")
         kernel = self.kernel
-        if skill.kind == "B":  # a command is asked about where it would start
+        if skill.kind == "B":  # kind A is checked later, when its command starts
             _refuse_unknown(kernel.catalogue.create_executor(skill.namespace))
         message = Message(text=f"/{skill.name} {args}".strip())
         if len(preprocess(message, kernel.files).commands) != 1:

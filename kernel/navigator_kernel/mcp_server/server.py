@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EXTENSION = "io.modelcontextprotocol/skills"
-FRESH = 5_000  # milliseconds that a host may believe a listing
+FRESH = 5_000  # milliseconds that a host may cache a list
 INSTRUCTIONS = (
     "Skills of this project and this person, under one router. Before a task call `route` with the person's message "
     "as it is, in any language. Where it names a skill, call `load_skill` and follow the text; where the skill says "

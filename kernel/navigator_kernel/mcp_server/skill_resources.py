@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 SCHEME, MANIFEST = "skill://", "SKILL.md"
-FILES, BYTES = 512, 16 * 1024 * 1024  # what every host of the extension takes
-PAGE = 50  # entries
+FILES, BYTES = 512, 16 * 1024 * 1024  # sizes that every host of the extension accepts
+PAGE = 50  # entries on a page
 _NAME = lazy_compile(r"(?!-)(?!.*--)[a-z0-9-]{1,64}(?<!-)")
 _TEXTS = {"license": 10_000, "compatibility": 500, "allowed-tools": 10_000}  # characters
 
@@ -165,7 +165,7 @@ def _files(skill: SkillDef) -> tuple[InstalledFile, ...]:
 def _frontmatter(skill: SkillDef) -> dict[str, Any] | None:
     """The frontmatter as written; None if JSON cannot express it or it can only be read leniently."""
     try:
-        parts = split(read_bounded(skill.path, BYTES), MANIFEST)  # which refuses what is hostile
+        parts = split(read_bounded(skill.path, BYTES), MANIFEST)  # refuses hostile frontmatter
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         held = _plain(yaml.load(parts.source, Loader=loader))  # noqa: S506 - one of two safe loaders
     except (KernelError, OSError, ValueError, yaml.YAMLError):

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-LARGEST = 2**31 - 1  # what an integer column holds in every database
+LARGEST = 2**31 - 1  # the largest integer of a column in every database
 LONGEST = 100_000  # characters of a description or a note
 _ISO = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d"
 

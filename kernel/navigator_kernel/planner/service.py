@@ -26,8 +26,8 @@ from navigator_kernel.planner.schemas import (
 )
 from navigator_kernel.planner.tables import DEFAULT_PROJECT, Note, NoteLink, Project, Task
 
-NEAR = 2000  # notes that a search looks at, the newest
-LINKS = 200  # of one note, the newest
+NEAR = 2000  # newest notes that a search reads
+LINKS = 200  # newest links of one note
 
 
 class TaskPlace(NamedTuple):

@@ -14,7 +14,7 @@ from navigator_kernel.errors import KernelError, NotLoadable
 
 URL = "NAVIGATOR_DATABASE_URL"
 ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(6022140)"}
-WAIT = 30.0  # seconds that a session waits for another
+WAIT = 30.0  # seconds that a session waits for another one
 
 
 def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:
@@ -78,7 +78,7 @@ def _made(engine: Any) -> None:
 def _connected(file: Path) -> Any:
     import sqlite3
 
-    if file.is_symlink():  # a stranger's repository may bring one
+    if file.is_symlink():  # a foreign repository may contain one
         raise sqlite3.OperationalError("it is a link")
     return sqlite3.connect(file, timeout=WAIT, check_same_thread=False)
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import CheckConstraint, DateTime, ForeignKey, Identity, LargeBinary, String, Text, TypeDecorator
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-DEFAULT_PROJECT = 1  # which cannot be deleted (JIT-13)
+DEFAULT_PROJECT = 1  # the project that cannot be deleted (JIT-13)
 
 
 class Moment(TypeDecorator[datetime]):

@@ -52,7 +52,7 @@ COMPLETION = Form(
 )  # fmt: skip
 SAID = Form(
     lambda held: [COMPLETION.encode(held[0]), *held[1:]],
-    lambda held: (COMPLETION.decode(held[0]), held[1], held[2] if held[2:] else []),  # without waits: an older tape
+    lambda held: (COMPLETION.decode(held[0]), held[1], held[2] if held[2:] else []),  # an older tape has no waits
 )
 
 

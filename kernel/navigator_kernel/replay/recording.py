@@ -12,8 +12,8 @@ from navigator_kernel.errors import KernelError
 
 T = TypeVar("T")
 VERSION = 1
-MOST = 8 * 1024 * 1024  # characters of one tape; of a longer one nothing is kept
-TURNS = 10_000  # of the event loop that an answer is waited for whose turn it is not yet
+MOST = 8 * 1024 * 1024  # characters of one tape; a longer one is not kept
+TURNS = 10_000  # cycles of the event loop to wait until an answer is next on the tape
 
 
 class Form(NamedTuple):
@@ -94,17 +94,17 @@ class Replayer:
         for line in lines:
             self._held[str(line["door"])].append(line)
 
-    def heard(self, door: str, ask: Callable[[], T], form: Form = PLAIN) -> T:  # noqa: ARG002 - the same door
-        return self._next(door, form)  # type: ignore[no-any-return]  # what was recorded there
+    def heard(self, door: str, ask: Callable[[], T], form: Form = PLAIN) -> T:  # noqa: ARG002 - as in `Tape`
+        return self._next(door, form)  # type: ignore[no-any-return]  # the recorded value
 
-    async def awaited(self, door: str, ask: Callable[[], Awaitable[T]], form: Form) -> T:  # noqa: ARG002 - the same door
+    async def awaited(self, door: str, ask: Callable[[], Awaitable[T]], form: Form) -> T:  # noqa: ARG002 - as in `Tape`
         for _ in range(TURNS):
             if not self._held[door] or self._order[0] == door:
                 break
             await asyncio.sleep(0)
         if self._order and self._order[0] == door:
             self._order.popleft()
-        return self._next(door, form)  # type: ignore[no-any-return]  # what was recorded there
+        return self._next(door, form)  # type: ignore[no-any-return]  # the recorded value
 
     def _next(self, door: str, form: Form) -> Any:
         if not self._held[door]:

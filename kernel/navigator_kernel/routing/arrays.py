@@ -25,7 +25,7 @@ class TermMatrix:
 
     def __init__(self, terms: memoryview, spans: memoryview, width: int, averages: Sequence[float]) -> None:
         self._terms, self._spans = np.frombuffer(terms, dtype=np.uint32), np.frombuffer(spans, dtype=np.int64)
-        self._width, self._bounds = width, np.array([-1, *range(1, width)])  # a row begins where the one before ends
+        self._width, self._bounds = width, np.array([-1, *range(1, width)])  # a row begins at the end of the one before
         self._averages = np.maximum(np.array(averages), 1.0)
 
     def of(self, rows: Sequence[int]) -> TermBatch:
@@ -46,7 +46,7 @@ class TermBatch:
     def __init__(self, hashes: Hashes, lengths: Ids, averages: Floats) -> None:
         self.hashes, self.lengths, self._averages = hashes, lengths, averages
         piece = np.repeat(np.arange(lengths.size), lengths.ravel())
-        self.row, self.field = np.divmod(piece, lengths.shape[1])  # of each hash
+        self.row, self.field = np.divmod(piece, lengths.shape[1])  # row and field of each hash
 
     def told(self, asked: QueryFeatures, wholes: Floats) -> Floats:
         """The numbers of LEXICAL for each row; `wholes` has the total rarity of the terms of each name."""

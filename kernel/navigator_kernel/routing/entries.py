@@ -17,8 +17,8 @@ from navigator_kernel.text import lazy_compile
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
-DIGEST_SIZE = 12  # bytes
-BODY_LIMIT = 20_000  # characters of a body that are indexed
+DIGEST_SIZE = 12  # bytes of an entry's digest
+BODY_LIMIT = 20_000  # indexed characters of a body
 _SENTENCE = lazy_compile(r"(?<=[.!?;；。！？\n])\s*")
 _AGAINST = lazy_compile(
     r"\b(?:do not use|don't use|not (?:intended |meant |suited )?for|avoid using)\b"

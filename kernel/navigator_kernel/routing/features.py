@@ -15,8 +15,8 @@ from msgspec import Struct
 
 K1, B = 1.2, 0.75  # BM25 (Robertson & Zaragoza 2009), with tantivy's constants
 FIELDS = ("name", "purpose", "examples", "tags", "against")
-COMPARED = ("name", "purpose", "tags")  # fields whose words are compared by meaning, too
-Term = TypeVar("Term", int, str)  # by its hash, or as it is
+COMPARED = ("name", "purpose", "tags")  # fields whose words are also compared by meaning
+Term = TypeVar("Term", int, str)  # a term's hash, or the term itself
 LEXICAL = (*(f"words_{name}" for name in FIELDS), "coverage", "name_said", "name_whole", "name_grams")
 
 

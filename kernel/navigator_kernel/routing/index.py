@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.routing.entries import Entry
 
-BATCH = 1_024  # entries that are encoded and written together
-SAYING = 256  # entries that say a new word together: the last of them says by which word its stem is known
-MANY = 32  # new entries from which it is worth it to open the encoder meanwhile
-DEAD_SHARE, SPARE = 0.25, 256  # of all rows, and rows beside them, from which the index is made again
-PATIENCE = 600.0  # seconds that one process waits for another's indexing
+BATCH = 1_024  # entries encoded and written together
+SAYING = 256  # entries whose new words are collected together: the last word of a stem stands for it
+MANY = 32  # new entries from which opening the encoder in parallel is worthwhile
+DEAD_SHARE, SPARE = 0.25, 256  # the index is rebuilt if dead rows exceed this share of all rows plus this number
+PATIENCE = 600.0  # seconds that a process waits for another one's indexing
 _COUNTED = tuple(dict.fromkeys((*FIELDS, *INDEXED)))  # fields whose stems are counted
-_MARK = "changing"  # is there while a process writes: one that died left it
+_MARK = "changing"  # a file that exists during a write, and after a crash in one
 
 
 class RoutingIndex:
@@ -57,7 +57,7 @@ class RoutingIndex:
             return
 
         self._is_begun = True
-        Thread(target=opened).start()  # no daemon: what it writes is written to its end
+        Thread(target=opened).start()  # not a daemon, so that its writes are completed
 
     def sync(self, entries: Sequence[Entry]) -> int:
         """Makes this the index of `entries`; returns how many rows were added or removed. Busy if another process takes
@@ -68,7 +68,7 @@ class RoutingIndex:
             return 0
         self._writer.make_folder(self._folder)
         with file_lock(self._folder / "lock", timeout=PATIENCE):
-            count = 0 if self._is(told.key) else self._changed(told)  # another process may have been faster
+            count = 0 if self._is(told.key) else self._changed(told)  # another process may have written it
         self._told = told
         return count
 
@@ -94,7 +94,7 @@ class RoutingIndex:
 
     def _changed(self, told: _Told) -> int:
         broken_off = (self._folder / _MARK).exists()
-        self._writer.append(self._folder / _MARK, b"")  # a journal keeps it before what is written after it
+        self._writer.append(self._folder / _MARK, b"")  # a file system with a journal stores it before later writes
         try:
             if broken_off or self.view is None:
                 raise Damaged("there is nothing to continue from", hint="it is made again")
@@ -118,7 +118,7 @@ class RoutingIndex:
     def _grown(self, known: _Known, told: _Told) -> int:
         head, held = known.head, known.rows
         before = self._told.entries
-        same = self._told.key == head.key and len(before) == len(held)  # told last is what is there, each entry once
+        same = self._told.key == head.key and len(before) == len(held)  # the index contains the last entries, each once
         start, end = (told.start, told.end) if same else (0, 0)
         wanted = {entry.digest: entry for entry in told.entries[start : len(told.entries) - end]}
         passed = [entry.digest for entry in before[start : len(before) - end]] if same else list(held)

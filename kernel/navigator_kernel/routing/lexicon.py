@@ -16,8 +16,8 @@ from navigator_kernel.errors import Damaged
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
 
-_NEW = 6  # words of one message that get a vector: a word that no entry has tells less than one that many have
-_BATCH = 4_096  # words that are encoded in one go
+_NEW = 6  # new words of one message that get a vector: a word that no entry has says less than a common one
+_BATCH = 4_096  # words encoded at once
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Shares = np.ndarray[Any, np.dtype[np.float64]]
@@ -78,7 +78,7 @@ class WordVectors:
     def _once(self, places: Places) -> tuple[Places, Places]:
         """The distinct places, and the index of each place among them; without sorting."""
         slots, order = np.empty(len(self._keys) + 1, dtype=np.intp), np.arange(len(places))
-        slots[places] = order  # of those that are the same the last one; a place of -1 has the last slot
+        slots[places] = order  # of equal places the last one wins; place -1 uses the last slot
         once = places[slots[places] == order]
         slots[once] = order[: len(once)]
         return once, slots[places]

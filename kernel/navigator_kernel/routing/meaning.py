@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from navigator_kernel.routing.index import RoutingIndex
     from navigator_kernel.values.resource import SkillDef
 
-NEAR = 0.02  # share of the first one's odds from which another is worth offering
-TALK = 0.15  # probability that any skill is wanted, below which a message is small talk whatever comes near
-TWIN = 0.005  # by which two with the same description differ at most in what its words count for
-NAMES_APART = 0.08  # the same in nearness, to which their names belong
-SAYS = 0.05  # share of a message's words that has to be said for others to be counted
-COVERED = 0.15  # part of a message that the first of few skills covers with its words, to be offered as one of many
-MORE = 0.55  # share of what the first one says of a message, from which another is worth counting
-SAID = 0.7  # nearness to an example from which a message is as good as given by it
-SAME = 0.95  # from which it is the example, whose skill is wanted then
-PLAIN = range(2, 9)  # terms that say something, for which words alone may make sure
-SURE = 0.97  # what a plain name counts for: the fit has no messages of that kind
-KNOWN = 0.75  # share of a message's words that some skill has, for words alone to decide
-CLEAR = 4.0  # log-odds from which nothing else comes near
+NEAR = 0.02  # share of the first one's odds from which another skill is offered
+TALK = 0.15  # probability that any skill is wanted, below which a message is small talk, whatever the candidates
+TWIN = 0.005  # largest difference by words between skills with the same description
+NAMES_APART = 0.08  # the same in nearness, which their names affect
+SAYS = 0.05  # share of a message's words that the first skill must cover for others to be counted
+COVERED = 0.15  # share of a message's words from which the first of few skills is offered as if one of many
+MORE = 0.55  # share of the first one's coverage from which another skill is counted
+SAID = 0.7  # nearness to an example from which a message is nearly the example
+SAME = 0.95  # nearness from which it is the example, and its skill is wanted
+PLAIN = range(2, 9)  # numbers of content terms for which words alone may decide
+SURE = 0.97  # probability for a plain name: the fit has no messages of that kind
+KNOWN = 0.75  # share of a message's words known to some skill from which words alone may decide
+CLEAR = 4.0  # log-odds from which no other skill comes near
 _NAMES = lazy_compile(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
 _AGAINST = lazy_compile(
     r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)[^.;,。；，]*$", re.IGNORECASE
@@ -137,7 +137,7 @@ class SemanticRanker(Struct):
             self._skills, self._learned = skills, learned
         try:
             return self._known(skills, judged())
-        except (ValueError, LookupError, TypeError):  # bytes of the right length that nobody indexed
+        except (ValueError, LookupError, TypeError):  # a file of the right length with foreign contents
             self.index.forget()
             self.learn(entries())
             return self._known(skills, judged())

@@ -25,9 +25,9 @@ Tier = Literal["words", "meaning", "taught"]
 MEANT = ("best_text", "best_words", "best_name", "length")
 FIRST = ("odds", "score", "count", "near", "covered", "best_text", "best_words", "length", "body", "words")
 AMONG = ("together", *FIRST[1:])
-OFFERED = 3  # skills that are offered at most
-FEW = 100  # skills of a catalogue from which `offer` holds
-LEAST, MOST = -4.0, 6.0  # log-odds beyond which more says little: catalogues differ in how sharp their scores are
+OFFERED = 3  # most skills to offer
+FEW = 100  # skills in a catalogue from which `offer` holds
+LEAST, MOST = -4.0, 6.0  # bounds of the log-odds: catalogues differ in how sharp their scores are
 
 
 class Model(Struct, frozen=True, kw_only=True, dict=True):
@@ -101,7 +101,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 def logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
-    total = sum(weight * known.get(name, 1.0) for name, weight in weights.items())  # `bias` is always there
+    total = sum(weight * known.get(name, 1.0) for name, weight in weights.items())  # `bias` is always 1
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Said
 
 TEMPERATURE = 0.1  # RTE-14
-SHORTLIST, WHOLE = 12, 64  # skills that are shown
-DESCRIBED, RECALLED, READ = 400, 500, 4_000  # characters of a description, of a turn before, of a message
-TURNS = 2  # of text before the message (X-12)
-LIMIT = 30.0  # seconds
-TOKENS = 1_000  # of an answer, reasoning included
-SKILLS = 3  # of one message
-DOUBT = 0.2  # probability that any skill is wanted, below which no model is asked for one
+SHORTLIST, WHOLE = 12, 64  # most skills to show, of the candidates and of the whole catalogue
+DESCRIBED, RECALLED, READ = 400, 500, 4_000  # characters of a description, of an earlier turn, of a message
+TURNS = 2  # turns shown before the message (X-12)
+LIMIT = 30.0  # seconds for an answer
+TOKENS = 1_000  # tokens of an answer, including reasoning
+SKILLS = 3  # most skills for one message
+DOUBT = 0.2  # probability that any skill is wanted, below which no model is asked
 
 Mode = Literal["cascade", "llm_only"]
 
@@ -38,7 +38,7 @@ Mode = Literal["cascade", "llm_only"]
 class ModelJudge(Struct):
     """Implements `model_ports.Judge`."""
 
-    chosen: Callable[[], ChatModel]  # what it is asked of, opened when that is
+    chosen: Callable[[], ChatModel]  # returns the model; opened on demand
     catalogue: Catalogue
     mode: Mode = "cascade"
     _shaped: bool = field(default=True)

@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from navigator_kernel.routing.view import IndexedEntry, IndexSnapshot
 
 SEARCHED = {"name": 3.0, "examples": 2.0, "tags": 1.5, "purpose": 1.5, "body": 0.3}
-BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates that are looked at closely
-SCORED = 200  # rows whose score by words is asked for
-FEW = 8  # candidates by words that a sure answer is looked for among
-SPOKEN = 0.2  # by which an example is nearer to what people say than a description is
-UNKNOWN = 0.25  # what a term that no skill says counts for in the mass of a message: in another language none does
-ALIKE = 0.5  # what a term of the glossary counts for
-GLOSSED = 2_000  # characters of a message whose phrases are looked for in the glossary
-TERM_LIMIT = 24  # terms of a message that are searched for: a long text is told by its rarest
-PLACES = ("place_words", "place_text")  # one over the place by words and by meaning (Cormack et al. 2009)
+BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates measured in detail
+SCORED = 200  # rows in a search by words
+FEW = 8  # candidates by words among which a sure answer is searched
+SPOKEN = 0.2  # how much nearer to people's words an example is than a description
+UNKNOWN = 0.25  # weight of a term unknown to all skills in the mass of a message: in another language all are unknown
+ALIKE = 0.5  # weight of a term from the glossary
+GLOSSED = 2_000  # characters of a message whose phrases are looked up in the glossary
+TERM_LIMIT = 24  # terms of a message to search for: the rarest ones identify a long text
+PLACES = ("place_words", "place_text")  # reciprocal ranks by words and by meaning (Cormack et al. 2009)
 SEMANTIC = ("near_name", "near_text", "near_shot", "near_learned", "near_words", "near_title", *PLACES)
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
-WORDS = 12  # of these that are compared by meaning
-KEPT = 65_536  # terms of names whose rarity is kept, and an eighth as many rows with those of their names
+WORDS = 12  # terms of a message compared by meaning
+KEPT = 65_536  # name terms with cached rarities, and an eighth as many rows with cached rarities
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
 _PURPOSE = FIELDS.index("purpose")
 _COMPARED = [FIELDS.index(name) for name in COMPARED]
@@ -49,7 +49,7 @@ _ASKING = lazy_compile(
     r"[?？吗呢]\s*$|^\s*(?:who|what|when|where|why|which|how|is|are|was|were|does|do|did)\b|谁|什么|哪|为什么|怎么|多少|几个",
     re.IGNORECASE,
 )
-# A file, or a text behind a colon or in quotes: who brings one wants something done with it
+# A file, or a text after a colon or in quotes: whoever gives one wants work done on it
 _BRINGS = lazy_compile(
     r"[:：]\s*(?:\S+\s+){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^”]{4,}”"
 )
@@ -147,7 +147,7 @@ class Ranker:
         rows = [row for row in dict.fromkeys(rows) if row not in dead]
         mass = said.asked.mass
         scored = [(said.by_words.get(row, 0.0) / mass, said.by_body.get(row, 0.0) / mass) for row in rows]
-        known = self._view.cut if rows and (meaning or self._titles) else None  # names are known where numpy is there
+        known = self._view.cut if rows and (meaning or self._titles) else None  # `_titles` is filled only with numpy
         if known is None:
             numbers = [(*self._lexical(said.asked, row), *found) for row, found in zip(rows, scored, strict=True)]
             return [

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 READ = 3_000  # characters of a skill's text
-SHOWN = 20  # messages that a description is written for
-PER_TOKEN = 3.5  # characters, roughly
-_TOKENS, _LIMIT = 1_500, 60.0  # of an answer with its reasoning; seconds
+SHOWN = 20  # messages shown for one description
+PER_TOKEN = 3.5  # characters per token, roughly
+_TOKENS, _LIMIT = 1_500, 60.0  # tokens of an answer, including reasoning; seconds
 
 
 class Order(NamedTuple):
@@ -88,7 +88,7 @@ async def _written(model: ChatModel, order: Order, shown: str) -> tuple[tuple[st
     except ModelFailed as error:
         if error.data.get("kind") != "rejected":
             raise
-        done = await model.complete(Asked(messages=said, tokens=_TOKENS, limit=_LIMIT))  # it knows no shapes
+        done = await model.complete(Asked(messages=said, tokens=_TOKENS, limit=_LIMIT))  # without the rejected schema
     found = parsed(done.message.text, order)
     if not found:
         hint = "try again, or ask another model with --model"

@@ -12,7 +12,7 @@ from navigator_kernel.text import STOP, STOP_HAN, lazy_compile
 _RUNS = lazy_compile(r"[㐀-䶿一-鿿豈-﫿]+|[^\W_㐀-䶿一-鿿豈-﫿]+", re.UNICODE)
 _SPACED = bytes(code if code > 0x7F or chr(code).isalnum() else 0x20 for code in range(256))
 _HAN = lazy_compile(r"[㐀-䶿一-鿿豈-﫿]")
-_KEPT, _LONG = 1 << 15, 64  # words; where there are more, all are dropped. From how many characters on one is not kept
+_KEPT, _LONG = 1 << 15, 64  # cached words, all dropped if there are more; the longest word to cache, in characters
 _CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -55,7 +55,7 @@ def _of_run(run: str) -> Sequence[str]:
     if not run.isascii() and _HAN.match(run):
         return _pairs(run)
     lower = run.lower()
-    if run == lower or run[1:].islower() or (run.isalpha() and run.isupper()):  # most are, and have one part
+    if run == lower or run[1:].islower() or (run.isalpha() and run.isupper()):  # most words are, and have one part
         return (lower,)
     parts = [part.lower() for part in _CAMEL.split(run)]
     return parts if len(parts) == 1 else [*parts, lower]

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from navigator_kernel.routing.entries import Entry
 
 FACETS = ("name", "text", "examples")
-SHOTS = 32  # examples of a row that get a vector of their own
-EXACT = 10_000  # rows up to which every vector is compared in full
-EXPLAINING, SHARPNESS = 320, 2.0  # the nearest examples, which share a message, and how sharply they are told apart
-DOUBT, TEXT_DOUBT = 0.015, 0.1  # how far a row's only example may be wrong, and how far its text
-PROBED = 48  # clusters that are looked into among more
-_SAMPLE, _ROUNDS = 10_000, 4  # rows that the middles of clusters are found from, and how often they are moved
+SHOTS = 32  # examples of a row with their own vector
+EXACT = 10_000  # rows up to which every vector is compared exactly
+EXPLAINING, SHARPNESS = 320, 2.0  # nearest examples that share a message, and how sharply they are distinguished
+DOUBT, TEXT_DOUBT = 0.015, 0.1  # noise of a row's only example, and of its text
+PROBED = 48  # clusters searched for a query
+_SAMPLE, _ROUNDS = 10_000, 4  # rows from which cluster centres are computed, and the number of iterations
 _CHUNK = 8_192
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -105,7 +105,7 @@ class Vectors:
             owners, cosines = np.repeat(np.arange(len(rows)), counts), shots @ query
             np.maximum.at(found[:, 2], owners, cosines)
             nearest = _top(cosines, EXPLAINING)
-            # who says more is the less sure of each, so that copies of another's examples draw little from it
+            # the more examples a row has, the noisier each is, so that copies of another row's examples gain little
             doubts = np.float32(DOUBT) * np.array(counts, dtype=np.float32)[owners[nearest]]
             found[:, 3] = _shared(query, held[:, 1], shots[nearest], owners[nearest], doubts)
         return found
@@ -140,7 +140,7 @@ class VectorIndex:
         rows, cosines = found + self.clustered, self.told[found] @ query
         if self.clusters is None:
             return rows, cosines
-        rough = self.clusters.near(query, limit + limit // 4)  # in bytes, of which twice as many find no more
+        rough = self.clusters.near(query, limit + limit // 4)  # by int8 vectors; twice as many rows would find no more
         rows, cosines = np.append(rough, rows), np.append(_told(of(rough.tolist())) @ query, cosines)
         best = _top(cosines, limit)
         return rows[best], cosines[best]

@@ -36,7 +36,7 @@ class Names(Struct, frozen=True, kw_only=True):
 _RUN = r"(?:执行|运行|使用|调用|启动|用|\b(?:run|use|execute|call|invoke|start|worker|apply)\b)"
 _NAME = r"[\w][\w.-]{0,79}"
 _LATIN = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?=[^\x00-\x7f])")
-HITS = 8  # places in a message where a name is looked for
+HITS = 8  # places in a message to search for a name
 _POLITE = lazy_compile(
     r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",
     re.IGNORECASE,
@@ -125,10 +125,10 @@ _VERBS = (
     _verb("info", "analyse|analyze|inspect|view|show|info|look at|what is in", "分析|查看|看看"),
 )
 _CHANGES = tuple(verb for verb in _VERBS if verb.operation in {"uninstall", "enable", "disable"})
-# What a pattern has somewhere: a look for it is cheaper than the pattern, which most messages then never need.
+# A match of a pattern contains one of these: searching for them is cheaper, and most messages contain none.
 _RUNS = "执行 运行 使用 调用 启动 用 run use execute call invoke start worker apply".split()
 _SKILLS = ("skill", "技能")
-LIMIT = 4_000  # characters of a message that may be an order; a longer one is a text, except behind a name
+LIMIT = 4_000  # characters of a message that can be an order; a longer one is a text, unless it begins with a name
 
 
 def parse_command(text: str, names: Names) -> Action | None:
@@ -288,7 +288,7 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
     before = [word for word in _words(rest[: source.start()] if source else _FLAG.sub(" ", rest)) if _is_object(word)]
     if source and operation in {"install", "info"}:
         if before and (operation == "info" or not _FROM.search(rest[: source.start()])):
-            return None  # something else is the verb's object: "show me the error in src/app"
+            return None  # the verb has another object: "show me the error in src/app"
         after = _words(_FLAG.sub(" ", rest)[source.end() :])
         named = flagged or tuple(word for word in (before or after) if re.fullmatch(_NAME, word) and _is_object(word))
         return Lifecycle(

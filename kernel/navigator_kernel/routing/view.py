@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from navigator_kernel.routing.lexicon import WordVectors
     from navigator_kernel.routing.vectors import VectorIndex, Vectors
 
-INDEXED = ("name", "purpose", "examples", "tags", "body")  # fields that candidates are found by
-WIDTH = 2 + len(FIELDS)  # of `spans`, a row: where its line ends, then where each of its fields and its grams end
+INDEXED = ("name", "purpose", "examples", "tags", "body")  # fields that are searched for candidates
+WIDTH = 2 + len(FIELDS)  # spans of a row: the ends of its line, of each of its fields, and of its grams
 
 
 class IndexedEntry(Struct, frozen=True):

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.index.columns import IndexHead
     from navigator_kernel.adapters.index.word_index import WordIndex
 
-FEW = 32  # rows that may wait beside tantivy, those that came and those that went
-SMALL = 8_192  # different stems that they may have, each row's counted by itself
-Stems = Mapping[str, Mapping[str, int]]  # of a row: by field, how often each stem is in it
+FEW = 32  # added and removed rows that can wait outside tantivy
+SMALL = 8_192  # distinct stems of the added rows, summed over rows and fields
+Stems = Mapping[str, Mapping[str, int]]  # of a row: by field, the count of each stem
 _LINES = Decoder(tuple[int, dict[str, dict[str, int]]])
 
 

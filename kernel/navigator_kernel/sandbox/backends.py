@@ -22,16 +22,16 @@ from navigator_kernel.adapters.processes import launcher
 from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
 from navigator_kernel.sandbox.seccomp import program
 
-PATIENCE = 10.0  # seconds for the trial of a rung
-LEAST_ABI = 4  # of Landlock: the first that refuses TCP
+PATIENCE = 10.0  # seconds for the trial of a backend
+LEAST_ABI = 4  # the first ABI version of Landlock that can refuse TCP
 
-# rights of Landlock over files (linux/landlock.h)
+# Landlock's rights over files (linux/landlock.h)
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _MAKE_CHAR, _MAKE_BLOCK, _REFER, _TRUNCATE, _IOCTL_DEVICE = 1 << 6, 1 << 11, 1 << 13, 1 << 14, 1 << 15
-_ALL = (1 << 15) - 1  # of ABI 3
+_ALL = (1 << 15) - 1  # all rights of ABI 3
 _LOOKED_AT = _EXECUTE | _READ_FILE | _READ_DIR
 _OF_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE
-_TCP, _SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
+_TCP, _SCOPES = 0b11, 0b11  # bits: bind and connect; abstract sockets and signals
 _LAUNCHER = (sys.executable, "-I", "-S", launcher.__file__)
 _DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 
@@ -92,7 +92,7 @@ def inline(spec: dict[str, Any]) -> tuple[str, ...]:
 @cache
 def landlock_abi() -> int:
     """The ABI version of Landlock; 0 if the kernel has none, or does not allow its use."""
-    import ctypes  # 5 ms, and only where something runs
+    import ctypes  # 5 ms, needed only to run a program
 
     found: int = ctypes.CDLL(None, use_errno=True).syscall(launcher.CREATE_RULESET, None, 0, 1)
     return max(found, 0)
@@ -128,7 +128,7 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
         "/proc",
         "/dev",
         "/",
-    ):  # root may write to much of /proc, and /dev/shm is memory
+    ):  # root can write to much of /proc, and /dev/shm is memory
         words += ["--remount-ro", mount]
     words += ["--chdir", str(held.writes), "--", *argv]
     return {"argv": words, "landlock": None, "seccomp": program(network=held.network or held.loopback)}

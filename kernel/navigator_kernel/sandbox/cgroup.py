@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 BASE = Path("/sys/fs/cgroup")
-_LIMITS = {"pids": ("pids.max", "pids.max"), "memory": ("memory.limit_in_bytes", "memory.max")}  # version 1, 2
-_TRIES = 50  # of removing a group whose last processes are still going
+_LIMITS = {"pids": ("pids.max", "pids.max"), "memory": ("memory.limit_in_bytes", "memory.max")}  # files in version 1, 2
+_TRIES = 50  # attempts to remove a group while its last processes exit
 
 
 class Cgroup(NamedTuple):

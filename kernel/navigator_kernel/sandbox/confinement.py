@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from navigator_kernel.values.job import Job
 
 MIB = 1024 * 1024
-MEMORY = 4096 * MIB  # of addresses, for each process
+MEMORY = 4096 * MIB  # bytes of address space for each process
 FILE = 256 * MIB  # bytes of one file
-DISK = 512 * MIB  # bytes of everything in the run's own folder
+DISK = 512 * MIB  # bytes of all files in the run's own folder
 PROCESSES = 256
 OPEN_FILES = 1024
 
 KERNELS = "mybox"  # the project's folder of conversations, logs and other runs
 
-# What programs are made of; nothing of a person's, and no secrets
+# Files that programs need; no personal files, and no secrets
 SYSTEM = (
     "/usr",
     "/bin",
@@ -83,7 +83,7 @@ def confinement(job: Job) -> Confinement:
     writes = Path(os.path.realpath(job.cwd))
     named = [Path(os.path.realpath(path)) for path in job.reads if path.exists()]
     root, hidden = project_of(job), tuple[Path, ...]()
-    if root is not None and covers(named, root):  # the whole project is read
+    if root is not None and covers(named, root):  # the job reads the whole project
         box = root / KERNELS
         hidden = (box,) if box.is_dir() else ()
         hidden += secret_paths(root, (*hidden, *_system()))

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Clock, Writer
 
 VERSION = 2
-BY_INSTALLING = "installed by command"  # the note of version 1's trust that `update` and `--frozen` gave, too
-ASKED_EACH_TIME = "script:"  # what an earlier version trusted of a project\'s scripts counts no more
-FEW = 10  # subjects that are recorded one by one
-TOGETHER = 8_000  # characters of subjects in one entry: even escaped they fit its line uncut
+BY_INSTALLING = "installed by command"  # the note of trust in version 1, which `update` and `--frozen` also gave
+ASKED_EACH_TIME = "script:"  # an earlier version stored trust in a project's scripts, which no longer counts
+FEW = 10  # up to this many subjects get an entry each
+TOGETHER = 8_000  # characters of subjects in one entry: even escaped, they fit its line uncut
 KEPT = 1_000  # runs whose consents are remembered
-EVERYTHING = "*"  # in memory only: what a typed `--yes` covers
+EVERYTHING = "*"  # never stored: a typed `--yes` covers everything
 
 
 class ConsentStore(Struct):
@@ -36,7 +36,7 @@ class ConsentStore(Struct):
     _version: int = VERSION
 
     def allow(self, run: str, subject: str) -> None:
-        if subject != EVERYTHING:  # what a file holds never stands for everything
+        if subject != EVERYTHING:  # a subject from a file never covers everything
             self._agreed(run).add(subject)
 
     def allow_orders(self, run: str) -> None:

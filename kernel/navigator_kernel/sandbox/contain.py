@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from navigator_kernel.sandbox.cgroup import Cgroup
     from navigator_kernel.values.job import Exceeded, Job, Outcome
 
-ARGUMENT = 128 * 1024  # bytes of one argument, the system's own limit
+ARGUMENT = 128 * 1024  # bytes of one argument: the system's own limit
 REMEDIES = (
     "install bubblewrap (apt-get install bubblewrap)",
     "or use a Linux of 6.7 or newer with Landlock",
@@ -102,7 +102,7 @@ class ContainedRunner(Struct):
 
 
 def _tried(found: tuple[SandboxBackend, ...]) -> SandboxBackend | None:
-    from tempfile import TemporaryDirectory  # 5 ms, once for each start of the machine
+    from tempfile import TemporaryDirectory  # 5 ms, once after each start of the machine
 
     with TemporaryDirectory(prefix="navigator-") as folder:
         return next((rung for rung in found if works(rung, Path(os.path.realpath(folder)))), None)

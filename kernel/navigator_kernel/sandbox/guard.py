@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.job import Job, Outcome
 
 
-SHOWN = 600  # characters of a command, and of its program, that a question holds; all of it is among its facts
-SHOWN_OF_TOOL = 3_000  # characters of a command that a model wrote
+SHOWN = 600  # characters of a command, and of its program, that a question shows; its facts contain the whole command
+SHOWN_OF_TOOL = 3_000  # the same for a command that a model wrote
 TOOL = "tool"
 
 
@@ -87,7 +87,7 @@ class ConsentGate(Struct, frozen=True):
             )
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
-            by_name = job.actor == TOOL  # a model thought of it: `--yes` was not said for that
+            by_name = job.actor == TOOL  # a model proposed the command, so `--yes` does not cover it
             argv = escape_controls(" ".join(job.argv))
             shown = argv if job.actor == "mcp_server" else _shown(job.argv, argv, SHOWN_OF_TOOL if by_name else SHOWN)
             what = f"run {cut_text(escape_controls(job.subject), SHOWN)}: {shown}"

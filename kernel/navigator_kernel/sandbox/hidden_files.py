@@ -16,9 +16,9 @@ from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import Refused
 from navigator_kernel.text import lazy_compile
 
-ENTRIES = 200_000  # entries of folders that are looked at
-HIDDEN = 500  # paths that a sandbox is told to hide
-_CONFIG_LIMIT = 64 * 1024  # bytes; a longer one is hidden
+ENTRIES = 200_000  # entries of folders that are examined
+HIDDEN = 500  # paths that a sandbox hides
+_CONFIG_LIMIT = 64 * 1024  # bytes; a longer config is hidden
 _CREDENTIAL = lazy_compile(
     r"https?://[^/@\s]+@|://[^/@\s:]+:[^/@\s]+@|extraheader|(?:password|token)\s*=|helper\s*=\s*!"
 )
@@ -56,7 +56,7 @@ def _search(root: Path, skipped: frozenset[str]) -> Iterator[Path]:
                     elif entry.name == "config" and _has_credential(entry):
                         yield Path(entry.path)
         except OSError:
-            yield Path(folder)  # it cannot be looked at, and is not shown
+            yield Path(folder)  # a folder that cannot be searched is hidden
 
 
 def _is_secret(entry: os.DirEntry[str]) -> bool:
@@ -64,7 +64,7 @@ def _is_secret(entry: os.DirEntry[str]) -> bool:
     may contain a password."""
     if entry.name.casefold() == ".git":
         return False
-    inside = ("file",) if entry.is_dir(follow_symlinks=False) else ()  # other names make a file a secret than a folder
+    inside = ("file",) if entry.is_dir(follow_symlinks=False) else ()  # file name patterns do not apply to folders
     return holds_secrets((entry.name, *inside))
 
 

@@ -16,24 +16,24 @@ from typing import NamedTuple
 from navigator_kernel.sandbox.system_calls import ALLOWED, CHECKED, MARKS, NONE
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_*
-_X32 = 0x40000000  # from here on, calls of another ABI with the same architecture
+_X32 = 0x40000000  # numbers from here on belong to another ABI of the same architecture
 _KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`
 _NAMESPACES = 0x7E020080  # CLONE_NEW{CGROUP,UTS,IPC,USER,PID,NET,NS,TIME}
-_TERMINAL_INPUT, _CONSOLE = 0x5412, 0x541C  # TIOCSTI, TIOCLINUX: what is typed for another program
+_TERMINAL_INPUT, _CONSOLE = 0x5412, 0x541C  # TIOCSTI, TIOCLINUX: they type input for another program
 _SET_ID = 0o6000  # S_ISUID, S_ISGID
-_DATAGRAM, _RAW, _KIND = 2, 3, 0xF  # SOCK_DGRAM, SOCK_RAW; which bits of a socket's type say its kind
+_DATAGRAM, _RAW, _KIND = 2, 3, 0xF  # SOCK_DGRAM, SOCK_RAW; mask for the kind in a socket's type
 _UNIX = 1  # AF_UNIX
 _BY_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
-NEWER = 451  # calls from here on came after the list, on every architecture
+NEWER = 451  # unlisted calls from here on are newer than the list, on every architecture
 _FAMILIES = (2, 10, 16)  # AF_INET, AF_INET6 and AF_NETLINK, which looks up addresses
 
 
 class _Op(NamedTuple):
     code: int
     value: int
-    yes: int = 0  # instructions that are passed over where the test holds
+    yes: int = 0  # instructions to skip if the test holds
     no: int = 0
 
 
@@ -67,17 +67,17 @@ def _checks(*, network: bool) -> Mapping[str, Sequence[_Op]]:
     allowed = _Op(_RETURN, _ALLOW)
     families = [_Op(_EQUAL, family, yes=len(_FAMILIES) - at) for at, family in enumerate(_FAMILIES)]
     kind = [_argument(1), _Op(_AND, _KIND), _Op(_EQUAL, _RAW, no=1), _denied(), allowed]
-    # behind the last family stands the denial; a family that fits jumps past it
+    # the denial follows the last family; a family that matches jumps past it
     sockets = [_argument(0), *families, _denied(), *kind] if network else [_denied()]
     return {
         "clone": [_argument(0), _Op(_ANY_BIT, _NAMESPACES, no=1), _denied(), allowed],
-        "clone3": [_denied(errno.ENOSYS)],  # its flags lie in memory that a filter cannot read; libc then takes clone
+        "clone3": [_denied(errno.ENOSYS)],  # a filter cannot read its flags, which are in memory; libc then uses clone
         "socket": sockets,
         "socketpair": _pairs(),
         "ioctl": [_argument(1), *_unless(_TERMINAL_INPUT), *_unless(_CONSOLE), allowed],
         **{name: _set_id(1) for name in ("chmod", "fchmod")},
         **{name: _set_id(2) for name in ("fchmodat", "fchmodat2")},
-        **{name: _only((0, 0)) for name in _BY_PROCESS},  # the first argument is a process, 0 the caller itself
+        **{name: _only((0, 0)) for name in _BY_PROCESS},  # the first argument is a process; 0 is the caller itself
         "setpriority": _only((0, 0), (1, 0)),
         "ioprio_set": _only((0, 1), (1, 0)),
     }

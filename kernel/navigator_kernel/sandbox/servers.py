@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 Started: TypeAlias = "tuple[tuple[str, ...], Mapping[str, str], Callable[[int], Exceeded]]"
 Start: TypeAlias = "Callable[[str, McpServer, str, Path, Path], Started]"
 
-PROJECT = "project"  # the origin of a server that a file of the project names
-FOLDER = "SERVER_FOLDER"  # the reference that stands for the server's own folder
+PROJECT = "project"  # the origin of a server that a project's file defines
+FOLDER = "SERVER_FOLDER"  # the reference to the server's own folder
 _SECRET_NAME = lazy_compile(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
-SECONDS = 600  # of processor time for one connection, times the processors
+SECONDS = 600  # seconds of processor time for one connection, times the number of processors
 
 
 def starter(
@@ -50,7 +50,7 @@ def starter(
             return (), {}, lambda _pid: ""
         held = server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word))
         job = replace(server_job(name, held, run, cwd), scratch=scratch, project=project)
-        if server.origin == PROJECT:  # what a reference in its arguments stands for was in no question
+        if server.origin == PROJECT:  # the question did not show the values of references in its arguments
             job = replace(job, reads=asked.reads)
         return contained(job), environment(job, ""), _limit(job)
 

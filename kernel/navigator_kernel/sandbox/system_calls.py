@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-NONE = -1  # where an architecture has no such call
+NONE = -1  # the architecture has no such call
 
 
-# Allowed whatever their arguments are; those that a program makes most often come first
+# Allowed with any arguments; the most frequent calls come first
 ALLOWED: Mapping[str, tuple[int, int]] = {
     "read": (0, 63), "write": (1, 64), "close": (3, 57), "fstat": (5, 80), "newfstatat": (262, 79),
     "lseek": (8, 62), "mmap": (9, 222), "munmap": (11, 215), "futex": (202, 98), "openat": (257, 56),
@@ -77,7 +77,7 @@ ALLOWED: Mapping[str, tuple[int, int]] = {
     "sendmsg": (46, 211), "recvmsg": (47, 212), "sendmmsg": (307, 269), "recvmmsg": (299, 243),
     "shutdown": (48, 210),
 }  # fmt: skip
-# What changes a mode, an owner, a time or an attribute: Landlock does not know these
+# Calls that change a mode, an owner, a time or an attribute: Landlock does not cover them
 MARKS: Mapping[str, tuple[int, int]] = {
     "chmod": (90, NONE), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, NONE),
     "fchown": (93, 55), "lchown": (94, NONE), "fchownat": (260, 54), "utime": (132, NONE), "utimes": (235, NONE),
@@ -85,7 +85,7 @@ MARKS: Mapping[str, tuple[int, int]] = {
     "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
     "fremovexattr": (199, 16), "removexattrat": (466, 466),
 }  # fmt: skip
-# Allowed for some arguments
+# Allowed with some arguments only
 CHECKED: Mapping[str, tuple[int, int]] = {
     "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199), "ioctl": (16, 29),
     "chmod": (90, NONE), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "prlimit64": (302, 261),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.mcp import OfferedTool, PinState
 
 PREFIX = "mcp_tool:"
-SHOWN = 400  # characters of a description that a question holds
+SHOWN = 400  # characters of a description that a question shows
 
 
 class Standing(NamedTuple):

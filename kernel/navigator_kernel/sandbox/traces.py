@@ -12,8 +12,8 @@ from navigator_kernel.text import escape_controls
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.tree import Listing
 
-MOST = 100  # files whose digests are taken
-SIZE_LIMIT = 16 * 1024 * 1024  # bytes of a file whose digest is taken
+MOST = 100  # files that get a digest
+SIZE_LIMIT = 16 * 1024 * 1024  # bytes; a larger file gets no digest
 
 
 class Left(NamedTuple):

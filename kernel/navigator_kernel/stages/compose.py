@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from navigator_kernel.values.workflow import WorkflowView
 
 FAILURES = 2  # SAF-5
-MOST_FILES = 100  # of a session that later turns can read
-SUBJECT_LIMIT = 600  # characters of what a yes is needed to, in the list of what waits
-NOTHING_WANTED = ("unwanted", "no_skill")  # reasons with which no skill is worth naming
+MOST_FILES = 100  # files of a session that later turns can read
+SUBJECT_LIMIT = 600  # characters of a subject in the list of waiting approvals
+NOTHING_WANTED = ("unwanted", "no_skill")  # reasons for which no skill is suggested
 DIRECT = "direct"  # the target of an answer without a skill
 
 
@@ -214,7 +214,7 @@ def _approval(
         return None
     rest = (step.packets[0] for step in plan.steps[len(reports) :])
     packets = (with_progress(_packet_of(plan, reports), report), *rest)
-    again = report.subject.startswith(AGAIN)  # then the call that the person agreed to is still to be made
+    again = report.subject.startswith(AGAIN)  # the approved call has not run yet
     agreed = tuple(one for one in told.agreed if again or one.startswith(AGAIN) or is_skill_subject(one))
     return PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=agreed, wider=report.wider)
 
@@ -234,7 +234,7 @@ def _question(decision: RouteDecision, report: Report, told: TurnSummary, now: s
             question=report.summary,
             target=f"{ASKED_BY_SERVER}{report.target}",
             missing=tuple(map(str, report.data.get("required", ()))),
-            rounds=1,  # the server says how many questions it has
+            rounds=1,  # the server decides how many questions it asks
             asked_at=now,
             answers=before,
         )
@@ -264,7 +264,7 @@ def _sticky(ran: Packet) -> Sticky | None:
 
 def _packet_of(plan: DispatchPlan, reports: Sequence[Report]) -> Packet:
     """The packet of the last report: the first one of its step, or the candidate that replaced it."""
-    packets = plan.steps[min(len(reports), len(plan.steps)) - 1].packets  # steps done earlier have none
+    packets = plan.steps[min(len(reports), len(plan.steps)) - 1].packets  # steps done earlier have no packets
     return next((packet for packet in packets if packet.task_spec.target == reports[-1].target), packets[0])
 
 

@@ -51,7 +51,7 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
     if isinstance(intent.action, Skills):
         found = _named(intent.action, catalogue)
         followed = intent.tier == "session" and isinstance(found, Unknown)
-        return Direct() if followed else found  # nobody named the skill of a follow-up that is gone by now
+        return Direct() if followed else found  # a follow-up does not name its skill, which is gone by now
     if intent.action is not None:
         return intent.action
     if intent.mode == "SKILL" and intent.entity is not None:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 
-KERNEL = "kernel"  # whose orders are not a subagent's: a message without a skill
-OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may carry
+KERNEL = "kernel"  # the agent of orders without a subagent: for messages without a skill
+OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report can carry
 
 
 class DispatchDeps(Struct, frozen=True, kw_only=True):

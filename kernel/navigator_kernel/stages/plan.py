@@ -116,7 +116,7 @@ def _skill_packet(
 ) -> Packet:
     """`said` are the person's own words to the skill; without them, the message is used, and without that its name
     (PRE-20)."""
-    words = said if request.commands else ""  # elsewhere they are a part of the message
+    words = said if request.commands else ""  # without a command, they are part of the message
     asked = "\n\n".join(part for part in (words, _cleaned(request)) if part) or name
     prompt = say("prompt.skill", order.language, skill=name, args=said).strip()
     optional: dict[str, Any] = {"prompt": prompt, "request": asked, "arguments": list(held.positional)}

@@ -37,7 +37,7 @@ _FILE = lazy_compile(
     r"(?:(?<=[\s，。：；、（(\u4e00-\u9fff])|^)@(?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s@\"'，。；：、？！（）()<>|]+))",
     re.MULTILINE,
 )
-# Chinese goes on right behind a file name: 统计@a.txt的字数
+# Chinese may follow a file name without a space: 统计@a.txt的字数
 _BEFORE_HAN = lazy_compile(r".*?\.[A-Za-z0-9]{1,8}(?=[\u4e00-\u9fff])")
 _ASSIGNED = lazy_compile(r"(?:--)?[A-Za-z_][\w-]*=")
 _AT_SERVER = lazy_compile(r"[A-Za-z0-9][\w.-]*:[A-Za-z][\w+.-]*:")  # a resource of an MCP server
@@ -45,8 +45,8 @@ _ESCAPED = lazy_compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
 _FENCED = lazy_compile(r"(^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z))", re.DOTALL | re.MULTILINE)
 _TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
 _MARKS = ("/", "@", "#", "!")
-MOST_FILES = 256  # that one message may name
-TOGETHER = 4 * 1024 * 1024  # characters of files that one message may take in, each mention counted
+MOST_FILES = 256  # files that one message can name
+TOGETHER = 4 * 1024 * 1024  # characters of files in one message, each mention counted
 
 
 class Preprocessor(Struct, frozen=True):
@@ -90,7 +90,7 @@ class _Found(Struct):
     commands: list[CommandInstruction] = field(default_factory=list)
     references: dict[str, FileReference] = field(default_factory=dict)
     fenced: bool = False
-    _read: dict[str, tuple[Path, str] | KernelError] = field(default_factory=dict)  # a name is looked up once
+    _read: dict[str, tuple[Path, str] | KernelError] = field(default_factory=dict)  # each name is looked up once
     _placed: set[str] = field(default_factory=set)
     _room: int = TOGETHER
 
@@ -228,7 +228,7 @@ def _unescaped(text: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Words with quotes honoured, or plain words if a quote is never closed. `@"a b"` stays one word with its mark."""
-    kept = _ESCAPED.sub(r"\\\\", text)  # the backslash before a mark is ours and not the shell's
+    kept = _ESCAPED.sub(r"\\\\", text)  # a backslash before a mark is the kernel's escape, not the shell's
     marked = re.sub(
         r"(?<!\S)@(?:\"([^\"\n]+)\"|'([^'\n]+)')", lambda hit: shlex.quote(f"\0@{hit.group(1) or hit.group(2)}"), kept
     )

@@ -28,8 +28,8 @@ Lasting = Literal["once", "session", "always"]
 ROUNDS = 2  # X-10
 FAILURES = 2  # SAF-5
 EXPIRES = timedelta(days=1)
-REASON = 1_000  # characters of what a person says against a call
-SAID = 120  # characters over which an answer is more than a choice
+REASON = 1_000  # characters of a person's reason against a call
+SAID = 120  # characters over which an answer is not a mere choice
 
 _YES = lazy_compile(
     r"^\s*(?:y|yes(?:,? please)?|ok|okay|go on|go ahead|do it|sure|是|是的|好|好的|行|可以|同意|确认|继续)\s*[。.!！]*\s*$",
@@ -119,19 +119,19 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
 
 def _answered(message: Message, asked: PendingQuestion, free: Session) -> Resumed:
     """The message that the question was about, with this answer added."""
-    if asked.options and _NO.match(message.text):  # the message stays what it was, and no skill works on it
+    if asked.options and _NO.match(message.text):  # the message stays as it was, and no skill handles it
         plain = replace(message, text=asked.original, answers=asked.answers, plain=True)
         return Resumed(message=plain, session=free, rounds=asked.rounds)
     if asked.rest and is_yes(message.text):
         return Resumed(message=replace(message, text=asked.rest), session=free)
     only = asked.options[0] if len(asked.options) == 1 and is_yes(message.text) else ""
     chosen = only or _choice(message.text, asked.options)
-    if chosen:  # which skill was all that was asked: the message stays what it was
+    if chosen:  # only the skill was in question: the message stays as it was
         same = replace(message, text=asked.original, answers=asked.answers, target=chosen, chosen=True)
         return Resumed(message=same, session=free, rounds=asked.rounds)
     said = message.text.strip()
     answers = (*asked.answers, said)
-    if asked.target.startswith(ASKED_BY_SERVER):  # who asked is told the answer, the message stays what it was
+    if asked.target.startswith(ASKED_BY_SERVER):  # the server gets the answer; the message stays as it was
         same = replace(message, text=asked.original, answers=answers, target=asked.target)
         return Resumed(message=same, session=free, rounds=asked.rounds)
     merged = replace(message, text=f"{asked.original.rstrip()} {said}", answers=answers, target=asked.target)

@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Router
     from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 
-ROUNDS = 2  # of questions about one message (X-10)
-FAILURES = 2  # SAF-5: after so many in a row nothing is tried again without being told what to change
-SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
-CONTINUES = 0.2  # probability that any skill is wanted, from which a short message goes on with the one before
+ROUNDS = 2  # rounds of questions about one message (X-10)
+FAILURES = 2  # SAF-5: after this many in a row, nothing is tried again unless the person says what to change
+SHORT = 24  # characters up to which a message may be a follow-up rather than a new matter
+CONTINUES = 0.2  # probability that any skill is wanted, from which a short message continues the one before
 
 _RELEASE = lazy_compile(
     r"^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$", re.IGNORECASE
 )
 _REFUSED = lazy_compile(
     r"^\s*(?:n|no|cancel|否|不|不用|不要|取消)\s*[。.!！]*\s*$", re.IGNORECASE
-)  # what a follow-up is not
-_RELEASED = ("停止", "切换任务", "我来处理", "stop", "switch task", "i'll handle", "i will handle")  # how it begins
+)  # a refusal ends the follow-ups
+_RELEASED = ("停止", "切换任务", "我来处理", "stop", "switch task", "i'll handle", "i will handle")  # first words
 _FOLLOW = lazy_compile(
     r"^\s*(?:继续|再来|再(?:试|做|跑)|接着|然后呢|还有|同样|这次|改成|换成|again|and\b|also\b|continue|go on|same\b|now\b|once more|what about)",
     re.IGNORECASE,
@@ -129,7 +129,7 @@ def _leaders(found: Retrieval, request: PreprocessingResult, session: Session, r
     said = clauses(matter(request))
     least = 0.0 if all(clause.apart for clause in said) else whole
     sure: dict[Clause, Candidate] = {}
-    for clause in sorted(said, key=lambda clause: len(clause.text)):  # the first that is not sure ends it
+    for clause in sorted(said, key=lambda clause: len(clause.text)):  # the first uncertain one ends the search
         one = router.retrieve(clause.text)
         if one.band != "route" or one.candidates[0].confidence <= least or router.recognise(clause.text) is not None:
             return ()

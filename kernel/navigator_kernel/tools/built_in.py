@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Catalogue, Consents, Executor, Sandbox, Writer
     from navigator_kernel.tools.writing import Change
 
-DIFF, LINE = 24_000, 200  # characters of a diff, which a person is shown whole or not asked about, and of one line
+DIFF, LINE = 24_000, 200  # characters of a diff, which is shown whole or refused, and of one line of it
 _PATHS = {READ: "file_path", WRITE: "file_path", EDIT: "file_path"}
 _LOOKS: Mapping[str, Callable[[Place, Mapping[str, Any]], reading.Found]] = {
     READ: reading.read,
@@ -98,12 +98,12 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             answer = await self._done(work, call, arguments, places, executor)
         except (ConsentNeeded, NoSandbox):
             raise
-        except Exception as error:  # noqa: BLE001 - the model is told, the turn goes on
+        except Exception as error:  # noqa: BLE001 - the model gets the error, the turn continues
             hint = f" ({error.hint})" if isinstance(error, KernelError) and error.hint else ""
             text = error.message if isinstance(error, KernelError) else f"{type(error).__name__}: {error}"
             self.audit.record("failed", run=work.run, subject=subject, skill=work.skill, why=clean(text, lines=False))
             return ToolAnswer(text=say("tool.failed", work.language, error=f"{clean(text)}{hint}"), failed=True)
-        if call.name != RUN:  # the gate has recorded that
+        if call.name != RUN:  # the gate has recorded the command
             self.audit.record("ended", run=work.run, subject=subject, skill=work.skill, how="done")
         return answer
 
@@ -238,7 +238,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         def keep(text: str) -> str:
             return self._kept(places, f"output-{_short(call.id)}.txt", text.encode("utf-8", "replace"))
 
-        failed = outcome.exit_code is None  # what a command that ran says is for the model to judge
+        failed = outcome.exit_code is None  # a finished command's exit code is for the model to judge
         return ToolAnswer(text=clean(running.described(outcome, keep)), failed=failed)
 
     def _kept(self, places: Places, name: str, data: bytes) -> str:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 SAID = 500  # characters of an error
-SESSIONS = frozenset({"Session", "scoped_session"})  # of SQLAlchemy, by name: it need not be installed
-NAMED = frozenset({"db", "session"})  # parameters that are one where nothing else says what they are
+SESSIONS = frozenset({"Session", "scoped_session"})  # SQLAlchemy classes, by name: it need not be installed
+NAMED = frozenset({"db", "session"})  # names of parameters that are sessions if they have no type
 
 Sessions = Callable[[], Any]
 
@@ -40,7 +40,7 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
     whole: str = ""
     effects: tuple[str, ...] = field(default=())
     confirm: str = ""
-    outward: bool = False  # it works on the person's own database
+    outward: bool = False  # the tool works on the person's own database
 
     @property
     def spec(self) -> ToolSpec:
@@ -63,7 +63,7 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
                     value = await self.definition.func(**more, **self._given(held))
                     return Result(plain(value))
             return Result(await asyncio.to_thread(self.call, held))
-        except Exception as error:  # noqa: BLE001 - a tool may raise anything; the model is told, the turn goes on
+        except Exception as error:  # noqa: BLE001 - a tool may raise anything; the model gets it, the turn continues
             said = str(error).partition("\n")[0] or type(error).__name__
             return Result(error=shorten(clean(said, lines=False), SAID))
 

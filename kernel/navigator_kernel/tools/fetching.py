@@ -20,10 +20,10 @@ from navigator_kernel.values.allowed import FETCH
 from navigator_kernel.values.chat import ToolSpec
 from navigator_kernel.values.tool import Result
 
-SECONDS = 30.0  # that a page may take
+SECONDS = 30.0  # time limit for a page
 LARGEST = 8 * 1024 * 1024  # bytes of a page
-SHOWN = 15_000  # characters of it that a model is given
-READING, MEMORY = 20, 1024**3  # seconds, and bytes, that making text of a page may take
+SHOWN = 15_000  # characters of it for a model
+READING, MEMORY = 20, 1024**3  # seconds, and bytes of memory, for turning a page into text
 READER = "navigator_kernel.tools.html_child"
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = lazy_compile(r"text/.*|application/(?:.*\+)?(?:json|xml|javascript|yaml|toml)")
@@ -42,7 +42,7 @@ class Fetching(Struct, frozen=True, kw_only=True):
     name: str = FETCH
     effects: tuple[str, ...] = ()
     outward: bool = True
-    only_reads: bool = True  # one yes covers a host for a session, until the model was given private data
+    only_reads: bool = True  # one yes covers a host for a session, until the model has private data
 
     @property
     def identity(self) -> str:

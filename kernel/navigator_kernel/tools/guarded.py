@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import BuiltIn, Tool, Tools
     from navigator_kernel.ports import Audit, Consents
 
-MOST = 16_000  # characters of a result that a model is given
-SHOWN = 2_000  # characters of the arguments that a person is asked about
+MOST = 16_000  # characters of a result for a model
+SHOWN = 2_000  # characters of the arguments in a question to the person
 
 
 class GuardedTools(Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
     built_in: BuiltIn | None = None
     direct: Callable[[], Mapping[str, Tool]] = dict
     _used: set[str] = field(default_factory=set)
-    _private: set[str] = field(default_factory=set)  # runs whose model was given private data by a tool
+    _private: set[str] = field(default_factory=set)  # runs whose model got private data from a tool
 
     def admit(self, work: AgentTask) -> None:
         """Requires consent by name for the tools of a skill that the person neither installed nor trusted."""
@@ -107,7 +107,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
             ask_again(self.consents, work, call, arguments)
         subject = subject_of(call, arguments, tool, work)
         leaks = self._leaks(tool, work)
-        # Without a skill the person's agreement to a tool that only reads is enough, until data could leave with a call
+        # Without a skill, the person's approval of a tool that only reads is enough, until a call could carry data out
         if leaks or (tool.confirm and (work.skill or not getattr(tool, "only_reads", False))):
             self._ask(tool, subject, arguments, work, leaks=leaks)
         facts = getattr(tool, "facts", {})
@@ -184,7 +184,7 @@ async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:
     try:
         result = await tool.run(arguments)
         json.dumps(result.value)
-    except Exception as error:  # noqa: BLE001 - the model is told, the turn goes on
+    except Exception as error:  # noqa: BLE001 - the model gets the error, the turn continues
         return Result(error=f"{type(error).__name__}: {error}")
     return result
 

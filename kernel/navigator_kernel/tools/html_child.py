@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 from navigator_kernel.adapters.processes.module_child import serve
 
-# What is not text for a reader; of these, what has an end is left out with all that is in it
+# Elements that are not text for a reader; they are left out with their contents
 _LEFT_OUT = frozenset(
     {"script", "style", "template", "svg", "math", "iframe", "object", "canvas", "select", "noscript"}
 )
@@ -34,7 +34,7 @@ class _Reader(HTMLParser):
     def __init__(self, url: str) -> None:
         super().__init__(convert_charrefs=True)
         self.url, self.found, self.title = url, [""], [""]
-        self._hidden: list[str] = []  # the element that is left out, and those of the same name within
+        self._hidden: list[str] = []  # the open element that is left out, and those of the same name inside it
         self._links: list[str] = []
         self._in_title, self._as_it_is = False, 0
 

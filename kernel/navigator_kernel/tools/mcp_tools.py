@@ -14,7 +14,7 @@ from navigator_kernel.values.chat import ToolSpec
 from navigator_kernel.values.mcp import OfferedTool
 from navigator_kernel.values.tool import Result
 
-LARGEST = 32 * 1024  # characters of a schema that a model is shown
+LARGEST = 32 * 1024  # characters of a schema for a model
 Call: TypeAlias = "Callable[[str, str, Mapping[str, Any]], Coroutine[Any, Any, Mapping[str, Any]]]"
 
 

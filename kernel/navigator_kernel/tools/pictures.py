@@ -9,12 +9,12 @@ from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.chat import PDF
 
-PICTURE_SIZE, PDF_SIZE = 3_750_000, 10_000_000  # bytes; services take 5 MB of a picture as base64
-WIDEST = 8_000  # pixels
-UNPACKED = 4 * 1024 * 1024  # bytes of a PDF's compressed objects that are looked at
+PICTURE_SIZE, PDF_SIZE = 3_750_000, 10_000_000  # bytes; services accept 5 MB of base64 per picture
+WIDEST = 8_000  # pixels of the longer side
+UNPACKED = 4 * 1024 * 1024  # bytes of a PDF's object streams to decompress
 _HEADS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"%PDF-", PDF))
 _PAGES = lazy_compile(r"/Type\s*/Pages\b")
-_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # segments of a JPEG that hold its size
+_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # segments of a JPEG that contain its size
 
 
 def kind_of(data: bytes) -> str:

@@ -14,11 +14,11 @@ from navigator_kernel.errors import Refused
 from navigator_kernel.text import escape_controls, lazy_compile
 
 Zone = Literal["workspace", "skill", "named", "earlier", "project"]
-LONGEST = 4096  # characters of a path, the system's own limit
-# Parts of a project whose files run, grant or prove something; no tool of a model reads or writes them
+LONGEST = 4096  # characters of a path, the system's limit
+# Parts of a project whose files run, grant or prove something; a model's tools neither read nor write them
 CLOSED = frozenset({"mybox", ".git", ".claude", ".agents", "agents", "navigator.toml", "skills.lock.json"})
 
-ROOT_NAMES = ("SKILL_ROOT", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT")  # variables that skills know their folder by
+ROOT_NAMES = ("SKILL_ROOT", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT")  # variables that tell a skill its folder
 _ROOT = lazy_compile(
     r"\$(?:(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\b|\{(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\})"
 )

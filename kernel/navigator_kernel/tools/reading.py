@@ -18,12 +18,12 @@ from navigator_kernel.tools.places import CLOSED, Place
 from navigator_kernel.tools.search_child import LARGEST, is_binary
 from navigator_kernel.values.chat import ShownFile
 
-LINES = 2_000  # of a file that one call shows
+LINES = 2_000  # lines of a file in one call
 WIDTH = 2_000  # characters of a line
 SHOWN = 16_000  # characters of an answer
-ENTRIES = 200  # of a folder, and files that a pattern finds
-WALKED = 50_000  # files that a search looks at
-SECONDS, MEMORY = 20, 1024**3  # that a search may take
+ENTRIES = 200  # entries of a folder, and files found by a pattern
+WALKED = 50_000  # files in one search
+SECONDS, MEMORY = 20, 1024**3  # seconds and bytes of memory for a search
 SEARCH = "navigator_kernel.tools.search_child"
 SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", ".git"})
 
@@ -117,7 +117,7 @@ def _targets(place: Place, wanted: Any) -> list[str]:
     try:
         inside = list(_files(place))
     except NotFound:
-        with opened_inside(place.root, place.parts, place.path.name):  # a file, or an error that says what it is
+        with opened_inside(place.root, place.parts, place.path.name):  # a file, or else an error
             return ["/".join(place.parts)]
     prefix = "/".join(place.parts)
     return [f"{prefix}/{one.path}".lstrip("/") for one in inside if wanted is None or wanted(one.path)]

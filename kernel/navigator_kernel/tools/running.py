@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from navigator_kernel.values.job import Outcome, Want
     from navigator_kernel.values.resource import SkillDef
 
-SECONDS, MOST = 120.0, 600.0  # that a command gets, and the most it can ask for
-SHOWN = 16_000  # characters of its output that a model is given
-LARGEST = 16 * 1024 * 1024  # bytes of a file that a yes covers
-LINE = 3_000  # characters of a command, which the person is shown whole
+SECONDS, MOST = 120.0, 600.0  # seconds for a command, and the most it can request
+SHOWN = 16_000  # characters of its output for a model
+LARGEST = 16 * 1024 * 1024  # bytes of a file that an approval covers
+LINE = 3_000  # characters of a command, which is shown whole to the person
 _SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
 

@@ -11,8 +11,8 @@ from navigator_kernel.adapters.files.inside import read_inside
 from navigator_kernel.adapters.processes.module_child import serve
 from navigator_kernel.errors import KernelError
 
-LARGEST = 16 * 1024 * 1024  # bytes of a file that is read or searched
-SHOWN, WIDTH = 200, 300  # lines that are found, and characters of each
+LARGEST = 16 * 1024 * 1024  # bytes of a file to read or search
+SHOWN, WIDTH = 200, 300  # lines to find, and characters of each
 
 
 def answer(question: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from navigator_kernel.values.chat import ToolSpec
 TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
 WORDS = {"type": "array", "items": {"type": "string"}}
 
-# Each with its arguments; those that must be there come first, before the bar
+# The arguments of each tool: the required ones, then the optional ones
 _ARGUMENTS: Mapping[str, tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]] = {
     "read": ({"file_path": TEXT}, {"offset": NUMBER, "limit": NUMBER}),
     "list": ({}, {"path": TEXT}),

@@ -10,9 +10,9 @@ from navigator_kernel.adapters.files.inside import read_inside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.tools.places import Place
 
-LARGEST = 4 * 1024 * 1024  # bytes of a file that is written or edited
+LARGEST = 4 * 1024 * 1024  # bytes of a file to write or edit
 CONTEXT = 3  # lines around a change
-LONGEST = 200_000  # characters of a text for which a diff is made
+LONGEST = 200_000  # characters of a text for which a diff is computed
 
 
 class Change(NamedTuple):

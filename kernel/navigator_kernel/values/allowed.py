@@ -14,7 +14,7 @@ FETCH = "fetch"
 EVERY = (READ, LIST, GLOB, GREP, WRITE, EDIT, RUN, FETCH)
 LOOKING = frozenset({READ, LIST, GLOB, GREP})
 
-# The names that Claude Code, Codex, Gemini CLI, Cursor and others have for them, in lower case without separators
+# Their names in Claude Code, Codex, Gemini CLI, Cursor and others, in lower case without separators
 _NAMES: Mapping[str, tuple[str, ...]] = {
     READ: ("read", "readfile", "readmanyfiles", "view", "viewfile", "viewimage", "openfile", "cat", "notebookread"),
     LIST: ("ls", "list", "listdir", "listdirectory", "listfiles"),

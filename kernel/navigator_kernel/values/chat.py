@@ -11,7 +11,7 @@ from navigator_kernel.events import Usage
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "calls", "filtered", "other"]
-# How a model uses tools: it calls them, it names them in a JSON schema that its server enforces, or neither works
+# How a model uses tools: it calls them, it writes calls as JSON that its server enforces, or neither works
 Tooling = Literal["native", "schema", "none"]
 
 

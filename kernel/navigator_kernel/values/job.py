@@ -12,13 +12,13 @@ Actor = Literal["type_a", "shell", "script", "mcp_server", "tool"]  # rows of th
 
 Want = Literal[
     "network", "packages", "project"
-]  # what a job asks for beside its own folder and the files that it is given
-ASKED: tuple[Want, ...] = ("network", "packages")  # of these, what a person is asked about
+]  # rights that a job can request beyond its own folder and its input files
+ASKED: tuple[Want, ...] = ("network", "packages")  # those that need a person's approval
 
-Exceeded = Literal["", "disk"]  # a limit that ends a process although its time is not over
+Exceeded = Literal["", "disk"]  # a limit that ends a process before its time-out
 
-OUTPUT_LIMIT = 1024 * 1024  # bytes kept of each stream
-NPM = "npm:"  # before a package of Node: npm:NAME@VERSION
+OUTPUT_LIMIT = 1024 * 1024  # bytes to keep of each stream
+NPM = "npm:"  # prefix of a Node package: npm:NAME@VERSION
 
 
 class Job(Struct, frozen=True, kw_only=True):

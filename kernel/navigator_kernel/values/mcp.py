@@ -14,9 +14,9 @@ from msgspec import Struct, field
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.text import lazy_compile
 
-CONNECT = 30.0  # seconds that a server has to begin
+CONNECT = 30.0  # seconds for a server to start
 NAME = lazy_compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?")
-LONGEST = 64  # characters of a tool's name that model services take
+LONGEST = 64  # characters of a tool's name that model services accept
 PinState = Literal["approved", "new", "changed", "shadowing", "suspicious"]
 
 _ODD = lazy_compile(r"[^A-Za-z0-9-]+|_+")

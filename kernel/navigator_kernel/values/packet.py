@@ -13,7 +13,7 @@ from navigator_kernel.values.report import Format
 
 OnError = Literal["propagate", "summarize", "fix"]
 
-# What YAML would not keep inside a double-quoted scalar: line breaks of its own and unprintable characters.
+# Characters that YAML would not keep in a double-quoted scalar: its own line breaks and unprintable ones.
 _UNSAFE = lazy_compile("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
@@ -146,7 +146,7 @@ def yaml_flow(value: Any) -> str:
             return "{" + ", ".join(f"{yaml_flow(str(key))}: {yaml_flow(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
             return "[" + ", ".join(map(yaml_flow, value)) + "]"
-        case float():  # YAML 1.1 wants a dot in a float: 1e+30 alone would be a string
+        case float():  # YAML 1.1 needs a dot in a float: 1e+30 alone would be a string
             text = json.dumps(value)
             return text.replace("e", ".0e") if "e" in text and "." not in text else text
         case _:

@@ -10,7 +10,7 @@ from msgspec import Struct
 VERSION = 1
 
 Verdict = Literal["ok", "warn", "block", "not_scanned"]
-NOT_SCANNED = "not-scanned"  # the code of a finding that says that something was not looked at, or not whole
+NOT_SCANNED = "not-scanned"  # the code of a finding about something that was not scanned, or not completely
 FILE_LIMIT = 10 * 1024 * 1024  # bytes of one file of a skill
 
 

@@ -13,7 +13,7 @@ from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Format
 
-# Files that a step writes for a person to read; others may be notes of its own
+# Files that a step writes for a person to read; others may be its own notes
 DOCUMENTS = frozenset({".md", ".txt", ".rst", ".csv", ".tsv", ".json", ".yaml", ".yml", ".html", ".xml", ".tex"})
 
 _RETRY = lazy_compile(
@@ -127,8 +127,8 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     wider: str = ""
 
 
-INTERRUPTED = "interrupted:"  # with which the subject of an order begins that a killed process left
-ASKED_BY_SERVER = "mcp:"  # with which the target of a question begins that an MCP server has
+INTERRUPTED = "interrupted:"  # subject prefix of an order that a killed process left
+ASKED_BY_SERVER = "mcp:"  # target prefix of an MCP server's question
 
 
 class PendingQuestion(Struct, frozen=True, kw_only=True):

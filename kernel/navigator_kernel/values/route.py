@@ -70,8 +70,8 @@ class NeedClarification(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
-    target: str = ""  # the skill that asks, where the decision's entity is another
-    rest: str = ""  # the part of the message that a yes goes on with
+    target: str = ""  # the skill that asks, if the decision's entity is another one
+    rest: str = ""  # the part of the message with which a yes continues
 
 
 class Workflow(Struct, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ class Unknown(Struct, frozen=True, kw_only=True):
 
 
 Action = Lifecycle | Script | Shell | Mcp | Skills | Direct | NeedClarification | Workflow | Unknown
-RouteResult = Action  # the documents' name for it
+RouteResult = Action  # the name in the documents
 
 
 class Candidate(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Literal
 
 Standing = Literal["unknown", "installed", "trusted"]
 _SKILL = "skill:"
-AGAIN = "again:"  # with which the subject begins of a call that may have acted already
+AGAIN = "again:"  # subject prefix of a call that may already have acted
 
 
 def install_subject(name: str, origin: str, digest: str) -> str:

@@ -18,7 +18,7 @@ from navigator_kernel.values.standing import Standing
 if TYPE_CHECKING:
     from navigator_kernel.values.redact import Redact
 
-PROGRESS = "progress"  # the parameter of an order that holds how far it had come before it waited
+PROGRESS = "progress"  # the order's parameter for its progress before it waited
 
 
 class AgentTask(Struct, frozen=True, kw_only=True):

@@ -15,8 +15,8 @@ RunState = Literal["proposed", "running", "waiting", "stopped", "done", "aborted
 Location = Literal["inline", "file", "both"]
 OutputFormat = Literal["markdown", "json", "text"]
 FOLDER = "mybox/workflows"
-PLAN = "plan"  # agreement to the whole of a plan
-REPEAT = "repeat"  # agreement to run a step again that was under way when the program ended
+PLAN = "plan"  # approval of a whole plan
+REPEAT = "repeat"  # approval to repeat a step that was running when the program ended
 
 _LABELS: Mapping[Language, str] = {"en": "[Workflow]", "zh": "[工作流]"}
 _PLANS: Mapping[Language, str] = {"en": "(plan: {file})", "zh": "(方案: {file})"}

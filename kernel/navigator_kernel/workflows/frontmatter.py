@@ -19,7 +19,7 @@ _REQUIRED = ("name", "version", "description", "depends_on")
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 _TABLES = ("sandbox", "sandbox.file_access", "output")
-DEPTH = 8  # levels of nesting that are read
+DEPTH = 8  # levels of nesting to read
 
 
 class Head(Struct):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.report import Report
     from navigator_kernel.values.workflow import WorkflowRun
 
-TEXT_LIMIT = 256 * 1024  # bytes of a file whose text is handed over
-WHOLE_LIMIT = 16 * 1024 * 1024  # bytes of an output that was put into a file
+TEXT_LIMIT = 256 * 1024  # bytes of a file whose text is passed on
+WHOLE_LIMIT = 16 * 1024 * 1024  # bytes of an output stored in a file
 _SUFFIXES = {"markdown": "md", "json": "json", "text": "txt"}
 
 
@@ -68,7 +68,7 @@ def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
             held = json.loads(read_bounded(kernel.root / report.offloaded, WHOLE_LIMIT))
             return dict(held["data"]), held["raw"]
         except (OSError, ValueError, KeyError, TypeError, KernelError):
-            pass  # the file was removed since; what the report carries is left
+            pass  # the file has been removed; the report's own data is left
     return dict(report.data), report.raw
 
 

@@ -28,7 +28,7 @@ _VERBS_EN = frozenset(
     walk warn watch work wrap write zip begin blend book cancel continue finish guess implement memorize pivot quiz
     refund reply rinse smoke soak solve text transcribe""".split()
 )
-# Chinese has no word boundary, so that an order begins with one of these, longest first.
+# Chinese has no word boundaries: an order begins with one of these, longest first.
 _VERBS_ZH = """
     清点 汇报 报告 备注 保留 列明 保存为 安装 卸载 运行 执行 使用 调用 启动 停止 重启 统计 汇总 总结 概括 归纳 归类
     分类 分组 聚合 检查 检测 核对 校验 验证 确认 审查 审核 评审 审阅 复查 分析 剖析 诊断 排查 定位 查找 搜索 查询
@@ -53,7 +53,7 @@ _POLITE = lazy_compile(
     r"|一下|接下来|同时|重新|自动|全部|依次|逐个|批量|快速|简单|顺便|只)[,，:：\s]*)+",
     re.IGNORECASE,
 )
-# A word that is not a known verb and has an object right behind it: `whisk the eggs`
+# A word that is not a known verb, directly followed by an object: `whisk the eggs`
 _WITH_OBJECT = lazy_compile(
     r"(?!(?:the|an?|this|that|these|those|its?|they|them|s?he|we|you|i|my|our|your|his|her|their|all|any|some|each|every"
     r"|both|is|are|was|were|be|been|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must|if|when"
@@ -68,7 +68,7 @@ _WITH_OBJECT = lazy_compile(
 _LED_BY = lazy_compile(r"(?:把|将|对|用|从|在|为|给|按|以|针对|根据|基于|使用|让|就)")
 _WORD = lazy_compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
 _ZH_VERB = lazy_compile("|".join(sorted(map(re.escape, _VERBS_ZH), key=len, reverse=True)))
-# A verb with 的 right behind it, or an ending such as 的过程, makes a thing and no order.
+# A verb directly followed by 的, or an ending such as 的过程, names a thing, not an order.
 _THING = lazy_compile(
     r"的(?:整个|具体|全部)?(?:过程|流程|步骤|顺序|原理|机制|逻辑|原因|函数|脚本|程序|方法|例子|故事|区别|场景|情况|做法|类|接口|现象|用户|效果|时候)[?？。.!！\s]*$"
 )

@@ -97,7 +97,7 @@ def _sections(lines: Sequence[str], start: int, problems: list[tuple[int, str]])
                 problems.append((at, f"step {hit[1]} stands where step {len(found)} belongs"))
         elif line.startswith("## "):
             problems.append((at, f"{line[:60]!r} is not a step; write '## Step {len(found) + 1}: …'"))
-            found.append(_Section(number=len(found) + 1, line=at, text=""))  # what stands below belongs to it
+            found.append(_Section(number=len(found) + 1, line=at, text=""))  # the lines below belong to it
         elif found and (item := _ITEM.fullmatch(line.strip())):
             key = _CHINESE.get(item[1], item[1].lower())
             if key in found[-1].items:
@@ -128,7 +128,7 @@ def _steps(sections: Sequence[_Section], problems: list[tuple[int, str]]) -> Ite
 
 def _undeclared(head: Head, steps: Sequence[WorkflowStep]) -> list[tuple[int, str]]:
     if "depends_on" not in head.lines:
-        return []  # said already
+        return []  # already reported
     wanted = dict.fromkeys(step.skill for step in steps if step.agent == "skills" and step.skill)
     line = head.line("depends_on")
     return [(line, f"depends_on lacks {name!r}") for name in wanted if name not in head.depends_on]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import PreprocessingResult
     from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan
 
-_ONCE = frozenset({"uninstall"})  # the second one finds nothing there; every other skill command ends the same way
+_ONCE = frozenset({"uninstall"})  # a second run finds nothing there; every other skill command ends the same way
 
 
 def grants(plan: WorkflowPlan, kernel: Kernel) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def is_idempotent(packet: Packet, kernel: Kernel) -> bool:
     match packet.agent:
         case "skills":
             skill = kernel.catalogue.find(packet.task_spec.target.partition(":")[2])
-            worked_on = kernel.models is not None and bool(skill and skill.tools)  # by a model, whose tools may act
+            worked_on = kernel.models is not None and bool(skill and skill.tools)  # by a model, whose tools can act
             return skill is not None and (skill.idempotent or (skill.kind == "B" and not worked_on))
         case "mcp":
             return packet.task_spec.operation != "call"

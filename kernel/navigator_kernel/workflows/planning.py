@@ -28,15 +28,15 @@ from navigator_kernel.workflows.step_binding import (
 if TYPE_CHECKING:
     from navigator_kernel.values.request import PreprocessingResult
 
-LIMIT = 4_000  # characters of a message that may spell out steps; a longer one is a text
-NAME_LIMIT = 72  # characters of a plan's name, with room for the number of one that is taken
+LIMIT = 4_000  # characters of a message that can spell out steps; a longer one is a text
+NAME_LIMIT = 72  # characters of a plan's name, with room for a number if it is taken
 
 _RUN_NAME = lazy_compile(
     r"(?:\b(?:run|use|execute|call|apply|try|start)\b\s+(?:the\s+)?|执行|运行|使用|调用|用)\s*[`'\"“「]?([A-Za-z0-9][\w.-]{0,63}?)[`'\"”」]?"
     r"(?=\s*(?:$|[,.，。;；]|--|@|\"|'|\b(?:on|with|for|to|over|against|in|skill)\b|技能|处理|来|对|分析|统计))",
     re.IGNORECASE,
 )
-# A last clause that only wants to hear of what came out, which the reply does anyway
+# A last clause that only asks for the result, which the reply gives anyway
 _TELLS = lazy_compile(
     r"(?:please\s+)?(?:tell|show|give|send|report|print|display)(?:\s+(?:to|me|us|it|them|that|back|(?:the|its|their)\s+\w+))*"
     r"|(?:请)?(?:把|将)?(?:它们?|结果|输出|答案)?(?:再)?(?:告诉|展示|显示|汇报|报告|反馈|发|给|拿)(?:一下)?(?:给)?(?:我|我们)?(?:看看?|一下|听)?(?:它们?|结果|输出|答案)?",
@@ -104,7 +104,7 @@ def _with_installed(bound: list[BoundStep]) -> list[BoundStep]:
         if not isinstance(order, Lifecycle) or not isinstance(asked, Lifecycle):
             continue
         if asked.skills and name not in asked.skills:
-            continue  # the person said which ones
+            continue  # the person named the skills to install
         names = tuple(dict.fromkeys([*order.skills, name]))
         found[source] = replace(found[source], result=replace(order, skills=names))
         found[at] = replace(step, skill=name, agent="skills", result=Skills(names=(name,)))
@@ -132,7 +132,7 @@ def _covered(bound: Sequence[BoundStep], said: str, ground: PlanningContext) -> 
     if len({step.skill for step in fitting}) > 1 or any(step.agent != "skills" for step in fitting):
         return False
     if len(fitting) < len(bound):
-        return False  # nothing is dropped in silence
+        return False  # no step is dropped silently
     things = [_things(step) for step in bound]
     return not all(things) or len({thing for some in things for thing in some}) < 2
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.packet import Packet
 
-RETRIES = 2  # SAF-5: a step that failed so many times in a row is not offered again
+RETRIES = 2  # SAF-5: after this many failures in a row, a step is not offered again
 ENDED = frozenset({"done", "aborted"})
 
 
@@ -103,7 +103,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
             stays = run.state != "proposed"
             journal.mark(token, "running", (), None if stays else store(run.plan, self.kernel, self.context.language))
         else:
-            if agreed.startswith("tool:"):  # one call, and not the next
+            if agreed.startswith("tool:"):  # for this call only
                 self.kernel.consents.allow(token, agreed)
             covers_effect = agreed not in {"", REPEAT} and not agreed.startswith(("retry:", "tool:"))
             journal.mark(token, "running", (agreed,) if covers_effect else ())
@@ -207,7 +207,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
         waits = question = ""
         if report.subject:
             waits = report.subject
-            question = report.summary if waits == REPEAT else ""  # one that needs consent asks for itself
+            question = report.summary if waits == REPEAT else ""  # a step that needs consent has its own question
         else:
             tries = _failures(self.kernel.journal.load(run.token), number)
             total = len(run.plan.steps)

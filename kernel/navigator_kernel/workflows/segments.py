@@ -60,7 +60,7 @@ _CONDITION = lazy_compile(
     r"(?:^|[,;，；]\s*|\b(?:and|but|so)\s+)(?:if|when|whenever|unless|in\s+case|once|如果|若是?|假如|要是|当|一旦)[^,;，；]*$",
     re.I,
 )
-# On the left something else acts, or is told how to: what is joined goes on with that
+# On the left, something else acts or is told how to: the joined part continues that
 _ACTS = lazy_compile(
     r"\S(?:.*[，,]\s*(?:它|他|她)们?|.*(?:如何|怎么|怎样|为什么|让(?!我))[^，,。；;\n]{1,12})[^，,。；;\n]*$"
     r"|\S\s+first\W*$|\blets?\s+\w+s\s",

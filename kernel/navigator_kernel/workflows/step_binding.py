@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.resource import ParamSpec
 
-PLANNED = 0.35  # confidence from which a skill is put into a plan
-MANAGER = "skill_manager"  # what lifecycle steps are bound to (AGT-6)
+PLANNED = 0.35  # confidence from which a skill is put in a plan
+MANAGER = "skill_manager"  # the skill of lifecycle steps (AGT-6)
 
-# What a later step calls the output of the one before says nothing of the skill that is wanted
+# A later step's words for the output of the one before say nothing about the wanted skill
 _HANDED = lazy_compile(
     r"(?<![\w-])(?:(?:the|its|their|that|this)\s+(?:results?|outputs?)|it|them)(?![\w-])"
     r"|(?:上一步|得到的?|刚才的?|其|该|这个|这些)?(?:结果|输出)(?:里|中)?的?",
     re.IGNORECASE,
 )
-_FROM_BEFORE = frozenset({"not_empty", "none", "file_exists"})  # what the step before can supply
+_FROM_BEFORE = frozenset({"not_empty", "none", "file_exists"})  # validations whose values the step before can supply
 _TYPED = frozenset({"url_format", "email", "file_exists"})
 
 
@@ -167,7 +167,7 @@ def fill_missing(step: BoundStep, answer: str, ground: PlanningContext) -> Bound
         if named.files and not any(file.problem for file in named.files):
             return replace(step, text=f"{step.text} {marked}", request=named)
     held = _held(step, replace(step.request, answers=(answer,)), ground)
-    seen = _held(step, replace(step.request, need=answer, answers=()), ground)  # an address is known by its form
+    seen = _held(step, replace(step.request, need=answer, answers=()), ground)  # an address is recognised by its form
     got = {spec.name: held.values[spec.name] for spec in missing if spec not in held.missing}
     typed = [spec for spec in missing if spec.validation in _TYPED and spec not in seen.missing]
     got = {**{spec.name: seen.values[spec.name] for spec in typed}, **got}

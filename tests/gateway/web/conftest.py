@@ -112,7 +112,7 @@ def open_page(browser: Browser, served: Served, watched: Watched) -> Iterator[Op
         watched.watch(page)
         page.goto(f"{served.url}/#token={served.tokens[role]}")
         page.get_by_role("navigation").wait_for()
-        page.locator("main > *").first.wait_for()  # before its first page is there, the router takes no other address
+        page.locator("main > *").first.wait_for()  # the router accepts no other address before its first page
         if at != "/chat":
             page.goto(f"{served.url}/#{at}")
         return page

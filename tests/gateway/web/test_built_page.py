@@ -13,7 +13,7 @@ from gateway.web.node import WEB, run_npm
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
 
 PAGE = WEB.parent / "page"
-MOST = 200_000  # bytes of packed JavaScript
+MOST = 200_000  # bytes of compressed JavaScript
 
 
 def files(folder: Path) -> dict[str, bytes]:

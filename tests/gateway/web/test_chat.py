@@ -26,7 +26,7 @@ STILL = """async (log) => {
         for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame)
     }
     return log.scrollTop
-}"""  # where it is once it no longer scrolls
+}"""  # the scroll position once scrolling has stopped
 CHANGE = {"file_path": "notes.txt", "old_string": "two", "new_string": "2"}
 
 

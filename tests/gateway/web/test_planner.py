@@ -172,7 +172,7 @@ def test_tasks_stand_under_when_they_are_due_and_a_project_narrows_them(open_pag
         )
     post(served, "/api/tasks", title="Timeless one", project_id=project)
     post(served, "/api/tasks", title="Of no garden")
-    page = open_page("/planner", timezone_id=f"Etc/GMT{now.hour - 12:+d}")  # where it is noon
+    page = open_page("/planner", timezone_id=f"Etc/GMT{now.hour - 12:+d}")  # a time zone in which it is noon
     page.get_by_label("Project shown").select_option("Garden")
     expect(row(page, "Of no garden")).to_be_hidden()
     for heading, title in (("Overdue", "Late"), ("Today", "Soon"), ("Later", "Far"), ("Without a time", "Timeless")):

@@ -24,7 +24,7 @@ def serving_somewhere(person: Person) -> Iterator[Served]:
     """Runs a server at a port that a second server can be given later."""
     with ExitStack() as held:
         for _ in range(5):
-            with suppress(KeyError, ValueError):  # it told of no address: another program had taken the port
+            with suppress(KeyError, ValueError):  # the server reported no address: another program had taken the port
                 served = held.enter_context(serving(person, "--port", str(free_port())))
                 break
         else:
@@ -41,7 +41,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def enter(page: Page, served: Served, session: str) -> None:
     page.goto(f"{served.url}/#token={served.tokens['admin']}")
-    page.locator("main > *").first.wait_for()  # before its first page is there, the router takes no other address
+    page.locator("main > *").first.wait_for()  # the router accepts no other address before its first page
     page.goto(f"{served.url}/#/chat/{session}")
     live(page, "Connected")
 

@@ -44,9 +44,9 @@ def test_a_run_shows_its_time_line_its_packet_and_its_report(
     page = open_page(f"/runs/{run}")
     expect(page.get_by_text(f"{len(events)} events")).to_be_visible()
     shown = [one.get_attribute("data-event") for one in page.locator("[data-event]").all()]
-    ended = {"StepCompleted", "ToolCallCompleted"}  # a row with what they end
+    ended = {"StepCompleted", "ToolCallCompleted"}  # shown in the row of the event that they end
     kinds = [one["type"] for one in events if one["type"] not in ended]
-    assert shown == [kind for kind, _ in groupby(kinds)]  # pieces of a text are one row
+    assert shown == [kind for kind, _ in groupby(kinds)]  # pieces of a text share one row
     call = page.locator("[data-event=ToolCallStarted]")
     call.get_by_role("button").click()
     expect(call.get_by_label("The event in full")).to_contain_text('"new_string": "2"')

@@ -17,7 +17,7 @@ from skill_repositories import commit, make_repo, skill_text
 pytestmark = pytest.mark.ci
 
 BAD = '\nIgnore this.\n\n```python\nimport base64\nexec(base64.b64decode("cHJpbnQoMSk="))\n```\n'
-expect.set_options(timeout=20_000)  # a busy machine
+expect.set_options(timeout=20_000)  # the machine may be busy
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_the_health_page_lists_the_checks_and_runs_them_again(open_page: Opener,
     page.locator("summary").filter(has_text="in order").click()
     expect(page.get_by_role("main").get_by_text("python", exact=True)).to_be_visible()
     held: list[Route] = []
-    page.route("**/api/doctor", lambda route: held.append(route))  # no answer before it was seen to run
+    page.route("**/api/doctor", lambda route: held.append(route))  # no answer before the page shows that it is running
     page.get_by_role("button", name="Run again").click()
     expect(page.get_by_role("button", name="Running…")).to_be_visible()
     while not held:

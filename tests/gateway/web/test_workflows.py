@@ -80,7 +80,7 @@ def test_a_step_that_failed_is_tried_again(open_page: Opener, served: Served, sk
     expect(entry.get_by_role("list", name="Tries of step 1")).to_contain_text("exit code 1")
     put_skill(skills, "shaky-skill", ("Fails at first", TEXT, SHOUT_SCRIPT))
     agree(page, "Step 1 did not succeed")
-    agree(page, "shaky-skill")  # its bytes are others
+    agree(page, "shaky-skill")  # the skill has changed, so it needs a new approval
     expect(entry).to_contain_text("1 of 1 steps done")
     with served.client() as client:
         assert [state for _, state in states(client, "shaky")] == ["pending", "error", "pending", "success"]

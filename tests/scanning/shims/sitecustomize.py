@@ -22,14 +22,14 @@ class Plain:
             fill(module)
             _plain(module)
 
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]  # this is how the module is changed as it is imported
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]  # changes the module while it is imported
         return spec
 
 
 def _plain(client: Any) -> None:
     plain: Any = client.HTTPConnection
 
-    class Connection(plain):  # type: ignore[misc]  # its class is known once it is imported
+    class Connection(plain):  # type: ignore[misc]  # the base class is known only after the import
         def __init__(
             self, host: str, port: int | None = None, *, context: Any = None, check_hostname: Any = None, **more: Any
         ) -> None:

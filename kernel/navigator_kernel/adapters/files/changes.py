@@ -19,7 +19,7 @@ from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
 from navigator_kernel.text import lazy_compile
 
-LARGEST = 16 * 1024 * 1024  # bytes of a file that is changed
+LARGEST = 16 * 1024 * 1024  # bytes of a file that can be changed
 USUAL_MODE = 0o644
 _RUN = lazy_compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
 _RECORD = lazy_compile(r"\d{4}\.json")
@@ -86,7 +86,7 @@ class ChangeStore:
         return tuple((path, self._put_back(first[path], last[path], force=force)) for path in first)
 
     def _put_back(self, first: FileChange, last: FileChange, *, force: bool) -> How:
-        self._writer().sweep(self._root / first.path)  # what a killed process left half-written
+        self._writer().sweep(self._root / first.path)  # removes half-written files of a killed process
         now = self._now(first.path.split("/"))
         if now == first.before:
             return "as before"

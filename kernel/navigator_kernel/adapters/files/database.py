@@ -16,9 +16,9 @@ from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Busy, Damaged, KernelError
 from navigator_kernel.text import warn
 
-TABLE = "_default"  # TinyDB's own name for it
-PATIENCE = 1.0  # seconds that are waited in silence
-_PAUSE = 0.02  # seconds between two looks at a lock that another holds
+TABLE = "_default"  # TinyDB's name for the default table
+PATIENCE = 1.0  # seconds of waiting before a message on stderr
+_PAUSE = 0.02  # seconds between two attempts to take the lock
 SIZE_LIMIT = 256 * 1024 * 1024  # bytes
 
 Tables = dict[str, dict[str, Any]]
@@ -35,7 +35,7 @@ def table_bytes(path: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
 
     The caller writes it, in one piece, with a lock around both steps.
     """
-    from tinydb import TinyDB  # 20 ms, and only needed here
+    from tinydb import TinyDB  # takes 20 ms, and only needed here
 
     storage = JsonStorage(path)
     table = TinyDB(storage=lambda: storage)
@@ -108,13 +108,13 @@ def _taken(path: Path, timeout: float, create: int = os.O_CREAT) -> int | None:
             unless_held.callback(os.close, handle)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else somebody has put another in its place
+                if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else another file has replaced the locked one
                     unless_held.pop_all()
                     return handle
             except FileNotFoundError:
                 if not create:
                     raise
-                continue  # it was removed meanwhile
+                continue  # the file was removed meanwhile
             except BlockingIOError:
                 if monotonic() >= end:
                     return None

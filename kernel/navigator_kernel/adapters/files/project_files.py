@@ -16,13 +16,13 @@ from navigator_kernel.adapters.files.inside import open_inside
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import lazy_compile
 
-NAMED = 64  # files that one message names without a mark
-SEEN = 2_000  # names of a folder that are looked for in a message
+NAMED = 64  # files that one message can name without @
+SEEN = 2_000  # names in the current folder that are searched for in a message
 FILE_LIMIT = 256 * 1024  # bytes
-PATH_LIMIT = 4096  # characters; the system's own, and what a longer one costs grows with its square
-NAME_LIMIT = 255  # characters of its last part, likewise
+PATH_LIMIT = 4096  # characters, as in Linux; the time for a longer path grows with the square of its length
+NAME_LIMIT = 255  # characters of the last part, for the same reasons
 
-# Names that secrets go by, in lower case; a `.pub` key and an example of a `.env` hold none
+# Names of files with secrets, in lower case; a `.pub` key and an example `.env` contain none
 _SECRET = lazy_compile(
     r"\.env(?:rc|\..+)?(?<!\.example)(?<!\.sample)(?<!\.template)"
     r"|\.(?:netrc|npmrc|pypirc|git-credentials|pgpass|my\.cnf|htpasswd|vault-token)"
@@ -31,8 +31,8 @@ _SECRET = lazy_compile(
     re.DOTALL,
 )
 _WORD = lazy_compile(r"[^\s\"'`“”‘’「」《》<>|,，。；;：()（）\x00]+")
-_PLAIN = lazy_compile(r"[\w./~+-]+", re.ASCII)  # a path between letters of a language without spaces
-_COPY = lazy_compile(r"(?:~|\.(?:bak|old|orig|save|sw[op]))+\Z")  # a backup holds what its original holds
+_PLAIN = lazy_compile(r"[\w./~+-]+", re.ASCII)  # a path inside text of a language without spaces
+_COPY = lazy_compile(r"(?:~|\.(?:bak|old|orig|save|sw[op]))+\Z")  # a backup contains what its original contains
 _SECRET_FOLDERS = frozenset({".git", ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
 _OWN = (("mybox", "state"), ("mybox", "logs"))
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
@@ -56,18 +56,18 @@ class ProjectFiles(Struct, frozen=True):
         if len(written) > PATH_LIMIT:
             raise _absent(f"{written[:80]}…")
         if "/" not in written and not os.path.lexists(self.base / written):
-            raise _absent(written)  # a message may name thousands of people by @
+            raise _absent(written)  # checked first, because a message can mention thousands of people with @
         root, named = os.path.realpath(self.root), Path(os.path.realpath(self.base)) / written
         try:
             real = os.path.realpath(named)
-        except ValueError as error:  # a NUL, or half of a surrogate pair
+        except ValueError as error:  # a NUL or a lone surrogate
             raise _absent(written) from error
         parts = _below(root, real)
         if parts is None:
             hint = "copy the file into the project"
             raise Refused(f"{written!r} is outside the project", hint=hint, reason="outside")
         refuse_named(parts, written)
-        refuse_named(_below(root, os.path.normpath(named)) or (), written)  # a link's own name
+        refuse_named(_below(root, os.path.normpath(named)) or (), written)  # a link's own name is checked as well
         return Path(real), _text(root, parts, written)
 
     def named(self, text: str) -> tuple[Path, ...]:
@@ -154,7 +154,7 @@ def _text(root: str, parts: Sequence[str], written: str) -> str:
 
 
 def _refuse_special(mode: int, written: str) -> None:
-    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):  # a link cannot be opened
+    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):  # opening a link fails anyway
         folder = stat.S_ISDIR(mode)
         raise Refused(f"{written!r} is not a regular file", hint="name a text file", reason="special", folder=folder)
 

@@ -10,8 +10,8 @@ from navigator_kernel.adapters.files.tree import remove_tree
 
 PRIVATE = 0o700
 PARTS = HOME, TEMPORARY, BYTECODE = "home", "tmp", "bytecode"
-HOSTS, LOCAL = "hosts", "127.0.0.1 localhost\n::1 localhost\n"  # all names of a process without network
-SHARED = "/tmp", "/var/tmp"  # noqa: S108 - a folder in them is made with mode 0700, and refused where anything is there
+HOSTS, LOCAL = "hosts", "127.0.0.1 localhost\n::1 localhost\n"  # the only host names of a process without network
+SHARED = "/tmp", "/var/tmp"  # noqa: S108 - a folder in them is made with mode 0700; an existing path is an error
 
 
 def new_scratch() -> Path:

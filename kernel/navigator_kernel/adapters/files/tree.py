@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-ENTRIES, SECONDS, DEPTH = 20_000, 5.0, 64  # of one listing
-DEEPEST = 512  # folders within each other that are measured; a deeper tree counts as too large
-ENTRY = 4096  # bytes that an empty file counts for, so that a measure looks at no more entries than it is worth
-MANY, REMOVING = 64, 12  # entries of a folder that several threads remove, and how many threads
+ENTRIES, SECONDS, DEPTH = 20_000, 5.0, 64  # limits of one listing: entries, seconds, levels of folders
+DEEPEST = 512  # levels of nested folders that are measured; a deeper tree counts as too large
+ENTRY = 4096  # least bytes counted for an entry, so that a limit in bytes also limits the entries that are read
+MANY, REMOVING = 64, 12  # entries from which several threads remove a folder, and the number of threads
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode
@@ -111,7 +111,7 @@ def _entries(fd: int, found: Listing, most: int) -> list[tuple[str, os.stat_resu
                 if len(held) >= most:
                     found.cut = True
                     break
-                with suppress(OSError):  # it went away
+                with suppress(OSError):  # the entry was removed meanwhile
                     held.append((entry.name, entry.stat(follow_symlinks=False)))
     except OSError:
         found.cut = True

@@ -16,7 +16,7 @@ from navigator_kernel.errors import KernelError, Refused
 
 FOLDER_MODE, PRIVATE = 0o755, 0o700
 HALF_WRITTEN = ".navigator-*.tmp"
-MANY, SYNCING = 64, 3  # paths from which several threads wait for the disk, and how many beside the one that writes
+MANY, SYNCING = 64, 3  # paths from which several threads sync, and the number of additional threads
 _CHUNK = 1024 * 1024
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode
@@ -50,7 +50,7 @@ class FolderWriter:
         self._unsynced = {}
         try:
             yield
-            _sync_all([*reversed(self._unsynced)])  # taken from its end
+            _sync_all([*reversed(self._unsynced)])  # `_sync_all` begins at the end of the list
         finally:
             self._unsynced = None
 
@@ -71,7 +71,7 @@ class FolderWriter:
                 raise Refused(f"{name!r} is not a plain path", hint="write it without '..'")
         inner = sorted({name[:at] for name in files for at, mark in enumerate(name) if mark == "/"})
         with _named("write", folder):
-            folder.mkdir(self._mode, parents=True)  # it is new and ours: nothing in it leads elsewhere
+            folder.mkdir(self._mode, parents=True)  # the folder is new and ours: no link in it leads elsewhere
             for name in inner:
                 Path(folder, name).mkdir(self._mode)
             for name, (data, mode) in files.items():
@@ -277,7 +277,7 @@ def seal_file(path: Path) -> FileSnapshot:
     total, digest = 0, sha256()
     with _opened(path) as handle:
         bits = os.fstat(handle).st_mode
-        mode = (0o755 if bits & 0o100 else 0o644) | (bits & 0o7002)  # a umask may take rights, and never gives these
+        mode = (0o755 if bits & 0o100 else 0o644) | (bits & 0o7002)  # a umask can remove rights, but cannot add these
         while piece := os.read(handle, _CHUNK):
             total += len(piece)
             digest.update(piece)
@@ -322,11 +322,11 @@ def _sync_all(paths: list[str]) -> None:
     failed: list[KernelError] = []
 
     def work() -> None:
-        with suppress(IndexError):  # another has taken the last one
+        with suppress(IndexError):  # another thread has taken the last path
             while not failed:
                 path = paths.pop()
                 try:
-                    with _named("write", Path(path)), suppress(FileNotFoundError):  # gone since; its folder is here
+                    with _named("write", Path(path)), suppress(FileNotFoundError):  # removed; its folder is synced too
                         _sync(path)
                 except KernelError as error:
                     failed.append(error)
@@ -350,7 +350,7 @@ def _named(verb: str, path: Path) -> Iterator[None]:
         raise KernelError(message, hint="check the disk and the rights", errno=error.errno) from error
 
 
-# Paths as texts: a command checks hundreds, and a Path takes ten times as long
+# Paths as strings: a command checks hundreds of paths, and Path objects take ten times as long
 
 
 def _absolute(path: Path) -> str:
@@ -377,7 +377,7 @@ def _listed(roots: Sequence[str]) -> str:
 
 
 def _remove_folder(path: Path) -> None:
-    from navigator_kernel.adapters.files.tree import remove_tree  # few commands remove anything
+    from navigator_kernel.adapters.files.tree import remove_tree  # imported here because few commands remove anything
 
     if problems := remove_tree(path):
         raise KernelError(f"cannot remove all of {str(path)!r}: {problems[0]}", hint="check who owns what is in it")

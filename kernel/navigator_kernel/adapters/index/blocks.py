@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-_COLUMNS = 64  # of a block: 16 or 128 are slower
-_UNPACKED = 1_000_000  # multiplications in one product, up to which nothing is packed
+_COLUMNS = 64  # columns of a block; 16 or 128 are slower
+_UNPACKED = 1_000_000  # multiplications in one product up to which OpenBLAS copies nothing
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 
 def columns(wide: int) -> int:
     """The number of columns in a block of weights with `wide` columns on this machine."""
-    found = np.show_config("dicts").get("SIMD Extensions", {}).get("found", [])  # numpy leaves out what is empty
+    found = np.show_config("dicts").get("SIMD Extensions", {}).get("found", [])  # numpy omits empty entries
     return _COLUMNS if any("V4" in name or "AVX512" in name for name in found) else wide
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 VERSION = 6
 HEAD = "current.json"
-_POPULATE_READ = 22  # MADV_POPULATE_READ, which the module has no name for
+_POPULATE_READ = 22  # MADV_POPULATE_READ, which `mmap` does not define
 
 
 class IndexHead(Struct, frozen=True, kw_only=True):
@@ -120,7 +120,7 @@ class RecordReader:
     def __init__(self, path: Path, size: int, start: int = 0) -> None:
         self._size, self._start = size, start
         self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        finalize(self, os.close, self._handle)  # also where the interpreter ends first
+        finalize(self, os.close, self._handle)  # also if the interpreter exits first
 
     def __call__(self, records: Iterable[int]) -> bytes:
         handle, size, start = self._handle, self._size, self._start
@@ -130,7 +130,7 @@ class RecordReader:
 def at_hand(held: memoryview) -> memoryview:
     """Loads all of a mapped file into memory; otherwise, each page costs microseconds on its first use in a message."""
     if isinstance(held.obj, mmap.mmap) and sys.platform == "linux":
-        with suppress(OSError):  # kernels before 5.14 do not know it
+        with suppress(OSError):  # Linux before 5.14 does not support it
             held.obj.madvise(_POPULATE_READ)
     return held
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import TextKind
     from navigator_kernel.ports import Writer
 
-MOST = 40_000  # texts of which a vector is kept, 21 MB; then the file is started again
+MOST = 40_000  # cached vectors, 21 MB; beyond that, the file is started again
 _KEY = 16  # bytes of a text's digest
-_LENGTHS = 0.99, 1.01  # of a vector as half floats: one of another length is damaged
+_LENGTHS = 0.99, 1.01  # range of a vector's length as half floats; any other length means damage
 
 
 class KeptVectors:

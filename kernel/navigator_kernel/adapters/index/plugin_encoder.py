@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder, TextKind
 
 _ID = lazy_compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
-DIMENSIONS = 4_096  # the most
+DIMENSIONS = 4_096  # upper limit
 
 
 class PluginEncoder:

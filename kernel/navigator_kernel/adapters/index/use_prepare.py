@@ -21,10 +21,10 @@ from navigator_kernel.adapters.index.use_arrays import CHUNKS, CONV, ORDERS
 from navigator_kernel.adapters.index.use_pieces import MIXED, PRIME, SHIFT, SLOTS, PieceTable, Tokenizer
 from navigator_kernel.text import STOP, STOP_HAN
 
-_SPARE = 1 << 10  # slots behind the last one, so that no run of keys has to begin again at the first
-_PIECE, _TEXT, _SCORE, _TRAINER = 0x0A, 0x0A, 0x15, 3  # tags of the fields that are read, and a field's number
-_UNLIKELY = 10.0  # by which what is not a piece scores less than any piece
-_READERS = 2  # threads that unpack the weights, while this one reads the pieces
+_SPARE = 1 << 10  # slots after the last one, so that a search for a free slot never wraps around to the first
+_PIECE, _TEXT, _SCORE, _TRAINER = 0x0A, 0x0A, 0x15, 3  # protobuf tags of the fields read; the last is a field number
+_UNLIKELY = 10.0  # by how much an unknown piece scores below every known one
+_READERS = 2  # threads that unpack the weights while this thread reads the pieces
 
 
 class _Model(Struct, frozen=True):
@@ -117,7 +117,7 @@ def _prefixes(model: _Model) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]
     keys, characters = np.ones(len(order), dtype=np.uint64), np.zeros(len(order), dtype=np.int64)
     found: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
     for at in range(int(sizes[0])):
-        left = int(np.searchsorted(-sizes, -at))  # pieces that are longer
+        left = int(np.searchsorted(-sizes, -at))  # number of pieces longer than `at` bytes
         ends = starts[:left] + at
         keys[:left] = (keys[:left] * np.uint64(256) + held[ends]) % np.uint64(PRIME)
         whole = (held[ends + 1] & 0xC0) != 0x80  # a character ends here
@@ -153,9 +153,9 @@ def _joined(loose: Mapping[str, Any]) -> dict[str, Any]:
     names = ("scale", "lo", "d0", "d1", "d2", "d3", "p1", "p3")
     same = (*names, *(f"{name}_{order}" for name in ("w1", "b1", "w2", "b2") for order in ORDERS))
     held |= {name: loose[name] for name in same}
-    held["cnn_W"] = loose["ln_g"][:, None] * loose["cnn_W"]  # a norm's own weights go into what comes after it
+    held["cnn_W"] = loose["ln_g"][:, None] * loose["cnn_W"]  # a norm's own weights are folded into the next layer
     held["cnn_b"] = loose["ln_b"] @ loose["cnn_W"] + loose["cnn_b"]
-    for order in ORDERS:  # what a piece adds at each place of a window lies side by side
+    for order in ORDERS:  # places the terms of a piece for each position of a window side by side
         first = loose[f"w1_{order}"].reshape(order, CONV, CONV).transpose(1, 0, 2)
         held[f"w1_{order}"] = first.reshape(CONV, -1)
     return held

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from navigator_kernel.errors import Damaged
 
-_HEAP = 400_000_000  # bytes, taken as they are needed: what fits is one segment, and each makes every search longer
-_STEMS = 1 << 16  # kept stems; when there are more, all are dropped
-_MERGE_AT = 12  # segments from which they are merged while a writer is open anyway
+_HEAP = 400_000_000  # bytes, allocated as needed; a smaller heap makes more segments, and each slows every search
+_STEMS = 1 << 16  # cached stems; beyond that, all are dropped
+_MERGE_AT = 12  # segments from which a change waits for their merge
 
 
 class WordIndex:
@@ -23,7 +23,7 @@ class WordIndex:
         for name in fields:
             schema.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
         schema.add_unsigned_field("row", fast=True)
-        schema.add_text_field("key", tokenizer_name="raw", index_option="basic")  # a number cannot be deleted by
+        schema.add_text_field("key", tokenizer_name="raw", index_option="basic")  # deletion by a number does not work
         self._schema = schema.build()
         try:
             self._index = tantivy.Index(self._schema, path=None if folder is None else str(folder))
@@ -69,7 +69,7 @@ class WordIndex:
             (should, query.boost_query(query.term_query(self._schema, name, term, "freq"), weight * boost))
             for term, boost in terms.items()
             for name, weight in weights.items()
-            if self.seen(name, term)  # a third of what a clause takes
+            if self.seen(name, term)  # takes a third of the time of a clause
         ]
         if not clauses:
             return []

@@ -25,10 +25,10 @@ from navigator_kernel.adapters.mcp_client.stdio import ServerState
 from navigator_kernel.adapters.mcp_client.thread import thread
 from navigator_kernel.errors import ConnectionFailed, KernelError, PermissionDenied
 
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # what it has to say is in our errors
-IDLE = 300.0  # seconds without a question after which a connection is closed
-ANSWER = 2.0  # seconds in which a server that let a call time out has to answer to a ping
-ENTRIES, PAGES = 20_000, 200  # of one list that are read
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # our errors contain its messages
+IDLE = 300.0  # seconds without a call after which a connection is closed
+ANSWER = 2.0  # seconds in which a server must answer a ping after a call is cancelled
+ENTRIES, PAGES = 20_000, 200  # limits of one list
 Transport: TypeAlias = AbstractAsyncContextManager[tuple[Any, Any]]
 
 
@@ -47,7 +47,7 @@ class Connection:
     def __init__(self, *, name: str, opened: Callable[[ServerState], Transport], limit: float) -> None:
         self.name, self.opened, self.limit = name, opened, limit
         self.state, self.used = ServerState(), time.monotonic()
-        self.changed: dict[str, asyncio.Event] = {}  # by the URI that is watched
+        self.changed: dict[str, asyncio.Event] = {}  # by the watched URI
         self.calls: list[PendingCall] = []
         self._stop = asyncio.Event()
         self._tools: tuple[Tool, ...] | None = None
@@ -105,7 +105,7 @@ class Connection:
         try:
             async with asyncio.timeout(ANSWER):
                 await client.send_ping()
-        except Exception:  # noqa: BLE001 - whatever it is, it is not an answer
+        except Exception:  # noqa: BLE001 - any error counts as no answer
             self.state.why = self.state.why or "it does not answer any more"
             self.leave()
 
@@ -127,13 +127,13 @@ class Connection:
             ) as client:
                 self._client.set_result(client)
                 await self._over()
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - handed to whoever waits for it
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - passed on to the waiting callers
             self._fail(error)
         finally:
             self.state.gone.set()
             self._fail(ConnectionError("closed"))
             if not self._client.cancelled():
-                self._client.exception()  # seen, where nobody waited for it
+                self._client.exception()  # marks the error as retrieved, in case no caller waited
 
     async def _over(self) -> None:
         """Waits until `leave` is called, the server goes away, or nobody has used the connection for `IDLE` seconds."""
@@ -170,7 +170,7 @@ class Connection:
         for call in self.calls:
             if key in call.answers:
                 return ElicitResult(action="accept", content=dict(call.answers[key]))
-        if len(self.calls) != 1:  # of several it does not say which one asks
+        if len(self.calls) != 1:  # with several calls, it is not known which one the question belongs to
             return ElicitResult(action="cancel")
         (call,) = self.calls
         if call.said:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.mcp import McpServer
 
 WRITE = 30.0  # seconds to connect and to send
-READ = 300.0  # seconds between two pieces of a stream that stays open
+READ = 300.0  # seconds between two chunks of an open stream
 
 
 REFUSED = (401, 403)

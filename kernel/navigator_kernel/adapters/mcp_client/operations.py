@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.mcp_client.connection import Connection
     from navigator_kernel.errors import KernelError
 
-NAMED = 20  # names of what there is, in an error
-# What pydantic writes below each problem, for programmers
+NAMED = 20  # available names that an error lists
+# A link that pydantic adds to each problem, for programmers
 _LINKS = lazy_compile(r"\n\s*For further information visit https://errors\.pydantic\.dev/\S*")
 _DENIED = lazy_compile(
     r"permission|access denied|not allowed|forbidden|unauthori[sz]ed|\b(?:EACCES|EPERM|EROFS)\b|\b40[13]\b",
@@ -119,7 +119,7 @@ async def _called(
     arguments = arguments_of(params.get("args", {}), found.schema)
     request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
     async with held.calling(params.get("answers", {}), params.get("said", ())) as call:
-        # Not `client.call_tool`, which follows the schema that the server gives for its results
+        # Not `client.call_tool`, which validates results against the server's schema
         answer = await client.session.send_request(request, CallToolResult, progress_callback=progress)
     if call.asked is not None:
         raise input_needed(held.name, *call.asked)

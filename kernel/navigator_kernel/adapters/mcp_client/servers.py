@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.mcp_client.connection import Connection
     from navigator_kernel.values.mcp import McpServer, OfferedTool
 
-# Each operation with what it needs
+# Each operation with its required parameter
 OPERATIONS: Mapping[str, str] = {
     "list": "", "read": "uri", "tools": "", "call": "tool", "prompts": "", "prompt": "prompt",
 }  # fmt: skip
-SAFE = ("list", "read", "tools", "prompts", "prompt")  # what may be asked twice
-LARGE = 1024 * 1024  # bytes of an answer that are handed on; the whole is kept in a file
-FAILURES, REST = 3, 30.0  # connections that fail one after another, and the seconds in which no more is tried
+SAFE = ("list", "read", "tools", "prompts", "prompt")  # operations that can be repeated
+LARGE = 1024 * 1024  # bytes of an answer that are passed on; a file keeps a longer answer as a whole
+FAILURES, REST = 3, 30.0  # consecutive failures of a connection, and the seconds without another attempt after them
 
 
 class _Breaker(Struct):
@@ -155,7 +155,7 @@ class Servers(Struct, frozen=True, kw_only=True):
         try:
             return held, await held.client()
         except ConnectionFailed:
-            if self._open.get(server) is held:  # of many that wait for it the first one counts
+            if self._open.get(server) is held:  # of several waiting callers, only the first counts the failure
                 del self._open[server]
                 self._failed(server)
             raise

@@ -26,12 +26,12 @@ from navigator_kernel.adapters.files.scratch import make_scratch, remove_scratch
 from navigator_kernel.adapters.processes.process import MARK, kill_tree
 from navigator_kernel.text import clean, shorten
 
-LINE = 128 * 1024 * 1024  # bytes of one message; what is longer ends the connection
-LOG = 64 * 1024  # bytes of stderr that are remembered
-UNASKED = 10_000  # messages that nobody asked for, between two answers
-UNREADABLE = 100  # lines that are not a message
-LOOK = 0.5  # seconds between two looks at what a server takes up
-PATIENCE = 1.0  # seconds in which a server may end by itself, and again after SIGTERM
+LINE = 128 * 1024 * 1024  # bytes of one message; a longer one ends the connection
+LOG = 64 * 1024  # bytes of stderr that are kept
+UNASKED = 10_000  # requests and notifications between two answers
+UNREADABLE = 100  # lines that are not messages
+LOOK = 0.5  # seconds between two checks of a server's resource use
+PATIENCE = 1.0  # seconds in which a server can exit by itself, and again after SIGTERM
 
 
 class StdioParams(NamedTuple):
@@ -128,7 +128,7 @@ async def _hear(lines: asyncio.StreamReader, heard: Any, state: ServerState) -> 
     except ValueError:
         state.why = f"it sent a message of more than {LINE // 1024**2} MiB"
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
-        return  # the session is gone
+        return  # the session has ended
     finally:
         state.gone.set()
 
@@ -164,7 +164,7 @@ async def _drain(stream: asyncio.StreamReader, kept: Any) -> None:
 async def _ended(process: Any, mark: str) -> None:
     """Ends the process with its children: closes its input, then sends SIGTERM, then kills it."""
     process.stdin.close()
-    rest = asyncio.ensure_future(_drain(process.stdout, lambda _chunk: None))  # a full pipe would keep it from ending
+    rest = asyncio.ensure_future(_drain(process.stdout, lambda _chunk: None))  # a full pipe would block its exit
     try:
         for ask in (None, signal.SIGTERM):
             if ask is not None:
@@ -178,7 +178,7 @@ async def _ended(process: Any, mark: str) -> None:
         rest.cancel()
         with suppress(asyncio.CancelledError, OSError):
             await rest
-        transport = getattr(process, "_transport", None)  # which a stranger that holds a pipe keeps open
+        transport = getattr(process, "_transport", None)  # another process that holds a pipe keeps it open
         if transport is not None:
             transport.close()
 

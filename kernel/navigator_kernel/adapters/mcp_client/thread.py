@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
-CLOSING = 6.0  # seconds that all servers together have to end
+CLOSING = 6.0  # seconds in which all servers together must exit
 
 
 class Connection(Protocol):

@@ -23,10 +23,10 @@ from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish,
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Models
 
-LONGEST_WAIT = 60.0  # seconds; where Retry-After asks for more, the person decides
-FIRST_WAIT = 0.5  # doubled with every try
-SAID = 300  # characters of a provider's own words
-# What another try may fix; all else is as it is
+LONGEST_WAIT = 60.0  # seconds; if Retry-After is longer, the request fails and the person decides
+FIRST_WAIT = 0.5  # seconds; doubled with every attempt
+SAID = 300  # characters of a provider's own message
+# Failures that another attempt may fix; all others are final
 PASSING = frozenset({"rate_limited", "unavailable", "server_error", "unreachable", "cut_off", "no_address"})
 _FINISHES: dict[str | None, Finish] = {
     "stop": "stop",
@@ -38,7 +38,7 @@ _FINISHES: dict[str | None, Finish] = {
 Told = Callable[[str], None]
 
 
-# Modules that import each other are given out half made where two threads import them at once.
+# If two threads import modules with circular imports at once, one of them can get an incomplete module.
 _IMPORTING = threading.Lock()
 
 
@@ -53,8 +53,8 @@ class _Client(NamedTuple):
 def _import() -> None:
     with _IMPORTING:
         try:
-            import httpx2  # noqa: F401 - as the next one, for what it imports
-            import pydantic_ai.direct  # noqa: F401 - as the one before
+            import httpx2  # noqa: F401 - like the next one, imported for the modules that it loads
+            import pydantic_ai.direct  # noqa: F401 - like the one before
         except ImportError as error:
             raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
 
@@ -93,7 +93,7 @@ class WireModel:
         """
         held = _Request(told)
         try:
-            self._opened()  # its imports, a second in a new process, are not the server's time
+            self._opened()  # its imports take a second in a new process, which is not the server's time
             async with asyncio.timeout(asked.limit):
                 return await self._until_answered(asked, held, asyncio.get_running_loop().time() + asked.limit)
         except TimeoutError:
@@ -140,7 +140,7 @@ class WireModel:
                 response = await _whole(opened.model, messages, given)
             else:
                 response = await self._streamed(opened.model, messages, given, held)
-        except Exception as error:  # noqa: BLE001 - forty libraries may raise anything, and their words may hold the key
+        except Exception as error:  # noqa: BLE001 - forty libraries can raise anything, and their text may hold the key
             failure = self._failure(error, held)
             held.lost += Spent() if failure.data["kind"] == "web_page" else taken(error, held.stream)
             raise failure from None
@@ -206,7 +206,7 @@ class WireModel:
             if isinstance(part, parts.ToolCallPart)
         )
         text = "".join(part.content for part in response.parts if isinstance(part, parts.TextPart))
-        text = text.encode("utf-8", "replace").decode()  # half a character is none
+        text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
         if not calls and not text.strip():
             held.lost += spent_on(response)
             raise self._failed(self._not_an_answer("empty"))
@@ -259,7 +259,7 @@ class _Request:
 
     def __init__(self, told: Told | None) -> None:
         self.told, self.begun, self.lost = told, "", Spent()
-        self.stream: Any = None  # of the last request
+        self.stream: Any = None  # the stream of the last request
 
     def tell(self, text: str) -> None:
         self.begun += text
@@ -274,7 +274,7 @@ class _Request:
         return error
 
 
-# What Anthropic keeps only where it is marked: the tools, the system text, and the conversation up to here
+# Anthropic caches these only if they are marked: the tools, the system text, and the conversation up to here
 _CACHED = dict.fromkeys(
     ("anthropic_cache_tool_definitions", "anthropic_cache_instructions", "anthropic_cache_messages"), True
 )
@@ -288,7 +288,7 @@ async def _whole(model: Any, messages: list[Any], given: Any) -> Any:
 
 def _settings(asked: Asked) -> Any:
     held: dict[str, Any] = {"max_retries": 0}
-    held |= _CACHED if asked.tools else {}  # what is asked once would cost a quarter more, and is never read again
+    held |= _CACHED if asked.tools else {}  # for a single request, a cache costs a quarter more and is never read
     held |= {"temperature": asked.temperature} if asked.temperature is not None else {}
     return {**held, "max_tokens": asked.tokens} if asked.tokens else held
 

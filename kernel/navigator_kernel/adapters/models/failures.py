@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.values.chat import Spent
 
-UNKNOWN = Spent(requests=1, unknown=1, priced=False)  # a request of which nobody said what it took
+UNKNOWN = Spent(requests=1, unknown=1, priced=False)  # a request whose usage nobody reported
 _KEY_WORDS = ("authentication", "api_key", "api key", "unauthorized", "credential", "token")
 
 
@@ -74,7 +74,7 @@ def taken(error: Exception, stream: Any) -> Spent:
         return UNKNOWN
     try:
         return replace(spent_on(stream.get()), unknown=1)
-    except Exception:  # noqa: BLE001 - half a response may be anything
+    except Exception:  # noqa: BLE001 - part of a response can cause any error
         return UNKNOWN
 
 

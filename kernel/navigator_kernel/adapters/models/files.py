@@ -14,7 +14,7 @@ from navigator_kernel.values.chat import PDF
 if TYPE_CHECKING:
     from navigator_kernel.values.chat import ChatMessage, ShownFile
 
-MOST = 15_000_000  # bytes of files in one request; providers take 32 MB, and base64 adds a third
+MOST = 15_000_000  # bytes of files in one request; providers accept 32 MB, and base64 adds a third
 UNSEEN = "(The model that you are cannot see pictures: do not guess what is in this one. A script can look at it.)"
 UNREAD = (
     "(The model that you are cannot read PDFs. A script can get its text: run with the package pypdf, for example.)"

@@ -12,20 +12,20 @@ from navigator_kernel.config.settings import ModelProvider, Models
 from navigator_kernel.errors import KernelError, NotFound, NotLoadable, UsageProblem
 from navigator_kernel.values.chat import PDF
 
-SERVICE = "navigator"  # under which the system's keyring keeps keys
+SERVICE = "navigator"  # service name of the keys in the system's keyring
 EXTRA = "pip install 'navigator-kernel[llm]'"
-NEVER = "none"  # in place of a key, to a service that asks for none
+NEVER = "none"  # sent instead of a key to a service that requires none
 
-# Servers on this machine, where nothing else is set
+# Servers on this machine, unless the settings say otherwise
 LOCAL: Mapping[str, ModelProvider] = {
     "llamacpp": ModelProvider("http://127.0.0.1:8080/v1"),
     "lmstudio": ModelProvider("http://127.0.0.1:1234/v1"),
     "ollama": ModelProvider("http://127.0.0.1:11434/v1", "ollama"),
     "vllm": ModelProvider("http://127.0.0.1:8000/v1", "vllm"),
 }
-# Providers without a server here that are well known, for `model list`
+# Well-known hosted providers, for `model list`
 HOSTED = ("anthropic", "deepseek", "google", "groq", "mistral", "moonshotai", "openai", "openai-chat", "openrouter")
-# Those whose models see pictures, and read PDFs, where nothing else is set
+# Providers whose models accept pictures and PDFs, unless the settings say otherwise
 SEEING = frozenset({"anthropic", "google", "google-gla", "google-vertex", "openai", "openai-chat", "openai-responses"})
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
@@ -59,11 +59,11 @@ def check_provider(provider: str, models: Models) -> None:
         return
     try:
         from pydantic_ai.providers import infer_provider_class
-    except ImportError:  # without the extra nobody can say
+    except ImportError:  # without the extra, the provider cannot be checked
         return
     try:
         infer_provider_class(provider)
-    except ImportError:  # it is known, and its package is not here
+    except ImportError:  # the provider is known, but its package is not installed
         return
     except ValueError as error:
         known = ", ".join(HOSTED)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.values.job import Outcome
 
-TIMEOUT = 15 * 60.0  # seconds for one environment, waiting for another process included
+TIMEOUT = 15 * 60.0  # seconds for one environment, including the wait for another process
 DISK = 2 * 1024 * 1024 * 1024  # bytes of one environment
 LOCK = "requirements.lock"
 MARKER = "made.json"
@@ -37,7 +37,7 @@ _LOCK_LIMIT = 16 * 1024 * 1024  # bytes
 _NAME = lazy_compile(r"[0-9a-f]{64}")
 _OPTIONS = ("--no-config", "--no-progress", "--quiet", "--color=never", "--no-python-downloads")
 _WHEELS = ("--only-binary=:all:", "--no-sources")
-_KEPT = lazy_compile(  # what says which index is asked, how and as whom; nothing that makes uv build or write elsewhere
+_KEPT = lazy_compile(  # variables for the index, connection and login; none that makes uv build or write elsewhere
     r"HOME|LC_ALL|XDG_DATA_HOME|NETRC|SSL_CERT_FILE|SSL_CERT_DIR|SSL_CLIENT_CERT|(?i:(?:https?|all|no)_proxy)"
     r"|UV_(?:DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|FIND_LINKS|NO_INDEX|OFFLINE|EXCLUDE_NEWER"
     r"|KEYRING_PROVIDER|INSECURE_HOST|SYSTEM_CERTS|NATIVE_TLS|HTTP_TIMEOUT|HTTP_RETRIES)|UV_INDEX_\w+_(?:USERNAME|PASSWORD)"
@@ -66,7 +66,7 @@ class Environments:
     def __init__(
         self, folder: Path, writer: Writer | None = None, *, timeout: float = TIMEOUT, disk: int = DISK
     ) -> None:
-        self._folder = Path(os.path.realpath(folder))  # a sandbox knows no links on the way to it
+        self._folder = Path(os.path.realpath(folder))  # a sandbox does not have the links on its path
         self._writer = writer or FolderWriter([folder, self._folder])
         self._timeout, self._disk = timeout, disk
 
@@ -144,7 +144,7 @@ class Environments:
                     self._discard(left)
 
     def _discard(self, path: Path) -> None:
-        with suppress(KernelError):  # a uv whose kernel was killed may still write to it; it goes next time
+        with suppress(KernelError):  # a uv whose kernel was killed may still write to it; the next build removes it
             self._writer.remove(path)
 
 

@@ -16,14 +16,14 @@ import stat
 import struct
 import sys
 
-TYPE_CHECKING = False  # the module `typing` takes 4 ms
+TYPE_CHECKING = False  # importing `typing` takes 4 ms
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-NO_NEW_PRIVS, SECCOMP, SUBREAPER, DEATH_SIGNAL, DROP_BOUND = 38, 22, 36, 1, 24  # of prctl(2)
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # Landlock's system calls, the same on every machine
+NO_NEW_PRIVS, SECCOMP, SUBREAPER, DEATH_SIGNAL, DROP_BOUND = 38, 22, 36, 1, 24  # options of prctl(2)
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # Landlock's system call numbers, the same on every machine
 PATH_BENEATH = 1
-FAILED = 125  # what it ends with where it cannot start the program; the reason is on stderr
+FAILED = 125  # exit code if the program cannot be started; the reason is on stderr
 
 
 def main() -> None:
@@ -90,7 +90,7 @@ def supervised(spec: dict[str, Any]) -> NoReturn:
         except OSError as error:
             failed(error)
     for fd in (1, 2):
-        os.close(fd)  # so that the streams end with the program
+        os.close(fd)  # so that the streams close when the program ends
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stopped)
     prctl(DEATH_SIGNAL, signal.SIGTERM)
@@ -167,7 +167,7 @@ def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: b
 
     attributes, rules = landlock
     number = 0
-    while libc().prctl(DROP_BOUND, number, 0, 0, 0) == 0:  # root keeps its files, and none of its powers
+    while libc().prctl(DROP_BOUND, number, 0, 0, 0) == 0:  # root keeps its files, but none of its capabilities
         number += 1
     prctl(NO_NEW_PRIVS, 1)
     ruleset = syscall("landlock_create_ruleset", CREATE_RULESET, attributes, len(attributes), 0)
@@ -177,7 +177,7 @@ def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: b
         except FileNotFoundError:
             continue
         if stat.S_ISLNK(os.fstat(fd).st_mode):
-            continue  # one that was put there since; rights would be those to where it leads
+            continue  # a link that was put there since; its target must not get the rights
         syscall(f"landlock_add_rule {path}", ADD_RULE, ruleset, PATH_BENEATH, struct.pack("=Qi", rights, fd), 0)
         os.close(fd)
     syscall("landlock_restrict_self", RESTRICT_SELF, ruleset, 0)
@@ -195,7 +195,7 @@ def limit(which: int, value: int) -> None:
 
 
 def libc() -> Any:
-    import ctypes  # 5 ms, which bubblewrap can do without
+    import ctypes  # takes 5 ms, and bubblewrap does not need it
 
     return ctypes.CDLL(None, use_errno=True)
 

@@ -15,7 +15,7 @@ from navigator_kernel.adapters.processes.process import MARK, kill_tree
 from navigator_kernel.errors import KernelError, TimedOut
 from navigator_kernel.text import clean, shorten
 
-_SAID = 300  # characters of what it printed before it failed
+_SAID = 300  # characters from the end of a failed child's stderr
 
 
 def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: int) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: 
     finally:
         kill_tree(process.pid, mark)
         with suppress(ValueError, OSError, subprocess.TimeoutExpired):
-            process.communicate(timeout=1)  # what is left in the pipes, whose end somebody may hold open
+            process.communicate(timeout=1)  # reads the rest of the pipes, which another process may hold open
         process.wait()
         for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
             with suppress(OSError):
@@ -63,7 +63,7 @@ def start_module(
     )
 
 
-# Limits come before anything of a plugin's is imported, which is found where this process would find it
+# Sets the limits before it imports any code of a plugin, with the same import path as this process
 _START = """
 import json, resource, runpy, sys
 memory, seconds, module = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

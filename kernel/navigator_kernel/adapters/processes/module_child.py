@@ -20,9 +20,9 @@ from typing import IO, Any, NoReturn
 from navigator_kernel.adapters.processes.module_call import start_module
 from navigator_kernel.errors import KernelError, TimedOut
 
-STARTING = 60.0  # seconds that a process may take until it can be asked
-_HEAD = 8  # bytes that say how long a message is
-_READY = b"\n"  # what a process writes once it can be asked
+STARTING = 60.0  # seconds in which a process must be ready for its first question
+_HEAD = 8  # bytes of a message's length
+_READY = b"\n"  # a process writes it when it is ready for questions
 _CHUNK = 1024 * 1024
 _ANSWER_LIMIT = 64 * 1024 * 1024  # bytes
 _HINT = "report it with the text that it was asked about"
@@ -84,7 +84,7 @@ class ModuleChild:
             self._is_ready = False
             for stream in (self._process.stdin, self._process.stdout):
                 os.set_blocking(_open(stream).fileno(), False)
-            self._end = weakref.finalize(self, _kill, self._process)  # where nobody closes it, and when Python ends
+            self._end = weakref.finalize(self, _kill, self._process)  # if `close` is not called, and when Python exits
         return self._process
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
@@ -142,7 +142,7 @@ def _die_with_asker(out: int, *, on: bool) -> None:
     flags = fcntl.fcntl(out, fcntl.F_GETFL)
     fcntl.fcntl(out, fcntl.F_SETFL, flags | os.O_ASYNC if on else flags & ~os.O_ASYNC)
     if on and _events(out, 0, 0):
-        os._exit(0)  # it was closed just before
+        os._exit(0)  # the pipe was closed just before
 
 
 def _all_of(size: int) -> bytes:

@@ -18,7 +18,7 @@ from navigator_kernel.values.job import NPM
 
 LOCK_LIMIT = 16 * 1024 * 1024  # bytes
 _START, _HOOKS = "start.mjs", "hooks.mjs"
-# `require` looks into NODE_PATH and `import` does not: what a script's own folders do not have is looked for here
+# `require` searches NODE_PATH, `import` does not: packages that a script's own folders lack are searched for here
 _START_TEXT = 'import { register } from "node:module";\nregister(new URL("./hooks.mjs", import.meta.url));\n'
 _HOOKS_TEXT = """\
 const here = new URL("./package.json", import.meta.url).href;
@@ -31,7 +31,7 @@ export async function resolve(specifier, context, next) {
   }
 }
 """
-_KEPT = lazy_compile(  # which registry is asked, how and as whom
+_KEPT = lazy_compile(  # variables for the registry, the connection and the login
     r"HOME|LC_ALL|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|(?i:(?:https?|all|no)_proxy)"
     r"|(?i:npm_config_(?:registry|userconfig|cafile|strict_ssl|proxy|https_proxy|noproxy|fetch_retries|offline))"
 )

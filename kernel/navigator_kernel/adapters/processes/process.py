@@ -25,14 +25,14 @@ from navigator_kernel.values.job import OUTPUT_LIMIT, Exceeded, Job, Outcome
 
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")  # the environment's allow-list
 MARK = "NAVIGATOR_PROCESS"
-HIDING = 1.0  # seconds for which a process may not be looked into
+HIDING = 1.0  # seconds for which the files of a process may stay unreadable
 
 _CHUNK = 65_536
-_GRACE = 0.5  # seconds in which the last output of a killed tree is read
+_GRACE = 0.5  # seconds for reading the last output of a killed tree
 
 
-_STUBBORN = 2.0  # seconds in which what does not die is killed again: another person's, or one that waits for a disk
-_TICK = 0.2  # seconds between two looks at what nothing else watches
+_STUBBORN = 2.0  # seconds of repeated kills if a process does not die: another user's, or one that waits for a disk
+_TICK = 0.2  # seconds between two checks of the limits
 
 
 class Contained(NamedTuple):
@@ -73,10 +73,10 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
     executed, UsageProblem if an argument is over the system's 128 KiB.
     """
     started = time.perf_counter()
-    folder = job.cwd.parent if job.cwd.parent.name == job.run else job.cwd  # that of the run
+    folder = job.cwd.parent if job.cwd.parent.name == job.run else job.cwd  # the folder of the run
     place = hashlib.sha256(f"{folder}\0{job.run}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
     if contained is None:
-        _kill_marked(place)  # a run does one thing at a time: what is left of it belonged to a kernel that was killed
+        _kill_marked(place)  # a run has one process at a time: any process still left belonged to a killed kernel
     mark = f"{place}.{secrets.token_hex(16)}"
     process = _start(job, mark, contained)
     watch = _Watch(process, wake, contained.exceeded if contained else None)
@@ -174,7 +174,7 @@ class _Watch(Struct):
                 look = time.perf_counter() + _TICK
                 if self.over:
                     return False
-        return any(key.data == "ended" for key, _ in self.selector.select(0))  # it may have ended meanwhile
+        return any(key.data == "ended" for key, _ in self.selector.select(0))  # the leader may have ended meanwhile
 
     def drain(self, deadline: float) -> None:
         """Reads what is left in the pipes; if another process keeps one open, the wait ends at `deadline`."""

@@ -17,13 +17,13 @@ from navigator_kernel.text import lazy_compile
 
 REDACTED = "[redacted]"
 WITHHELD = "[withheld: {:,} characters that could not be checked for secrets]"
-AT_ONCE = 64 * 1024  # characters of one value that are looked at in this process
+AT_ONCE = 64 * 1024  # characters of one value that this process scans
 CHILD = "navigator_kernel.adapters.secrets.redaction_child"
-SHORT = 1_000  # characters of a text that is always looked at in this process: many of them take no long time
-SECONDS, MEMORY = 10, 1024**3  # what a process may take for the longer texts of one value
+SHORT = 1_000  # characters of a text that this process always scans: even many such texts take little time
+SECONDS, MEMORY = 10, 1024**3  # limits of the process that scans the longer texts of one value: seconds, bytes
 ROUNDS = 4
 
-SHORTEST = 8  # characters of a value of the environment that is not a word of everyday text
+SHORTEST = 8  # least characters of a secret environment value: shorter ones may be everyday words
 _NAMED = lazy_compile(
     r"(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_PASS|_PWD?|_PAT)S?(?:_|$)|_AUTH$",
     re.IGNORECASE,
@@ -84,7 +84,7 @@ class Redactor(Struct, frozen=True):
     def _apart(self, texts: list[str]) -> list[str]:
         from navigator_kernel.adapters.processes.module_call import (
             call_module,
-        )  # of no use to most processes, nor is what follows
+        )  # most processes need neither this import nor the next
         from navigator_kernel.errors import KernelError
 
         try:
@@ -92,7 +92,7 @@ class Redactor(Struct, frozen=True):
             if len(done) == len(texts) and all(isinstance(text, str) for text in done):
                 return list(done)
         except (KernelError, OSError, ValueError, KeyError, TypeError):
-            pass  # whatever stopped it, the texts were not looked at
+            pass  # whatever the error, the texts were not scanned
         return [_withheld(text) for text in texts]
 
 
@@ -111,7 +111,7 @@ def _replaced(value: Any, replace: Callable[[str], str]) -> Any:
 def without_secrets(text: str) -> str:
     """`text` with `[redacted]` in place of everything like a secret; withheld if every round finds another one."""
     shown = text
-    for _ in range(ROUNDS):  # what is taken out may show another one
+    for _ in range(ROUNDS):  # a replacement can uncover another secret
         before, shown = shown, _without(shown, found(shown))
         if shown == before:
             return shown

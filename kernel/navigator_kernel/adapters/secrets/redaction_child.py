@@ -10,7 +10,7 @@ from navigator_kernel.adapters.secrets.redaction import without_secrets
 
 
 def main() -> None:
-    texts: list[str] = marshal.load(sys.stdin.buffer)["texts"]  # noqa: S302 - it comes from the process that started this one
+    texts: list[str] = marshal.load(sys.stdin.buffer)["texts"]  # noqa: S302 - the parent process wrote it
     json.dump({"texts": [without_secrets(text) for text in texts]}, sys.stdout)
 
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from navigator_kernel.text import lazy_compile
 
 TABLE = "secret_shapes.tsv"
-WORD = 14  # characters of the shortest secret that shows itself
-NAMES = ("key", "token", "secret", "pass", "pwd")  # one is in the name of each secret of the table that has to have one
+WORD = 14  # least characters of a secret that is recognised without its name
+NAMES = ("key", "token", "secret", "pass", "pwd")  # if the table requires a name for a secret, it contains one of these
 
 
 class Shape(NamedTuple):
@@ -40,8 +40,8 @@ def _shape(kind: str, needles: str, found: str, flags: int = 0) -> Shape:
 
 
 _KEYS = "api auth access service account db database priv private client shared encryption signing master".split()
-_ASSIGNED = r"[\"'\]]{0,2}\s{0,30}"  # between a name and its sign
-_PLACEHOLDER = r"(?!\$[A-Z_{(]|\{\{|<[a-z]|%\(|https?://)"  # what stands for a value that is elsewhere
+_ASSIGNED = r"[\"'\]]{0,2}\s{0,30}"  # between a name and its operator
+_PLACEHOLDER = r"(?!\$[A-Z_{(]|\{\{|<[a-z]|%\(|https?://)"  # excludes a placeholder for a value that is elsewhere
 _NO_VALUE = r"(?!(?i:string|none|null|true|false|required|optional|password|secret|token)\b)"
 _LOOSE = re.IGNORECASE
 _PASSWORD = (r"passw(?:or)?d", "passphrase", r"pwd(?![\"']?\s{0,3}[:=]\s{0,3}[\"']?/)")  # PWD=/home is a folder
@@ -50,40 +50,40 @@ PLACES: tuple[Shape, ...] = (
     _shape(
         "Private Key",
         "private",
-        r"(?P<value>-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}.*?"  # always matches, to the end
+        r"(?P<value>-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}.*?"  # without END, matches to the end
         r"(?:-{4,5} ?END [A-Z0-9 ]{1,60}-{4,5}|\Z))",
         re.DOTALL,
     ),
     _shape("PuTTY Key", "private-lines:", r"Private-Lines: \d{1,4}(?P<value>(?:\r?\n[A-Za-z0-9+/=]{1,80}){1,200})"),
     _shape(
-        "Secret Keyword",  # of an environment: DB_PASSWORD=
+        "Secret Keyword",  # environment variables: DB_PASSWORD=
         "pass secret token key",
         r"(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|_PASS\b"
         r"|(?:API|ACCESS|PRIVATE|ENCRYPTION|SIGNING|MASTER|AUTH|ACCOUNT)_?KEY)[A-Z0-9_]{0,40}="
         r"[\"']?(?P<value>[^\s\"'$]{6,2000})",
     ),
     _shape(
-        "Secret Keyword",  # of settings: without quotes, and no name of code
+        "Secret Keyword",  # settings: a value without quotes that is not a name in code
         "pass pwd secret token key",
         _any_case(*_PASSWORD, "secret", "token", "api[_-]?key", "access[_-]?key", "private[_-]?key")
         + r"[\"']?\s{0,3}[:=]\s{0,3}(?=\S{0,200}\d)(?=\S{0,200}[A-Za-z])"
         r"(?P<value>[\w~+/@!#%^&*-]{8,2000}+={0,2})(?![(.\[])",
     ),
     _shape(
-        "Password",  # shorter ones, whose name leaves no doubt
+        "Password",  # shorter values with an unambiguous name
         "pass pwd",
         _any_case(*_PASSWORD) + r"[\"']?\s{0,3}[:=]\s{0,3}"
         r"(?=[\w~+@!#%^&*-]{0,20}[\d!#%^&*])(?=[\w~+@!#%^&*-]{0,20}[A-Za-z])(?P<value>[\w~+@!#%^&*-]{5,20}+)(?![(.\[/])",
     ),
     _shape(
-        "Password",  # of a pair: a name on the line before, or in a connection string
+        "Password",  # after a user name, on the line before or in a connection string
         "pass pwd",
         r"(?:\buser(?:_?name)?|\buid|\blogin)\s{0,3}[:=]\s{0,3}[^\s;]{1,100}(?:\s{1,8}|;\s{0,3})(?:passw(?:or)?d|pwd|pass)"
         rf"\s{{0,3}}[:=]\s{{0,3}}{_PLACEHOLDER}(?![\w.]{{1,80}}[.(\[]){_NO_VALUE}[\"']?(?P<value>[^\s;\"'(){{}}]{{4,200}})",
         _LOOSE,
     ),
     _shape(
-        "Secret Keyword",  # in quotes behind its name
+        "Secret Keyword",  # in quotes after its name
         "pass pwd secret contrase key token",
         _any_case(*_PASSWORD, r"_pass\b", "secret", "contrase(?:ñ|n)a", "token", *(f"{one}[_-]?key" for one in _KEYS))
         + rf"[\w-]{{0,20}}(?:{_ASSIGNED}(?:=>|:=|[=!]==?|[:=(<])\s{{0,3}}|\s{{1,3}}(?=[\"'`][^\s\"'`]{{6,200}}[\"'`];))"
@@ -176,9 +176,9 @@ PLACES: tuple[Shape, ...] = (
         r"(?:(?<=:)|(?<![^\n]))_(?:authToken|auth|password)\s{0,3}=\s{0,3}[\"']?(?P<value>[^\s\"'$]{6,2000})",
     ),
 )
-_TAIL = lazy_compile(r"[\w=-]*", re.ASCII)  # what belongs to the same word
+_TAIL = lazy_compile(r"[\w=-]*", re.ASCII)  # the rest of the same word
 _HEAD = lazy_compile(r"(?:\(\?P<value>)?(?:[A-Za-z0-9]|\[[^\]]+\])(?![{?|])")
-_NO_WORD = "(?<![A-Za-z0-9]"  # what stands before is not a part of the word
+_NO_WORD = "(?<![A-Za-z0-9]"  # the character before is not part of a word
 _BETWEEN = r"[\w.-]{0,20}[\"'\]]{0,2}\s{0,3}[:=]{1,2}>?\s{0,3}[\"'`]?"
 
 
@@ -194,7 +194,7 @@ def _service(kind: str, needles: str, name: str, value: str) -> Shape:
         return _shape(kind, needles, rf"(?i:{name}){_BETWEEN}(?P<value>{value})(?![\w-])")
     found = value if "(?P<value>" in value else f"(?P<value>{value})"
     if "(?<!" not in value:
-        head = _HEAD.match(found)  # a pattern that begins with a character is looked for several times faster
+        head = _HEAD.match(found)  # Python finds a pattern that begins with a character several times faster
         found = f"{found[: head.end()]}{_NO_WORD}.){found[head.end() :]}" if head else f"{_NO_WORD}){found}"
     return _shape(kind, needles, found)._replace(shows_itself=True)
 

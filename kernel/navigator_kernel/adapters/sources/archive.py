@@ -22,12 +22,12 @@ from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import FetchFailed, Refused
 from navigator_kernel.text import lazy_compile
 
-COUNT_LIMIT = 50_000  # members; also folders
-TOTAL_LIMIT = 512 * 1024 * 1024  # bytes, of the archive and of all that is packed in it
-DEPTH_LIMIT = 64  # folders
-PATH_LIMIT = 4_096  # bytes, also of what a link says
-STREAM_LIMIT = TOTAL_LIMIT + COUNT_LIMIT * 2_048  # bytes, with the headers and the padding of a tar archive
-_PIECE = 1024 * 1024  # bytes; nothing longer is asked for at once
+COUNT_LIMIT = 50_000  # members; twice as many with the folders above them
+TOTAL_LIMIT = 512 * 1024 * 1024  # bytes of the archive, and of its unpacked contents
+DEPTH_LIMIT = 64  # parts of a path
+PATH_LIMIT = 4_096  # bytes of a path or of a link's target
+STREAM_LIMIT = TOTAL_LIMIT + COUNT_LIMIT * 2_048  # bytes, including the headers and padding of a tar archive
+_PIECE = 1024 * 1024  # bytes; the most that one read requests
 _INDEX_LIMIT = 16 * 1024 * 1024  # bytes of a zip archive's list of members
 _END = struct.Struct("<4s4H2LH")  # a zip archive's end record
 _Stream = IO[bytes] | gzip.GzipFile
@@ -35,7 +35,7 @@ _DRIVE = lazy_compile(r"[A-Za-z]:")
 _DAMAGE = (
     tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, struct.error, RuntimeError, ValueError,
     ArithmeticError, LookupError, TypeError, AttributeError,
-)  # fmt: skip  # all that the readers of hostile archives raise; RuntimeError covers RecursionError
+)  # fmt: skip  # all errors that the readers raise for hostile archives; RuntimeError covers RecursionError
 
 
 class Member(NamedTuple):
@@ -45,7 +45,7 @@ class Member(NamedTuple):
     mode: str
     size: int
     at: int = 0
-    text: str = ""  # what a link says, where the archive tells it beside the bytes
+    text: str = ""  # the target of a link, if the archive's header contains it
     problem: str = ""
 
 
@@ -192,7 +192,7 @@ class _Tar:
                     size = info.size if mode.startswith("100") else len(os.fsencode(text))
                     yield Member(path, mode, size, info.offset_data, text, problem)
             self._stream.seek(tar.offset)
-            if self._stream.read(512).strip(b"\0"):  # tarfile takes a broken header for the end
+            if self._stream.read(512).strip(b"\0"):  # tarfile treats a broken header as the end
                 raise tarfile.ReadError("the archive has no end marker")
 
     def read(self, member: Member, limit: int) -> bytes:
@@ -241,7 +241,7 @@ def _refuse_long_index(file: IO[bytes]) -> None:
     if at < 0 or at + _END.size > len(tail):
         raise zipfile.BadZipFile("no end record")
     file.seek(max(start + at - 20, 0))
-    if _END.unpack_from(tail, at)[5] > _INDEX_LIMIT or file.read(4) == b"PK\6\7":  # the latter announces a longer one
+    if _END.unpack_from(tail, at)[5] > _INDEX_LIMIT or file.read(4) == b"PK\6\7":  # PK\6\7 means zip64, a longer list
         raise _too_large("the archive's list of members is too long")
 
 

@@ -21,14 +21,14 @@ from navigator_kernel.text import lazy_compile
 ENTRY_LIMIT = 500_000
 LISTING_LIMIT = 64 * 1024 * 1024  # bytes
 _FETCH = ("--quiet", "--no-tags", "--no-recurse-submodules")
-# Settings, not options: git would write down what it learns from `--filter`, and could then fetch by itself later on.
+# Settings, not options: git would store what it learns from `--filter`, and could then fetch by itself later on.
 _PARTIAL = {"remote.origin.promisor": "true", "remote.origin.partialclonefilter": "blob:none"}
 _COMMITS = {**_PARTIAL, "remote.origin.partialclonefilter": "tree:0"}
 _EVERYTHING = ("refs/heads/*:refs/seen/*", "refs/tags/*:refs/tags/*")
 _REF = lazy_compile(r"[^\W_][\w./+@-]{0,199}")
 _FULL = lazy_compile(r"[0-9a-fA-F]{40}")
 _SHORT = lazy_compile(r"[0-9a-fA-F]{7,40}")
-_FINAL = frozenset({"network", "timeout", "owner", "refused"})  # reasons for which asking otherwise does not help
+_FINAL = frozenset({"network", "timeout", "owner", "refused"})  # reasons for which no other kind of request helps
 
 _Got = TypeVar("_Got")
 
@@ -167,7 +167,7 @@ class GitSource:
         self._entry.settle()
         self._target = self._aim()
         ids = self._ids(self._target.commit) if self._target.commit else None
-        if ids is None or ids[0] != self._target.commit:  # a tag that lies here is not believed
+        if ids is None or ids[0] != self._target.commit:  # a tag in the cache is not trusted
             self._refuse_offline(self._target.word)
             shallow = ("--depth=1", *(f"--negotiation-tip={tip}" for tip in self._entry.tips()))
             ids = self._fetched(*shallow, config=_PARTIAL)
@@ -179,7 +179,7 @@ class GitSource:
             self._entry.remember(self.ref or "HEAD", self.commit)
 
     def _aim(self) -> _Target:
-        if self.entries:  # it was open before what lay here was thrown away
+        if self.entries:  # it was opened before the cached repository was discarded
             return _Target(self.commit, self.commit)
         if _FULL.fullmatch(self._page.partition("/")[0]):
             self.ref, _, self.subpath = self._page.partition("/")
@@ -219,7 +219,7 @@ class GitSource:
         words = ("ls-remote", "--quiet", "--heads", "--tags", "--", "origin")
         lines = self._git.run(*words, config={"remote.origin.url": self._url}).decode("utf-8", errors="replace")
         refs = {"HEAD": _Target("HEAD")}
-        for line in lines.split("\n"):  # heads come before tags, and a tag before `^{}`, the commit it stands for
+        for line in lines.split("\n"):  # heads come before tags, and a tag before `^{}`, the commit that it points to
             oid, _, name = line.partition("\t")
             name = name.removesuffix("^{}")
             short = name.removeprefix("refs/heads/").removeprefix("refs/tags/")
@@ -269,11 +269,11 @@ class GitSource:
     def _fetch(self, words: Sequence[str], config: Mapping[str, str], stdin: bytes = b"") -> None:
         try:
             self._git.fetch(*_FETCH, *words, config={"remote.origin.url": self._url, **config}, stdin=stdin)
-        except Refused:  # too much came, and nothing of it is kept
+        except Refused:  # too much was received, and none of it is kept
             self._entry.discard()
             raise
         except FetchFailed:
-            self._entry.sweep()  # half a pack
+            self._entry.sweep()  # removes a partial pack
             raise
         self._entry.settle()
 
@@ -300,7 +300,7 @@ class GitSource:
         if not self._entry.made:
             self._open()
         trees = {entry.oid for entry in self.entries if entry.kind == "tree"}
-        bare = self._entry.objects() <= len(trees) + 2  # the commit and its own tree; git asks the disk for each blob
+        bare = self._entry.objects() <= len(trees) + 2  # commit and root tree; git would ask the disk for each blob
         sizes = {} if bare else self._sizes(wanted)
         if missing := [oid for oid in wanted if oid not in sizes]:
             self._refuse_offline(f"{len(missing)} of its files")
@@ -346,7 +346,7 @@ class GitSource:
 
 
 def _entry(line: str) -> TreeEntry:
-    if line[11:12] == " " and line[52:53] == "\t":  # a blob or a tree of SHA-1: all has its place
+    if line[11:12] == " " and line[52:53] == "\t":  # a blob or tree with SHA-1 ids: fixed columns
         return TreeEntry(line[53:], line[:6], line[7:11], line[12:52])
     head, _, path = line.partition("\t")
     mode, kind, oid = head.split()

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
-RECEIVED_LIMIT = 512 * 1024 * 1024  # bytes that one command takes from one repository
-_LOOK = 0.02  # seconds between two looks
+RECEIVED_LIMIT = 512 * 1024 * 1024  # bytes that one command may receive from one repository
+_LOOK = 0.02  # seconds between two checks
 
 
 class Intake:

@@ -30,7 +30,7 @@ _KEPT = frozenset(
     "PATH TMPDIR http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY SSL_CERT_FILE "
     "SSL_CERT_DIR GIT_SSL_CAINFO GIT_SSL_CAPATH CURL_CA_BUNDLE".split()
 )
-_PERSONAL = frozenset(  # what ssh and credential helpers need to find a person's keys and secrets
+_PERSONAL = frozenset(  # variables that ssh and credential helpers need to find a person's keys and secrets
     "HOME XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_RUNTIME_DIR USER LOGNAME SSH_AUTH_SOCK GNUPGHOME "
     "DBUS_SESSION_BUS_ADDRESS PASSWORD_STORE_DIR GH_CONFIG_DIR GH_TOKEN GITHUB_TOKEN GIT_SSL_CERT GIT_SSL_KEY".split()
 )
@@ -41,21 +41,21 @@ _CONFIG: Mapping[str, str] = {
     "protocol.allow": "never",
     "fetch.fsckObjects": "true",
     "fetch.recurseSubmodules": "false",
-    "fetch.unpackLimit": "1",  # keep the pack: one file instead of one an object
+    "fetch.unpackLimit": "1",  # keeps the pack: one file instead of one per object
     "submodule.recurse": "false",
     "http.sslVerify": "true",
-    "http.lowSpeedLimit": "1000",  # bytes a second, for
-    "http.lowSpeedTime": "30",  # seconds
-    "core.fsync": "none",  # what is fetched can be fetched again, and is compared with its id before it is believed
+    "http.lowSpeedLimit": "1000",  # bytes per second below which a transfer is too slow
+    "http.lowSpeedTime": "30",  # seconds that a slow transfer may last
+    "core.fsync": "none",  # objects can be fetched again, and each is compared with its id before use
     "gc.auto": "0",
     "maintenance.auto": "false",
 }
 _SSH = "-oBatchMode=yes -oForwardAgent=no -oClearAllForwardings=yes -oPermitLocalCommand=no -oConnectTimeout=20"
 _NOBODY = "-F /dev/null -oIdentityAgent=none -oIdentityFile=none -oIdentitiesOnly=yes"
-OUTPUT_LIMIT = 640 * 1024 * 1024  # bytes that one git may write: a little more than one command reads of a source
-COMPLAINT_LIMIT = 64 * 1024  # bytes of what it complains of that are kept
+OUTPUT_LIMIT = 640 * 1024 * 1024  # bytes that one git may write: a little more than one command reads from a source
+COMPLAINT_LIMIT = 64 * 1024  # bytes of its stderr that are kept
 _PIECE = 64 * 1024
-_REAPED = 5.0  # seconds: a tracer learns of the end first, and lets the parent know
+_REAPED = 5.0  # seconds to wait for the exit code: a tracer learns of the exit first, then informs the parent
 _CAUSES = (
     (r"couldn't find remote ref|not our ref|no such remote ref", "ref", "check the branch, tag or commit id"),
     (r"fsck error", "refused", "the repository holds objects that git refuses"),
@@ -114,7 +114,7 @@ class GitProcess(Struct, kw_only=True):
         try:
             self.run("fetch", *words, config=config, stdin=stdin)
         except FetchFailed:
-            if not intake.is_over:  # else it failed because it was killed
+            if not intake.is_over:  # else it failed because it was killed at the limit
                 raise
         if intake.is_over:
             message = f"{self.shown} sends more than {self.most // 1024**2} MiB"
@@ -182,7 +182,7 @@ class GitProcess(Struct, kw_only=True):
 
     def _start(self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str]) -> Any:
         try:
-            import git  # 40 ms, and only needed here
+            import git  # takes 40 ms, and only needed here
         except ImportError as error:
             raise FetchFailed("git cannot be started", hint="install git 2.36 or newer", reason="refused") from error
         given = self.scratch / "stdin"
@@ -229,7 +229,7 @@ def _load_git() -> None:
     before = {name: os.environ.get(name) for name in own}
     os.environ.update(own)
     try:
-        with suppress(ImportError):  # who needs it says so
+        with suppress(ImportError):  # the caller reports a missing package
             importlib.import_module("git")
     finally:
         for name, value in before.items():
@@ -316,7 +316,7 @@ def _waited(process: subprocess.Popen[bytes], timeout: float) -> int:
 
 def _drain(stream: IO[bytes], into: bytearray, limit: int, leader: int) -> None:
     """Reads to the end; beyond `limit`, kills the group of `leader`, or discards the rest without a leader."""
-    with suppress(OSError, ValueError):  # closed while it was read
+    with suppress(OSError, ValueError):  # the stream was closed during the read
         while piece := stream.read(_PIECE):
             if len(into) <= limit:
                 into += piece

@@ -33,7 +33,7 @@ def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
     def work() -> None:
         try:
             held.append(ask())
-        except BaseException as error:  # noqa: BLE001 - told to the thread that waits
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             failed.append(error)
 
     asking = threading.Thread(target=work, daemon=True)

@@ -23,19 +23,19 @@ from navigator_kernel.text import lazy_compile
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
-CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n"  # names no remote: no fetch by itself
+CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n"  # no remote, so git cannot fetch by itself
 PRIVATE = 0o700
 _NOTE_LIMIT = 1024 * 1024  # bytes
-_REF_LIMIT = 200  # refs remembered of one repository
+_REF_LIMIT = 200  # refs remembered for one repository
 _TIP_LIMIT = 16
 _KEY = lazy_compile(r"[0-9a-f]{32}")
 _COMMIT = lazy_compile(r"[0-9a-f]{40}")
-# All that git may find in a repository of ours: no hooks, no attributes, no alternates, no other place for settings.
+# The only paths that git may find in our repositories: no hooks, no attributes, no alternates, no other settings.
 _KNOWN = lazy_compile(
     r"\.git(/(HEAD|config|FETCH_HEAD|shallow|refs|refs/heads|refs/tags|objects|objects/pack|objects/info"
     r"|objects/[0-9a-f]{2}|objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]{40}\.[a-z]{3,8}))?"
 )
-_LEFT_OVER = lazy_compile(r"(.*\.lock|(.*/)?(tmp_|\.tmp-|shallow_|\.navigator-)[^/]*)")  # of a process that was killed
+_LEFT_OVER = lazy_compile(r"(.*\.lock|(.*/)?(tmp_|\.tmp-|shallow_|\.navigator-)[^/]*)")  # files of a killed process
 
 
 class Entry(Struct, kw_only=True):
@@ -148,7 +148,7 @@ class RepoCache:
             try:
                 yield entry
             finally:
-                with suppress(KernelError):  # a note that cannot be written is not a failure
+                with suppress(KernelError):  # a note that cannot be written is not an error
                     self._keep(url, entry)
 
     def listed(self) -> tuple[Mapping[str, Any], ...]:
@@ -243,7 +243,7 @@ def _plain(path: Path) -> bool:
 
 def _size(folder: Path) -> int:
     total = 0
-    with suppress(OSError):  # it may go while it is measured
+    with suppress(OSError):  # the folder may be removed while its size is measured
         for path in _below(folder):
             total += path.lstat().st_size
     return total

@@ -184,7 +184,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         if not os.path.lexists(self.file):
             return [], self._head_bytes()
         if self.file.is_symlink() or not self.file.is_file():
-            read_bounded(self.file, SIZE_LIMIT)  # which refuses it
+            read_bounded(self.file, SIZE_LIMIT)  # raises Refused
         with self._locked(fcntl.LOCK_SH):
             return read_bounded(self.file, SIZE_LIMIT).splitlines(keepends=True), self._head_bytes()
 

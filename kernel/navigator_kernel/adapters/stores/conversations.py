@@ -14,8 +14,8 @@ from navigator_kernel.adapters.stores.sqlite import connect, transaction
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
-KEPT = 20_000  # ends of conversations; older ones begin a new session
-LIKELY = 10  # sessions with the same conversation that are looked at
+KEPT = 20_000  # stored digests; an older conversation begins a new session
+LIKELY = 10  # sessions with the same conversation that are returned
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS ends (digest TEXT NOT NULL, session TEXT NOT NULL, turn INTEGER NOT NULL,"
     " at TEXT NOT NULL, PRIMARY KEY (digest, session)) WITHOUT ROWID",

@@ -91,7 +91,7 @@ class SqliteJournal(Struct, frozen=True):
             )
 
     def end(self, token: str, step: int, attempt: int, report: Report) -> None:
-        whole = report_to_dict(report)  # `progress` is JSON, in which whoever made it left no secret
+        whole = report_to_dict(report)  # `progress` is JSON text from which the secrets were removed before
         held = json.dumps({**self.redact(whole), "progress": whole["progress"]}, ensure_ascii=False, default=str)
         with self._open() as database:
             database.execute(

@@ -20,7 +20,7 @@ from navigator_kernel.values.redact import Redact, same
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
-EACH, ALL = 50, 2_000  # lessons of one skill, and of all of them
+EACH, ALL = 50, 2_000  # most lessons of one skill, and of all skills
 LENGTH = 500  # characters of a lesson
 _SIZE_LIMIT = 16 * 1024 * 1024  # bytes
 

@@ -23,8 +23,8 @@ from navigator_kernel.values.resource import Diagnostic, ParamSpec, SkillDef
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
-LIMIT = 64 * 1024 * 1024  # bytes of one store; a catalogue that needs more is read again
-PROJECTS = 16  # stores that are kept, the last ones used
+LIMIT = 64 * 1024 * 1024  # bytes of one store; a larger catalogue is read again
+PROJECTS = 16  # stores that are kept, those written last
 
 _READERS = (
     "skills/formats/manifest.py",
@@ -32,7 +32,7 @@ _READERS = (
     "skills/formats/names.py",
     "values/resource.py",
 )
-Stamp = tuple[int, int, int, int]  # of `skills.listing`
+Stamp = tuple[int, int, int, int]  # the stamp of `skills.catalog.listing`
 
 _PLACES = {"path", "folder"}
 _VALUES: Mapping[str, Callable[..., Any]] = {"required_params": ParamSpec, "diagnostics": Diagnostic}

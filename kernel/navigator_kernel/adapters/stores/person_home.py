@@ -12,7 +12,7 @@ from navigator_kernel.errors import Refused
 
 NOTE = "home.json"
 _LIMIT = 4096  # bytes
-_OWN = frozenset({"projects", NOTE})  # what an earlier version never wrote
+_OWN = frozenset({"projects", NOTE})  # names that an earlier version never wrote
 
 
 def make_home(folder: Path) -> None:
@@ -22,7 +22,7 @@ def make_home(folder: Path) -> None:
         used = _was_used(folder)
         make_private(folder)
         body = json.dumps({"v": 2, "upgraded_at": time.time_ns() if used else 0})
-        FolderWriter([folder]).create(folder / NOTE, body.encode(), mode=0o600)  # whoever comes first decides
+        FolderWriter([folder]).create(folder / NOTE, body.encode(), mode=0o600)  # the first process decides
     make_private(folder)
 
 

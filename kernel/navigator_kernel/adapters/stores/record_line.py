@@ -11,9 +11,9 @@ from navigator_kernel.text import cut_text, escaped
 
 LINE_LIMIT = 64 * 1024  # bytes of one line, with its authentication code
 IDENTITY = frozenset({"v", "n", "ts", "event", "run", "actor", "subject", "digest", "origin", "why", "how", "by"})
-IDENTITY_LIMIT = 1_000  # characters of one of them
+IDENTITY_LIMIT = 1_000  # characters of one such value
 _ROOM = 128  # bytes of the line that the authentication code takes
-_STEPS = ((2_000, 100), (500, 20), (50, 5))  # characters of a value and items of a list that are kept, until all fits
+_STEPS = ((2_000, 100), (500, 20), (50, 5))  # kept characters per value and items per list, tried until the line fits
 
 
 def written(facts: Mapping[str, Any]) -> bytes:

@@ -58,7 +58,7 @@ def session_from(raw: Mapping[str, Any]) -> Session:
         failed=str(raw.get("failed", "")),
         retry=tuple(packet_from(packet) for packet in raw.get("retry", ())),
         grants=tuple(map(str, raw.get("grants", ()))),
-        private=raw.get("private", True) is not False,  # an earlier version did not note it
+        private=raw.get("private", True) is not False,  # an earlier version did not store it
         written=tuple(map(str, raw.get("written", ()))),
     )
 

@@ -27,7 +27,7 @@ _TABLES = (
     " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
 )
 TITLE = 120  # characters
-_SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # what of a session is made of messages, and its absence
+_SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # fields with text of messages, and their empty values
 
 
 class SqliteSessions(Struct, frozen=True):

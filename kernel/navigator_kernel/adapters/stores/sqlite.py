@@ -77,5 +77,5 @@ def _prepare(database: sqlite3.Connection, tables: Sequence[str], *, durable: bo
     if database.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone()[0] < len(tables):
         for statement in tables:
             database.execute(statement)
-    database.execute("PRAGMA secure_delete = ON")  # what is taken out, an order with a secret, leaves no bytes behind
+    database.execute("PRAGMA secure_delete = ON")  # overwrites deleted bytes, such as an order with a secret
     database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
 LARGEST = 64 * 1024 * 1024  # bytes of one file
-PATIENCE = 1.0  # seconds that another process may look at a new file
+PATIENCE = 1.0  # seconds to wait while another process reads a new file
 _FORM = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
@@ -43,7 +43,7 @@ class _Run(Struct, kw_only=True):
     expected: int | None
     count: int = 0
     open: ExitStack = field(default_factory=ExitStack)  # the file and its lock
-    add: Callable[[bytes], None] | None = None  # None before it is open
+    add: Callable[[bytes], None] | None = None  # None until the file is open
 
 
 class Underway:
@@ -165,7 +165,7 @@ def _read(file: Path) -> Left:
     """Leaves out an incomplete last line: the process was killed while it wrote the line."""
     data = read_bounded(file, LARGEST)
     lines = [json.loads(line) for line in data.split(b"\n")[:-1]]
-    if not lines:  # it was made in this moment, or a process was killed then
+    if not lines:  # the file was just created, or its process was killed then
         raise ValueError("it is empty")
     head, packet, progress = lines[0], None, None
     for line in lines:

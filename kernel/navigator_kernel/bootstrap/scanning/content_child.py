@@ -15,7 +15,7 @@ from navigator_kernel.skills.scan.content import findings
 from navigator_kernel.skills.scan.secrets import findings as secret_findings
 from navigator_kernel.values.resource import Diagnostic
 
-_USUAL = {  # the patterns are made that most skills are looked at with
+_USUAL = {  # compiles the patterns that most skills need
     "SKILL.md": b"---\nname: usual\n---\n# Usual\n\n```\nrun `it` https://example.org\n```\n",
     "run.py": b"0\n",
 }

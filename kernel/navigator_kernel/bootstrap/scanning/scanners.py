@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 OWN, PLUGINS = "navigator_kernel.bootstrap.scanning.content_child", "navigator_kernel.bootstrap.scanning.plugin_child"
-OWN_SECONDS, OWN_MEMORY = 20, 1024**3  # what our own scanners may take for one skill
-PER_MIB = 4  # seconds more for each MiB of it
-EACH = 4  # the part of that time that one file may take by itself
-MOST, FEW = 4, 6  # processes at the same time, and skills for which one is enough
-WAIT = 0.01  # seconds between two looks whether what was given up has ended
-SECONDS, MEMORY = 60, 2 * 1024**3  # what the scanners of plugins may take for one skill
+OWN_SECONDS, OWN_MEMORY = 20, 1024**3  # seconds and bytes for one skill, for the built-in scanners
+PER_MIB = 4  # additional seconds for each MiB of a skill
+EACH = 4  # one file alone gets at most this fraction of the time
+MOST, FEW = 4, 6  # concurrent processes, and skills for which one is enough
+WAIT = 0.01  # seconds between two checks whether cancelled scans have ended
+SECONDS, MEMORY = 60, 2 * 1024**3  # seconds and bytes for one skill, for plugin scanners
 _BROKEN = (KernelError, KeyError, TypeError, ValueError)
 
 
@@ -44,7 +44,7 @@ class Scanners:
         self._pool: ThreadPoolExecutor | None = None
         self._begun: dict[int, tuple[Mapping[str, bytes], Future[list[Diagnostic]]]] = {}
         self._closing = False
-        self._idle = False  # no plugin has a scanner
+        self._idle = False  # whether no plugin has a scanner
 
     def __call__(self, skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
         """The findings for the files of `skill`, from `ahead` if the same files were given to it."""

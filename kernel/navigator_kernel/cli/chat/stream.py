@@ -34,9 +34,9 @@ class Shown(Struct):
     """Listens to the turns of one conversation; with `quiet` it counts their usage and shows nothing."""
 
     quiet: bool = False
-    streamed: bool = False  # whether words of this turn are on the screen already
-    _open: bool = False  # whether their line has not ended
-    spent: defaultdict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))  # by skill, of the conversation
+    streamed: bool = False  # whether text of this turn is on the screen
+    _open: bool = False  # whether its line is unfinished
+    spent: defaultdict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))  # of the conversation, by skill
 
     def __call__(self, event: Event) -> None:
         if isinstance(event.body, Usage):
@@ -54,7 +54,7 @@ class Shown(Struct):
                 self._note(f"… {agent}")
             case ToolCallStarted(tool=tool, args=args) if (
                 "." not in tool
-            ):  # a model's; the kernel's own have an agent's name
+            ):  # a model's call; the kernel's own calls contain an agent's name
                 self._note(f"… {tool} {shorten(json.dumps(dict(args), ensure_ascii=False), ARGUMENTS)}")
             case Progress(text=text):
                 self._note(text)

@@ -42,7 +42,7 @@ def install(app: App, *, host: str, dry_run: bool, uninstall: bool, as_json: boo
     from navigator_kernel.hosts.install import Installer
 
     held, kept = hosts(app.root)[host], user_state() / "hosts"
-    folders = {entry.file.resolve().parent for entry in held.entries}  # a link of the person's own is followed
+    folders = {entry.file.resolve().parent for entry in held.entries}  # follows the person's own links
     writer = FolderWriter([kept, *folders], within=None if held.mine else app.root)
     installer = Installer(root=app.root, kept=kept, writer=writer)
     changes = installer.uninstall(held) if uninstall else installer.install(held)

@@ -16,7 +16,7 @@ from navigator_kernel.text import escape_controls, numbered
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.audit import Entry
 
-_SHOWN = 12  # characters of a digest that a person is shown
+_SHOWN = 12  # characters of a digest shown to a person
 
 
 @click.command("log")

@@ -24,7 +24,7 @@ def command() -> None:
 def listed(app: App, *, as_json: bool) -> int:
     """List plugins; exit code 1 where one failed."""
     extensions = open_plugins(app.root)
-    failures = app.kernel.failures()  # building the agents shows a failing registration, too
+    failures = app.kernel.failures()  # building the agents also reveals a failing registration
     plugins, untrusted = extensions.plugins.names(), [str(path) for path in extensions.untrusted]
     if as_json:
         body = {"plugins": plugins, "untrusted": untrusted, "failures": [dict(failure) for failure in failures]}

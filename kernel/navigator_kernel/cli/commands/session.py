@@ -101,7 +101,7 @@ def delete(app: App, *, name: str, as_json: bool) -> None:
     _underway(app).forget(name)
     try:
         open_sessions(app.root).delete(name)
-    except NotFound:  # a turn that was killed before its session was kept
+    except NotFound:  # the turn was killed before its session was stored
         if not left:
             raise
     document({"deleted": name, "exit_code": 0}) if as_json else lines(f"deleted {name}")

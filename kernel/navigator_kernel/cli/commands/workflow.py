@@ -182,7 +182,7 @@ def _turn(app: App, said: str, session: Any, *, yes: bool, as_json: bool) -> int
     return reply.report.exit_code
 
 
-# How a run goes on, by its state
+# How to continue a run, by its state
 _GOES_ON = {"proposed": "token", "waiting": "resume", "stopped": "resume", "running": "resume"}
 
 

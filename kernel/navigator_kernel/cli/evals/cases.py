@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from navigator_kernel.evals.score import Choice, Outcome
     from navigator_kernel.values.resource import SkillDef
 
-# Of what validate --strict finds: without these no host finds a skill, whatever keys it has of its own
+# Findings of validate --strict that hide a skill from every host; others may be due to a host's own keys
 BREACHES = (
     *("frontmatter-missing", "unclosed", "yaml-unquoted", "not-text", "name-missing", "name-odd"),
     *("description-missing", "description-length"),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.bootstrap.servers import Held
 
-ASKED = 5  # questions of one call that a person is asked at most
+ASKED = 5  # most questions to the person in one call
 
 yes_option = click.option("--yes", is_flag=True, help="Agree to everything that this command starts and calls.")
 seconds_option = click.option(

@@ -12,7 +12,7 @@ from navigator_kernel.cli.output import is_asked
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.route.routed import routed
 
-LARGE = 200  # new skills, from which the first question would wait for a second or more
+LARGE = 200  # new skills from which the first question would wait for a second or more
 _ANY = "which skill is meant"
 
 

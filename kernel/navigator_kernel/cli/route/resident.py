@@ -27,11 +27,11 @@ from navigator_kernel.errors import Busy, KernelError, NotFound, Refused, UsageP
 
 Routed = Callable[[App, RouterParts, str, int], Mapping[str, Any]]
 
-PATIENCE = 5.0  # seconds that a client has to say what it wants, and to take the answer
-PATH_LIMIT = 107  # bytes of a socket's path, the system's own
-LOOK = 1.0  # seconds between two looks at every file
-_TICK = 1.0  # seconds between two looks at the clock and the socket
-_QUEUE = 64  # clients that may wait to be let in
+PATIENCE = 5.0  # seconds that a client has to send its request, and again to read the answer
+PATH_LIMIT = 107  # bytes of a socket's path, the system's limit
+LOOK = 1.0  # seconds between two checks for changed files
+_TICK = 1.0  # seconds between two checks of the clock and the socket
+_QUEUE = 64  # clients that can wait for a connection
 _SHORTER = "set XDG_RUNTIME_DIR to a folder with a shorter path"
 
 
@@ -173,7 +173,7 @@ class _Desk(Struct, kw_only=True):
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one client: one request, one answer."""
         link, transport = writer.get_extra_info("socket"), writer.transport
-        transport.set_write_buffer_limits(0)  # so that `drain` waits for all of it
+        transport.set_write_buffer_limits(0)  # so that `drain` waits until all is sent
         try:
             if not is_ours(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)):
                 return
@@ -182,7 +182,7 @@ class _Desk(Struct, kw_only=True):
                 writer.write(self._answer(line))
                 await asyncio.wait_for(writer.drain(), PATIENCE)
         except (ConnectionError, TimeoutError):
-            return  # it has gone, or its time is over
+            return  # the client has disconnected, or its time is over
         finally:
             transport.abort()
             self.answers.look()

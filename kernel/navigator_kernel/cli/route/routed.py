@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
     from navigator_kernel.values.route import Intent, RouteDecision
 
-SHOWN = 5  # candidates, unless more are asked for
+SHOWN = 5  # candidates, unless more are requested
 
 
 def answer(app: App, text: str) -> int:

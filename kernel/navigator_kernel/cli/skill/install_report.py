@@ -15,9 +15,9 @@ from navigator_kernel.language.wording import APART, BETWEEN, COLON, SENTENCES, 
 if TYPE_CHECKING:
     from navigator_kernel.text import Language
 
-FEW = 10  # skills that have a line each
-FEW_NOTES = 5  # findings, or skills left out, that have a line each
-NAMED = 5  # skills that a group names
+FEW = 10  # most skills with a line each
+FEW_NOTES = 5  # most findings, or skills left out, with a line each
+NAMED = 5  # names shown for a group
 
 
 class Report(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Report(Struct, frozen=True):
             lines(self._done(one, found))
         if len(skills) + len(left) > 1:
             lines(self._summary(found["counts"], seconds, dry_run=found["dry_run"]))
-        sys.stdout.flush()  # the reasons come after what they are about
+        sys.stdout.flush()  # so that the notes on stderr come after these lines
         meant = [one for one in left if not one["failure"]]
         self._left_out(meant) if self.verbose else self._groups(meant)
         self._left_out(failures)

@@ -17,7 +17,7 @@ from navigator_kernel.skills.formats.confusables import refuse_lookalike
 from navigator_kernel.skills.formats.validate import validate
 from navigator_kernel.text import clean, language_of, shorten
 
-ELSEWHERE = ("what is the weather tomorrow", "明天天气怎么样")  # messages that are for no skill of a project
+ELSEWHERE = ("what is the weather tomorrow", "明天天气怎么样")  # messages for no skill of a project
 
 
 @click.command("new")

@@ -59,7 +59,7 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     parts = open_router(app.root, app.settings)
     skill = skill_names.named(parts.catalogue, name)
     cases = _cases(app, parts, skill)
-    bare = replace(skill, examples=(), triggers=())  # they are messages here, and must not answer themselves
+    bare = replace(skill, examples=(), triggers=())  # the evals use them as messages, so they must not match themselves
     asked: tuple[str, ...] = ()
     spent = Spent()
     if model_name:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from navigator_kernel.events import Event
     from navigator_kernel.gateway.gateway import Gateway
 
-NAMED = frozenset({"syntax", "session"})  # tiers of messages that do not show what a skill is for
+NAMED = frozenset({"syntax", "session"})  # tiers whose messages do not show the purpose of a skill
 Name = Annotated[str, Meta(max_length=200)]
 
 

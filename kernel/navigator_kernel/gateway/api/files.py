@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.files.changes import FileChange
     from navigator_kernel.gateway.gateway import Gateway
 
-MOST = 200  # files of a run that are listed
-OFFERED = 50  # files of the project that are offered at once
-SEEN = 5_000  # entries of a folder that are looked at
-LARGEST = 16 * 1024 * 1024  # bytes of a file that is sent
-ATTACHED = 2 * 1024 * 1024  # bytes of a file that comes with a message
-NAME = 100  # characters of its name that are kept
+MOST = 200  # listed files of a run
+OFFERED = 50  # project files offered at a time
+SEEN = 5_000  # folder entries to look at
+LARGEST = 16 * 1024 * 1024  # bytes of a file in a response
+ATTACHED = 2 * 1024 * 1024  # bytes of a file attached to a message
+NAME = 100  # characters of its name to keep
 BINARY = "application/octet-stream"
-# Folders that hold what programs made; nobody refers to their files in a message
+# Folders of generated files, to which no message refers
 _MADE = frozenset({"node_modules", "__pycache__", "venv", "dist", "build", "target"})
-_OWN = lazy_compile(r"step-\d+\.json")  # what the kernel keeps of a step
+_OWN = lazy_compile(r"step-\d+\.json")  # the kernel's own record of a step
 _NOT_IN_NAMES = lazy_compile(r"[^\w.+-]+")
 
 Origin = Literal["workspace", "project"]
@@ -151,14 +151,14 @@ def _of_workspace(gateway: Gateway, run: str) -> Iterator[RunFile]:
             if not one.is_folder and not _OWN.fullmatch(one.path) and not holds_secrets(one.path.split("/")):
                 yield RunFile(path=one.path, origin="workspace", size=one.size, is_new=True)
     except (NotFound, OSError):
-        return  # it wrote nothing, or its workspace was cleaned up
+        return  # the run wrote nothing, or its workspace was cleaned up
 
 
 def _changes(gateway: Gateway, run: str) -> Sequence[FileChange]:
     try:
         return open_changes(gateway.root).of(run)
     except KernelError:
-        return ()  # it changed nothing, or the record cannot be read: `navigator diff` says so
+        return ()  # the run changed nothing, or the record cannot be read: `navigator diff` reports that
 
 
 def _content(gateway: Gateway, run: str, parts: Sequence[str], origin: Origin) -> bytes:

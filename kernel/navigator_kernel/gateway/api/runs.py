@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.values.http.endpoint import Caller
 
-LOOKED_AT = 2_000  # runs that one request for a page looks at
+LOOKED_AT = 2_000  # runs that are read for one page of the list
 
 
 class LoggedRun(Struct, frozen=True, kw_only=True):

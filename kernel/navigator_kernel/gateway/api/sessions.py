@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from navigator_kernel.gateway.runs import Run
     from navigator_kernel.values.http.endpoint import Caller
 
-REASON = 1_000  # characters
+REASON = 1_000  # characters of the reason for a refusal
 _ANSWERS: Mapping[str, str] = {"yes": "yes", "session": "for this session", "no": "no", "cancel": "cancel"}
 _HERE = "navigator skill trust, or approve it once"
 
@@ -176,7 +176,7 @@ def _waiting(gateway: Gateway, caller: Caller) -> list[WaitingApproval]:
         try:
             found.append(_approval(gateway, gateway.sessions.load(one["id"]), name))
         except KernelError:
-            continue  # it was answered meanwhile, or cannot be read
+            continue  # the approval was answered meanwhile, or cannot be read
     return found
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Text = Annotated[str, Meta(min_length=1, max_length=2_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Word = Annotated[str, Meta(min_length=1, max_length=1_000)]
-KEPT = 60.0  # seconds
+KEPT = 60.0  # seconds that a list of skills is cached
 
 
 class Sought(Page, frozen=True, forbid_unknown_fields=True):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.values.http.endpoint import Caller
 
-LOOKED_AT = 5_000  # runs that usage is summed over, the newest
+LOOKED_AT = 5_000  # newest runs over which usage is summed
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from navigator_kernel.gateway.runs import Run
     from navigator_kernel.values.http.endpoint import Caller
 
-RECALLED = 200  # entries of a thread's history
-LOOKED_AT = 200  # runs that the last one of a thread is sought in
+RECALLED = 200  # history entries of a thread
+LOOKED_AT = 200  # newest runs searched for the last one of a thread
 
 
 async def run_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
@@ -74,7 +74,7 @@ async def _answer(gateway: Gateway, caller: Caller, asked: RunAgentInput, waits:
         raise HttpProblem(403, "role", "this token may not approve", hint="use a token with the role approve")
     try:
         return await begin_answer(gateway, caller, entry.interrupt_id, answer)
-    except NotFound:  # it was answered in this moment
+    except NotFound:  # it has just been answered
         return None
 
 
@@ -129,7 +129,7 @@ def _session_of(gateway: Gateway, run: str) -> str:
     try:
         first = gateway.log.read(run)[0].body
     except (KernelError, IndexError):
-        return ""  # damaged: `navigator doctor` says so
+        return ""  # the log is damaged: `navigator doctor` reports it
     return first.session if isinstance(first, RunStarted) else ""
 
 

@@ -39,7 +39,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language
 
 PROTOCOL = "1.0"
-KERNEL = "kernel"  # the agent of steps that no subagent takes
+KERNEL = "kernel"  # the agent of steps without a subagent
 FAILED = frozenset({"error", "timeout"})
 CUSTOM = (
     UICommand,

@@ -21,7 +21,7 @@ _TYPES: Mapping[int, str] = {
     409: "conflict_error",
     429: "rate_limit_error",
 }
-_FIRST_OF_SERVER = 424  # and what is over it: the request was in order
+_FIRST_OF_SERVER = 424  # from this status on, the request itself was valid
 _INVALID = 422  # OpenAI's servers answer these with 400
 
 

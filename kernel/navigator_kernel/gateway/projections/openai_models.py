@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ROUTER = "navigator"
 OF_SKILL = f"{ROUTER}/"
-NEAR = 3  # names that a message about an unknown one suggests
+NEAR = 3  # names suggested for an unknown one
 
 
 class Model(Struct, frozen=True, kw_only=True):

@@ -16,8 +16,8 @@ from navigator_kernel.events import (
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, shorten
 
-ARGUMENTS, RESULT = 200, 300  # characters
-_OWN = frozenset({"skills", "kernel"})  # agents whose work is seen by the skill and the tools
+ARGUMENTS, RESULT = 200, 300  # characters to show
+_OWN = frozenset({"skills", "kernel"})  # agents whose work shows as skills and tools
 
 
 def note_of(body: Body, language: Language) -> str:

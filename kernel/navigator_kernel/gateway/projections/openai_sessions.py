@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.http.endpoint import Caller
 
 HEADER, FIELD = "x-session-id", "session_id"
-NEW = "openai-"  # with which the names of sessions begin that nobody named
+NEW = "openai-"  # prefix of the names of sessions without a given name
 
 
 class Conversation(Struct, frozen=True, kw_only=True):

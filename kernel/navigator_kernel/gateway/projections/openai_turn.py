@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.reply import Reply
 
 FAILED = (
-    424  # a turn that was begun and failed: clients repeat a request after 409, 429 and 5xx, and a turn has effects
+    424  # a turn that failed after its start: clients repeat a request after 409, 429 and 5xx, and a turn has effects
 )
 
 
@@ -187,7 +187,7 @@ class WholeAnswer:
     async def _response(self) -> Response:
         try:
             data = msgspec.json.encode(await self._whole)
-        except Exception as error:  # noqa: BLE001 - every failure is a problem document
+        except Exception as error:  # noqa: BLE001 - every failure becomes a problem document
             return problem_of(error)
         headers = {"cache-control": "no-store", **{name.decode(): value.decode() for name, value in self._turn.headers}}
         return Response(data, headers=headers, media_type="application/json")

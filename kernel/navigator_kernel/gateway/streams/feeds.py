@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import RunLog
 
 
-RECENT = 10_000  # events of all runs that a reader of all may have missed
+RECENT = 10_000  # events of all runs kept for readers that fell behind
 
 
 class Feed:

@@ -12,7 +12,7 @@ from navigator_kernel.gateway.streams.sse import frame
 if TYPE_CHECKING:
     from navigator_kernel.text import Language
 
-PIECE = 64 * 1024  # bytes that are sent at once: what one reader that stops keeps in memory
+PIECE = 64 * 1024  # bytes sent at once: a reader that stops holds this much in memory
 
 
 class Frames:

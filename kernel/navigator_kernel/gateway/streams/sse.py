@@ -45,7 +45,7 @@ class EventStreamResponse:
             await self._send(send)
         except asyncio.CancelledError:
             if not gone.done() or task.uncancel() > 0:
-                raise  # the server ends it
+                raise  # the server cancelled it
         finally:
             gone.cancel()
 
@@ -57,7 +57,7 @@ class EventStreamResponse:
 
 
 async def _cancelled_by_its_client(task: asyncio.Task[Any], receive: Receive) -> None:
-    with suppress(HttpProblem):  # its body has no end
+    with suppress(HttpProblem):  # the request's body exceeds the limit
         while (await receive())["type"] != "http.disconnect":
             pass
     task.cancel()

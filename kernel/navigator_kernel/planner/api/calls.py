@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 HINT = "pip install 'navigator-kernel[gateway]'"
-ERRORS = (501, 503)  # no package for it; no database
+ERRORS = (501, 503)  # the package is missing; no database
 
 
 async def worked(planner: OpenToolkit, work: Callable[[Toolkit], T], headers: Mapping[str, str] | None = None) -> T:

@@ -71,7 +71,7 @@ async def _changed(planner: OpenToolkit, call: Call, tool: str, given: Any) -> A
     wanted = schemas.TaskId(task_id=call.path["task"])
 
     def change(kit: Toolkit) -> Any:
-        seen = []  # SQLAlchemy reads a row again that nothing refers to, and would change another state than was seen
+        seen = []  # SQLAlchemy reads an unreferenced row again, and would change a state that was not checked
 
         def check(db: Any) -> None:
             seen.append(kit.tools["task_get"].definition.func(db, wanted))

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from navigator_kernel.values.standing import Standing
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
-LARGE = 500  # resources from which a `stat` of each takes longer than a choice among them
-MANY = 16  # files to read from which it is worth it to look what an earlier process read
-KEPT_AT = 16  # files that were read after all, from which what was read is kept for the next process
+LARGE = 500  # resources above which a `stat` of each takes longer than choosing one
+MANY = 16  # files to read from which it pays to load the results of an earlier process
+KEPT_AT = 16  # files read from disk from which the results are stored for the next process
 
 
 class Kept(Protocol):
@@ -100,7 +100,7 @@ class ResourceCatalogue(Struct):
 
     def suggest(self, name: str, k: int = 3) -> tuple[str, ...]:
         """The `k` most similar names, most similar first."""
-        from difflib import SequenceMatcher  # 5 ms, and only for a mistake
+        from difflib import SequenceMatcher  # 5 ms, needed only for an unknown name
 
         wanted = fold(name)
         names = [r.name for r in self.list_resources() if r.type == "skill"]
@@ -132,7 +132,7 @@ class ResourceCatalogue(Struct):
             return "unknown"
 
     def _executor(self, skill: SkillDef) -> SkillExecutor:
-        from navigator_kernel.skills.catalog.executor import SkillExecutor  # only where one runs
+        from navigator_kernel.skills.catalog.executor import SkillExecutor  # not needed to list or to find skills
 
         return SkillExecutor(skill=skill, agreed=self.agreed, shipped=self.is_shipped(skill))
 
@@ -187,7 +187,7 @@ class ResourceCatalogue(Struct):
         for root, path, stamp in files:
             known = seen.setdefault((root.type, root.level, stamp), path)
             if known != path and os.path.realpath(known) == os.path.realpath(path):
-                continue  # a link to what is read already
+                continue  # a link to a file that was read already
             entry = self._one(root, path, stamp)
             if isinstance(entry, Diagnostic):
                 self._notes.append(entry)
@@ -237,7 +237,7 @@ def _shipped_digest(folder: Path) -> str:
 
 def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
     """Reads a file; an unusable one is a diagnostic with a code, never an exception (REG-9)."""
-    from navigator_kernel.skills.formats.manifest import read_manifest  # most commands find what another has read
+    from navigator_kernel.skills.formats.manifest import read_manifest  # most commands use what an earlier one read
 
     folder = path.parent if path.name.lower() == "skill.md" else None
     try:

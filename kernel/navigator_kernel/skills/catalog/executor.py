@@ -78,7 +78,7 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def packages(self) -> tuple[str, ...]:
         """The packages that the command needs; Refused or NotLoadable for an invalid declaration."""
-        from navigator_kernel.skills.formats.dependencies import declared  # only where one runs
+        from navigator_kernel.skills.formats.dependencies import declared  # needed only for a skill that runs
 
         return declared(self.skill) if self.skill.kind == "A" else ()
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-Stamp = tuple[int, int, int, int]  # mtime in ns, size, inode, ctime in ns: that one nobody sets back
+Stamp = tuple[int, int, int, int]  # mtime in ns, size, inode, ctime in ns; programs cannot set the ctime back
 
 INNER = ".navigator"  # the folder of records beside the skills
-TICK = 20_000_000  # ns, more than a tick of a file system's clock
-SIDECAR = ".aliases.json"  # how the name of a skill's file of aliases ends
+TICK = 20_000_000  # ns, longer than a tick of a file system's clock
+SIDECAR = ".aliases.json"  # suffix of a skill's file of aliases
 
 _MANIFESTS = ("SKILL.md", "skill.md")
 _NO_RESOURCES = frozenset({"readme.md", "skill.md"})

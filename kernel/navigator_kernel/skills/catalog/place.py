@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
 
 
-# Receipts go with the folders that they are of; all else is made again, or is of this machine
+# Git keeps receipts with their skills; other files can be rebuilt, or belong to this machine
 _IGNORED = b"""\
 # Made by navigator: these files are of this machine, or are made again when they are needed.
 /.gitignore

@@ -12,11 +12,11 @@ from navigator_kernel.text import fold
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
-SEVERAL = 20  # at least two keywords matched
-USES_LIMIT = 15  # three for each use
-SURE = 50  # the router is as good as sure of it: as much as a description
-STANDS, NEAR = 15, 12  # the router finds it: its text has a keyword, or another form of one
-BEGINS, LETTERS = 14, 10  # its name begins with the letters of a keyword; they stand inside another word of it
+SEVERAL = 20  # bonus if at least two keywords match
+USES_LIMIT = 15  # highest bonus for uses, three points for each
+SURE = 50  # the router is almost certain of the skill: the same score as for a description
+STANDS, NEAR = 15, 12  # the router finds the skill: its text has a keyword, or another form of one
+BEGINS, LETTERS = 14, 10  # the name begins with a keyword's letters; a word in the texts contains them
 _Match = tuple[int, str]  # score and reason
 _LATIN = "a-z\u00df-\u024f"
 

@@ -36,7 +36,7 @@ def _install(ground: Lifecycle, params: Params) -> Answer:
 def _collect_from(
     source: Source, tree: Tree, wanted: Sequence[str], deps: InstallDeps, options: InstallOptions
 ) -> PreparedInstall:
-    from navigator_kernel.skills.install.install import collect  # imported by now, while git worked
+    from navigator_kernel.skills.install.install import collect  # already imported while git ran
     from navigator_kernel.skills.source.reading import SourceReader
 
     return collect(SourceReader(source, tree), wanted, deps, options)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Params = Mapping[str, Any]
 
-_LIMIT = 16 * 1024 * 1024  # bytes of a file that is looked at
+_LIMIT = 16 * 1024 * 1024  # bytes of a file that is read
 
 
 def _export(ground: Lifecycle, params: Params) -> Answer:

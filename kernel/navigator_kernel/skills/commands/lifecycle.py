@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 Answer = Mapping[str, Any]
 
-# Each command: the module of `verbs` that answers it, and whether it changes the installed or enabled skills. They are
-# imported by their own commands, for `list` has a budget.
+# Each command: the module of `commands` that carries it out, and whether it changes the installed or enabled skills.
+# A module is imported only by its own commands, because `list` has a time budget.
 _VERBS: Mapping[str, tuple[str, bool]] = {
     "check": ("look", False),
     "info": ("look", False),
@@ -87,7 +87,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         that another process left unfinished is finished first."""
         if operation not in _VERBS:
             raise UsageProblem(f"no skill command is called {operation!r}", hint=f"one of: {', '.join(sorted(_VERBS))}")
-        if operation != "repair":  # which sweeps away what cannot be finished
+        if operation != "repair":  # repair itself removes a change that cannot be finished
             self.settle()
         module = importlib.import_module(f"navigator_kernel.skills.commands.{_VERBS[operation][0]}")
         try:

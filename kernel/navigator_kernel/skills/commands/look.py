@@ -55,7 +55,7 @@ def _info(ground: Lifecycle, params: Params) -> Answer:
 def _analyse(
     source: Source, tree: Tree, wanted: Sequence[str], deps: InstallDeps
 ) -> tuple[dict[str, Any], tuple[Row, ...]]:
-    from navigator_kernel.skills.install.info import analyse  # most of it was imported while git worked
+    from navigator_kernel.skills.install.info import analyse  # mostly imported already while git ran
     from navigator_kernel.skills.source.reading import SourceReader
 
     return analyse(SourceReader(source, tree), wanted, deps)

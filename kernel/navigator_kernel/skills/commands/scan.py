@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.reading import SourceReader
 
 Params = Mapping[str, Any]
-UNSAFE = frozenset({"block", "not_scanned"})  # what ends the command with 1
+UNSAFE = frozenset({"block", "not_scanned"})  # verdicts for which the command exits with 1
 
 
 def _scan(ground: Lifecycle, params: Params) -> Answer:

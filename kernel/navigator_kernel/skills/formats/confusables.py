@@ -15,7 +15,7 @@ RESERVED = (
     "skill_manager", "mcp_manager", "navigator", "navigator_kernel",
 )  # fmt: skip
 
-# Letters by their Unicode names, with what the small and the capital one look like in common fonts.
+# Letters by their Unicode names, each with what its small and capital forms look like in common fonts.
 _LETTERS: Mapping[str, str] = {
     "CYRILLIC": "A aa, VE bb, GHE r-, IE ee, ZE 33, BYELORUSSIAN-UKRAINIAN I ii, JE jj, KA kk, EM mm, EN hh, O oo, "
     "PE n-, ER pp, ES cc, TE tt, U yy, STRAIGHT U yy, HA xx, DZE ss, KOMI DE d-, QA qq, WE ww, SHHA hh, IZHITSA vv, "

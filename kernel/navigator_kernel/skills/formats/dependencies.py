@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 KEY = "dependencies"
 FILE = "requirements.txt"
-BYTES_LIMIT = 64 * 1024  # of the file, or of what a script says of itself
-SCRIPT_LIMIT = 1024 * 1024  # bytes of a script that is looked at
+BYTES_LIMIT = 64 * 1024  # of `requirements.txt`, or of a script's own metadata
+SCRIPT_LIMIT = 1024 * 1024  # bytes of a script that is read
 COUNT_LIMIT = 200
-NODE = frozenset({".js", ".mjs", ".cjs"})  # ends of the names of Node's scripts
+NODE = frozenset({".js", ".mjs", ".cjs"})  # file extensions of Node scripts
 LENGTH_LIMIT = 1024  # characters of one requirement without its hashes
 
-_LAYOUT = 1  # of an environment; another one has another name
+_LAYOUT = 1  # version of an environment's layout; another version gets another name
 _ROOT = "${SKILL_ROOT}/"
-# The documented example is `python>=3.8, pandas>=1.5.0`: what the machine must have stands beside packages, and a
-# package index has strangers' packages under these names
+# The documented example is `python>=3.8, pandas>=1.5.0`: it lists programs of the machine beside packages, and a
+# package index has unrelated packages with the names of these programs
 _PROGRAMS = frozenset("python python3 node nodejs npm npx pnpm bun deno git bash curl ffmpeg pip uv none null".split())
 _REACHES = (
     (r"-r|--requirement|-c|--constraint", "include", "another file"),
@@ -51,7 +51,7 @@ _FORM = lazy_compile(
 )
 _BETWEEN = lazy_compile(
     r"[\n，、]|,(?=\s*[A-Za-z0-9'\"])(?![^\[\]]{0,200}\])"
-)  # a version's own comma stands before a sign
+)  # a comma within a version comes before an operator
 _QUOTED = lazy_compile(r"^(['\"])(.*)\1$")
 _COMPARED = lazy_compile(r"(===|==|~=|!=|<=|>=|<|>)(\d+(?:\.\d+){0,2})")
 
@@ -104,7 +104,7 @@ def running() -> tuple[str, ...]:
     return sys.implementation.name, version, sys.abiflags, os.uname().machine, os.path.realpath(sys.base_prefix)
 
 
-# Where they are written
+# Places of declarations
 
 
 def _written(skill: SkillDef, folder: Path | None) -> Iterator[list[str]]:
@@ -201,7 +201,7 @@ def _comment(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _toml(text: str, skill: str) -> dict[str, Any]:
-    import tomllib  # 14 ms, and few scripts say anything
+    import tomllib  # 14 ms, and few scripts have metadata
 
     try:
         return tomllib.loads(text)

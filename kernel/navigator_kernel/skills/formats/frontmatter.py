@@ -63,7 +63,7 @@ def split(data: bytes, path: str) -> Parts:
     return parts
 
 
-# The characters
+# Characters
 
 
 def _text(data: bytes, parts: Parts, path: str) -> str:
@@ -114,7 +114,7 @@ def _body(lines: Sequence[str], parts: Parts, path: str) -> str:
     return text.replace("\x00", "").strip("\n")
 
 
-# Where the metadata lies
+# The place of the metadata
 
 
 def _next(lines: Sequence[str], at: int) -> int:
@@ -237,7 +237,7 @@ def _not_loadable(error: Hostile, path: str, first: int) -> NotLoadable:
     return NotLoadable(message, hint="write plain keys and values", reason=error.reason, line=line)
 
 
-# What is not YAML
+# Invalid YAML
 
 
 def _untabbed(source: str) -> str:
@@ -267,7 +267,7 @@ def _sound(value: str) -> bool:
     if value[0] in "\"'[{":
         return _WHOLE.fullmatch(value) is not None
     odd = value[0] in "@`%*&,]}" or value[:2] in {"- ", "? "} or re.search(r":(?:[ \t]|$)", value)
-    return not odd or _REFERENCE.match(value) is not None  # quotes would hide what is refused
+    return not odd or _REFERENCE.match(value) is not None  # quotes would hide a reference or a tag, which is refused
 
 
 def _take_lines(source: str, first: int, parts: Parts, path: str) -> None:

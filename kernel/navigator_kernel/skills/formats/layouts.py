@@ -29,9 +29,9 @@ FORMATS: Mapping[str, str] = {
     "text": "Markdown without metadata: the file's name and its first sentence are used",
 }
 
-_HOST_KEYS = frozenset({"when_to_use", "disable-model-invocation", "type"})  # hosts look for them at top level
+_HOST_KEYS = frozenset({"when_to_use", "disable-model-invocation", "type"})  # hosts read these keys at the top level
 _LISTS = frozenset({"tags", "keywords_cn", "triggers", "aliases", "effects", "tools", "examples"})
-_NUMBER = lazy_compile(r"[-+.]?[0-9][\w.:+-]*")  # in any version of YAML
+_NUMBER = lazy_compile(r"[-+.]?[0-9][\w.:+-]*")  # a number in any version of YAML
 _TEXT_TAG = "tag:yaml.org,2002:str"
 
 
@@ -71,7 +71,7 @@ def to_canonical(data: bytes, name: str) -> bytes:
     order = ("name", "description", "license", "compatibility", "allowed-tools", "metadata")
     body = parts.body if parts.form == "frontmatter" or not parts.title else f"# {parts.title}\n\n{parts.body}".strip()
     written = _file([*((_plain(key), head[key]) for key in order if key in head), *kept], body)
-    read_manifest(written, path=Path(f"{stem}.md"), folder=None)  # what grew over a limit is refused here, not later
+    read_manifest(written, path=Path(f"{stem}.md"), folder=None)  # a result over a limit is refused here, not later
     return written
 
 
@@ -85,7 +85,7 @@ def _sorted_keys(parts: Parts, meta: Mapping[str, Any], head: dict[str, Any]) ->
         text = None if known in seen else _as_text(known, meta.get(known))
         if known in {"name", "description", "metadata"} and known not in seen:
             seen.add(known)
-        elif known in seen:  # another spelling of a key that is there already
+        elif known in seen:  # another spelling of a key that is already present
             moved[key.value] = _text(text_of(parts.meta[key.value]))
         elif text is None or known not in SPEC_KEYS | OUR_KEYS - _HOST_KEYS:
             kept.append((key, node))

@@ -25,7 +25,7 @@ _NAMED = _SYSTEM | _USER
 _VALIDATIONS: Mapping[str, Validation] = {rule: rule for rule in get_args(Validation)}
 _NESTED = 500  # lists and maps in one string
 _ESCAPED_CONTROL = lazy_compile(r"\\u(?:00[0189]|007f|d[89a-f])", re.IGNORECASE)
-_SWITCHES = {"yes", "no", "on", "off", "true", "false", "null"}  # typed words; all else typed starts otherwise
+_SWITCHES = {"yes", "no", "on", "off", "true", "false", "null"}  # all typed values that begin with a letter
 _SLASH = lazy_compile(r"/[A-Za-z][\w.-]*(?::[\w.:-]+)?(?:\s|$)")  # a program has a second slash, or a folder before it
 _FALSE = {"false", "no", "off", "0", "否"}
 SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
@@ -34,7 +34,7 @@ OUR_KEYS = {
     "enabled", "priority", "backend", "inherit_history", "effects", "dynamic", "network", "reads", "confirm",
     "idempotent", "triggers", "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
 }  # fmt: skip
-PACKAGES = "dependencies"  # stays as it is written: a comma may belong to a version
+PACKAGES = "dependencies"  # kept as written: a comma may be part of a version
 _KEYS = SPEC_KEYS | OUR_KEYS
 
 

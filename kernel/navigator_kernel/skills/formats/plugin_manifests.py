@@ -90,7 +90,7 @@ def _read(path: str, data: bytes, gathered: _Gathered) -> None:
         gathered.note("plugin-form", path, "it is not a JSON object")
     elif name == "marketplace.json":
         _marketplace(path, root, value, gathered)
-    elif own in _FOLDERS or "skills" in value:  # many tools have a plugin.json; ours names skills
+    elif own in _FOLDERS or "skills" in value:  # other tools have a plugin.json, too, without skills
         _plugin(path, root, value, gathered, own=True)
 
 
@@ -119,7 +119,7 @@ def _marketplace(path: str, root: str, value: Mapping[str, Any], gathered: _Gath
             gathered.note("plugin-form", path, "a plugin is not a JSON object")
             continue
         source = plugin.get("source", "./")
-        if isinstance(source, str):  # another form names a repository elsewhere
+        if isinstance(source, str):  # the other forms name another repository
             inside = f"{base}/{source}" if isinstance(base, str) and not source.startswith("./") else source
             place = _inside(root, inside)
             if place is None:

@@ -42,8 +42,8 @@ class Values(Struct):
     value: Any = None
     lines: dict[str, int] = field(default_factory=dict)
     plain: dict[str, tuple[str, int]] = field(default_factory=dict)
-    _open: list[tuple[Any, str | None]] = field(default_factory=list)  # each container with the key that waits in it
-    _names: list[str] = field(default_factory=list)  # the key at which each stands
+    _open: list[tuple[Any, str | None]] = field(default_factory=list)  # open containers, each with its pending key
+    _names: list[str] = field(default_factory=list)  # the key of each open container
 
     def put(self, value: Any, line: int, *, plain: bool = False) -> None:
         held, key = self._open[-1] if self._open else (None, None)

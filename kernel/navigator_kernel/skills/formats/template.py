@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from navigator_kernel.errors import NotLoadable, Refused
 from navigator_kernel.text import lazy_compile
 
-OWN_PYTHON = frozenset({"python", "python3"})  # names of a program that stand for the interpreter of the kernel
+OWN_PYTHON = frozenset({"python", "python3"})  # program names that mean the kernel's own interpreter
 _MARK = lazy_compile(
     r"\\(?P<escaped>\$)|\{\{\s*(?P<double>[\w-]+)\s*\}\}|\{(?P<single>[\w-]+)\}"
     r"|\$\{(?P<root>SKILL_ROOT)\}|\$(?P<all>ARGUMENTS)\b|\$(?P<number>[1-9]\d?)(?!\d)"

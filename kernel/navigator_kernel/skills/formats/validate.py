@@ -26,7 +26,7 @@ NAME_LIMIT = 64  # characters
 COMPATIBILITY_LIMIT = 500  # characters
 BODY_LIMIT = 500  # lines that the specification recommends
 
-_ADVICE = frozenset({"crlf", "body-long", "hidden-character"})  # no rule of the specification is broken
+_ADVICE = frozenset({"crlf", "body-long", "hidden-character"})  # they break no rule of the specification
 _TOLD_BY_RULES = frozenset(
     {"name-odd", "name-folder", "no-description", "description-long", "no-frontmatter", "header-form"}
 )

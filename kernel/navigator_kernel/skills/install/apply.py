@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 KEPT_LOCKS = 50
-MANY = 16  # skills from which threads are worth their start
+MANY = 16  # from this many skills on, threads save time
 
 
 def refuse_damage(place: InstallScope) -> None:

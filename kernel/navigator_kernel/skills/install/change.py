@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
 VERSION = 2
-INTENT = "intent"  # no name that a receipt could have
-_SIZE_LIMIT = 256 * 1024 * 1024  # bytes of a file whose old content is kept for taking back
+INTENT = "intent"  # no receipt can have this name
+_SIZE_LIMIT = 256 * 1024 * 1024  # bytes of a file whose old content is kept for a rollback
 _SCRATCH = lazy_compile(r"change-[0-9a-f]{16}")
 _STAMP = lazy_compile(r"\w[\w.-]{0,119}")
 

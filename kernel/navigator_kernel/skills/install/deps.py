@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.reading import Tree
     from navigator_kernel.values.resource import Diagnostic, SkillDef
 
-# A finding of level `error` blocks; None where nothing looked, which is not the same as nothing found.
+# A finding of level `error` blocks; None if no scanner ran, which is not the same as no findings.
 Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]"
 
 
@@ -30,7 +30,7 @@ class SearchSpace(NamedTuple):
     sure: Collection[str]
 
 
-Seek: TypeAlias = Callable[[str], "SearchSpace | None"]  # what the router finds for a query
+Seek: TypeAlias = Callable[[str], "SearchSpace | None"]  # the router's results for a query
 
 
 class InstallDeps(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.inventory import Installed
 
 ENDINGS = (".skill", ".zip")
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can tell
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can store
 _LEFT_OUT = frozenset({".git", "__pycache__"})
 
 
@@ -150,7 +150,7 @@ def _archive(copies: Sequence[_Copy]) -> bytes:
         for copy in sorted(copies, key=lambda copy: copy.name):
             for path, file in sorted(copy.files.items()):
                 info = zipfile.ZipInfo(f"{copy.name}/{path}", _EPOCH)
-                info.create_system = 3  # Unix, wherever it is packed: the modes are its
+                info.create_system = 3  # Unix on every system, because the modes are Unix modes
                 info.external_attr = (0o100000 | file.mode) << 16
                 archive.writestr(info, file.data, zipfile.ZIP_DEFLATED, 9)
     return held.getvalue()

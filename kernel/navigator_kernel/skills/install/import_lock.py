@@ -31,9 +31,9 @@ _UNREAD: Mapping[str, str] = {
     "node_modules": "it comes from an npm package: navigator skill install ./node_modules/{source}",
     "well-known": "it comes from a web page's index, which is not read: name its repository",
 }
-# How the package's JavaScript sorts ASCII (Unicode's collation, the root locale): all of this first, then case.
+# The order of ASCII in the package's JavaScript (Unicode collation, root locale): first the characters, then case.
 _ORDER = {mark: at for at, mark in enumerate(" _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz")}
-_CODES = {3, 4, 6, 7}  # exit codes that stay when every failure has the same
+_CODES = {3, 4, 6, 7}  # exit codes that are kept if all failures have the same one
 
 Files = Mapping[str, bytes]
 
@@ -81,7 +81,7 @@ class _Run:
             for entry in entries:
                 self.fail(entry.name, error)
             return
-        if len(answer["skills"]) != len(entries):  # two entries mean one skill
+        if len(answer["skills"]) != len(entries):  # two entries name the same skill
             self._one_by_one(entries)
             return
         for entry, told in zip(entries, answer["skills"], strict=True):
@@ -186,7 +186,7 @@ def _entry(name: str, raw: Mapping[str, Any], kind: str, base: Path) -> _Entry:
     wanted = _text(raw, "skillPath")
     parsed = parse_source(source, base=base, ref="" if kind == "local" else _text(raw, "ref"))
     if wanted and "/" not in (folder := wanted.rpartition("/")[0]):
-        parsed = replace(parsed, subpath=parsed.subpath or folder)  # a lone word could also be another skill's name
+        parsed = replace(parsed, subpath=parsed.subpath or folder)  # a single word could also be another skill's name
     return _Entry(name=name, source=parsed, wanted=wanted or name, digest=_text(raw, "computedHash"))
 
 

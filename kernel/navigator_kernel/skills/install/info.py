@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SCRIPTS = (".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd")
 
 
-Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # by the skill's folder in the tree
+Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # keyed by the skill's folder in the tree
 
 
 def analyse(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> tuple[dict[str, Any], tuple[Row, ...]]:

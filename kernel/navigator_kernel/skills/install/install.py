@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import Diagnostic
 
-TAKEN = "name-taken"  # the reason of a Refused
+TAKEN = "name-taken"  # reason of a Refused
 _FOR_AUTHORS = frozenset({"allowed-tools-form", "crlf", "name-folder", "not-text", "yaml-unquoted"})
 
 
@@ -119,7 +119,7 @@ def install_prepared(
                 continue
             known.setdefault(skeleton(plan.receipt.name), []).append(plan.receipt.name)
             bringing += [plan] if is_new else []
-            links.extend([plan.receipt.name] if options.link else [])  # of `apply`, which reads them after this
+            links.extend([plan.receipt.name] if options.link else [])  # `commit_changes` reads them after this call
         if coming.named and not made:
             raise _none(left)
         fresh.update(plan.receipt.name for plan in bringing)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 State = Literal["skipped", "blocked"]
 
-# What a reason means, for many skills at once. Those of `_MEANT` are as it should be, all others are failures.
+# Explains each reason in a list of many skills. The reasons in `_MEANT` are intended, all others are failures.
 _WHY: Mapping[str, str] = {
     "ambiguous": "the name of several skills",
     "broken-copy": "a broken link in place of a copy of another one",
@@ -38,7 +38,7 @@ _WHY: Mapping[str, str] = {
 }
 _MEANT = frozenset({"broken-copy", "copy", "example", "excluded", "hidden", "no-text", "placeholder", "test"})
 _BLOCKS = frozenset({"lookalike", "reserved", "scanner", "too-large", "unsafe-files"})
-DANGLING = ("link-dangling",)  # the codes of files of which only links are wrong, and harm nobody
+DANGLING = ("link-dangling",)  # codes of a skill whose only fault is broken links, which are harmless
 _BY_CODE = {"not_loadable": "manifest", "skill_not_found": "not-found", "usage": "ambiguous"}
 _BY_REASON = {"empty": "no-text", "no-description": "no-text"}
 

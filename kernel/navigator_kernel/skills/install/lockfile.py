@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _SIZE_LIMIT = 64 * 1024 * 1024  # bytes
-_LEFT_OUT = frozenset({"v", "name", "installed_at"})  # times would make every machine's lock differ
+_LEFT_OUT = frozenset({"v", "name", "installed_at"})  # times would differ between machines
 
 Entries = Mapping[str, Mapping[str, Any]]
 

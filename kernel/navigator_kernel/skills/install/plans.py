@@ -39,7 +39,7 @@ class PlannedSkill(NamedTuple):
     contents: Mapping[str, bytes]
     findings: tuple[Diagnostic, ...] = ()
     verdict: Verdict = "not_scanned"
-    granted: tuple[str, ...] = ()  # what the person accepts by naming it in this command
+    granted: tuple[str, ...] = ()  # findings that the person accepts by name in this command
 
     @property
     def agreements(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 _MANIFEST_LIMIT = 10 * 1024 * 1024  # bytes
-_MARK = "tree_digest"  # a row without it is not ours, and stays as it is
+_MARK = "tree_digest"  # column of our own rows; other rows are kept unless the table is rebuilt
 
 
 def records_bytes(

@@ -34,7 +34,7 @@ def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> 
         swept = len([*place.inner.glob("change-*"), *place.inner.glob(INTENT)])
         receipts, rewritten, unlinked = read_receipts(place), _rewritten(place), dangling(place)
     else:
-        with suppress(Damaged):  # what cannot be finished is swept away
+        with suppress(Damaged):  # a change that cannot be finished is removed below
             settle(place, deps.writer)
         prepare(place, deps.writer)
         with file_lock(place.guard):

@@ -152,7 +152,7 @@ def _of(receipt: Receipt, reader: Any, place: InstallScope, deps: InstallDeps) -
     if found is None:
         return OutdatedEntry(receipt=receipt, state="deleted", commit=commit)
     moved = found.folder != receipt.subpath
-    whole = not any(entry.mode == LINK for entry in found.entries)  # what a link leads to may lie elsewhere
+    whole = not any(entry.mode == LINK for entry in found.entries)  # a link's target may be outside the folder
     if not moved and whole and receipt.tree and found.tree == receipt.tree:
         return OutdatedEntry(receipt=receipt, state="current", commit=commit, subpath=found.folder)
     [plan] = planned([(receipt, found)], reader, deps)

@@ -61,7 +61,7 @@ def refusal(
     shown = "; ".join(told(one.to_dict()) for one in blocking[:SHOWN])
     rules = list(dict.fromkeys(one.code for one in blocking))
     words = [receipt.source, "--skill", receipt.name]
-    if receipt.declared:  # what lies at a path keeps its own name
+    if receipt.declared:  # without `--as`, a skill at a path keeps its own name
         words = [receipt.source, "--skill", receipt.subpath or receipt.declared, "--as", receipt.name]
     words += ["--ref", receipt.ref] if receipt.ref else []
     words += [word for rule in rules for word in ("--accept", f"{receipt.name}:{rule}")]

@@ -17,7 +17,7 @@ from navigator_kernel.values.resource import Diagnostic
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
-LONG = 4_000  # characters of a command that are looked at
+LONG = 4_000  # characters; a longer command is not scanned
 _SHELL = lazy_compile(r"[|;&<>`]|\$\(|\$\{?\w|&&")
 _RUNNERS = lazy_compile(r"^(?:python[\d.]*|node|deno|bun|ruby|perl|php|(?:ba|z|da|k)?sh|pwsh|powershell|Rscript|lua)$")
 _INLINE = frozenset({"-c", "-e", "--eval", "-Command", "-enc", "-EncodedCommand"})
@@ -27,7 +27,7 @@ _GLOBAL = lazy_compile(
 )
 _SCRIPT = lazy_compile(r"\.(?:py|sh|bash|js|mjs|cjs|ts|rb|pl|php|ps1|lua|R)$")
 _OWN_FOLDER = lazy_compile(r"^\$\{?(?:SKILL_ROOT|SKILL_DIR|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?/")
-_SLASH_COMMAND = lazy_compile(r"^/[\w-]+:[\w-]+$")  # of another agent's plugin: no program
+_SLASH_COMMAND = lazy_compile(r"^/[\w-]+:[\w-]+$")  # a command of another agent's plugin, not a program
 _PLACE_HOLDER = lazy_compile(r"^[{<$].*[}>]?$")
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from navigator_kernel.skills.scan.passages import Passage, language_of
 from navigator_kernel.text import lazy_compile
 
-FAR = 2_000  # characters of a long line, before and after a place, that stand for it
+FAR = 2_000  # characters before and after a place that are examined instead of a whole long line
 _HASH = lazy_compile(r"(?:^|(?<=\s))#(?!!)")
 _SLASHES = lazy_compile(r"(?:^|(?<=\s))//")
 _BLOCK = lazy_compile(r"^[ \t]*/\*", re.MULTILINE)

@@ -26,12 +26,12 @@ from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
-LINE = 4_000  # characters of a long line, before and after the place of a finding, that are judged with it
-MOST_KNOWN = 10_000  # files whose findings are kept in this process
+LINE = 4_000  # characters of a long line, before and after a finding, that are judged with it
+MOST_KNOWN = 10_000  # files whose findings are cached in this process
 _known: dict[bytes, tuple[Diagnostic, ...]] = {}
 _RANK = {"note": 0, "warning": 1, "error": 2}
-_AS_ASCII = (("\u017f", "s"), ("\u0131", "i"), ("\u212a", "k"), ("\u0130", "i"))  # what a pattern takes for these
-_WIDE = (b"\xff\xfe", b"\xfe\xff")  # what UTF-16 begins with
+_AS_ASCII = (("\u017f", "s"), ("\u0131", "i"), ("\u212a", "k"), ("\u0130", "i"))  # patterns with IGNORECASE match both
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16
 _BLANK = lazy_compile(r"[^\S\n ]")
 
 

@@ -12,7 +12,7 @@ from navigator_kernel.skills.scan.comments import FAR, is_comment
 from navigator_kernel.skills.scan.passages import Passage, warned_of
 from navigator_kernel.text import lazy_compile
 
-# Files that say what a program does, or try it, and are not what an agent follows
+# Files that describe or test a program, and that agents do not follow
 _ASIDE = lazy_compile(
     r"(?:^|/)(?:tests?|__tests__|specs?|fixtures?|testdata|mocks?|__mocks__|templates?|node_modules|vendor|third[-_]party)/"
     r"|(?:^|/)(?:test_[^/]*|[^/]*[._-](?:test|spec)s?\.\w+|conftest\.py|[^/]*\.template)$"
@@ -33,7 +33,7 @@ _SEARCHES = lazy_compile(
     re.IGNORECASE,
 )
 _IMAGE = lazy_compile(r"(?:^|/)(?:Docker|Container)file(?:\.[\w.-]+)?$|\.(?:docker|container)file$", re.IGNORECASE)
-# An order to run what follows
+# An instruction to run the text after it
 _ORDERS = lazy_compile(
     r"\b(?:run|execute|type|paste|enter|issue|invoke|use)\b[^.!?\n]{0,60}$"
     r"|(?:执行|运行|输入|使用|调用)[^。！？\n]{0,30}$",
@@ -55,7 +55,7 @@ _COMMAND_KEY = lazy_compile(
     r"[\"']?(?:\w*install|\w*command|cmd|run|exec\w*|prepare|scripts?|args|shell|entrypoint|build|start)[\"']?\s*[:=]\s*(?:\[[^\]\n]{0,200})?[\"']?[^\"'\n]{0,300}$",
     re.IGNORECASE,
 )
-# A machine that a reader has to name first, or that only this machine or network can reach
+# A placeholder for a machine, or an address that only this machine or network can reach
 _NOBODY = lazy_compile(
     r"\b(?:attacker|victim|target|your|my|listener|evil|malicious|lhost|rhost)[\w-]*|<[\w .-]{2,40}>|\{\{?\w+\}?\}"
     r"|\b(?:127|10)(?:\.\d{1,3}){3}\b|\b192\.168(?:\.\d{1,3}){2}\b|\b172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2}\b"

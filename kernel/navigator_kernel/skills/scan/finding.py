@@ -31,7 +31,7 @@ def finding(
     return Diagnostic(code=code, level=level, path=path, message=message, line=line, text=shown, digest=digest)
 
 
-@lru_cache(maxsize=1)  # of one file the same is asked again and again
+@lru_cache(maxsize=1)  # many findings in one file need the same digest
 def _of_file(data: bytes) -> str:
     return _digest(data)
 

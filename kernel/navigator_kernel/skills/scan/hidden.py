@@ -15,7 +15,7 @@ from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import lazy_compile
 
 _BEYOND = lazy_compile(r"[^\x00-\x7f]+")
-_FLAG = "\U0001f3f4"  # the one thing that tag characters are for: flags of regions
+_FLAG = "\U0001f3f4"  # the only use of tag characters: flags of regions
 _TAGS = lazy_compile("[\U000e0000-\U000e007f]+")
 _SELECTORS = lazy_compile("[\U000e0100-\U000e01ef]{2,}|[\ufe00-\ufe0f]{2,}")
 _NOTHING = "\u180e\u200b-\u200d\u2060-\u2064\u206a-\u206f\ufeff\u115f\u1160\u3164\uffa0\u17b4\u17b5\u00ad\u034f"
@@ -24,9 +24,9 @@ _UNSEEN = lazy_compile(f"[\U000e0000-\U000e007f\U000e0100-\U000e01ef\ufe00-\ufe0
 _BETWEEN = lazy_compile(f"(?<=[!-~])[{_NOTHING}]+(?=[!-~])")
 _BIDI = lazy_compile("[\u202a-\u202e\u2066-\u2069]")
 _OVERRIDE = lazy_compile("[\u202d\u202e]")
-# Greek letters that look like Latin ones, and Cyrillic
+# Greek letters that look like Latin ones, and Cyrillic letters
 _ALIKE = "\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u0400-\u052f"
-_LOOKS = frozenset("АВЕКМНОРСТХаеорсухіїјѕԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο")  # that nobody tells from Latin ones
+_LOOKS = frozenset("АВЕКМНОРСТХаеорсухіїјѕԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο")  # indistinguishable from Latin letters
 _BEFORE, _AFTER = lazy_compile(r"\w+\Z"), lazy_compile(r"\w+")
 _ANY_ALIKE = lazy_compile(f"[{_ALIKE}]")
 _SCRIPTS = lazy_compile(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
@@ -34,9 +34,9 @@ _ESCAPES = lazy_compile(r"(?:\x1b[\[\]P_^X()c78=>NO#]|[\x9b\x9d\x90])[^\n]{0,40}
 _STEERS = lazy_compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]|\r(?!\n|\Z)")
 _RECORDED = (".log", ".cast", ".ans", ".typescript")
 _RTL = frozenset({"R", "AL"})
-_MESSAGE = 8  # invisible characters in a row, of which each is a bit, that can hold a letter
-_SPREAD = 40  # places between visible characters from which single ones are not an accident of copying
-# Colours, and keys as a program reads them (CSI u)
+_MESSAGE = 8  # invisible characters in a row, one bit each, that can encode a letter
+_SPREAD = 40  # places between visible characters from which single ones cannot be an accident of copying
+# Colours, and keys as sent to a program (CSI u)
 _HARMLESS = lazy_compile(r"\x1b\[(?:(?!8m)(?:(?!8[;m])\d{1,3};?){0,8}m|\d{1,3}(?:;\d{1,3}){0,2}u)")
 _EMBEDDED = lazy_compile("^[^\u202d\u202e\u2066-\u2069]*$")
 
@@ -45,7 +45,7 @@ def findings(path: str, text: str) -> Iterator[Hit]:
     """Yields the findings in a whole text file; `at` counts from its beginning."""
     begin = 1 if text.startswith("\ufeff") else 0
     if not text.isascii():
-        held = "".join(frozenset("".join(_BEYOND.findall(text))))  # each once: most texts have a few of them
+        held = "".join(frozenset("".join(_BEYOND.findall(text))))  # each once: most texts have few different ones
         yield from _invisible(text, begin) if _UNSEEN.search(held) else ()
         yield from _reversed(path, text) if _BIDI.search(held) else ()
         yield from _mixed(path, text) if _ANY_ALIKE.search(held) else ()
@@ -68,7 +68,7 @@ def _invisible(text: str, begin: int) -> Iterator[Hit]:
         yield Hit("hidden-characters", hit.start(), hidden, f"{len(hit.group())} invisible characters in a row")
     single = [hit.start() for hit in _BETWEEN.finditer(text, begin)]
     if single and not runs:
-        kinds = {text[at] for at in single}  # one kind alone says nothing
+        kinds = {text[at] for at in single}  # one kind alone encodes nothing
         level: Level = "error" if len(single) >= _SPREAD and len(kinds) > 1 else "warning"
         message = f"invisible characters between visible ones, {len(single)} times"
         yield Hit("hidden-characters", single[0], level, message)
@@ -84,7 +84,7 @@ def _reversed(path: str, text: str) -> Iterator[Hit]:
             mixed = prose and any(unicodedata.bidirectional(mark) in _RTL for mark in line)
             override = _OVERRIDE.search(line)
             if not mixed or override:
-                copied = kind != "code" and _EMBEDDED.match(line)  # as what a file's path is copied from puts around it
+                copied = kind != "code" and _EMBEDDED.match(line)  # some programs put such marks around a copied path
                 level: Level = "warning" if mixed or copied else "error"
                 at = begin + (override or hit).start()
                 yield Hit("bidi", at, level, "a control character changes the order in which text is shown")
@@ -98,7 +98,7 @@ def _mixed(path: str, text: str) -> Iterator[Hit]:
         before, after = _BEFORE.search(text, max(hit.start() - 80, 0), hit.start()), _AFTER.match(text, hit.start())
         word = (before.group() if before else "") + (after.group() if after else "")
         if any(not mark.isascii() and mark not in _LOOKS for mark in word):
-            continue  # a word of a language in which Latin letters stand, too
+            continue  # a word in a language that also uses Latin letters
         around = " ".join(text[max(hit.start() - 20, 0) : hit.end() + 20].split("\n"))
         level: Level = "warning" if is_aside(path) else "error"
         yield Hit("mixed-scripts", hit.start(), level, f"a name mixes letters that look alike: {around!r}")

@@ -20,8 +20,8 @@ _PICKLES = (".pkl", ".pickle", ".dill", ".joblib", ".sav")
 _NAMES = (*_PICKLES, ".pt", ".pth", ".ckpt", ".npy", ".npz", ".bin", ".model")
 _PACKED = lazy_compile(r"\.(?:gz|bz2|xz|lzma|z|zst|lz4)$")
 _PROTOCOLS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
-_MOST = 16 * 1024 * 1024  # bytes of one file's compressed pickles that are checked
-# What plain data of models is made of: of these packages, classes, numbers, and the functions that rebuild objects
+_MOST = 16 * 1024 * 1024  # decompressed bytes of pickles that are checked in one file
+# Imports of plain model data: from these packages, classes, number types and the functions that rebuild objects
 _PACKAGES = frozenset({
     "collections", "numpy", "torch", "datetime", "decimal", "fractions", "uuid", "array", "copyreg", "copy_reg",
     "sklearn", "scipy", "pandas", "joblib", "pathlib", "_codecs", "xgboost", "lightgbm", "transformers", "builtins",
@@ -46,7 +46,7 @@ def findings(path: str, data: bytes) -> Iterator[Diagnostic]:
         return
     found, packed = Imports(), data.startswith(b"PK\x03\x04")
     _read(data, found)
-    # Bytes of another format may look like an import, but of a name that no module has
+    # Bytes of another format may look like an import, but with a name that no module has
     surely = begun or packed or low.endswith(_PICKLES)
     names = [name for name in found.names if surely or all(map(_NAME.fullmatch, name))]
     strange = next((f"{module}.{name}" for module, name in names if _is_strange(module, name)), "")

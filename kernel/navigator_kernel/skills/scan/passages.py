@@ -12,8 +12,8 @@ from navigator_kernel.text import lazy_compile
 Kind = Literal["code", "prose", "fence", "config", "comment"]
 KINDS: frozenset[Kind] = frozenset(("code", "prose", "fence", "config", "comment"))
 
-_ABOVE = 16  # lines above a passage in which somebody may warn of it
-_BLOCK = 65_536  # characters that are looked through for line breaks
+_ABOVE = 16  # lines that are searched for a warning: the hit's own line and those above it
+_BLOCK = 65_536  # characters of a block that is searched for line breaks
 _PROSE = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".adoc")
 _CONFIG = (".json", ".jsonc", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".plist", ".env", ".xml", ".service")
 _DATA = (".csv", ".tsv", ".svg", ".css", ".po", ".ics", ".geojson", ".lock", ".sum", ".map", ".log")
@@ -25,7 +25,7 @@ _REQUIREMENTS = lazy_compile(r"^requirements[\w.-]*\.txt$|^constraints\.txt$")
 _FRONT = lazy_compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
 _COMMAND = lazy_compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
 _REMARK = lazy_compile(r"(?:^|[ \t])#[ \t]+([^\n]{20,})$", re.MULTILINE)
-_SUBJECT = lazy_compile(  # what a document is about makes its code an example
+_SUBJECT = lazy_compile(  # the subject of a document can make its code an example
     r"^(?:description|title|name)[ \t]*:[^\n]*?\b(?:penetration|pen-?test\w*|attack\w*|exploit\w*|malware"
     r"|red[- ]team\w*|privilege[- ]escalation"
     r"|xss|injection|vulnerabilit\w+|threats?|security (?:scan\w*|audit\w*|review\w*))\b",
@@ -45,22 +45,22 @@ _WRAPPED = lazy_compile(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
 _CONTINUED = lazy_compile(r"\\\n|([|&])\n")
 _BREAK = lazy_compile(r"\n[ \t]*\n")
 _INLINE = lazy_compile(r"`([^`\n]{3,400})`")
-_UNSEEN = lazy_compile(  # each form begins with one of a few marks: looking for these takes half of the time
+_UNSEEN = lazy_compile(  # each form begins with one of a few marks; searching for the marks first halves the time
     r"[<\[!\]](?:"
-    r"(?<=<)(?:!--(.*?)(?:-->|\Z)"  # a comment of HTML
+    r"(?<=<)(?:!--(.*?)(?:-->|\Z)"  # an HTML comment
     r"|(?:\w{1,20})[^<>]{0,400}?(?:display\s?:\s?none|visibility\s?:\s?hidden|opacity\s?:\s?0(?!\.[1-9])"
     r"|(?:font-size|line-height|max-height|height|width)\s?:\s?[01](?:px|pt|em)?\b|clip\s?:|\bhidden\b|aria-hidden"
     r"|color\s?:\s?(?:#(?:f[a-f]?){3}\b|white|transparent|rgba?\([^()]{0,40},\s?0\s?\))|(?:left|text-indent)\s?:\s?-\d{3})"
     r"[^<>]{0,400}>(.*?)(?:</|\Z)"
     r"|(?:template|noscript|metadata|desc|title)\b[^<>]{0,200}>([^<]{40,})</"
     r"|meta\b[^<>]{0,200}?content\s?=\s?[\"']([^\"'<>]{60,2000})[\"'])"
-    r"|(?<=^\[)[^\]\n]{1,40}\]:\s{0,9}(?:#|<>|about:blank)\s{0,9}[\"'(]([^\n]*)"  # a link that nothing refers to
-    r"|(?:(?<=!)\[|(?<=\[))((?!https?://[^\s\]]+\])[^\[\]\n]{60,})\]\("  # an alternative text too long to be one
+    r"|(?<=^\[)[^\]\n]{1,40}\]:\s{0,9}(?:#|<>|about:blank)\s{0,9}[\"'(]([^\n]*)"  # a definition that no link uses
+    r"|(?:(?<=!)\[|(?<=\[))((?!https?://[^\s\]]+\])[^\[\]\n]{60,})\]\("  # an alternative or link text, too long for one
     r"|(?<=\])\([^()\s]{1,400}\s{1,9}[\"']([^\"'\n]{40,})[\"']\)"  # a link's title
     r")",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
-# Words of people who warn of something: what they quote is a warning's example
+# Words of a warning: the text that it quotes is an example
 _WARNS = lazy_compile(
     r"\b(?:avoid|dangerous|unsafe|insecure|malicious|suspicious|attack(?:s|er|ers)?|vulnerab\w+|red flags?|detect\w*"
     r"|anti-?patterns?|exploit\w*|injections?|reject|flag(?:ged|s)?|look for|watch (?:out )?for|patterns?|signatures?"
@@ -71,7 +71,7 @@ _WARNS = lazy_compile(
     re.IGNORECASE,
 )
 
-_WARNS_IN_CODE = lazy_compile(  # what code does for a living makes its comments speak of detecting and avoiding
+_WARNS_IN_CODE = lazy_compile(  # comments often speak of detecting and avoiding, so those words do not count here
     r"\b(?:malicious|suspicious|attack(?:s|er|ers)?|vulnerab\w+|red flags?|exploit\w*|signatures?|indicators?|malware"
     r"|compromised?|intrusions?|forensics?|phishing)\b|恶意|可疑|攻击|漏洞|悪意|攻撃|脆弱",
     re.IGNORECASE,
@@ -126,11 +126,11 @@ def kind_of(path: str, text: str) -> Kind:
 def warned_of(passage: Passage, at: int) -> bool:
     """Whether the text at `at` is quoted in a warning, judged by the words on its line and above it."""
     if passage.kind == "comment":
-        return False  # who warns of something lets it be seen
+        return False  # a person who warns does not hide the text
     if passage.kind == "fence" and _is_of_security(passage.text):
         return True
     place = passage.start + at
-    low, high = max((place // _BLOCK - 1) * _BLOCK, 0), (place // _BLOCK + 2) * _BLOCK  # of a very long line
+    low, high = max((place // _BLOCK - 1) * _BLOCK, 0), (place // _BLOCK + 2) * _BLOCK  # bounds for a very long line
     begin, end = place, passage.text.find("\n", place, high)
     for _ in range(_ABOVE):
         begin = passage.text.rfind("\n", low, begin)
@@ -146,7 +146,7 @@ def _is_of_security(text: str) -> bool:
     return bool(front and _SUBJECT.search(text, 0, front.end()))
 
 
-@lru_cache(maxsize=64)  # of one long line the same is asked again and again
+@lru_cache(maxsize=64)  # many hits on one long line need the same answer
 def _warns_between(text: str, begin: int, end: int, kind: Kind) -> bool:
     return bool((_WARNS_IN_CODE if kind == "code" else _WARNS).search(text, begin, end))
 
@@ -193,7 +193,7 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
         yield Passage(path, "fence", hit[1], hit.start(1), text)
     for hit in _UNFENCED.finditer(rest) if "fence" in kinds else ():
         group = hit.lastindex or 0
-        if not hit[group].isspace():  # the place of a fence
+        if not hit[group].isspace():  # a fence that was blanked out
             yield Passage(path, "fence", _joined(hit[group]), hit.start(group), text)
     if "prose" in kinds:
         yield Passage(path, "prose", _unwrapped(rest), 0, text)

@@ -6,7 +6,7 @@ import io
 import pickletools
 from dataclasses import dataclass, field
 
-_TORCH = 5  # pickles in a row before the numbers of a model, in files of torch before version 1.6
+_TORCH = 5  # pickles at the start of a torch file from before version 1.6; the numbers of the model follow
 _MARK = object()
 _KEEP = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
 _FETCH = {"GET", "BINGET", "LONG_BINGET"}

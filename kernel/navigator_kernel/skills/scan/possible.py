@@ -24,7 +24,7 @@ def may_match_unwrapped(text: str) -> frozenset[str]:
     return may | may_match(text.replace("\\\n", "  ").replace("\n", " ")) if "\\\n" in text else may
 
 
-@lru_cache(maxsize=1_000)  # most passages have the same few
+@lru_cache(maxsize=1_000)  # most passages have one of a few sets
 def worth_reading(may: frozenset[str]) -> frozenset[Kind]:
     """The kinds of passages in which something may be found if these patterns may match."""
     kinds: frozenset[Kind] = frozenset(kind for rule in rules_of(may) for kind in rule.kinds)

@@ -26,11 +26,11 @@ from navigator_kernel.skills.scan.passages import Kind, Passage
 from navigator_kernel.text import lazy_compile
 
 _ADDRESS = lazy_compile(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
-REACH = 4000  # characters over which a pattern of several lines may reach
-BEFORE, LONG = 300, 1_000  # characters of a line before a needle, and from it on, that are looked at together
-FEW = 4  # lines that are looked at one by one
-NEAR = 800  # characters around a match in which its second fact is looked for
-MANY = 20  # findings of one pattern and level in one passage; the rest of them say nothing new
+REACH = 4000  # characters after a line that a pattern of several lines can match
+BEFORE, LONG = 300, 1_000  # characters of a line that are searched together: before a needle, and from it on
+FEW = 4  # up to this many lines, each is searched by itself
+NEAR = 800  # characters before and after a match in which its second fact is searched for
+MANY = 20  # findings of one pattern and level in one passage; more of them say nothing new
 
 
 class Hit(NamedTuple):
@@ -40,7 +40,7 @@ class Hit(NamedTuple):
     at: int
     level: Level
     message: str
-    whole: bool = False  # whether more of its file than its line was looked at
+    whole: bool = False  # whether more of the file than the line was examined
 
 
 class Rule(NamedTuple):
@@ -128,7 +128,7 @@ class Rule(NamedTuple):
     def _is_malice(self, passage: Passage, hit: re.Match[str]) -> bool:
         begin, end = max(hit.start() - NEAR, 0), hit.end() + NEAR
         if passage.kind == "comment" and self.code not in {"hidden-instructions", "unasked"}:
-            return True  # what is hidden from people is the second fact
+            return True  # the second fact is that people do not see it
         return not self.malice or any(
             not self._is_known(found.group())
             for source in self.malice

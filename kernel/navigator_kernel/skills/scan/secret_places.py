@@ -15,7 +15,7 @@ _STORES = (
     r"|\.electrum\b|/proc/(?:self|1|\d+|\*)/environ|/etc/shadow\b|\.(?:bash|zsh)_history\b"
 )
 STORE = lazy_compile(_STORES, re.IGNORECASE)
-# In a shell a store may be named without the folder that it lies in
+# In a shell, a store can be named without its folder
 SHELL_STORE = lazy_compile(
     _STORES + r"|(?:\$HOME|~|\$\{HOME\})[\"'/]*\s{1,4}(?:\S{1,40}\s{1,4}){0,4}\.(?:ssh|aws|gnupg|kube)\b"
     r"|[\"']\.(?:npmrc|pypirc|netrc|git-credentials)[\"']"
@@ -24,13 +24,13 @@ SHELL_STORE = lazy_compile(
     re.IGNORECASE,
 )
 ENVIRONMENT = lazy_compile(
-    # As a command: `fnm env`, `handle(env)` and `env: Env` are something else
+    # Only as a command: `fnm env`, `handle(env)` and `env: Env` are something else
     r"(?-i:(?:(?:^|\$\(|`|[|;!\"'{]|&&)\s{0,4}|\b(?:sudo|then|do|else|exec|command|run|RUN)\s{1,4})(?:env|printenv)\s*(?:\||>|$)"
     r"|(?:\$\(|`)\s{0,4}(?:sudo\s{1,4})?(?:env|printenv)\s*[)`]|\(\s{0,4}(?:env|printenv)\s*\|)|JSON\.stringify\s*\(\s*process\.env\s*[,)]|Object\.(?:entries|values)\s*\(\s*process\.env\s*\)"
     r"|\.\.\.process\.env\b|\bENV\.to_h\b|\bENV\.to_a\b|Get-ChildItem\s+env:",
     re.IGNORECASE | re.MULTILINE,
 )
-# Commands that print a token, with the hosts that it is for
+# Commands that print a token, each with the hosts that the token is for
 TOKENS = (
     (lazy_compile(r"\bgh auth token\b"), lazy_compile(r"github\.com|githubusercontent\.com|ghcr\.io")),
     (

@@ -15,15 +15,15 @@ from navigator_kernel.skills.scan.passages import line_at
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.resource import Diagnostic
 
-# Kinds that only say that a word like "password" stands beside a value
+# Kinds that only say that a word like "password" is next to a value
 _GUESSED = lazy_compile(r"keyword|basic auth|authori[sz]ation|header|entropy|password|url|cookie|option", re.IGNORECASE)
 _EXAMPLE = lazy_compile(
     r"example|sample|dummy|fake|test|your|my[-_]|xxx|\.\.\.|…|[<{$%]|change.?me|placeholder|password|secret|redacted|1234|abcd|todo|foo|bar|demo|mock"
     r"|(.)\1{4}",
     re.IGNORECASE,
 )
-AROUND = SHOWN // 2  # characters of a line before and after the beginning of a secret that are shown
-_SHORT, _EVEN = 12, 3.2  # characters, and bits a character, below which nobody made it by chance
+AROUND = SHOWN // 2  # characters of a line that are shown before and after the beginning of a secret
+_SHORT, _EVEN = 12, 3.2  # characters, and bits per character, below which a value is not random
 
 
 class Place(Protocol):

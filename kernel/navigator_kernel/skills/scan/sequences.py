@@ -12,7 +12,7 @@ from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import lazy_compile
 
 KINDS: frozenset[Kind] = frozenset({"code", "fence", "config", "comment"})
-# Endings of files that are data and that no command runs
+# Extensions of data files, which no command runs
 _DATA = (
     r"(?:p8|p12|pem|key|pub|cer|crt|der|pfx|jks|keystore|mobileprovision"
     r"|plist|json|ya?ml|toml|csv|txt|md|pdf|png|jpe?g|gif|svg)"
@@ -30,7 +30,7 @@ _NAMED = lazy_compile(
 _DECODED = lazy_compile(
     rf"(?:base64\s+(?:-\w{{0,8}}d\w{{0,8}}|--decode)|xxd\s+-\w{{0,8}}r)[^\n]{{0,160}}?>\s{{0,4}}{_FILE}", _FLAGS
 )
-# What makes a file a program: a mode in which somebody may start it
+# Modes that make a file executable
 _STARTS = (
     r"(?:[ugoa]{0,4}[+=][rw]{0,2}x\w{0,4}(?:,[\w+=-]{1,20})?"
     r"|[0-7]?(?:[1357][0-7]{2}|[0-7][1357][0-7]|[0-7]{2}[1357])(?=\s))"

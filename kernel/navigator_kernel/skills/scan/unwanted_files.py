@@ -29,9 +29,9 @@ _PROGRAM = lazy_compile(
     re.IGNORECASE,
 )
 _MAGIC = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
-_PYTHON = re.compile(rb"..\r\n", re.DOTALL)  # what Python's own bytecode begins with
-_UNCHECKED = 1  # in the fifth byte of bytecode: it is taken whatever its source says (PEP 552)
-# What a command that starts by itself does in no honest skill: it fetches code, sends something, or allows everything
+_PYTHON = re.compile(rb"..\r\n", re.DOTALL)  # beginning of Python's own bytecode
+_UNCHECKED = 1  # fifth byte of bytecode: Python does not compare it with its source (PEP 552)
+# Actions of a start-up command that no honest skill needs: it fetches code, sends something, or allows everything
 _ACTS = lazy_compile(
     r"\b(?:curl|wget|iwr|irm|nc)\b|https?://\S{1,400}\.(?:tgz|tar\.gz|zip|sh|py|js)\b|\bfetch\s*\(|urlopen|base64|\beval\b|bypassPermissions|Bash\(\*\)"
     r"|auto_?approve\"?\s*:\s*true|/dev/tcp/|ANTHROPIC_BASE_URL|OPENAI_BASE_URL|\$\{?\w*(?:TOKEN|SECRET|API_KEY)\b",
@@ -125,7 +125,7 @@ def _is_settings(path: str, data: bytes) -> bool:
 
 
 def _starts_something(path: str, data: bytes) -> bool:
-    if path.lower().endswith(".pth"):  # a line of Python, or a model's weights
+    if path.lower().endswith(".pth"):  # Python code, or the weights of a model
         return data.lstrip().startswith(b"import")
     if not path.lower().endswith(".json") or _SETTINGS.search(path):
         return data.strip() not in {b"", b"{}"}

@@ -29,7 +29,7 @@ _URL = lazy_compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?[^#]*)?(
 _GITHUB_PAGE = lazy_compile(r"/([^/]+)/([^/]+?)(?:\.git)?/(tree|blob)/(.+)")
 _GITLAB_PAGE = lazy_compile(r"(/.+?)(?:\.git)?/-/(tree|blob)/(.+)")
 _HOST = lazy_compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
-_DISGUISED = lazy_compile(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # backslashes and controls, as they are or encoded
+_DISGUISED = lazy_compile(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # a plain or encoded backslash, or an encoded control
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ def _parsed(text: str, base: Path) -> Source:
     if text in {".", ".."} or text.startswith(("./", "../", "/", "~/")) or (packed and not re.search("[/:]", text)):
         path = (base / Path(text).expanduser()).resolve()
         if _is_repository(path):
-            quoted = re.sub("[%?#]", lambda mark: f"%{ord(mark[0]):02x}", str(path))  # git reads them in a URL
+            quoted = re.sub("[%?#]", lambda mark: f"%{ord(mark[0]):02x}", str(path))  # special in git's URLs
             return _local("", quoted, "")
         kind: Literal["archive", "folder"] = "archive" if packed and not path.is_dir() else "folder"
         return Source(kind=kind, url=str(path), label=clean(str(path), lines=False))

@@ -17,8 +17,8 @@ from navigator_kernel.text import clean, fold, suggestions
 REGULAR = frozenset({"100644", "100755"})
 LINK = "120000"
 LINK_LIMIT = 2_000  # links that discovery reads
-HOP_LIMIT = 16  # links on the way of one path
-PART_LIMIT = 256  # names on the way of one path
+HOP_LIMIT = 16  # links in the resolution of one path
+PART_LIMIT = 256  # names left to resolve in one path
 
 _HOSTS = frozenset({
     ".claude", ".claude-plugin", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github", ".curated",
@@ -107,7 +107,7 @@ def _target(entry: TreeEntry, links: Mapping[str, bytes]) -> str:
     return text
 
 
-Named = Callable[[Found], str]  # the name that its manifest declares; empty where it cannot be read
+Named = Callable[[Found], str]  # the name in the skill's manifest; empty if it cannot be read
 
 
 def candidate_manifests(entries: Iterable[TreeEntry]) -> tuple[str, ...]:

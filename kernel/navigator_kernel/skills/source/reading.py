@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.values.resource import Diagnostic, SkillDef
 
-    Tree = GitSource | FolderSource | ArchiveSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, …
+    Tree = GitSource | FolderSource | ArchiveSource  # all have `commit`, `tree`, `entries`, `contents()`, …
 
 TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
 
@@ -51,7 +51,7 @@ def open_source(
     steps = iter(ahead)
 
     def meanwhile() -> None:
-        with suppress(ImportError):  # whoever needs it says so
+        with suppress(ImportError):  # the code that needs the module reports the error
             next(steps, bool)()
 
     return GitSource(
@@ -60,7 +60,7 @@ def open_source(
 
 
 def _open_archive(path: Path) -> Tree:
-    from navigator_kernel.adapters.sources.archive import ArchiveSource  # 5 ms, and few sources are one
+    from navigator_kernel.adapters.sources.archive import ArchiveSource  # 5 ms, and few sources are archives
 
     return ArchiveSource(path)
 
@@ -97,7 +97,7 @@ class SourceReader(Struct):
         """Finds the skills of the tree; SkillNotFound if there are none."""
         top, subpath = self.source.base_name, self.source.subpath
         entries = self.tree.entries
-        with suppress(Refused):  # one that is too large leads nowhere
+        with suppress(Refused):  # if these files are too large, none of them is used
             self.links = self.read(candidate_manifests(entries))
         plugins = read_plugins(entries, self.links)
         self.notes = plugins.diagnostics

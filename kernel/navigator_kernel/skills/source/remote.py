@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.mapping import Known, SkillMapping
 
 SIZE_LIMIT = 16 * 1024 * 1024  # bytes of one catalogue
-SECONDS = 20.0  # for one catalogue
+SECONDS = 20.0  # seconds for one catalogue
 _WANTED = '[{"name", "description", "repo", "subpath", "tags"}] or {"skills": […]}'
 
 

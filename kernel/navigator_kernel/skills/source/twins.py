@@ -12,8 +12,8 @@ from navigator_kernel.text import fold
 if TYPE_CHECKING:
     from navigator_kernel.skills.source.found import Found
 
-Contents = Callable[["Found"], frozenset[object]]  # the files of a skill, each equal for equal bytes
-_UNTOLD = frozenset({"skills", "plugins", "src"})  # folders whose names say nothing of what lies in them
+Contents = Callable[["Found"], frozenset[object]]  # the files of a skill; equal bytes give equal values
+_UNTOLD = frozenset({"skills", "plugins", "src"})  # folder names that say nothing about the contents
 
 
 class Label(NamedTuple):

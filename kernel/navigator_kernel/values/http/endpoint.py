@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 Role = Literal["read", "chat", "approve", "admin"]
 ROLES: Sequence[Role] = get_args(Role)
 JSON = "application/json"
-SESSION = "[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"  # what the store of sessions takes, with a token's id before it
+SESSION = "[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"  # the session store accepts it with a token's id in front
 SessionName = Annotated[str, Meta(pattern=f"^{SESSION}$")]
 
 

@@ -16,7 +16,7 @@ from navigator_kernel.skills.scan.passages import Kind, Passage, warned_of
 from navigator_kernel.skills.scan.rule import Hit
 
 KINDS: frozenset[Kind] = frozenset({"code", "fence", "config", "comment"})
-# One of each is in every text in which something can be found
+# Every text with a possible finding has a word of each list
 _SECOND = (
     "exec", "eval", "function", "constructor", "vm.run", "system", "popen", "subprocess", "__class__", "marshal",
     "iex", "invoke-", "| sh",

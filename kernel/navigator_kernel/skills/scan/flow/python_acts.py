@@ -24,7 +24,7 @@ from navigator_kernel.text import lazy_compile
 
 _RUNNING = frozenset({"exec_module", "getattr"})
 _MAKING = frozenset({"chr", "urlretrieve"})
-# Many names, or texts, a line each, are looked through at once
+# One search covers many names or texts, one on each line
 _RUNS, _MAKES, _SENDS, _STARTED = (
     lazy_compile("|".join(one.pattern for one in held), re.MULTILINE)
     for held in ((RUNS, STARTS), (DECODES, FETCHES), (SENDS, LOOKS_UP), (STARTED,))

@@ -22,7 +22,7 @@ SENDS = lazy_compile(
     r"|\.(?:post|put|patch|request|send)$"
 )
 LOOKS_UP = lazy_compile(r"(?:^|\.)(?:gethostbyname\w*|getaddrinfo|resolve)$")
-# What such a call learns or does says nothing of the value itself
+# The result of such a call says nothing about the value itself
 DROPS = frozenset({
     "len", "int", "float", "bool", "isinstance", "print", "exists", "is_file", "is_dir", "isfile", "isdir", "stat",
     "getsize", "hasattr",
@@ -53,16 +53,16 @@ ACTS = lazy_compile(
 KEPT_APART = frozenset({"headers", "auth", "cert", "verify", "env", "timeout", "proxies", "cookies"})
 TOKEN_NAME = lazy_compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE|CREDENTIAL", re.IGNORECASE)
 
-_ENDS = (  # the last names of the calls that run, start, send, look up or write something
+_ENDS = (  # last parts of the names of calls that run, start, send, look up or write something
     r"(?:exec\w*|eval|FunctionType|run_code|__class__|getattr|system|popen|spawn\w*|create_subprocess_\w+"
     r"|gethostbyname\w*|getaddrinfo|resolve|post|put|patch|request|send|urlopen|sendall|sendto|sendmail|send_message"
     r"|storbinary|storlines|write|write_text|writelines)"
 )
-_CLIENTS = r"(?:requests|httpx|session|client|http)"  # whose `get` sends, too
-_GAP = r"(?:[\s)\\]|#[^\n]*\n)*"  # what may stand between a name and what comes after it
-_LISTED = r"(?:[\s\w,.()*\\]|#[^\n]*\n)*?"  # what may stand in a statement of imports
-_OTHER = r"[^\W\x00-\x7f]\w*"  # the end of a name that Python may read as another one, in ASCII
-# One of these is in every text in which a call can be found: a name that is called, or that is imported under another
+_CLIENTS = r"(?:requests|httpx|session|client|http)"  # their `get` also sends
+_GAP = r"(?:[\s)\\]|#[^\n]*\n)*"  # possible text between a name and the next token
+_LISTED = r"(?:[\s\w,.()*\\]|#[^\n]*\n)*?"  # possible text within an import statement
+_OTHER = r"[^\W\x00-\x7f]\w*"  # end of a name that is not ASCII, which Python may read as an ASCII name
+# Every text with a call that can be found matches one of these: its name is called, or imported under another name
 ANY_ACT = (
     rf"(?:\b{_ENDS}|{_OTHER}){_GAP}\(",
     rf"\b(?:subprocess|marshal)\b|\bimport\b{_LISTED}(?:\b{_ENDS}\b|{_OTHER})",

@@ -37,12 +37,12 @@ from navigator_kernel.values.receipt import NOT_SCANNED
 
 Marks = frozenset[
     str
-]  # decoded, fetched, saved (a file from the network), store (a path), secret, environment, token, runner
+]  # decoded, fetched, saved (a fetched file), store and started (paths), secret, environment, token, runner
 
 NONE: Marks = frozenset()
-ROUNDS = 4  # times that the module is gone through; what takes longer ways is not followed
+ROUNDS = 4  # passes over the module; longer flows are not followed
 MOST = 400_000  # nodes of one module
-LONG = 300  # characters from which a text is not a path
+LONG = 300  # characters from which a text is not considered a path
 _BREAK = lazy_compile(r"\r\n?|\n")
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -76,7 +76,7 @@ class _Flow:
         self._texts: dict[str, ast.expr] = {}
         self._found: dict[tuple[int, str], tuple[Level, str]] = {}
         self._wraps: dict[str, set[str]] = defaultdict(set)
-        self._seen: dict[tuple[ast.expr, str], Marks] = {}  # of the statement that is looked at
+        self._seen: dict[tuple[ast.expr, str], Marks] = {}  # marks of the expressions in the current statement
         self._said: dict[ast.expr, str] = {}
         self._acting: dict[ast.expr, bool] = {}
         self._guards = 0

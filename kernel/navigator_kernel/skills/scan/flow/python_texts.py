@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-DEEP = 12  # expressions within each other that are looked through
-MANY = 300  # expressions that one text is made of
-_NO_NODES = frozenset({int, str, type(None)})  # what most fields of a node hold, such as its places
-LONG, LARGE = 2_000, 10**12  # characters of one constant, and a number that is not a character
+DEEP = 12  # levels of nested expressions that are evaluated
+MANY = 300  # expressions that are evaluated for one text
+_NO_NODES = frozenset({int, str, type(None)})  # types of most fields of a node, such as its position
+LONG, LARGE = 2_000, 10**12  # characters of a constant that are kept; integers from this one on have no text
 
 
 def nodes_of(tree: ast.AST) -> list[ast.AST]:
     """The nodes of `ast.walk` without contexts, in the same order, in a fraction of the time."""
     found = [tree]
-    for node in found:  # it grows meanwhile
+    for node in found:  # the list grows during the loop
         for held in vars(node).values():
             if held.__class__ in _NO_NODES:
                 continue

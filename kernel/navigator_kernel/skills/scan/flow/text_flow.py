@@ -15,9 +15,9 @@ from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.skills.scan.secret_places import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE, TOKENS
 from navigator_kernel.text import lazy_compile
 
-LONG = 2_500  # characters of one statement; what is longer is cut into several
-WITHIN = 12  # statements that one line may belong to
-NEAR = 500  # characters between what is fetched or decoded and what runs it
+LONG = 2_500  # characters of one statement; a longer one is cut into several
+WITHIN = 12  # statements that one line can belong to
+NEAR = 500  # characters around a call that are searched for a fetch, and half as many after it for a decoder
 
 _DECODES = lazy_compile(
     r"\batob\s*\(|Buffer\.from\s*\([^\n]{0,400}[\"'](?:base64|hex)[\"']|String\.fromC(?:har|ode)\w*|\bunescape\s*\(|\.reverse\(\)\s*\.join"
@@ -47,18 +47,18 @@ _SET = lazy_compile(
     r"(?:^|[;{(,\s&|])(?:(?:export|local|declare|readonly|const|let|var|my|our)\s+)?(?:-\w+\s+)?[$@]?(?P<one>[A-Za-z_]\w{0,40})\s{0,4}(?::[^=\n]{1,30})?\+?=(?![=>~])"
     r"|\bfor\s+(?:\(?(?:const|let|var)\s+)?(?P<each>\w{1,40})\s+(?:in|of)\b|\bread\s+(?:-\w+\s+)?(?P<read>\w{1,40})|\{(?P<many>[\w\s,]{1,80})\}\s*="
 )
-_PRINTS = lazy_compile(r"(?:\bconsole\.\w+|\bprint\w*)\s*\(\s*[\"'`][^\"'`\n]*$")  # a command in a text that is shown
+_PRINTS = lazy_compile(r"(?:\bconsole\.\w+|\bprint\w*)\s*\(\s*[\"'`][^\"'`\n]*$")  # a command in a printed text
 _CONSTRUCTOR = lazy_compile(r"\b(\w{1,40})\s*=\s*[^\n;]{0,120}\.constructor\b")
 _CALL = lazy_compile(r"(?<![.\w])([A-Za-z_]\w*)\s*\(")
 _WRITTEN = lazy_compile(r"\b([A-Za-z_]\w*)\.(?:write|end|send)\s*\(")
 _NAME = lazy_compile(r"[A-Za-z_]\w*")
 _DEEP = lazy_compile(r"[{(\[]|[})\]]")
-_UNREAD = lazy_compile(r"\b(?:touch|mkdir|chmod|chown|rm)\s[^\n|;&]{0,120}$")  # it makes, changes or removes a file
+_UNREAD = lazy_compile(r"\b(?:touch|mkdir|chmod|chown|rm)\s[^\n|;&]{0,120}$")  # it changes a file, and does not read it
 _KEY_OPTION = lazy_compile(r"(?:\s-i\s*|IdentityFile[ =]|--key[ =]|--cert[ =]|--netrc-file[ =])[\"']?\S{0,20}$")
 
 
 _READS = (SHELL_STORE, ENVIRONMENT, *(held for held, _ in TOKENS))
-_HALVES = ((_READS, (_SENDS, _OPENS)), ((_DECODES, _FETCHES), (_RUNS, _CONSTRUCTOR)))  # each with its second one
+_HALVES = ((_READS, (_SENDS, _OPENS)), ((_DECODES, _FETCHES), (_RUNS, _CONSTRUCTOR)))  # both halves of each flow
 SOURCES = tuple(held.pattern for halves in _HALVES for half in halves for held in half)
 
 
@@ -97,7 +97,7 @@ class _Tokens:
 def hits(body: str, may: Container[str]) -> Iterator[Hit]:
     """A hit for each statement that completes a flow; `may` contains the patterns that may match."""
     if not any(_is_in(body, first, may) and _is_in(body, second, may) for first, second in _possible(may)):
-        return  # one half of a deed is nowhere in it
+        return  # the text does not have both halves of any flow
     secret, decoded, channels, runners = set[str](), set[str](), set[str](), set[str]()
     tokens = _Tokens(body)
     for one in _statements(body):
@@ -105,7 +105,7 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
         names = set(_NAME.findall(text))
         store, apart = _secret(text)
         store, goes = store or bool(names & secret), tokens.goes(text, names)
-        if goes and names & decoded:  # its address is hidden
+        if goes and names & decoded:  # a decoded value hides the address
             goes = "away"
         carries = store or goes == "away" or (goes == "unknown" and bool(_SENDS.search(text)))
         if carries or _DECODES.search(text) or names & decoded:
@@ -196,7 +196,7 @@ def _statements(body: str) -> Iterator[_Statement]:
     """The lines, each joined with the following ones while brackets are open; those also come separately."""
     lines = list(_lines(body))
     depths = [_depth(one.text) for one in lines]
-    ends: list[int] = []  # of the statements that reach into the next line
+    ends: list[int] = []  # last lines of the statements that continue on the next line
     for number, one in enumerate(lines):
         ends = [end for end in ends if end >= number]
         open_now, last = depths[number], number
