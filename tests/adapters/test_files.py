@@ -172,7 +172,7 @@ def test_reading_is_bounded_and_takes_regular_files_only(tmp_path: Path) -> None
         read_bounded(tmp_path / "gone", 5)
 
 
-def test_a_seal_holds_size_normalised_mode_and_hash(tmp_path: Path) -> None:
+def test_a_seal_contains_size_normalised_mode_and_hash(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc")
     (tmp_path / "a").chmod(0o700)
     size, mode, digest = seal_file(tmp_path / "a")

@@ -115,7 +115,7 @@ def test_a_secret_of_the_environment_is_not_passed_on(tmp_path: Path, monkeypatc
     assert names & {"OPENAI_API_KEY", "LD_PRELOAD", "PYTHONPATH"} == set()
 
 
-def test_home_lies_in_the_scratch_folder_of_the_process(tmp_path: Path) -> None:
+def test_home_is_in_the_scratch_folder_of_the_process(tmp_path: Path) -> None:
     assert ran(tmp_path, "import os; print(os.environ['HOME'])").stdout.decode().strip() == str(tmp_path / "home")
 
 

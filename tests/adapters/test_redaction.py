@@ -297,7 +297,7 @@ def test_no_output_shows_a_secret(
 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
-def test_nothing_that_is_left_behind_holds_a_secret(here: Place, secrets: tuple[str, str]) -> None:
+def test_nothing_that_is_left_behind_contains_a_secret(here: Place, secrets: tuple[str, str]) -> None:
     for skill in SKILLS:
         asked(here, secrets, "--yes", "--session", "s", f"/{skill} now")
     assert holders(here, secrets, "*.jsonl", "sessions.sqlite*", "step-*.json") == []

@@ -89,7 +89,7 @@ def test_words_for_a_stored_workflow_run_with_their_secret_and_are_not_kept(here
 
 
 @pytest.mark.requirement("SAF-8")
-def test_no_lesson_holds_a_secret(here: Place, token: str) -> None:
+def test_no_lesson_contains_a_secret(here: Place, token: str) -> None:
     assert here.said("route", f"push with {token}", "--teach", "keep-digest") == "nothing new for keep-digest\n"
     assert here.said("route", "数据库的密码是 hunter2", "--teach", "keep-digest") == "nothing new for keep-digest\n"
     assert here.said("route", "push it", "--teach", "keep-digest") == "learned for keep-digest\n"

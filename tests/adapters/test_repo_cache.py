@@ -98,7 +98,7 @@ def test_a_known_page_of_a_commit_needs_no_network(repo: Path, cache: RepoCache,
     assert count.network() == []
 
 
-def test_a_branch_is_asked_for_again_and_brings_only_what_is_new(repo: Path, cache: RepoCache, count: GitCount) -> None:
+def test_a_branch_is_fetched_again_and_only_new_objects_come(repo: Path, cache: RepoCache, count: GitCount) -> None:
     commit(repo, {"more": "so that there is a past"})
     old = fetched(repo, cache)
     new = commit(repo, {"s3/SKILL.md": "new words"})
@@ -224,7 +224,7 @@ def test_bytes_that_are_not_what_their_id_says_are_never_handed_out(repo: Path, 
     ],
 )
 @pytest.mark.parametrize("place", ["config", "commondir"])
-def test_no_setting_that_lies_in_the_cache_is_read(
+def test_no_setting_that_is_in_the_cache_is_read(
     repo: Path, cache: RepoCache, tmp_path: Path, lines: str, place: str
 ) -> None:
     made = fetched(repo, cache)
@@ -269,7 +269,7 @@ def test_links_in_the_cache_are_not_followed(repo: Path, cache: RepoCache, tmp_p
     assert sorted(outside.rglob("*")) == before
 
 
-def test_a_project_that_holds_the_cache_is_never_taken_for_it(repo: Path, cache: RepoCache, tmp_path: Path) -> None:
+def test_a_project_that_contains_the_cache_is_never_taken_for_it(repo: Path, cache: RepoCache, tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     before = sorted((tmp_path / ".git").rglob("*"))
     fetched(repo, cache)

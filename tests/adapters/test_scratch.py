@@ -26,7 +26,7 @@ print(made.parent)
 
 
 @pytest.mark.requirement("SAF-8")
-def test_it_lies_in_the_named_temporary_folder_and_is_closed_to_others(
+def test_it_is_in_the_named_temporary_folder_and_closed_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -12,5 +12,5 @@ ALLOWED = {
 }  # fmt: skip
 
 
-def test_the_top_level_holds_only_the_agreed_names() -> None:
+def test_the_top_level_contains_only_the_agreed_names() -> None:
     assert {path.parts[0] for path in tracked()} - ALLOWED == set()

@@ -61,7 +61,7 @@ def offered(server: WireServer) -> list[str]:
 
 @pytest.mark.wide
 @pytest.mark.parametrize("more", [(), ("--yes",)], ids=["asked", "--yes"])
-def test_a_skill_that_lies_in_a_clone_asks_by_name_before_a_model_sees_it(
+def test_a_skill_that_is_in_a_clone_asks_by_name_before_a_model_sees_it(
     served: Place, server: WireServer, more: tuple[str, ...]
 ) -> None:
     asked = ask(served, *more, "/echo-user please")
@@ -102,7 +102,7 @@ def test_a_skill_that_declares_no_tool_gets_none(served: Place, server: WireServ
     assert (len(server.requests) > 0, offered(server), started(served)) == (True, [], [])
 
 
-def test_the_text_of_a_skill_that_lies_in_a_clone_is_loaded_by_no_other(clone: Place, server: WireServer) -> None:
+def test_the_text_of_a_skill_that_is_in_a_clone_is_loaded_by_no_other(clone: Place, server: WireServer) -> None:
     sets_model(server, ("skill", '{"name": "other-skill"}'))
     ask(clone, "why is the sky blue?")
     told = [message["content"] for one in server.requests for message in one.body["messages"]]

@@ -258,7 +258,7 @@ def test_init_makes_a_project_in_which_a_message_is_answered(run: Any, tmp_path:
     assert run("ask", "/code-review x", cwd=place).code == 0
 
 
-def test_init_leaves_alone_what_is_there(run: Any, tmp_path: Path) -> None:
+def test_init_leaves_existing_files_alone(run: Any, tmp_path: Path) -> None:
     run("init", "--workstation", cwd=tmp_path)
     (tmp_path / "docs" / "commands.md").write_text("mine\n")
     assert run("init", "--workstation", "--json", cwd=tmp_path).document()["written"] == []
@@ -292,7 +292,7 @@ def aged(root: Path) -> Path:
     return root / "mybox"
 
 
-def test_gc_removes_what_is_temporary_or_old_and_keeps_workflows_and_state(run: Any, aged: Path) -> None:
+def test_gc_removes_temporary_and_old_files_and_keeps_workflows_and_state(run: Any, aged: Path) -> None:
     told = run("gc", "--json").document()
     assert set(told["removed"]) == {
         "mybox/temp/a.txt",

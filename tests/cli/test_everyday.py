@@ -117,7 +117,7 @@ def test_a_search_has_its_score_where_the_index_cannot_be_written(here: Place) -
 
 
 @pytest.mark.requirement("LIF-3")
-def test_a_search_of_one_place_finds_what_lies_there(here: Place) -> None:
+def test_a_search_of_one_place_finds_what_is_there(here: Place) -> None:
     text = "---\nname: xlsx\ndescription: Use it for spreadsheets\n---\nMake an Excel file.\n"
     here.write({".agents/skills/xlsx/SKILL.md": text})
     found = {target: here.json("search", "excel", "--target", target)["skills"] for target in ("agents", "claude")}

@@ -91,7 +91,7 @@ def test_a_large_install_at_a_terminal_makes_it_in_the_background(here: Place, m
     [((), {"NAVIGATOR_INDEX": "off"}), ((), {"CI": "1"}), ((), {"TERM": "dumb"}), (("-q",), {}), (("--dry-run",), {})],
     ids=["switched off", "CI", "a dumb terminal", "quiet", "dry run"],
 )
-def test_nothing_goes_on_in_the_background(
+def test_nothing_runs_in_the_background(
     here: Place, many: Path, words: tuple[str, ...], env: Mapping[str, str]
 ) -> None:
     with terminal(here, "install", str(many), "--all", *words, env={**ON, **env}) as shown:
@@ -101,6 +101,6 @@ def test_nothing_goes_on_in_the_background(
 
 @pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
-def test_nothing_goes_on_where_no_terminal_is_there(here: Place, many: Path) -> None:
+def test_nothing_runs_in_the_background_without_a_terminal(here: Place, many: Path) -> None:
     here.said("install", str(many), "--all", env=ON)
     assert making(here) == []

@@ -76,7 +76,7 @@ def waiting(here: Place) -> list[tuple[str, str]]:
 @pytest.mark.wide
 @pytest.mark.requirement("JIT-12", "SAF-7")
 @pytest.mark.parametrize("answer", [MESSAGE, "yes", "go on"])
-def test_the_same_message_or_a_yes_goes_on_with_it(here: Place, server: WireServer, answer: str) -> None:
+def test_the_same_message_or_a_yes_continues_with_it(here: Place, server: WireServer, answer: str) -> None:
     killed(here, server, "--session", "s")
     assert waiting(here) == [("s", "interrupted")]
     shown = here.run("ask", "--session", "s", answer)
@@ -96,7 +96,7 @@ def test_a_no_or_another_message_gives_it_up(here: Place, server: WireServer, an
 
 
 @pytest.mark.wide
-def test_one_without_a_session_goes_on_by_the_same_message_and_by_its_name(here: Place, server: WireServer) -> None:
+def test_one_without_a_session_continues_by_the_same_message_and_by_its_name(here: Place, server: WireServer) -> None:
     killed(here, server)
     ((name, state),) = waiting(here)
     assert state == "interrupted"

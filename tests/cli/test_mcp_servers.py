@@ -71,7 +71,7 @@ def test_another_command_line_is_another_thing_to_agree_to(added: Place) -> None
     assert added.run("tools", "there").code == 9
 
 
-def test_approval_leaves_out_what_is_written_suspiciously_until_it_is_named(here: Place) -> None:
+def test_approval_leaves_out_suspicious_tools_until_they_are_named(here: Place) -> None:
     here.said("add", "bad", "--", sys.executable, SERVER, "injection")
     (tool,) = here.json("approve", "bad")["tools"]
     assert (tool["state"], bool(tool["why"])) == ("suspicious", True)

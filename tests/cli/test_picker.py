@@ -113,7 +113,7 @@ def test_foreign_text_is_cleaned_and_cut_before_it_is_shown(here: Place, tmp_pat
     assert shown.count("…") >= 2
 
 
-def test_a_line_of_the_list_holds_nothing_that_steers_a_terminal() -> None:
+def test_a_line_of_the_list_contains_nothing_that_steers_a_terminal() -> None:
     lines = Marked([("plain", "text"), (f"name {HOSTILE}", f"said {HOSTILE}\nand more")], DummyOutput()).lines()
     shown = "".join(line[1] for line in lines)
     assert [line.strip() for line in shown.splitlines()] == [

@@ -103,7 +103,7 @@ def test_a_chat_shows_each_step_of_a_workflow(here: Place) -> None:
 
 
 @pytest.mark.wide
-def test_a_session_goes_on_with_its_plan_in_another_command(here: Place) -> None:
+def test_a_session_continues_with_its_plan_in_another_command(here: Place) -> None:
     here.run("ask", "--session", "s1", TWO)
     document = here.json("ask", "--session", "s1", "yes")
     assert document["report"]["data"]["words"] == 3

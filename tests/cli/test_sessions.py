@@ -81,7 +81,7 @@ def test_an_answer_and_the_message_it_answers_are_worked_on_together(here: Place
 
 @pytest.mark.wide
 @pytest.mark.requirement("RTE-30")
-def test_the_history_holds_the_merged_request_only_and_the_question_leaves_it_unchanged(here: Place) -> None:
+def test_the_history_contains_the_merged_request_only_and_the_question_leaves_it_unchanged(here: Place) -> None:
     ask(here, "/code-review x = 1")
     before = digest(here)
     ask(here, "创建任务")

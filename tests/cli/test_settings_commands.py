@@ -230,7 +230,7 @@ def test_a_person_can_set_servers_and_models(here: Place, mine: Path) -> None:
         "[models]\naliases = 3\n",
     ],
 )
-def test_a_table_of_the_wrong_kind_is_named_and_no_surprise(here: Place, mine: Path, text: str) -> None:
+def test_a_table_of_the_wrong_type_is_named_in_a_clear_error(here: Place, mine: Path, text: str) -> None:
     mine.write_text(text)
     done = here.run("config", "list", "--json")
     assert (done.code, done.document["error"]["code"]) in {(2, "usage"), (6, "damaged")}
@@ -239,7 +239,7 @@ def test_a_table_of_the_wrong_kind_is_named_and_no_surprise(here: Place, mine: P
 @pytest.mark.parametrize(
     "text", ["language = 3\n", "language = []\n", "style = {}\n", 'timeout = "x"\n', "timeout = []\n"]
 )
-def test_a_setting_of_the_wrong_kind_is_named_and_no_surprise(here: Place, text: str) -> None:
+def test_a_setting_of_the_wrong_type_is_named_in_a_clear_error(here: Place, text: str) -> None:
     here.write({"navigator.toml": text})
     done = here.run("config", "list", "--json")
     assert (done.code, done.document["error"]["code"]) == (2, "usage")
@@ -258,7 +258,7 @@ def test_the_project_is_found_from_a_folder_inside_it(here: Place) -> None:
     assert here.said("config", "get", "language", cwd=deep) == "zh\n"
 
 
-def test_the_home_folder_is_nobodys_project(here: Place, home: Path) -> None:
+def test_the_home_folder_is_not_a_project(here: Place, home: Path) -> None:
     (home / "navigator.toml").write_text('language = "zh"\n')
     (home / "deep").mkdir()
     assert here.said("config", "get", "language", cwd=home / "deep") == "auto\n"

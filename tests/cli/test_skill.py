@@ -231,6 +231,6 @@ def test_a_changed_file_is_named_by_verify(run: Any, root: Path, installed: Path
     assert (done.code, "notes.md" in done.out) == (6, True)
 
 
-def test_a_skill_that_was_taken_away_by_hand_is_no_reason_to_fail(run: Any, root: Path, installed: Path) -> None:
+def test_a_skill_that_was_removed_by_hand_causes_no_failure(run: Any, root: Path, installed: Path) -> None:
     shutil.rmtree(root / ".claude" / "skills" / "alpha-one")
     assert run("skill", "list").code == 0

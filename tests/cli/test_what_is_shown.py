@@ -193,7 +193,7 @@ def test_doctor_counts_notes_on_the_text_of_skills_and_names_them_with_v(here: P
 
 @pytest.mark.requirement("LIF-5")
 @pytest.mark.parametrize("words", [("uninstall",), ("remove", "--dry-run"), ("remove", "--target", "agents")])
-def test_a_shipped_skill_is_said_to_be_shipped(here: Place, words: tuple[str, ...]) -> None:
+def test_a_shipped_skill_is_reported_as_shipped(here: Place, words: tuple[str, ...]) -> None:
     done = here.run(*words, "word_count")
     assert done.code == 3
     assert "'word-count' is shipped with navigator and cannot be uninstalled" in done.err

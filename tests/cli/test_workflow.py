@@ -90,7 +90,7 @@ def test_the_same_line_as_json_has_the_plan_and_the_token(here: Place, source: s
 @pytest.mark.wide
 @pytest.mark.requirement("WFL-5")
 @pytest.mark.parametrize(("text", "scope"), [(TWO, "scope: installed skills"), (TWO_ZH, "当前匹配范围=已安装技能")])
-def test_the_scope_is_said_beside_the_plan(here: Place, text: str, scope: str) -> None:
+def test_the_scope_is_shown_beside_the_plan(here: Place, text: str, scope: str) -> None:
     done = here.run("ask", text)
     assert (done.code, scope in done.err, "docs/skills-mapping.md" in done.err) == (9, True, True)
 
@@ -141,7 +141,7 @@ def test_undecodable_bytes_in_a_message_cause_no_unicode_error(here: Place, text
 # Each command, for people and for programs
 
 
-def test_nothing_is_listed_where_nothing_was_planned(here: Place) -> None:
+def test_nothing_is_listed_if_nothing_was_planned(here: Place) -> None:
     assert here.said("workflow", "list") == ""
     assert here.json("workflow", "list") == {"exit_code": 0, "workflows": [], "runs": []}
 
@@ -227,7 +227,7 @@ def test_consent_to_a_step_can_be_given_in_advance_or_on_request(here: Place) ->
 
 @pytest.mark.wide
 @pytest.mark.requirement("WFL-8")
-def test_a_run_that_stopped_goes_on_where_it_stopped(here: Place) -> None:
+def test_a_run_that_stopped_continues_where_it_stopped(here: Place) -> None:
     put_skill(
         here.root,
         "wait-ready",

@@ -225,7 +225,7 @@ def test_the_writer_appends_moves_and_removes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["../out", "../../etc/x", "box/../../out", "link/out"])
-def test_the_writer_refuses_what_lies_outside(tmp_path: Path, path: str) -> None:
+def test_the_writer_refuses_what_is_outside(tmp_path: Path, path: str) -> None:
     box = tmp_path / "box"
     box.mkdir()
     (box / "link").symlink_to(tmp_path)

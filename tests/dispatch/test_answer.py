@@ -135,7 +135,7 @@ def test_a_yaml_bomb_does_not_go_off() -> None:
 
 
 @pytest.mark.parametrize("data", [cyclic(1), cyclic(2), bomb(12, 10), {"a": cyclic(5)}], ids=["1", "2", "shared", "in"])
-def test_data_that_holds_itself_ends(data: Any) -> None:
+def test_data_that_contains_itself_ends(data: Any) -> None:
     began = time.process_time()
     assert taken({"state": "partial", "data": data}).state == "partial"
     assert time.process_time() - began < 5

@@ -131,7 +131,7 @@ def test_an_agent_that_raises_ends_in_a_named_report(answers: dict[str, dict[str
     assert "told to raise" in str(answers["failed"]["data"])
 
 
-def test_a_hook_that_raises_is_named_and_the_rest_goes_on(answers: dict[str, object]) -> None:
+def test_a_hook_that_raises_is_named_and_the_rest_continues(answers: dict[str, object]) -> None:
     failure = {"plugin": "echo", "hook": "kernel_precheck", "error": "RuntimeError: the echo plugin cannot count"}
     raised = {"plugin": "echo", "hook": "handle", "error": "ValueError: told to raise"}
     assert answers["failures"] == [raised, failure]

@@ -116,7 +116,7 @@ def test_a_model_failure_in_the_middle_of_an_answer_is_shown(
     assert "navigator model use" in done.out and done.out.rstrip().endswith("[done] end_turn")
 
 
-def test_a_session_is_cancelled_and_goes_on_in_another_process(acpx: Acpx, place: Place, program: Path) -> None:
+def test_a_session_is_cancelled_and_continues_in_another_process(acpx: Acpx, place: Place, program: Path) -> None:
     assert acpx("sessions", "new").out.startswith("acp-")
     argv = [str(program), "--agent", AGENT, "--ttl", OWNER, "prompt", "/doze now"]
     prompt = subprocess.Popen(argv, cwd=place.root, env=environment(), stdout=subprocess.PIPE, text=True)

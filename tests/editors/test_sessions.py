@@ -31,7 +31,7 @@ def test_initialize_returns_the_protocol_version_the_name_and_the_capabilities(p
     talk(Editor(), script)
 
 
-def test_a_session_that_is_loaded_shows_its_history_and_goes_on(
+def test_a_session_that_is_loaded_shows_its_history_and_continues(
     with_model: Kernel, place: Place, server: WireServer
 ) -> None:
     says(server, HELLO)

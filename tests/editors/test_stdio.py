@@ -94,7 +94,7 @@ def until_it_runs(place: Place) -> None:
 
 
 @pytest.mark.wide
-def test_stdout_holds_the_protocol_and_stderr_nothing(place: Place) -> None:
+def test_stdout_contains_the_protocol_and_stderr_nothing(place: Place) -> None:
     with started(place) as held:
         held.prompt(held.opens(place), "/shout hello")
         assert held.answer(2)["result"] == {"stopReason": "end_turn"}

@@ -54,7 +54,7 @@ def test_the_words_and_calls_of_a_model_are_shown_as_they_come(
 
 
 @pytest.mark.requirement("JIT-12")
-def test_an_edit_waits_for_the_yes_in_the_editor_and_goes_on_in_the_same_prompt(
+def test_an_edit_waits_for_the_yes_in_the_editor_and_continues_in_the_same_prompt(
     with_model: Kernel, place: Place, server: WireServer
 ) -> None:
     says(server, WRITE, Said(text="Done."))
@@ -139,7 +139,7 @@ def test_the_steps_of_a_workflow_are_a_plan_whose_states_change(place: Place) ->
 
 
 @pytest.mark.wide
-def test_a_failing_step_is_not_repeated_for_ever_by_a_client_that_agrees_to_everything(place: Place) -> None:
+def test_a_failing_step_is_not_repeated_forever_by_a_client_that_agrees_to_everything(place: Place) -> None:
     (place.root / "notes.txt").write_bytes(b"")
     editor = Editor(*["allow"] * 20)
     assert said(editor, place.root, STEPS) == "end_turn"
@@ -164,7 +164,7 @@ def test_a_question_ends_the_turn_and_the_next_prompt_answers_it(place: Place) -
 
 
 @pytest.mark.parametrize(("mode", "told"), [("failed", "its server failed (500)"), ("cut", "the connection broke")])
-def test_a_model_failure_is_shown_with_a_hint_and_the_session_goes_on(
+def test_a_model_failure_is_shown_with_a_hint_and_the_session_continues(
     place: Place, home: Path, server: WireServer, mode: str, told: str
 ) -> None:
     file = home / ".config" / "navigator" / "config.toml"

@@ -241,7 +241,7 @@ def test_no_token_is_in_a_log_or_a_file(served: Served, person: Person, secrets:
 
 
 @pytest.mark.wide
-def test_a_line_of_json_is_logged_for_each_answer_and_holds_no_text_of_it(person: Person, tmp_path: Path) -> None:
+def test_a_line_of_json_is_logged_for_each_answer_and_contains_no_text_of_it(person: Person, tmp_path: Path) -> None:
     from gateway.served import serving
 
     log = tmp_path / "log"

@@ -98,7 +98,7 @@ def test_a_resume_gives_the_call_that_waited_its_result(
 
 
 @pytest.mark.wide
-def test_an_answer_counts_once_and_the_thread_goes_on(served: Served, model: WireServer) -> None:
+def test_an_answer_counts_once_and_the_thread_continues(served: Served, model: WireServer) -> None:
     thread, held = waiting_task(served, model)
     body = answered(held, thread, payload=True)
     assert '"deleted": true' in of_kind(resume(served, model, body), "TOOL_CALL_RESULT")[0]["content"]

@@ -110,7 +110,7 @@ def test_a_turn_streams_text_and_shows_its_tool_call(client: Client, model: Wire
     assert [one["name"] for one in of_kind(events, "CUSTOM")].count("UICommand") == 2
 
 
-def test_a_thread_goes_on_over_several_messages(client: Client, model: WireServer) -> None:
+def test_a_thread_continues_over_several_messages(client: Client, model: WireServer) -> None:
     held = client("say", messages=["/shout-loud", "/song-writer the moon", "你好"])
     first, second, third = events_of(held)
     assert first[-1]["outcome"] == {"type": "success"} and "needs" in text(first)

@@ -61,7 +61,7 @@ def test_a_log_without_an_end_ends_with_an_error_once() -> None:
     assert (held[-1]["type"], held[-1]["code"]) == ("RUN_ERROR", "unfinished")
 
 
-def test_a_run_that_goes_on_after_a_crash_starts_once() -> None:
+def test_a_run_that_continues_after_a_crash_starts_once() -> None:
     ended = RunCompleted(state="success", summary="done")
     held = sent(BEGUN, STEP, BEGUN, STEP, (StepCompleted(agent="skills", report={"state": "success"}), 3), ended)
     in_order(held)

@@ -93,7 +93,7 @@ def test_all_events_of_the_log_come_where_they_are_asked_for(served: Served) -> 
     assert {"RouteDecided", "SkillChosen", "Usage"} <= set(kinds(events))
 
 
-def test_one_stream_follows_all_runs_and_goes_on_where_it_was(served: Served, model: WireServer) -> None:
+def test_one_stream_follows_all_runs_and_continues_where_it_stopped(served: Served, model: WireServer) -> None:
     says(model, Said(text="hello"))
     with served.client() as client, client.stream("GET", "/api/events") as stream:
         runs = {served.chat("/song-writer the moon", f"all{number}")[0].data["run"] for number in range(3)}

@@ -55,7 +55,7 @@ def taken() -> float:
 
 
 @pytest.mark.wide
-def test_a_turn_waits_for_a_busy_server_and_goes_on_all_the_same() -> None:
+def test_a_turn_waits_for_a_busy_server_and_continues_all_the_same() -> None:
     with busy_server():
         held = taken()
     assert held >= PATIENCE * 0.9

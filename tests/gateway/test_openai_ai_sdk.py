@@ -62,7 +62,7 @@ def test_a_stream_has_reasoning_and_text_and_no_calls(ask: Ask, model: WireServe
     assert told["usage"]["inputTokens"] == 240
 
 
-def test_a_conversation_goes_on_with_the_messages_that_the_package_keeps(ask: Ask, model: WireServer) -> None:
+def test_a_conversation_continues_with_the_messages_that_the_package_keeps(ask: Ask, model: WireServer) -> None:
     first = ask("whole", "navigator", conversation("why is the sky blue?"))
     ask("whole", "navigator", [*first["messages"], *conversation("and the sea?")])
     assert seen(model) == ["why is the sky blue?", HELLO.text, "and the sea?"]

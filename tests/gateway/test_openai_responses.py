@@ -72,7 +72,7 @@ def test_kernel_actions_are_in_the_reasoning_summary(client: OpenAI, model: Wire
     assert notes[0] == "Loading task_manager…\n" and notes[1].startswith('task_create {"title": "Buy milk"}\n')
 
 
-def test_a_response_goes_on_from_the_one_before(client: OpenAI, model: WireServer) -> None:
+def test_a_response_continues_from_the_one_before(client: OpenAI, model: WireServer) -> None:
     first = client.responses.create(model="navigator", input="why is the sky blue?")
     second = client.responses.create(model="navigator", input="and the sea?", previous_response_id=first.id)
     assert seen(model) == ["why is the sky blue?", HELLO.text, "and the sea?"]
@@ -83,7 +83,7 @@ def test_a_response_goes_on_from_the_one_before(client: OpenAI, model: WireServe
     assert seen(model) == ["why is the sky blue?", HELLO.text, "and the sea?", HELLO.text, "why?"]
 
 
-def test_a_response_goes_on_with_the_items_that_a_client_sends(client: OpenAI, model: WireServer) -> None:
+def test_a_response_continues_with_the_items_that_a_client_sends(client: OpenAI, model: WireServer) -> None:
     said: list[Any] = [{"role": "user", "content": [{"type": "input_text", "text": "why is the sky blue?"}]}]
     first = client.responses.create(model="navigator", input=said, instructions="Be brief.")
     said += [*first.output, {"role": "user", "content": "and the sea?"}]

@@ -34,7 +34,7 @@ def session_of(client: OpenAI, *said: str, **more: Any) -> str:
     return str(answer.headers["x-session-id"])
 
 
-def test_a_conversation_goes_on_in_its_session(client: OpenAI, model: WireServer) -> None:
+def test_a_conversation_continues_in_its_session(client: OpenAI, model: WireServer) -> None:
     first = session_of(client, "why is the sky blue?")
     assert session_of(client, "why is the sky blue?", HELLO.text, "and the sea?") == first
     assert session_of(client, "why is the sky blue?", HELLO.text, "and the sea?", f"{HELLO.text}\n", "why?") == first

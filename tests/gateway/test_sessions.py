@@ -123,7 +123,7 @@ def test_a_token_sees_its_own_sessions_and_the_administrator_all(served: Served,
 
 
 @pytest.mark.wide
-def test_a_session_of_the_terminal_goes_on_in_a_page(person: Person, served: Served, model: WireServer) -> None:
+def test_a_session_of_the_terminal_continues_in_a_page(person: Person, served: Served, model: WireServer) -> None:
     says(model, HELLO)
     person.json("ask", "--session", "both", "/song-writer the moon")
     served.chat("/song-writer the sun", "both")

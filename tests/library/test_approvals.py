@@ -113,7 +113,7 @@ def test_no_file_of_the_project_answers(kernel: Kernel, place: Place) -> None:
 
 
 @pytest.mark.requirement("JIT-12")
-def test_an_edit_of_a_model_is_asked_about_and_goes_on_after_the_yes(
+def test_an_edit_of_a_model_is_asked_about_and_continues_after_the_yes(
     with_model: Kernel, place: Place, server: WireServer
 ) -> None:
     says(server, SONG, Said(text="Done."))

@@ -56,7 +56,7 @@ def test_a_reply_has_the_report_and_a_run_gives_events_and_reply(kernel: Kernel)
 
 
 @pytest.mark.requirement("RTE-30")
-def test_a_named_session_goes_on_and_a_message_without_one_is_by_itself(
+def test_a_named_session_continues_and_a_message_without_one_is_by_itself(
     with_model: Kernel, place: Place, server: WireServer
 ) -> None:
     says(server, HELLO)
@@ -123,7 +123,7 @@ def test_using_a_kernel_from_two_event_loops_at_once_raises_busy(kernel: Kernel)
 
 
 @pytest.mark.requirement("RTE-30")
-def test_the_history_of_a_session_holds_what_was_said_and_no_question_of_the_kernel(kernel: Kernel) -> None:
+def test_the_history_of_a_session_has_the_messages_and_no_question_of_the_kernel(kernel: Kernel) -> None:
     async def talk() -> None:
         for message in ("/shout hello", "/word-count", "one two"):
             await kernel.ask(message, session="s")

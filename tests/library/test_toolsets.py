@@ -106,7 +106,7 @@ def test_a_tool_call_that_needs_approval_is_not_carried_out_and_returns_the_appr
 
 
 @pytest.mark.requirement("JIT-5")
-def test_a_picture_is_described_and_said_not_to_be_shown(
+def test_a_picture_is_described_and_reported_as_not_shown(
     kernel: Kernel, agent_of: Callable[..., Call], place: Place
 ) -> None:
     (place.root / ".claude/skills/song-writer/boat.png").write_bytes(png())

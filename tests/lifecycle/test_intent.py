@@ -180,7 +180,7 @@ def test_an_intent_that_names_what_no_change_names_is_refused(held: Project, giv
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "null", "\0" * 40, "[" * 100_000])
-def test_a_damaged_intent_is_reported_and_repair_starts_afresh(held: Project, text: str) -> None:
+def test_a_damaged_intent_is_reported_and_repair_starts_again(held: Project, text: str) -> None:
     before = content(held.root)
     (held.inner / INTENT).write_text(text)
     with pytest.raises(Damaged, match="cannot be read"):

@@ -44,7 +44,7 @@ def told(answer: Any) -> dict[str, list[str]]:
 
 
 @pytest.mark.requirement("LIF-2")
-def test_the_skill_lies_in_claude_and_a_relative_link_leads_to_it(project: Project, repo: Path) -> None:
+def test_the_skill_is_in_claude_and_a_relative_link_points_to_it(project: Project, repo: Path) -> None:
     answer = project.run("install", source=f"file://{repo}", skill="alpha", **LINK)
     assert told(answer) == {"alpha": [".agents/skills/alpha"]}
     assert answer["skills"][0]["path"] == ".claude/skills/alpha"
@@ -149,9 +149,7 @@ def test_a_person_has_links_too(tmp_path: Path, home: Path, repo: Path) -> None:
     assert links(home / ".agents" / "skills") == {}
 
 
-def test_a_home_whose_agents_folder_lies_elsewhere_gets_no_link_that_leads_nowhere(
-    tmp_path: Path, home: Path, repo: Path
-) -> None:
+def test_a_home_whose_agents_folder_is_elsewhere_gets_no_dangling_link(tmp_path: Path, home: Path, repo: Path) -> None:
     project = make_project(tmp_path / "project", home)
     (tmp_path / "dots" / "agents" / "skills").mkdir(parents=True)
     (home / ".agents").symlink_to(tmp_path / "dots" / "agents")
@@ -320,7 +318,7 @@ def test_an_invalid_link_target_or_one_outside_the_writable_project_folders_is_r
     assert not (tmp_path / "in").exists()
 
 
-def test_a_link_seen_from_where_its_folder_really_lies_must_lead_to_the_same(
+def test_a_link_must_have_the_same_target_from_the_real_place_of_its_folder(
     writer: FolderWriter, tmp_path: Path
 ) -> None:
     (tmp_path / "in" / "a" / "deep" / "er").mkdir(parents=True)

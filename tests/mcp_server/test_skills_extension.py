@@ -172,7 +172,7 @@ def left_out(here: Place, name: str, text: str) -> Path:
 
 @pytest.mark.wide
 @pytest.mark.requirement("X-43")
-def test_a_skill_that_merely_lies_in_the_project_is_not_served(here: Place) -> None:
+def test_a_skill_that_is_only_in_the_project_is_not_served(here: Place) -> None:
     left_out(here, "stranger", skill_text("stranger"))
     names = {entry["frontmatter"]["name"] for entry in hosted(here, every)}
     assert "boat-songs" in names and "stranger" not in names

@@ -94,7 +94,7 @@ def test_a_skills_text_comes_with_the_digest_of_its_files(here: Place) -> None:
 @pytest.mark.wide
 @pytest.mark.requirement("X-43")
 @pytest.mark.parametrize("tool", ["load_skill", "run_skill"])
-def test_the_text_of_a_skill_that_merely_lies_in_the_project_is_given_to_no_other_agent(here: Place, tool: str) -> None:
+def test_the_text_of_a_skill_that_is_only_in_the_project_is_given_to_no_other_agent(here: Place, tool: str) -> None:
     here.write({".claude/skills/boat-songs/SKILL.md": skill_text("boat-songs", "Writes songs about boats")})
     told, failed = call(here, tool, name="boat-songs")
     assert failed and "navigator skill trust boat-songs" in str(told) and "Do it." not in str(told)

@@ -326,7 +326,7 @@ def test_reasoning_is_handed_back_where_the_provider_wants_it(server: WireServer
 
 
 @pytest.mark.requirement("RTE-14")
-def test_a_temperature_is_sent_where_one_is_wanted(server: WireServer) -> None:
+def test_a_temperature_is_sent_if_one_is_set(server: WireServer) -> None:
     ask(models_of(server), "well", asked=Asked(messages=QUESTION, temperature=0.1))
     assert server.requests[-1].body["temperature"] == 0.1
     ask(models_of(server), "well")

@@ -84,7 +84,7 @@ def test_a_task_is_created_and_its_events_come_in_order(here: Place, server: Wir
 
 @pytest.mark.ci
 @pytest.mark.requirement("JIT-12", "JIT-11", "SAF-1")
-def test_a_deletion_asks_first_and_goes_on_in_another_process(here: Place, server: WireServer) -> None:
+def test_a_deletion_asks_first_and_continues_in_another_process(here: Place, server: WireServer) -> None:
     says(server, CREATE, DONE)
     here.json("ask", "--session", "s", ASKED)
     says(server, DELETE, Said(text="已删除。"))

@@ -133,7 +133,7 @@ def test_no_clear_match_is_backend_without_an_entity(crowd: Any) -> None:
 @pytest.mark.parametrize(
     "text", ["review this code", "hello", "/code-review", "install a/b", "代码", "", "code review git csv"]
 )
-def test_a_confidence_lies_between_none_and_certain_and_has_a_reason(crowd: Any, text: str) -> None:
+def test_a_confidence_is_between_0_and_1_and_has_a_reason(crowd: Any, text: str) -> None:
     intent = crowd.intent(text)
     assert 0.0 <= intent.confidence <= 1.0
     assert intent.reasoning

@@ -166,7 +166,7 @@ def test_two_wishes_for_shipped_skills_are_both_met(crowd: Routing, text: str, e
         "hello and good morning",
     ],
 )
-def test_an_and_within_one_wish_makes_no_second_skill(crowd: Routing, text: str) -> None:
+def test_an_and_within_one_wish_selects_one_skill(crowd: Routing, text: str) -> None:
     assert len(names(crowd, text)) <= 1
 
 

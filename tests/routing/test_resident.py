@@ -71,7 +71,7 @@ def test_the_answer_is_what_route_prints(here: Place, served: Serving, monkeypat
 
 
 @pytest.mark.wide
-def test_names_of_files_start_where_the_one_who_asks_is(here: Place, served: Serving) -> None:
+def test_file_names_are_relative_to_the_callers_folder(here: Place, served: Serving) -> None:
     below = here.root / "below"
     below.mkdir()
     (below / "own.md").write_text("one\n")

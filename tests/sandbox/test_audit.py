@@ -378,7 +378,7 @@ def test_a_file_of_secrets_is_handed_to_no_skill_by_its_bare_name(here: Place) -
     assert (done.code, "hunter2" in done.out + done.err) == (3, False)
 
 
-def test_a_link_is_no_other_name_for_a_file_of_secrets(here: Place) -> None:
+def test_a_link_does_not_open_a_secret_file(here: Place) -> None:
     here.write({"credentials.json": '[{"a": "hunter2hunter2"}]'})
     (here.root / "rows.json").symlink_to("credentials.json")
     done = here.run("ask", "/json-table rows.json")

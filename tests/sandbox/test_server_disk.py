@@ -37,6 +37,6 @@ def test_a_server_over_the_limit_of_disk_is_killed_with_a_typed_error(here: Plac
     assert working_in(folder) == set()
 
 
-def test_a_server_below_the_limit_goes_on(here: Place) -> None:
+def test_a_server_below_the_limit_continues(here: Place) -> None:
     here.said("mcp", "add", "there", "--force", "--", sys.executable, SERVER, "good")
     assert here.said("mcp", "call", "there", "echo", "words=hello", "--yes") == "hello\n"

@@ -55,7 +55,7 @@ def test_a_file_is_named_by_its_real_path_and_its_folder_is_not_seen(clone: Plac
     assert f"(it reads {outside / 'diary'})" in question(clone)
 
 
-def test_the_folder_that_a_program_lies_in_is_named(clone: Place, outside: Path) -> None:
+def test_the_folder_of_a_program_is_named(clone: Place, outside: Path) -> None:
     (clone.root / "tool").symlink_to(outside / "bin" / "tool")
     brings(clone, "/proc/self/cwd/tool")
     assert f"(it reads {outside})" in question(clone)

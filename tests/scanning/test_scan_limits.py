@@ -248,7 +248,7 @@ def test_harmful_code_behind_long_comments_is_found_and_the_skill_is_not_install
 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
-def test_a_skill_that_was_not_looked_at_whole_is_said_to_be_so(here: Place, tmp_path: Path) -> None:
+def test_a_skill_that_was_not_scanned_whole_is_reported_as_such(here: Place, tmp_path: Path) -> None:
     source = laid(tmp_path / "guide", {"run.sh": UNREADABLE})
     done = here.run("skill", "scan", source)
     assert (done.code, "guide: not scanned" in done.out) == (1, True)

@@ -87,7 +87,7 @@ def test_all_commits_are_counted(place: Place, seed: int) -> None:
 @pytest.mark.parametrize(
     ("begin", "end"), [("2024-03-01", ""), ("", "2024-05-20"), ("2024-03-01T12:00:00Z", "2024-06-30T00:00:00+08:00")]
 )
-def test_a_period_holds_the_commits_between_its_ends(place: Place, begin: str, end: str) -> None:
+def test_a_period_contains_the_commits_between_its_ends(place: Place, begin: str, end: str) -> None:
     commits = history(place.root, 1)
     words = [f"since={begin}"] * bool(begin) + [f"until={end}"] * bool(end)
     first = datetime.fromisoformat(begin or "1971-01-01")

@@ -75,7 +75,7 @@ def test_levels_and_messages_are_counted(place: Place, form: str, seed: int) -> 
         ("json", "2026-01-31T09:00:00Z", "2026-01-31T09:03:"),
     ],
 )
-def test_the_first_and_the_last_time_are_as_written(place: Place, form: str, first: str, last: str) -> None:
+def test_the_first_and_the_last_time_keep_their_form(place: Place, form: str, first: str, last: str) -> None:
     written = lines(form, 1)[0][:200]
     place.write("server.log", "\n".join(written))
     data = place.data("/log-summary @server.log")
@@ -135,7 +135,7 @@ def test_a_number_of_messages_is_1_to_50(place: Place, top: str) -> None:
 
 
 @pytest.mark.parametrize(("content", "said"), [(b"", "the file is empty"), (b"\xef\xbb\xbf", "the file is empty")])
-def test_an_empty_file_is_said_to_be_empty(place: Place, content: bytes, said: str) -> None:
+def test_an_empty_file_is_reported_as_empty(place: Place, content: bytes, said: str) -> None:
     assert place.script("log-summary", place.write("a.log", content)).complaint == said
 
 

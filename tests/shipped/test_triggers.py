@@ -123,5 +123,5 @@ ORDINARY: tuple[Any, ...] = (
 
 @pytest.mark.requirement("RTE-19")
 @pytest.mark.parametrize("query", ORDINARY)
-def test_ordinary_talk_is_nobodys(alone: Routing, query: str) -> None:
+def test_ordinary_talk_selects_no_skill(alone: Routing, query: str) -> None:
     assert chosen(alone, query) is None

@@ -70,7 +70,7 @@ def urls(answer: Any) -> list[str]:
     return [one["url"].rpartition("/")[2] for one in answer["repositories"]]
 
 
-def test_cache_lists_what_is_kept(kept: Any, tmp_path: Path) -> None:
+def test_cache_lists_the_cached_repositories(kept: Any, tmp_path: Path) -> None:
     answer = kept.run("cache")
     new, old = answer["repositories"]
     assert (old["url"], old["used"]) == (f"file://{tmp_path / 'old'}", "2026-01-01T09:30:00.000Z")

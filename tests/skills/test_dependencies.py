@@ -108,7 +108,7 @@ def test_packages_are_read_from_another_folder_if_one_is_given(tmp_path: Path) -
     assert declared(held, tmp_path / "staged") == ("rich",)
 
 
-def test_the_script_that_a_command_starts_is_read_where_nothing_else_names_any(tmp_path: Path) -> None:
+def test_the_script_that_a_command_starts_is_read_if_nothing_else_names_any(tmp_path: Path) -> None:
     body = script('requires-python = ">=3.8"\ndependencies = [\n  "rich>=13",\n\n  "Pandas",\n]')
     assert declared(skill(tmp_path, script=body)) == ("rich>=13", "pandas")
     assert declared(skill(tmp_path, script=body.replace("\n", "\r\n"))) == ("rich>=13", "pandas")

@@ -55,7 +55,7 @@ def test_skills_are_found_at_any_depth_in_either_case() -> None:
     ]
 
 
-def test_a_skill_owns_exactly_what_lies_below_it() -> None:
+def test_a_skill_owns_exactly_what_is_below_it() -> None:
     found = find_skills(tree("a/SKILL.md", "a/x/y", "a-b/SKILL.md", "a/b/SKILL.md", "a.txt", "b"), top="repo")
     owned = {skill.folder: [skill.inner(entry) for entry in skill.entries] for skill in found}
     assert owned == {"a": ["SKILL.md", "b/SKILL.md", "x/y"], "a/b": ["SKILL.md"], "a-b": ["SKILL.md"]}
@@ -144,7 +144,7 @@ def test_a_folder_of_a_skill_that_is_a_link_is_found_where_it_really_lies() -> N
     assert chosen((found,), "b", ".claude/skills/b", "a", "src/a") == ["src/a"]
 
 
-def test_a_subpath_that_holds_only_links_holds_the_skills_that_they_lead_to() -> None:
+def test_a_subpath_that_contains_only_links_contains_the_skills_that_they_lead_to() -> None:
     links = {".claude/skills/a": "../../src/a", "c": ".claude"}
     for subpath in (".claude/skills", "c/skills", ".claude/skills/a"):
         (found,) = linked("src/a/SKILL.md", "src/b/SKILL.md", links=links, subpath=subpath)

@@ -87,7 +87,7 @@ def test_each_skill_has_its_own_file_with_zip_and_a_folder(held: Any, tmp_path: 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["alpha.skill", "beta.skill"]
 
 
-def test_a_skill_file_holds_one_skill(held: Any, tmp_path: Path) -> None:
+def test_a_skill_file_contains_one_skill(held: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="holds one skill"):
         held.run("export", name=["alpha", "beta"], target=str(tmp_path / "both.skill"))
 
@@ -162,7 +162,7 @@ def test_nothing_is_exported_to_where_skills_are_installed(held: Any, target: st
     assert snapshot(held.root) == before
 
 
-def test_force_does_not_replace_the_folder_that_holds_the_project(held: Any, tmp_path: Path) -> None:
+def test_force_does_not_replace_the_folder_that_contains_the_project(held: Any, tmp_path: Path) -> None:
     write_skill(held.skills / held.root.name, held.root.name)
     (held.root / "SKILL.md").write_text(skill_text("looks-like-one"))
     with pytest.raises(Refused, match="where skills are installed"):

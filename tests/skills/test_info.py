@@ -114,7 +114,7 @@ def test_info_splits_the_page_of_a_folder_into_an_existing_ref_and_a_subpath(pro
 
 
 @pytest.mark.wide
-def test_the_command_line_shows_what_is_asked_before_an_install(tmp_path: Path, repo: Path) -> None:
+def test_the_command_line_shows_the_question_before_an_install(tmp_path: Path, repo: Path) -> None:
     place, source = place_in(tmp_path), f"file://{repo}"
     seen = place.run("skill", "info", source)
     head, alpha = seen.out.splitlines()[0], next(line for line in seen.out.splitlines() if line.startswith("alpha"))

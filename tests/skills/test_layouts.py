@@ -172,7 +172,7 @@ def test_keys_that_nobody_here_knows_stay_as_they_were_written() -> None:
     assert "allowed-tools: Read Bash(git log *)" in written
 
 
-def test_all_that_a_full_manifest_says_is_said_again() -> None:
+def test_every_field_of_a_full_manifest_is_kept() -> None:
     written = to_canonical(FULL.encode(), "x")
     assert said(read(written)) == said(read(FULL.encode()))
     assert to_canonical(written, "x") == written

@@ -77,7 +77,7 @@ def test_list_marks_managed_and_unmanaged_skills(project: Any, repo: Path) -> No
     assert told == [("beta", "managed", "A", "project"), ("mine", "unmanaged", "B", "project")]
 
 
-def test_list_marks_what_is_shipped(project: Any, tmp_path: Path) -> None:
+def test_list_marks_shipped_skills(project: Any, tmp_path: Path) -> None:
     shipped = tmp_path / "shipped"
     (shipped / "given").mkdir(parents=True)
     (shipped / "given" / "SKILL.md").write_text(skill_text("given"))
@@ -162,7 +162,7 @@ def test_uninstall_of_an_unknown_name_suggests(project: Any, repo: Path) -> None
     assert caught.value.data["suggestions"] == ["alpha"]
 
 
-def test_uninstall_where_nothing_is_installed_writes_nothing(project: Any) -> None:
+def test_uninstall_if_nothing_is_installed_writes_nothing(project: Any) -> None:
     with pytest.raises(SkillNotFound):
         project.run("uninstall", name="alpha")
     assert list(project.root.iterdir()) == []
@@ -261,7 +261,7 @@ def test_search_counts_uses_from_the_state(project: Any, repo: Path) -> None:
 
 
 @pytest.mark.requirement("LIF-6")
-def test_every_command_works_on_its_own_where_nothing_is_installed(project: Any, repo: Path) -> None:
+def test_every_command_works_on_its_own_if_nothing_is_installed(project: Any, repo: Path) -> None:
     assert project.run("list")["count"] == 0
     assert project.run("search", query="x")["count"] == 0
     assert project.run("verify")["count"] == 0

@@ -41,7 +41,7 @@ def test_the_score_is_the_documented_one(held: SkillDef, query: str, score: int,
 
 
 @pytest.mark.requirement("LIF-16")
-def test_a_keyword_that_is_said_twice_is_one() -> None:
+def test_a_repeated_keyword_counts_once() -> None:
     (hit,) = search([skill("pdf-tools")], "pdf PDF", {})
     assert hit.score == 90
 
@@ -99,7 +99,7 @@ def test_letters_inside_another_word_come_after_every_word(held: SkillDef) -> No
         (skill("to-c++"), "c++", "contains"),
     ],
 )
-def test_a_word_ends_where_no_letter_goes_on(held: SkillDef, query: str, reason: str) -> None:
+def test_a_word_ends_at_its_last_letter(held: SkillDef, query: str, reason: str) -> None:
     (hit,) = search([held], query, {})
     assert hit.reason == reason
 

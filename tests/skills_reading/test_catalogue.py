@@ -185,7 +185,7 @@ def test_a_folder_of_a_plugin_is_read(tmp_path: Path, put: Put) -> None:
     assert found.level == "plugin"
 
 
-def test_the_project_wins_over_what_is_shipped(tmp_path: Path) -> None:
+def test_the_project_wins_over_shipped_resources(tmp_path: Path) -> None:
     path = tmp_path / ".claude" / "skills" / "code-review" / "SKILL.md"
     path.parent.mkdir(parents=True)
     path.write_text("---\nname: code-review\ndescription: ours\n---\n")

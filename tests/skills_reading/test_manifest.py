@@ -113,7 +113,7 @@ def test_a_command_makes_a_skill_type_a(lines: str, kind: str) -> None:
 
 
 @pytest.mark.requirement("AGT-2")
-def test_defaults_where_nothing_is_said() -> None:
+def test_defaults_without_settings() -> None:
     skill = meta("license: MIT")
     assert (skill.enabled, skill.priority, skill.inherit_history, skill.implicit) == (True, 50, True, True)
     assert (skill.tools, skill.timeout, skill.command, skill.backend) == (None, None, "", "")

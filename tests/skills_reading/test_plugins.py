@@ -57,7 +57,7 @@ def test_a_marketplace_may_keep_its_plugins_in_a_folder() -> None:
     assert found.owner("plugins/web-tools/skills/x") == "web"
 
 
-def test_a_plugin_that_lies_elsewhere_covers_nothing_here() -> None:
+def test_a_plugin_that_is_elsewhere_covers_nothing_here() -> None:
     market = {"plugins": [{"name": "far", "source": {"source": "github", "repo": "a/b"}}]}
     found = plugins({".claude-plugin/marketplace.json": market}, "a/SKILL.md")
     assert (found.owner("a"), codes(found)) == ("", [])

@@ -72,7 +72,7 @@ def test_a_value_is_never_read_again(template: str, hostile: str) -> None:
 
 
 @given(value=st.text(max_size=40), other=st.text(max_size=40))
-def test_filling_twice_is_no_different_from_joining_the_values(value: str, other: str) -> None:
+def test_filling_twice_equals_joining_the_values(value: str, other: str) -> None:
     assert filled("{a}|{b}", params={"a": value, "b": other}) == f"{value}|{other}"
 
 

@@ -72,7 +72,7 @@ def test_a_skill_reads_its_own_references_and_the_files_that_the_message_names(
 
 
 @pytest.mark.requirement("JIT-12")
-def test_a_yes_goes_on_with_the_call_that_waited_in_the_same_workspace(writer: Place, server: WireServer) -> None:
+def test_a_yes_continues_the_waiting_call_in_the_same_workspace(writer: Place, server: WireServer) -> None:
     says(
         server,
         call("write", file_path="song.txt", content="row row row"),

@@ -73,7 +73,7 @@ def test_a_failure_between_successes_does_not(server: WireServer) -> None:
 
 
 @pytest.mark.parametrize("times", [1, CONTINUATIONS])
-def test_an_answer_that_was_cut_goes_on(server: WireServer, times: int) -> None:
+def test_an_answer_that_was_cut_continues(server: WireServer, times: int) -> None:
     cut = Said(text="one ", finish="length")
     done = worked(server, [*[cut] * times, Said(text="two")])
     assert (done.end, done.progress.text, done.progress.continuations) == ("done", "one " * times + "two", times)
@@ -86,7 +86,7 @@ def test_one_that_is_always_cut_ends(server: WireServer) -> None:
 
 @pytest.mark.requirement("JIT-7")
 @pytest.mark.parametrize(("verdict", "requests"), [("true", 5), ("false", 3), ("garbage", 3)])
-def test_one_that_announces_more_is_asked_whether_it_goes_on(server: WireServer, verdict: str, requests: int) -> None:
+def test_a_model_that_announces_more_work_is_asked_to_continue(server: WireServer, verdict: str, requests: int) -> None:
     check = Said(text=f'{{"continue": {verdict}}}')
     done = worked(
         server, [LOOK, Said(text="Found it. Next I will write it down."), check, Said(text=" Written."), check]

@@ -33,7 +33,7 @@ def is_private(packet: Packet) -> bool:
 
 
 @pytest.mark.parametrize(("role", "private"), [("tool", True), ("assistant", False)])
-def test_saved_progress_makes_a_packet_private_only_if_it_holds_a_tool_message(role: Any, private: bool) -> None:
+def test_saved_progress_makes_a_packet_private_only_if_it_contains_a_tool_message(role: Any, private: bool) -> None:
     before = AgentState(messages=(ChatMessage(role=role, text="hunter2"),))
     assert is_private(order(**{PROGRESS: before.kept()})) is private
 

@@ -59,7 +59,7 @@ def text(place: Place, path: str) -> str:
     ],
     ids=["n", "zh", "e reason", "e, then reason", "e without reason"],
 )
-def test_a_denial_and_its_reason_are_sent_to_the_model_which_goes_on(
+def test_a_denial_and_its_reason_are_sent_to_the_model_which_continues(
     writer: Place, server: WireServer, typed: list[str], why: str
 ) -> None:
     says(server, edit("docs/notes.txt"), HELLO)

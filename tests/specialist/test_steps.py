@@ -66,7 +66,7 @@ def test_a_result_that_fails_validation_is_retried_only_with_on_error_fix(
 
 
 @pytest.mark.requirement("PKT-5")
-def test_it_is_done_once_more_and_no_oftener(here: Place, server: WireServer) -> None:
+def test_it_is_repeated_exactly_once(here: Place, server: WireServer) -> None:
     says(server, SUN)
     assert (delivered(here, order("fix", "contains:rain")).state, len(of_phase_two(server))) == ("error", 2)
 

@@ -98,7 +98,7 @@ def test_a_skill_names_its_model(here: Place, server: WireServer) -> None:
     assert here.json("ask", "/song-writer a song")["report"]["data"]["model"] == "there:quick"
 
 
-def test_another_model_is_asked_where_one_fails(here: Place, mine: Path, server: WireServer) -> None:
+def test_another_model_is_asked_if_one_fails(here: Place, mine: Path, server: WireServer) -> None:
     mine.write_text(settings(server, "there:failed", 'fallback = ["there:well"]'))
     told = here.json("ask", "/song-writer a song")
     assert (told["exit_code"], told["report"]["data"]["model"]) == (0, "there:well")

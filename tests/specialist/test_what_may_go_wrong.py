@@ -89,7 +89,7 @@ def test_two_failures_in_one_answer_end_it_and_the_rest_is_not_done(server: Wire
     assert done.progress.open_calls == ()
 
 
-def test_an_answer_may_make_so_many_calls_and_no_more(server: WireServer) -> None:
+def test_an_answer_has_a_limited_number_of_calls(server: WireServer) -> None:
     done = worked(server, [Said(calls=[*LOOK.calls] * (CALLS + 4)), Said(text="done")])
     assert len(done.tools.called) == CALLS
 

@@ -198,7 +198,7 @@ def test_there_is_one_action_for_each_step_that_was_started() -> None:
 @pytest.mark.parametrize(
     ("effects", "line"), [((), "nothing changed"), (("install x", "install y"), "changed: install x, install y")]
 )
-def test_the_state_update_says_what_is_different_now(effects: tuple[str, ...], line: str) -> None:
+def test_the_state_update_contains_the_differences(effects: tuple[str, ...], line: str) -> None:
     made = reply(RAN, report(effects=effects), plan=plan_of(order()))
     assert made.sections.state_update[0] == line
 

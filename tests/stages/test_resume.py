@@ -192,7 +192,7 @@ def refusal(found: Resumed) -> str | None:
         (f"e {'x' * 3_000}", "x" * 1_000),
     ],
 )
-def test_a_no_to_a_call_of_a_models_goes_on_with_the_reason(text: str, why: str) -> None:
+def test_a_model_continues_with_the_reason_when_its_call_is_declined(text: str, why: str) -> None:
     found = resume(Message(text=text), of_a_model())
     assert (found.declined, found.subject, refusal(found)) == (True, "tool:edit#1", why)
     assert found.approved is not None and len(found.approved.packets) == 2 and found.session.approval is None
@@ -236,7 +236,7 @@ def test_the_letter_a_is_a_yes_to_a_call_of_a_models_at_a_terminal_alone(session
 
 
 @pytest.mark.parametrize("text", ["yes", "好的"])
-def test_a_yes_to_the_other_steps_goes_on_with_them_alone(text: str) -> None:
+def test_a_yes_to_the_other_steps_continues_with_them_alone(text: str) -> None:
     question = PendingQuestion(original="a, then b", question="only a?", missing=("skill",), rest="a")
     found = resume(Message(text=text), Session(id="s", question=question))
     assert (found.message.text, found.message.answers, found.session.question) == ("a", (), None)

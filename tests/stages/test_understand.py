@@ -77,9 +77,7 @@ def test_the_words_of_an_intent_are_the_documents() -> None:
         ("hello", "BACKEND", "retrieval", type(None)),
     ],
 )
-def test_the_cheapest_tier_that_is_sure_says_what_is_meant(
-    place: Routing, text: str, mode: str, tier: str, kind: type
-) -> None:
+def test_the_cheapest_sure_tier_decides(place: Routing, text: str, mode: str, tier: str, kind: type) -> None:
     intent = place.intent(text)
     assert (intent.mode, intent.tier) == (mode, tier)
     assert isinstance(intent.action, kind)

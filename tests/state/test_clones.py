@@ -62,7 +62,7 @@ def test_a_session_of_a_clone_is_not_there(victim: Place) -> None:
 
 
 @pytest.mark.parametrize("words", [("resume",), ("resume", "--yes"), ("approve",)], ids=" ".join)
-def test_a_run_that_a_clone_brings_cannot_be_gone_on_with(victim: Place, words: tuple[str, ...]) -> None:
+def test_a_run_that_a_clone_contains_cannot_be_continued(victim: Place, words: tuple[str, ...]) -> None:
     step = WorkflowStep(text="a step", input="/tool x", skill="tool", agent="skills")
     plan = WorkflowPlan(name="plan", description="a plan", steps=(step,))
     journal = SqliteJournal(

@@ -77,7 +77,9 @@ def test_a_tool_writes_its_row_and_the_events_are_in_order(engine: Engine, serve
 
 
 @pytest.mark.requirement("JIT-11", "JIT-12")
-def test_a_deletion_waits_for_a_yes_and_another_process_goes_on(engine: Engine, server: WireServer, root: Path) -> None:
+def test_a_deletion_waits_for_a_yes_and_another_process_continues(
+    engine: Engine, server: WireServer, root: Path
+) -> None:
     says(server, CREATE, Said(text="Done."))
     engine.say("/task_manager tea tomorrow at three")
     says(server, DELETE, Said(text="Gone."))

@@ -33,7 +33,7 @@ def test_its_nodes_are_those_of_the_documents(root: Path, server: WireServer) ->
 
 
 @pytest.mark.requirement("JIT-6")
-def test_its_state_says_what_is_worked_on(root: Path, server: WireServer) -> None:
+def test_its_state_names_the_current_work(root: Path, server: WireServer) -> None:
     says(server, Said(calls=[("skill", '{"name": "song-writer"}')]), HELLO)
     seen: list[dict[str, Any]] = []
 
@@ -51,7 +51,7 @@ def test_its_state_says_what_is_worked_on(root: Path, server: WireServer) -> Non
 
 
 @pytest.mark.requirement("JIT-11")
-def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(root: Path, server: WireServer) -> None:
+def test_a_run_that_was_killed_continues_and_does_nothing_twice(root: Path, server: WireServer) -> None:
     file, gone = str(root.parent / "threads.sqlite"), threading.Event()
     again = threading.Event()
 
@@ -88,7 +88,7 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(root: Path, server
 
 
 @pytest.mark.parametrize("model", ["", "there:worker"])
-def test_a_question_is_an_interrupt_and_its_answer_goes_on(root: Path, server: WireServer, model: str) -> None:
+def test_a_question_is_an_interrupt_and_its_answer_continues(root: Path, server: WireServer, model: str) -> None:
     skills = root / ".claude" / "skills"
     for name in ("ada-painter", "bob-painter"):
         (skills / name).mkdir()

@@ -70,7 +70,7 @@ def test_a_cancelled_turn_ends_in_run_cancelled_with_its_process_dead(talk: Any,
     assert not pid_alive(pid)
 
 
-def test_a_session_that_was_cancelled_goes_on(talk: Any, root: Path) -> None:
+def test_a_session_that_was_cancelled_continues(talk: Any, root: Path) -> None:
     async def both() -> str:
         task = asyncio.create_task(talk.turn("/doze-long now", consent=True))
         async with asyncio.timeout(15):

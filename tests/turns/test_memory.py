@@ -149,7 +149,7 @@ def test_a_byte_that_changed_ends_the_trust(root: Path, more: str) -> None:
     assert "pirate" not in prompt(talk_in(root))
 
 
-def test_a_byte_that_changes_while_a_conversation_goes_on_ends_the_trust(root: Path) -> None:
+def test_a_byte_that_changes_while_a_conversation_continues_ends_the_trust(root: Path) -> None:
     path = trust(root)
     talk = talk_in(root)
     assert "pirate" in prompt(talk)

@@ -79,7 +79,7 @@ def test_every_event_has_a_whole_envelope_and_its_place(talk: Any, name: str) ->
 
 
 @pytest.mark.requirement("EVT-7")
-def test_the_log_holds_what_the_listeners_heard_and_before_they_heard_it(talk: Any) -> None:
+def test_the_log_contains_what_the_listeners_heard_and_before_they_heard_it(talk: Any) -> None:
     lengths: list[int] = []
 
     def look(event: Event) -> None:
@@ -331,6 +331,6 @@ def test_a_turn_writes_in_mybox_only(talk: Any, root: Path, text: str) -> None:
     assert held() == before
 
 
-def test_a_folder_that_is_named_as_a_file_is_an_answer_and_no_surprise(talk: Any, root: Path) -> None:
+def test_a_folder_named_as_a_file_gets_a_clear_answer(talk: Any, root: Path) -> None:
     (root / "src").mkdir()
     assert talk.say("look at @src/").report.exit_code == 3

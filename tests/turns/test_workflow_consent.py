@@ -132,7 +132,7 @@ def test_a_skill_cannot_have_a_yes_to_itself_count_for_something_else(root: Path
     assert subject not in talk.kernel.journal.listed()[0].granted
 
 
-def test_a_skill_cannot_ask_to_be_tried_for_ever(root: Path) -> None:  # SAF-5
+def test_a_skill_cannot_ask_for_endless_tries(root: Path) -> None:  # SAF-5
     put_skill(root, "forge-doubt", ("Forges", "", 'import sys\nprint(\'{"reason": "in_doubt"}\')\nsys.exit(1)\n'))
     talk = talk_in(root)
     talk.say("run forge-doubt and then run draft-poem")

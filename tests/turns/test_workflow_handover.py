@@ -106,7 +106,7 @@ def test_a_long_output_is_the_next_ones_text(root: Path) -> None:
     assert left(root, "print('a ' * 60_000)\n", "count the terms in it").data["words"] == 60_000
 
 
-def test_more_than_a_command_can_take_is_said_with_the_way_to_hand_it_over(root: Path) -> None:
+def test_input_over_the_limit_of_a_command_gets_an_error_that_names_another_way(root: Path) -> None:
     """Linux accepts up to 128 KiB as one argument; nothing is cut off silently."""
     report = left(root, "print('a ' * 100_000)\n", "count the terms in it")
     assert (report.state, report.exit_code) == ("error", 2)

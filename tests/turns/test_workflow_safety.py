@@ -63,7 +63,7 @@ def test_a_step_that_nothing_fits_is_asked_about_and_not_dropped(talk: Talk, tex
 
 
 @pytest.mark.requirement("WFL-3")
-def test_a_step_beyond_the_limit_is_named_where_one_skill_does_the_rest(talk: Talk) -> None:
+def test_a_step_beyond_the_limit_is_named_if_one_skill_does_the_rest(talk: Talk) -> None:
     reply = talk.say("make a grid, then make a grid, then make a grid, then uninstall make-grid")
     assert reply.workflow is not None
     assert reply.workflow.left == ("uninstall make-grid",)
@@ -95,7 +95,7 @@ def test_a_file_name_that_is_too_long_does_not_fail_a_turn(root: Path) -> None:
 
 
 @pytest.mark.requirement("WFL-8")  # SAF-5
-def test_a_step_that_may_not_be_ordered_is_not_offered_for_ever(root: Path) -> None:
+def test_a_step_that_may_not_be_ordered_is_not_offered_forever(root: Path) -> None:
     workflow_file(root, "sum", ("total-column", "run total-column on @data.csv"), head="sandbox: {}")
     talk = talk_in(root)
     asked = [talk.say(text).session.approval is not None for text in ("#sum", "yes", "yes")]

@@ -196,7 +196,7 @@ def test_after_two_failures_nothing_is_offered_again(talk: Talk) -> None:
 
 
 @pytest.mark.requirement("WFL-7", "WFL-8")
-def test_a_retry_goes_on_from_the_step_that_failed(root: Path) -> None:
+def test_a_retry_continues_from_the_step_that_failed(root: Path) -> None:
     put_skill(root, "wait-ready", ("Waits", "", "import os\nprint(os.stat('../ready').st_size, 'bytes')\n"))
     talk = talk_in(root)
     talk.say("run shout-loud on @notes.txt and then run wait-ready")
@@ -215,7 +215,7 @@ def test_a_retry_goes_on_from_the_step_that_failed(root: Path) -> None:
 # The history of the conversation
 
 
-def test_the_history_holds_the_message_and_the_result_of_the_workflow(talk: Talk) -> None:
+def test_the_history_contains_the_message_and_the_result_of_the_workflow(talk: Talk) -> None:
     reply = talk.say(TWO, consent=True)
     assert [(said.role, said.text) for said in reply.said] == [("user", TWO), ("assistant", "count-terms done")]
 

@@ -214,7 +214,7 @@ def test_a_failing_step_stops_the_run_and_the_next_one_never_starts(box: Box) ->
 
 
 @pytest.mark.requirement("WFL-8")
-def test_resuming_tries_the_failed_step_again_and_goes_on(box: Box) -> None:
+def test_resuming_tries_the_failed_step_again_and_continues(box: Box) -> None:
     box.skill("need-a-file", NEEDS, takes=TAKES_TEXT)
     token = box.proposed("run draw-number and then run need-a-file and then run double-it")
     assert box.place.run("workflow", "approve", token).code == 1
@@ -239,7 +239,7 @@ def test_after_the_second_failure_a_yes_tries_no_third_time(box: Box, again: tup
     assert box.run(token)["state"] == "stopped"
 
 
-def test_ctrl_c_ends_a_step_with_its_processes_and_leaves_a_run_that_goes_on(box: Box) -> None:
+def test_ctrl_c_ends_a_step_with_its_processes_and_leaves_a_run_that_continues(box: Box) -> None:
     box.skill("wait-here", WAITS + "print(sys.argv[-1])\n", takes=TAKES_TEXT, idempotent=True)
     token = box.proposed("run draw-number and then run wait-here")
     process = box.start("workflow", "approve", token)
@@ -283,7 +283,7 @@ def test_a_plan_that_was_agreed_to_beforehand_is_stored_and_stays_agreed_to_afte
 
 
 @pytest.mark.parametrize("point", ["after begin:1", "after begin:2"])
-def test_the_command_that_a_question_about_a_step_in_doubt_names_goes_on_with_it(box: Box, point: str) -> None:
+def test_the_command_that_a_question_about_a_step_in_doubt_names_continues_with_it(box: Box, point: str) -> None:
     token = box.proposed(TWO)
     assert box.dying(point).run("workflow", "approve", token).code == KILLED
     asked = box.place.run("workflow", "resume", token)

@@ -176,7 +176,7 @@ def test_the_file_shows_the_outline_between_its_frontmatter_and_its_steps(langua
     assert lines.index("---", 1) < places[0] < places[1] < places[2] < lines.index("## Step 1: sum @data.csv")
 
 
-def test_the_file_holds_every_documented_key() -> None:
+def test_the_file_contains_every_documented_key() -> None:
     import yaml
 
     head = yaml.safe_load(dumps(two_steps("sum"), "en").split("---\n")[1])

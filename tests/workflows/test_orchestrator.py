@@ -139,7 +139,7 @@ def test_other_messages_are_answered_in_no_form_of_its_own(talk: Talk, text: str
 
 
 @pytest.mark.requirement("CMD-2")
-def test_the_command_says_of_itself_what_is_documented() -> None:
+def test_the_help_of_the_command_is_documented() -> None:
     assert (COMMAND.name, COMMAND.type, COMMAND.enabled) == ("master-orchestrator", "skill", True)
     assert (COMMAND.priority, COMMAND.source) == (100, "builtin")
     assert COMMAND.description

@@ -324,7 +324,7 @@ def test_a_plan_is_named_after_its_steps(place: Routing, text: str, name: str) -
     assert plan(place, text).name == name
 
 
-def test_a_plan_holds_the_message_and_describes_the_output_of_each_step(place: Routing) -> None:
+def test_a_plan_contains_the_message_and_describes_the_output_of_each_step(place: Routing) -> None:
     found = plan(place, TWO)
     assert found.description == TWO
     assert [step.output for step in found.steps] == ["its output and files go to the next step", "the result"]

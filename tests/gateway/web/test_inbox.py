@@ -39,7 +39,7 @@ def test_a_change_is_shown_as_a_diff_and_done_after_a_yes(
     assert (person.here.root / "notes.txt").read_text() == NOTES.replace("two", "2")
 
 
-def test_an_answer_given_elsewhere_is_said(
+def test_an_answer_given_elsewhere_is_reported(
     open_page: Opener, served: Served, person: Person, model: WireServer
 ) -> None:
     approval = ask_to_edit(served, person, model, "elsewhere")

@@ -315,7 +315,7 @@ def test_nothing_is_wider_than_the_window(open_page: Opener, served: Served, wid
         )
 
 
-def test_a_missing_package_is_said_with_the_command_that_installs_it(
+def test_a_missing_package_is_reported_with_the_command_that_installs_it(
     browser: Browser, person: Person, tmp_path: Path
 ) -> None:
     (tmp_path / "sqlalchemy.py").write_text("raise ImportError('no', name='sqlalchemy')\n")

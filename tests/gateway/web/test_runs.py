@@ -55,9 +55,7 @@ def test_a_run_shows_its_time_line_its_packet_and_its_report(
     assert packet["task_spec"]["target"] == "skill:song-writer" and report["effects"] == ["edit"]
 
 
-def test_a_replay_says_what_is_another_now(
-    open_page: Opener, served: Served, person: Person, model: WireServer
-) -> None:
+def test_a_replay_says_what_has_changed(open_page: Opener, served: Served, person: Person, model: WireServer) -> None:
     run = run_of(served, "/song-writer the moon", "replay")
     page = open_page(f"/runs/{run}")
     open_tab(page, "Replay")

@@ -99,7 +99,7 @@ def test_a_run_is_ended_after_a_question(open_page: Opener, served: Served, skil
     expect(entry.get_by_role("button", name="End this run")).to_have_count(0)
 
 
-def test_a_step_that_a_killed_process_left_is_repeated_only_when_it_is_said(
+def test_a_step_of_a_killed_process_is_repeated_only_on_request(
     open_page: Opener, served: Served, person: Person, skills: Path
 ) -> None:
     workflow_file(skills, "napping", ("nap-long", "/nap-long"))
