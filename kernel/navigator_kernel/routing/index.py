@@ -97,7 +97,7 @@ class RoutingIndex:
         self._writer.append(self._folder / _MARK, b"")  # a file system with a journal stores it before later writes
         try:
             if broken_off or self.view is None:
-                raise Damaged("there is nothing to continue from", hint="it is made again")
+                raise Damaged("there is nothing to continue from", hint="it will be rebuilt")
             count = self._grown(self._remembered(self.view), told)
         except (Damaged, ValueError, KeyError, IndexError):
             head = self._columns.begun()
@@ -125,7 +125,7 @@ class RoutingIndex:
         gone = {digest: held[digest] for digest in passed if digest not in wanted}
         new = [entry for digest, entry in wanted.items() if digest not in held]
         if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + SPARE:
-            raise Damaged("too much of it is gone", hint="it is made again")
+            raise Damaged("too much of it is gone", hint="it will be rebuilt")
         base, grown, note = self._added(head, new, gone.values(), known.words)
         for digest in gone:
             del held[digest]

@@ -40,7 +40,7 @@ class WordVectors:
     def __init__(self, *, word_keys: memoryview, word_vectors: memoryview, dimensions: int) -> None:
         keys = np.frombuffer(word_keys, dtype=np.uint32)
         if len(word_vectors) != len(keys) * dimensions * 2:
-            raise Damaged("the vectors do not match the words", hint="they are made again")
+            raise Damaged("the vectors do not match the words", hint="they will be rebuilt")
         self._held = np.frombuffer(word_vectors, dtype=np.float16).reshape(len(keys), dimensions)
         self._order = np.argsort(keys, kind="stable")
         self._keys, self._dimensions = keys[self._order], dimensions

@@ -74,7 +74,7 @@ class Vectors:
         before: VectorIndex | None = None,
     ) -> None:
         if len(vectors) != rows * len(FACETS) * dimensions * 2 or len(shot_ends) != rows * 8:
-            raise Damaged("the vectors do not match the rows", hint="they are made again")
+            raise Damaged("the vectors do not match the rows", hint="they will be rebuilt")
         self._held = np.frombuffer(vectors, dtype=np.float16).reshape(rows, len(FACETS), dimensions)
         self._shots = np.frombuffer(shots, dtype=np.float16).reshape(-1, dimensions)
         self._shot_ends = np.frombuffer(shot_ends, dtype=np.int64) // (dimensions * 2)

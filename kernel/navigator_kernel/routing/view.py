@@ -51,7 +51,7 @@ class IndexSnapshot:
         self._lines = columns.mapped(head, "rows")
         self._spans, self._terms = columns.mapped(head, "spans").cast("q"), columns.mapped(head, "terms").cast("I")
         if len(self._spans) != head.rows * WIDTH or (head.rows and self._lines[-1] != ord("\n")):
-            raise Damaged("the rows of the index do not match each other", hint="it is made again")
+            raise Damaged("the rows of the index do not match each other", hint="it will be rebuilt")
         base = base or WordIndex(INDEXED, columns.path(head, "words"))
         self.words = TextIndex(base, head, columns.mapped(head, "newest"))
         self.search = search
@@ -126,6 +126,6 @@ class IndexSnapshot:
         """The row of each entry by its digest, without dead ones."""
         digests = self._columns.mapped(self.head, "digests").hex()
         if len(digests) != self.head.rows * DIGEST_SIZE * 2:
-            raise Damaged("the digests do not match the rows", hint="the index is made again")
+            raise Damaged("the digests do not match the rows", hint="the index will be rebuilt")
         each = (digests[at : at + DIGEST_SIZE * 2] for at in range(0, len(digests), DIGEST_SIZE * 2))
         return {digest: at for at, digest in enumerate(each) if at not in self.head.dead}

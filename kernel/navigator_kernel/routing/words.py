@@ -47,7 +47,7 @@ class TextIndex:
         try:
             held = _LINES.decode_lines(lines[self.start :])
         except MsgspecError as error:
-            raise Damaged("the newest words of the index cannot be read", hint="it is made again") from error
+            raise Damaged("the newest words of the index cannot be read", hint="it will be rebuilt") from error
         newest = {row: stems for row, stems in held if row not in head.dead}
         self.late = PendingRows(newest, frozenset(note.get("buried", ())))
 

@@ -61,11 +61,11 @@ class SegmentStore:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Damaged("the index cannot be read", hint="it is made again") from error
+            raise Damaged("the index cannot be read", hint="it will be rebuilt") from error
         for name, size in head.sizes.items():
             path = self.path(head, name)
             if not path.is_file() or path.stat().st_size < size:
-                raise Damaged(f"{str(path)!r} is shorter than it was", hint="it is made again")
+                raise Damaged(f"{str(path)!r} is shorter than before", hint="it will be rebuilt")
         return head
 
     def path(self, head: IndexHead, name: str) -> Path:
@@ -93,7 +93,7 @@ class SegmentStore:
         for name, data in ((name, data) for name, data in added.items() if data):
             path = self.path(head, name)
             if (path.stat().st_size if path.exists() else 0) != sizes.get(name, 0):
-                raise Damaged(f"{str(path)!r} has unexpected contents", hint="it is made again")
+                raise Damaged(f"{str(path)!r} has unexpected contents", hint="it will be rebuilt")
             self._writer.append(path, data)
             sizes[name] = sizes.get(name, 0) + len(data)
         return replace(head, rows=head.rows + rows, sizes=sizes)

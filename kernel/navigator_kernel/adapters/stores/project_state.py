@@ -24,7 +24,7 @@ from navigator_kernel.errors import KernelError
 BOX = "mybox"
 _ID_LIMIT = 4096  # bytes of either file
 IGNORED = b"""\
-# Made by navigator. What lies here is of this machine, but for the workflows, which a team shares.
+# Made by navigator. These files belong to this machine, except for the workflows, which a team shares.
 *
 !/workflows/
 !/workflows/**

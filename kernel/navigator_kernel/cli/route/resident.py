@@ -58,7 +58,7 @@ def _make_private(folder: Path) -> None:
         raise KernelError(f"cannot make {str(folder)!r}: {error.strerror}", hint=hint) from error
     if not is_private(str(folder)):
         raise Refused(
-            f"{str(folder)!r} is not a folder that only you may enter", hint="remove it; it will be made again"
+            f"{str(folder)!r} is not a folder that only you may enter", hint="remove it; it will be recreated"
         )
 
 

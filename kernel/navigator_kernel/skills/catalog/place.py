@@ -18,7 +18,7 @@ Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
 
 # Git keeps receipts with their skills; other files can be rebuilt, or belong to this machine
 _IGNORED = b"""\
-# Made by navigator: these files are of this machine, or are made again when they are needed.
+# Made by navigator. These files belong to this machine, or are rebuilt when needed.
 /.gitignore
 /skills.db
 /.navigator-*.tmp
