@@ -43,7 +43,7 @@ SERVERS, NAMES, LIMITS = (
 
 CASES = (
     Case(1, "a session that grants *", CLONES, ("a_session_that_grants_everything_grants_nothing",)),
-    Case(1, "a run granted *, resumed", CLONES, ("a_run_that_a_clone_brings_cannot_be_gone_on_with",)),
+    Case(1, "a run granted *, resumed", CLONES, ("a_run_that_a_clone_contains_cannot_be_continued",)),
     Case(1, "a receipt that claims an official source", CLONES, (
         "an_official_origin_that_a_receipt_claims_is_not_shown_as_its_source",
         "trust_in_a_skill_whose_receipt_lies_is_bound_to_its_bytes_and_not_to_the_claim",
@@ -104,13 +104,13 @@ CASES = (
         "daemons_that_hide_are_dead_when_the_program_is",
         "a_process_whose_first_thread_has_ended_is_dead_too",
     ), rungs=True),
-    Case(5, "a skill that merely lies in a clone", STANDING, (
-        "a_skill_that_lies_in_a_clone_asks_by_name_before_a_model_sees_it",
+    Case(5, "a skill that is only in a clone", STANDING, (
+        "a_skill_that_is_in_a_clone_asks_by_name_before_a_model_sees_it",
         "a_yes_to_a_skill_is_not_a_yes_to_its_tool_call",
         "a_skill_that_declares_no_tool_gets_none",
     ), rungs=True),
     Case(5, "its text, loaded by another skill's model", STANDING, (
-        "the_text_of_a_skill_that_lies_in_a_clone_is_loaded_by_no_other",
+        "the_text_of_a_skill_that_is_in_a_clone_is_loaded_by_no_other",
     )),
     Case(5, "a server that the clone names for its skill", STANDING, (
         "a_server_that_a_clone_names_is_not_started_for_its_skill",
@@ -149,7 +149,7 @@ CASES = (
         "a_skill_that_was_not_looked_at_whole_asks_before_it_runs",
     )),
     Case(6, "text that holds redaction up", "adapters/test_redaction_limits.py", (
-        "a_megabyte_that_nearly_holds_secrets_is_done_or_withheld_in_time",
+        "a_megabyte_that_nearly_contains_secrets_is_done_or_withheld_in_time",
     )),
     Case(6, "a pack without end", "adapters/test_git_intake.py", ("a_server_that_sends_on_is_killed_at_the_limit",)),
     Case(6, "HTTP: headers, connections, Host and Origin", "mcp_server/test_http_limits.py", (

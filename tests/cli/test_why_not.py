@@ -52,7 +52,7 @@ def test_an_unknown_or_person_only_skill_is_not_offered(here: Place, skill: str)
 def test_a_disabled_skill_is_not_offered(here: Place) -> None:
     here.said("skill", "disable", "ada-painter")
     fell_out, _, told = after(here, "paint a watercolour of boats at sea", skill="ada-painter")
-    assert (fell_out, told["why"]) == ("offered", "ada-painter is switched off")
+    assert (fell_out, told["why"]) == ("offered", "ada-painter is disabled")
 
 
 @pytest.mark.wide
@@ -67,13 +67,17 @@ def test_a_less_similar_skill_is_not_shortlisted_or_not_chosen(here: Place, mess
 def test_no_other_skill_is_searched_for_when_one_is_called_by_name(here: Place) -> None:
     fell_out, stages, told = after(here, "/word-count hello", skill="ada-painter")
     assert (fell_out, stages) == ("shortlisted", ["offered"])
-    assert told["why"] == "nothing was looked for: skills word-count by syntax"
+    assert told["why"] == "no search was made: skills word-count by syntax"
 
 
 def test_two_equal_skills_lead_to_a_question_before_a_choice(here: Place) -> None:
     fell_out, stages, told = after(here, "paint a watercolour of boats at sea", skill="bob_painter")
     assert (fell_out, stages, told["skill"]) == ("chosen", ["offered", "shortlisted"], "bob-painter")
-    assert "asked first" in told["why"] and told["confidence"] is not None and told["best"][0].endswith("-painter")
+    assert (
+        "a question came first" in told["why"]
+        and told["confidence"] is not None
+        and told["best"][0].endswith("-painter")
+    )
 
 
 def test_a_skill_after_a_failed_step_is_not_loaded(here: Place) -> None:

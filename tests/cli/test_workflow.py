@@ -197,7 +197,7 @@ def test_a_run_is_shown_with_the_tries_of_its_steps(here: Place) -> None:
     assert told.count("error") == 2
     failed = [line for line in told.splitlines() if "  error  " in line]
     assert all(one["summary"] in line for one, line in zip(held["tries"][1:], failed, strict=True))
-    assert here.run("workflow", "show", token).err == f"to go on: navigator workflow resume {token}\n"
+    assert here.run("workflow", "show", token).err == f"to continue: navigator workflow resume {token}\n"
 
 
 def test_a_stored_workflow_is_run_by_its_name_with_words(here: Place) -> None:

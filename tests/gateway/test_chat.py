@@ -67,7 +67,7 @@ def test_a_run_whose_model_fails_ends_once_with_the_error_and_the_way_to_retry(
     ended = events[-1].data["payload"]
     assert (events[-1].event, ended["state"]) == ("RunCompleted", "error")
     assert ended["summary"] == "model 'there:worker': the connection broke before the answer was complete"
-    assert 'it failed; "retry" tries it once more' in ended["sections"]["state_update"]
+    assert 'it failed; "retry" tries it again' in ended["sections"]["state_update"]
 
 
 def test_a_client_resumes_behind_the_event_that_it_saw_last(served: Served) -> None:

@@ -181,7 +181,7 @@ def test_a_terminal_asks_for_the_rule_of_a_block_and_nothing_else_accepts_it(
     here: Place, source: Path, typed: str, code: int, names: set[str]
 ) -> None:
     with terminal(here, "install", str(source)) as screen:
-        asked = screen.wait_for("to install grabber all the same, or Enter to leave it: ")
+        asked = screen.wait_for("to install grabber anyway, or Enter to leave it: ")
         assert "grabber/setup.sh:1 credential-flow" in asked
         screen.type(f"{typed}\n")
         shown = screen.rest()
@@ -212,7 +212,7 @@ def test_the_command_that_accepts_a_block_repeats_where_it_is_for(
 ) -> None:
     done = here.run("install", str(source), *words)
     assert done.code == 3
-    command = shlex.split(done.err.partition("to install it all the same: ")[2].splitlines()[0])
+    command = shlex.split(done.err.partition("to install it anyway: ")[2].splitlines()[0])
     assert set(words) <= set(command)
     assert here.run(*command[1:]).code == 0
     home = Path(os.environ["HOME"]) if "--user" in words else here.root
@@ -224,7 +224,7 @@ def test_the_command_that_accepts_a_block_names_the_project_that_was_named(
     here: Place, source: Path, tmp_path: Path
 ) -> None:
     done = here.run("--root", str(here.root), "install", str(source), cwd=tmp_path)
-    command = shlex.split(done.err.partition("to install it all the same: ")[2].splitlines()[0])
+    command = shlex.split(done.err.partition("to install it anyway: ")[2].splitlines()[0])
     assert command[1:3] == ["--root", str(here.root)]
     assert here.run(*command[1:], cwd=tmp_path).code == 0
     assert installed(here) == {"grabber"}

@@ -121,7 +121,7 @@ def test_the_command_line_shows_the_question_before_an_install(tmp_path: Path, r
     assert head.split() == ["skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description"]
     assert alpha.split()[:8] == ["alpha", "B", "MIT", "-", "Read,", "Bash", "1", "office"]
     assert "plugin-name-odd" in seen.err
-    assert "bytes and findings are told of skills that --skill names" in seen.err
+    assert "sizes and findings are shown for skills named with --skill" in seen.err
     named = place.run("skill", "info", source, "--skill", "beta")
     size = sum(len(FILES[f"beta/{name}"]) for name in ("SKILL.md", "draw.py"))
     assert named.out.splitlines()[1].split()[:4] == ["beta", "A", "-", str(size)]

@@ -70,7 +70,7 @@ def test_the_partial_answer_of_an_interrupted_stream_is_kept_and_marked_incomple
     assert (first, hint, took) == (
         "the answer is not complete",
         AGAIN.strip(),
-        f"there:{mode}: what was paid is not known",
+        f"there:{mode}: the cost is not known",
     )
     assert f"model 'there:{mode}': " in failed
     told = here.json("ask", "--session", "s", SONG)
@@ -119,7 +119,7 @@ def test_a_long_wait_ends_the_turn_and_a_short_one_is_announced_on_a_terminal(
     assert "too many requests (429); the provider asks to wait 1 h\n" in err and "after that time" in err
     asks(mine, server, "limited-a-second", "retries = 1\n")
     mine.write_text(mine.read_text().replace("retries = 0\n", ""))
-    assert "waiting 1 s: the provider asks for it (there:limited-a-second)\n" in here.on_terminal("ask", SONG)
+    assert "waiting 1 s, as the provider asks (there:limited-a-second)\n" in here.on_terminal("ask", SONG)
     server.requests.clear()
     done = here.run("ask", SONG)
     assert (done.out, "waiting" in done.err) == (f"{HELLO.text}\n", False)
@@ -134,7 +134,7 @@ def test_an_outage_asks_nothing_and_the_next_message_is_done(here: Place, mine: 
     for message in (SONG, "retry", "retry"):
         told = here.json("ask", "--session", "s", message)
         assert (told["report"]["data"]["kind"], told["question"]) == ("server_error", None)
-        assert 'it failed; "retry" tries it once more' in told["sections"]["state_update"]
+        assert 'it failed; "retry" tries it again' in told["sections"]["state_update"]
     asks(mine, server, "well")
     told = here.json("ask", "--session", "s", "write a song about a boat instead")
     assert (told["report"]["state"], told["report"]["raw"]) == ("success", HELLO.text)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.ci
 
 NOTES = "one\ntwo\nthree\n"
 QUESTION = "(yes/no)"
-TOLD = "refused: the person said no to this call of edit. It was not done. Go on without it, or another way."
+TOLD = "refused: the person said no to this call of edit. It was not done. Continue without it, or in another way."
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_denial_and_its_reason_are_sent_to_the_model_which_continues(
             screen.wait_for("why not: " if line is not typed[0] else "> ")
             screen.type(line)
         screen.wait_for(HELLO.text)
-    assert answers(server) == [TOLD + (f"\nthe person says why: {why}" if why else "")]
+    assert answers(server) == [TOLD + (f"\nthe person's reason: {why}" if why else "")]
     assert text(writer, "docs/notes.txt") == NOTES
 
 
@@ -83,7 +83,7 @@ def test_the_same_call_is_not_asked_about_again_in_a_turn(writer: Place, server:
         screen.type("n\n")
         assert QUESTION not in screen.wait_for(HELLO.text)
     told = answers(server)
-    assert told[0] == TOLD and told[2].startswith("refused: the person has said no to this very call of edit before")
+    assert told[0] == TOLD and told[2].startswith("refused: the person declined this same call of edit before")
     states = [one["data"]["state"] for one in run_of(writer) if one["type"] == "ToolCallCompleted"]
     assert states == ["refused", "success", "refused"]
 

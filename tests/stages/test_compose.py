@@ -159,9 +159,9 @@ def test_abilities_are_three_lines_of_giving_and_getting_without_commands(text: 
 @pytest.mark.requirement("OUT-6")
 def test_the_three_lines_go_from_a_link_over_a_source_to_a_name() -> None:
     link, source, name = say("capabilities", "en").split("\n")
-    assert ("repository" in link, "skills are in it" in link) == (True, True)
-    assert ("comes from" in source, "installed, or found" in source) == (True, True)
-    assert ("name of a skill" in name, "run, or uninstalled" in name) == (True, True)
+    assert ("repository" in link, "see its skills" in link) == (True, True)
+    assert ("Name a source" in source, "search for skills" in source) == (True, True)
+    assert ("Name a skill" in name, "run or uninstall" in name) == (True, True)
 
 
 @pytest.mark.parametrize(("topic", "key"), [("released", "ask.release"), ("declined", "declined")])

@@ -209,7 +209,7 @@ def test_a_call_that_was_under_way_when_the_process_was_killed_is_made_again_by_
     held, order = desk(sink, book=book), replace(work("sink"), begun="call-1")
     with pytest.raises(ConsentNeeded) as caught:
         call(held, order, "sink", boat="Ann")
-    assert "may have acted" in caught.value.message and 'sink {"boat": "Ann"}' in caught.value.message
+    assert "may have had an effect" in caught.value.message and 'sink {"boat": "Ann"}' in caught.value.message
     book.allow("run-1", caught.value.data["subject"])
     with pytest.raises(ConsentNeeded):
         call(held, order, "sink", boat="Bob")

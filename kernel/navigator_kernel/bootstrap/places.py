@@ -87,7 +87,7 @@ def _own(root: Path) -> Path:
         return root
 
     message = f"{clean(foreign(str(root)), lines=False)!r} belongs to another user, or others may write to it"
-    hint = f"navigator project trust {shlex.quote(str(root))} uses this project all the same"
+    hint = f"navigator project trust {shlex.quote(str(root))} allows it anyway"
     raise Refused(message, hint=hint, reason="foreign-project", path=str(root))
 
 

@@ -15,13 +15,13 @@ from navigator_kernel.values.route import RouteDecision
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
     "notice.few_skills": (
-        "skills of your own: {count}; give the link of a GitHub repository, or see docs/skills-mapping.md (navigator skill mapping)",
+        "installed skills: {count}. To add more, send the link of a GitHub repository, or see docs/skills-mapping.md (navigator skill mapping)",
         "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md（navigator skill mapping）",
     ),
     "page.loading": ("Loading {skill}…", "正在加载 {skill} 模块…"),
     "notice.interrupted": (
-        "a process was stopped in the middle of this: {asked}\n"
-        "`yes`, or the same message, goes on with it and does nothing again that was done; `no` and any other message give it up",
+        "this was interrupted when its process was stopped: {asked}\n"
+        "`yes`, or the same message, continues it without repeating finished work; `no` or any other message abandons it",
         "有一个进程在执行中被中断：{asked}\n回复“是”或同样的消息可继续，已完成的不会重复；回复“否”或其他消息则放弃",
     ),
     "notice.resume": (
@@ -29,7 +29,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         '回答请用：navigator ask --session {session} "…"',
     ),
     "notice.answers": (
-        "y         yes, this once\na         yes, {what}\nn         no; the model gets your no and goes on\n"
+        "y         yes, this once\na         yes, {what}\nn         no; the model continues without the call\n"
         "e REASON  no; the model gets your reason, too\ncancel    end it here",
         "y       同意这一次\na       {what}\nn       不同意，模型得知后继续\ne 原因  不同意，并把原因告诉模型\n取消    到此结束",
     ),
@@ -44,7 +44,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "reason.released": ("an interruption word", "中断词"),
     "reason.answer": ("the answer to a question of {name}", "对 {name} 提问的回答"),
     "reason.clauses": (
-        "each clause is another skill's; confidence {confidence}",
+        "each clause fits another skill; confidence {confidence}",
         "各分句分属不同技能；置信度 {confidence}",
     ),
     "reason.chosen": ("you chose {name}", "你选择了 {name}"),
@@ -61,7 +61,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "reason.unwanted": ("the message asks for nothing that a skill does", "消息不需要技能"),
     "reason.no_skill": ("you chose none of them", "你没有选择任何技能"),
     "reason.equal": ("several skills are equally likely; confidence {confidence}", "多个技能同样匹配；置信度 {confidence}"),
-    "reason.judged": ("a model chose among those that are likely", "由模型在候选中选择"),
+    "reason.judged": ("a model chose among the likely skills", "由模型在候选中选择"),
     "reason.judged_failed": ("a model was asked and could not choose", "已询问模型，但未能选择"),
     "reason.leader": ("a clear leader: {name}, confidence {confidence}", "明显领先：{name}，置信度 {confidence}"),
     "section.logic_trace": ("[Logic Trace]", "[Logic Trace] 路由逻辑"),
@@ -70,7 +70,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "state.unchanged": ("nothing changed", "无状态变更"),
     "state.effect": ("changed: {what}", "已变更：{what}"),
     "state.sticky": ("follow-ups go to {agent} ({target})", "后续请求由 {agent} 处理（{target}）"),
-    "state.retry": ('it failed; "retry" tries it once more', "执行失败；回复“重试”可再试一次"),
+    "state.retry": ('it failed; "retry" tries it again', "执行失败；回复“重试”可再试一次"),
     "state.waiting": ("waiting for: {what}", "等待：{what}"),
     "state.lasting": (
         'a yes is for this once; "for this session" or "always" is for longer',
@@ -95,16 +95,16 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "ask.more": ("  and {count} more", "  另有 {count} 个"),
     "ask.use": ("Use {name}? (y or n)", "使用 {name} 吗？（y 或 n）"),
     "ask.one_instruction": (
-        "one instruction a message, please; which one: {options}?",
+        "only one instruction per message; which one: {options}?",
         "每条消息只能包含一个指令，请选择：{options}？",
     ),
     "ask.source": ("which repository should {skills} come from?", "请提供 {skills} 所在的仓库"),
     "ask.mcp": ("which MCP server and resource? Missing: {what}", "请提供 MCP 服务器与资源，缺少：{what}"),
     "usage.line": ("{model}, {tokens} tokens, {cost}", "{model}，{tokens} 个 token，{cost}"),
     "usage.unpriced": ("price not known", "价格未知"),
-    "usage.all_unknown": ("{model}: what was paid is not known", "{model}：已付用量未知"),
+    "usage.all_unknown": ("{model}: the cost is not known", "{model}：已付用量未知"),
     "usage.unknown": (
-        "{count} of {requests} requests broke off, and what they took is not known",
+        "{count} of {requests} requests were interrupted, and their usage is not known",
         "{requests} 次请求中有 {count} 次中断，其用量未知",
     ),
     "prompt.guide": ("[Guidelines]", "[行为指南]"),
@@ -119,11 +119,11 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "工作区（命令的当前目录，新文件写在这里）：{path}",
     ),
     "prompt.project": (
-        "the person's project: {path}; other files in it than those that are named need a yes",
+        "the person's project: {path}; files in it that the person did not name need approval",
         "用户的项目：{path}；其中未被提到的文件需要用户同意才能读取",
     ),
     "prompt.earlier": (
-        "files that earlier turns of this conversation wrote, to be read (edit copies one to the workspace): {paths}",
+        "files that earlier turns of this conversation wrote, read-only (edit copies one to the workspace): {paths}",
         "本对话此前写出的文件（只读；edit 会在工作区中生成副本）：{paths}",
     ),
     "prompt.named": ("files that the person named: {paths}", "用户提到的文件：{paths}"),
@@ -134,7 +134,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         '你会看到一段回答的结尾。判断作者是否还有即将开始、尚未完成的工作。只输出 JSON：{{"continue": true}} 或 {{"continue": false}}',
     ),
     "tool.skill": (
-        "Reads the guidelines of another installed skill, where the current ones do not cover what is wanted.",
+        "Reads the guidelines of another installed skill, if the current ones do not cover the request.",
         "读取另一个已安装技能的行为指南；仅在当前指南不能满足需求时使用。",
     ),
     "tool.read": (
@@ -164,7 +164,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "在没有网络的沙箱中运行命令；当前目录是工作区，只能写入这里。$SKILL_ROOT 是技能目录。需要的 Python 包写在 packages 中。",
     ),
     "tool.fetch": (
-        "Gets a page of the web as text, and keeps what is long or not text as a file in the workspace. Only from these hosts: {hosts}.",
+        "Gets a web page as text; a long page, or content that is not text, is saved as a file in the workspace. Only from these hosts: {hosts}.",
         "获取网页文本；过长或非文本的内容会作为文件保存在工作区。仅限以下主机：{hosts}。",
     ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
@@ -183,7 +183,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "允许技能 {skill} 处理您未提到的文件：{files}",
     ),
     "tool.needs_approval": (
-        "not done: {tool} needs the person's approval, and they are asked. Go on without it, or try it once more when they have agreed.",
+        "not done: {tool} needs the person's approval, and they are asked. Continue without it, or try it again after they agree.",
         "未执行：{tool} 需要用户批准，正在询问。请先不使用它，或在用户同意后再试一次。",
     ),
     "tool.load_skill": (
@@ -196,7 +196,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "ask.fetch": ("let the skill {skill} get a page from {host}:", "允许技能 {skill} 从 {host} 获取网页："),
     "ask.again": (
-        "make a call once more that was under way when the process was stopped, and that may have acted: {tool} {arguments}",
+        "repeat a call that was interrupted when the process was stopped, and that may have had an effect: {tool} {arguments}",
         "再次执行进程中断时正在进行、可能已经生效的调用：{tool} {arguments}",
     ),
     "ask.change": ("let the skill {skill} change {path}:\n{diff}", "允许技能 {skill} 修改 {path}：\n{diff}"),
@@ -219,26 +219,26 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "tool.declined": ("not done: nobody agreed to {tool}", "未执行：{tool} 未获同意"),
     "tool.refused": (
-        "refused: the person said no to this call of {tool}. It was not done. Go on without it, or another way.",
+        "refused: the person said no to this call of {tool}. It was not done. Continue without it, or in another way.",
         "已拒绝：用户不同意这次调用 {tool}，没有执行。请不用它继续，或换一种做法。",
     ),
     "tool.may_have_acted": (
-        "refused: this call of {tool} was under way when the process was stopped. It may have acted, and the person said no to making it again. Look at what is there before you go on.",
+        "refused: this call of {tool} was interrupted when the process was stopped. It may have had an effect, and the person declined to repeat it. Check the present state before you continue.",
         "已拒绝：进程中断时这次 {tool} 调用正在执行，可能已经生效，用户不同意再次执行。请先查看现状再继续。",
     ),
-    "tool.refused_why": ("the person says why: {why}", "用户说明的原因：{why}"),
+    "tool.refused_why": ("the person's reason: {why}", "用户说明的原因：{why}"),
     "tool.refused_before": (
-        "refused: the person has said no to this very call of {tool} before, and is not asked again",
+        "refused: the person declined this same call of {tool} before, and is not asked again",
         "已拒绝：用户已拒绝过同样的 {tool} 调用，不再询问",
     ),
     "tool.slow": ("{tool} took too long", "{tool} 执行超时"),
     "tool.left_out": ("not done: {tool} came after two failures, or too late", "未执行：{tool} 位于连续两次失败之后或超出数量"),
     "tool.no_json": ("the arguments of {tool} are not a JSON object", "{tool} 的参数不是 JSON 对象"),
-    "specialist.fix": ("Your answer before was not accepted: {wrong}. Do it once more.", "你之前的回答未被接受：{wrong}。请重新完成。"),
+    "specialist.fix": ("Your previous answer was not accepted: {wrong}. Try again.", "你之前的回答未被接受：{wrong}。请重新完成。"),
     "backend.unknown": ("the skill asks for {backend}, which is not set in [models.aliases]; {model} was asked", "技能要求 {backend}，但 [models.aliases] 中没有设置；已改用 {model}"),
     "specialist.rounds": ("stopped after ten rounds of tools", "已达十轮工具调用上限，停止执行"),
     "specialist.failures": ("stopped after two failures in a row", "连续失败两次，停止执行"),
-    "specialist.length": ("stopped: the answer did not come to its end", "停止：回答未能完成"),
+    "specialist.length": ("stopped: the answer was cut off", "停止：回答未能完成"),
     "prompt.memory": ("[Related memory]", "[相关记忆]"),
     "prompt.skill": ("run {skill} {args}", "执行 {skill} {args}"),
     "ask.release": ("released; what next?", "已停止，请说明下一步"),
@@ -246,7 +246,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "two failures in a row; stopped. What should change before the next try?",
         "连续失败 2 次，已停止。重试前需要调整什么？",
     ),
-    "ask.approve": ("this needs your agreement: {what}. Go on? (yes/no)", "需要您的授权：{what}。是否继续？（是/否）"),
+    "ask.approve": ("this needs your approval: {what}. Continue? (yes/no)", "需要您的授权：{what}。是否继续？（是/否）"),
     "declined": ("not done, as you asked", "已取消"),
     "direct.no_model": ("No skill is needed, and no model is set up to answer.", "无需技能，也没有配置用于回答的模型。"),
     "direct.near": (
@@ -256,9 +256,9 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "`navigator model list` 说明如何配置模型。",
     ),
     "capabilities": (
-        "Give a GitHub repository, by link or name: you see which skills are in it.\n"
-        "Give the place that a skill comes from, or a keyword: it is installed, or found.\n"
-        "Give the name of a skill: it is run, or uninstalled.",
+        "Name a GitHub repository, or send its link, to see its skills.\n"
+        "Name a source to install a skill from it, or a keyword to search for skills.\n"
+        "Name a skill to run or uninstall it.",
         "提供 GitHub 仓库链接或名称 → 得到其中技能的分析。\n提供技能来源或关键词 → 安装或查找对应技能。\n提供技能名称 → 执行或卸载该技能。",
     ),
     "capabilities.summary": (
@@ -272,7 +272,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "unknown.file": ("cannot read {name}", "无法读取 {name}"),
     "unknown.suggest": ("{text}; did you mean {names}?", "{text}；您是否指：{names}？"),
     "agent.garbage": ("{agent} gave no valid report", "{agent} 未返回有效报告"),
-    "agent.silent": ("{agent} said nothing", "{agent} 没有返回任何内容"),
+    "agent.silent": ("{agent} returned nothing", "{agent} 没有返回任何内容"),
     "agent.crashed": ("{type}: {msg}", "{type}: {msg}"),
     "agent.timeout": ("Timeout: no answer within {seconds} s", "Timeout: 超时 (>{seconds}s)"),
     "agent.missing": ("no agent is called {name}", "没有名为 {name} 的子智能体"),
@@ -304,7 +304,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "执行请用：navigator workflow approve {token}",
     ),
     "workflow.resume": (
-        "to go on: navigator workflow resume {token}",
+        "to continue: navigator workflow resume {token}",
         "继续请用：navigator workflow resume {token}",
     ),
     "workflow.repeat": (
@@ -326,12 +326,12 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "第 {step} 步（{text}）执行中程序中断，可能已产生影响；是否重复执行？（是/否）",
     ),
     "workflow.secret": (
-        "step {step} held a secret, which is not kept: send the whole message again with --yes, so that it runs at once, or "
+        "step {step} contained a secret, which is not stored: send the whole message again with --yes, so that it runs at once, or "
         "let the step read the secret from a file",
         "第 {step} 步中的密钥不会被保存：请加上 --yes 重新发送整条消息，使其立即执行；或让该步骤从文件读取密钥",
     ),
     "workflow.unfit": (
-        "the input of step {step} is not an order to {agent}: {text}",
+        "the input of step {step} is not a request that {agent} accepts: {text}",
         "第 {step} 步的输入不是给 {agent} 的指令：{text}",
     ),
     "workflow.retry": (
@@ -344,9 +344,9 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "worker.done": ("{what} done", "{what} 执行完成"),
     "worker.failed": ("{what} ended with exit code {code}", "{what} 退出码 {code}"),
-    "worker.cut": ("time ran out after {seconds} s; what was printed is kept", "{seconds} 秒后超时；已保留部分输出"),
+    "worker.cut": ("timed out after {seconds} s; the output so far is kept", "{seconds} 秒后超时；已保留部分输出"),
     "worker.exceeded": (
-        "{what} was stopped: it used more {limit} than it may; what was printed is kept",
+        "{what} was stopped: it used more {limit} than allowed; the output so far is kept",
         "{what} 已停止：超出限额（{limit}）；已保留部分输出",
     ),
     "mcp.done": ("{server}: {operation} done", "{server}：{operation} 完成"),

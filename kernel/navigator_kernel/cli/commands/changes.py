@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SAID = {
     "undone": "as it was before the run again",
     "as before": "was already as before the run",
-    "changed since": "was changed after the run, and stays as it is; --force puts it back all the same",
+    "changed since": "was changed after the run, and is kept; --force restores it anyway",
 }
 
 

@@ -71,5 +71,5 @@ def refusal(
         "blocked_by": rules,
     }
     message = f"skill {receipt.name!r} is blocked: {shown}"
-    hint = f"read it; to install it all the same: {options.command('install', *words)}"
+    hint = f"read it; to install it anyway: {options.command('install', *words)}"
     return Refused(message, hint=hint, reason="unsafe", **data)

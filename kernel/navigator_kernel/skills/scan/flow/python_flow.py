@@ -298,7 +298,7 @@ class _Flow:
             if "decoded" in first:
                 self._tell(node, "encoded-execute", "error", "decodes compiled code and runs it")
         elif LOOKS_UP.search(name) and NONE.union(*given) & {"secret", "environment", "token"}:
-            self._tell(node, "lookup-leak", "error", "puts a secret into a name that it looks up")
+            self._tell(node, "lookup-leak", "error", "sends a secret in a name that it looks up")
         elif SENDS.search(name):
             self._send(node, given, named)
         elif last in WRITES and "started" in receiver.union(*given):
@@ -314,7 +314,10 @@ class _Flow:
     def _write(self, node: ast.Call) -> None:
         bad = any(self._acts(one) for arg in node.args for one in (arg, *self._meant(arg)))
         self._tell(
-            node, "persistence", "error" if bad else "warning", "writes to what is started or read by itself later"
+            node,
+            "persistence",
+            "error" if bad else "warning",
+            "writes to files that are started or read automatically later",
         )
 
     def _meant(self, node: ast.expr) -> list[ast.expr]:
@@ -337,7 +340,7 @@ class _Flow:
             what = "the secrets of another program" if "secret" in body else "all environment variables"
             self._tell(node, "credential-flow", "error", f"reads {what} and sends them to another machine")
         elif "secret" in apart:
-            self._tell(node, "credential-flow", "warning", "signs in elsewhere with the secrets of another program")
+            self._tell(node, "credential-flow", "warning", "uses the secrets of another program to sign in elsewhere")
 
     def _tell(self, node: ast.Call, code: str, level: Level, message: str) -> None:
         key = (node.lineno, code)
