@@ -12,9 +12,9 @@ RECORD = "the kernel's own record"
 ABSENT = "no file is called"
 SPECIAL = "not a regular file"
 UNANSWERED = "no model is set up"
-ASKED = "this needs your agreement"
+ASKED = "this needs your approval"
 READY = "prompt ready"
-ONE = "one instruction a message"
+ONE = "only one instruction per message"
 REFUSED, MISSING, WAITS = 3, 4, 9
 
 

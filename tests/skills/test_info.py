@@ -127,4 +127,4 @@ def test_the_command_line_shows_the_question_before_an_install(tmp_path: Path, r
     assert named.out.splitlines()[1].split()[:4] == ["beta", "A", "-", str(size)]
     assert "beta: runs python {skill_root}/draw.py" in named.out
     assert "beta: script draw.py" in named.out
-    assert "--skill names" not in named.err
+    assert "named with --skill" not in named.err

@@ -295,7 +295,7 @@ def test_an_edit_that_was_under_way_is_made_if_the_file_says_that_it_was_not(box
     box.work = replace(box.work, begun="call-1", intent=tuple(digests))
     edit: dict[str, Any] = {"file_path": "a.txt", "old_string": "two", "new_string": "two two"}
     if now == "else":
-        with pytest.raises(ConsentNeeded, match="may have acted"):
+        with pytest.raises(ConsentNeeded, match="may have had an effect"):
             box.call("edit", **edit)
     else:
         assert not box.call("edit", **edit).failed

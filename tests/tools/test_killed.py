@@ -101,7 +101,7 @@ class Killing:
             told = self.here.json("ask", "--allow-edits", "--session", session, words)
             if told["exit_code"] != 9:
                 break
-            assert "may have acted" in told["report"]["summary"], told["report"]
+            assert "may have had an effect" in told["report"]["summary"], told["report"]
             self.asked += 1
             words = "yes"
             if self.logged(self.runs() - before):  # the person sees that the tool acted, and wants it only once
