@@ -218,7 +218,7 @@ def test_few_skills_are_remarked_on_whatever_is_asked_and_block_nothing(
     here: Place, lean: Env, message: str, code: int
 ) -> None:
     told = here.on_terminal("ask", message, env=lean)
-    assert told.count("docs/skills-mapping.md") == 1 and "installed skills: 2;" in told.splitlines()[0]
+    assert told.count("docs/skills-mapping.md") == 1 and "installed skills: 2." in told.splitlines()[0]
     assert here.run("ask", message, env=lean).code == code
 
 

@@ -60,7 +60,7 @@ def test_a_disabled_skill_is_not_offered(here: Place) -> None:
 def test_a_less_similar_skill_is_not_shortlisted_or_not_chosen(here: Place, message: str) -> None:
     fell_out, stages, told = after(here, message, skill="ada-painter")
     assert fell_out in {"shortlisted", "chosen"} and stages[0] == "offered"
-    assert "code-review" in told["why"] or "nearer" in told["why"]
+    assert "code-review" in told["why"] or "closer" in told["why"]
 
 
 @pytest.mark.wide
