@@ -39,7 +39,7 @@ _NAME = lazy_compile(r"[\w.-]+", re.ASCII)
 
 
 def findings(path: str, data: bytes) -> Iterator[Diagnostic]:
-    """A warning if loading the file imports more than models are made of, or if its pickles cannot all be read."""
+    """A warning if loading the file imports more than plain model data, or if not all of its pickles can be read."""
     low = _PACKED.sub("", path.lower())
     begun = data.startswith(_PROTOCOLS)
     if not (begun or low.endswith(_NAMES)):
@@ -62,7 +62,7 @@ def findings(path: str, data: bytes) -> Iterator[Diagnostic]:
 
 
 def _is_strange(module: str, name: str) -> bool:
-    """Whether an import is more than a part of the data of models."""
+    """Whether an import does more than rebuild plain model data."""
     plain = all(_REBUILT.fullmatch(part) and part not in _RUNS for part in name.split("."))
     return module.partition(".")[0] not in _PACKAGES or not plain
 
