@@ -152,7 +152,7 @@ def test_new_files_belong_to_the_workspace(box: Toolbox) -> None:
         ("two", "2", False, ""),
         ("e", "E", True, ""),
         ("four", "4", False, "is not in"),
-        ("e", "E", False, "is there 3 times"),
+        ("e", "E", False, "occurs 3 times"),
     ],
 )
 def test_an_edit_replaces_exactly_what_it_says(box: Toolbox, old: str, new: str, every: bool, said: str) -> None:

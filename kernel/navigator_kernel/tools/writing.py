@@ -62,7 +62,7 @@ def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
     if not count:
         raise UsageProblem(f"old_string is not in {place.path.name!r}", hint="read the file, and copy the text exactly")
     if count > 1 and not arguments.get("replace_all"):
-        hint = "add lines around it until it is there once, or set replace_all"
+        hint = "add lines around it until it occurs once, or set replace_all"
         raise UsageProblem(f"old_string occurs {count} times", hint=hint)
     if old == new:
         raise UsageProblem("old_string and new_string are the same", hint="nothing would change")
