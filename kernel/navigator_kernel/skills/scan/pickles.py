@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import pickletools
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 _TORCH = 5  # pickles at the start of a torch file from before version 1.6; the numbers of the model follow
 _MARK = object()
@@ -13,8 +14,7 @@ _FETCH = {"GET", "BINGET", "LONG_BINGET"}
 _NO_TEXT = {"GLOBAL", "INST", "PERSID", "INT", "LONG", "FLOAT"}
 
 
-@dataclass(slots=True)
-class Imports:
+class Imports(Struct):
     """The `names` that pickles import when they are loaded, each (module, name), in order; ("", "") for one that the
     pickle computes. `whole` is False if not all of them could be read. At most `steps` more operations are read."""
 
