@@ -367,7 +367,8 @@ class Dispatcher(Protocol):
 class Kernel(Struct, frozen=True, kw_only=True):
     """All services that a turn needs, created by `assemble`. `files` resolves paths from the current folder,
     `root_files` from the project's root. `keep(run, name, data)` stores a file of a run and returns its path. `tools`
-    returns new tools for another agent's model."""
+    returns new tools for another agent's model. `changed` lists the project's files that a run changed, `undo` puts
+    them back and returns how that went for each."""
 
     root: Path
     settings: Settings
@@ -396,5 +397,7 @@ class Kernel(Struct, frozen=True, kw_only=True):
     audit: Audit = field(default_factory=NullAudit)
     models: ModelRegistry | None = None
     judge: Judge | None = None
+    changed: Callable[[str], tuple[str, ...]] = lambda _run: ()
+    undo: Callable[[str], Sequence[tuple[str, str]]] = lambda _run: ()
     specialist: Callable[[Session, Spent], Specialist | None] = lambda _before, _spent: None
     underway: Underway | None = None

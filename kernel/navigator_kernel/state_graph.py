@@ -20,11 +20,12 @@ from navigator_kernel.agent_loop.specialist import Specialist
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import ApprovalRequested, ApprovalResolved, Event, RunCompleted, RunContent, RunStarted
+from navigator_kernel.language.answers import is_yes
 from navigator_kernel.language.wording import say
+from navigator_kernel.stages.answers import resume
 from navigator_kernel.stages.compose import TurnSummary, own_report
 from navigator_kernel.stages.deliver import KERNEL, DispatchDeps, StartedStep, begin, end, nothing_ready, wants_model
 from navigator_kernel.stages.preprocess import preprocess
-from navigator_kernel.stages.resume import is_yes, resume
 from navigator_kernel.text import language_of
 from navigator_kernel.turn import context_of, dispatch_deps, route_request
 from navigator_kernel.values.chat import Spent

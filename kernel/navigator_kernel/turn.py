@@ -25,6 +25,8 @@ from navigator_kernel.events import (
     RunStarted,
     Usage,
 )
+from navigator_kernel.language.wording import between, say
+from navigator_kernel.stages.answers import UNDO, Resumed, expiry_of, resume
 from navigator_kernel.stages.compose import TurnSummary, compose
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.deliver import DispatchDeps, deliver
@@ -32,7 +34,6 @@ from navigator_kernel.stages.narrate import narrate
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.precheck import precheck
 from navigator_kernel.stages.preprocess import preprocess
-from navigator_kernel.stages.resume import Resumed, expiry_of, resume
 from navigator_kernel.stages.understand import matter, understand
 from navigator_kernel.text import language_of
 from navigator_kernel.values.approval import waiting_approval
@@ -40,7 +41,7 @@ from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.request import Session
+from navigator_kernel.values.request import PendingApproval, Session
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision
 from navigator_kernel.values.workflow import PLAN
 from navigator_kernel.workflows.orchestrator import without_flag
@@ -50,6 +51,7 @@ from navigator_kernel.workflows.runner import WorkflowOutcome, WorkflowRunner
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Specialist
     from navigator_kernel.ports import Kernel
+    from navigator_kernel.text import Language
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, PreprocessingResult
@@ -57,20 +59,27 @@ if TYPE_CHECKING:
 
 class TurnPlan(Struct, frozen=True, kw_only=True):
     """The work of a turn: dispatch steps, or a workflow. `before` is the session whose history models may see, `spent`
-    the cost of routing."""
+    the cost of routing, `told` what the kernel answers itself, `offer` what it offers to do."""
 
     decision: RouteDecision
     orders: DispatchPlan = field(default_factory=lambda: DispatchPlan(steps=()))
     work: WorkflowRequest | None = None
     before: Session = field(default_factory=partial(Session, id=""))
     spent: Spent = field(default_factory=Spent)
+    told: str = ""
+    offer: PendingApproval | None = None
 
 
-async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emit) -> Reply:
+async def run_turn(
+    message: Message, session: Session, kernel: Kernel, emit: Emit, resumed: Resumed | None = None
+) -> Reply:
     """Takes one turn and returns the reply, with the session for the next turn. Each stage is one module of `stages/`.
+    `resumed` is what the message means in the session, if that was read before.
 
     Every outcome is an event: RunCompleted, RunCancelled if the task is cancelled, RunError for an unexpected error.
     """
+    if resumed is None:  # an answer to what is open, something about the last run, or a new message
+        resumed = resume(message, session, kernel.clock.now())
     began = kernel.clock.monotonic()
     message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
     language = message.language or language_of(message.text)
@@ -78,12 +87,12 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     run = emit(RunStarted(session=session.id, message=message.text, language=language)).run
     try:
         notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # checked every turn, shown once a session
-        resumed = resume(message, session, kernel.clock.now())  # an approval, an answer, or a new message
         _grant(resumed, run, kernel)  # consents: from this message, or for the whole session
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
         context = context_of(resumed, request, kernel, run)  # the same for all packets of this turn
         turn_plan = await _route(resumed, request, context, kernel, emit)
-        _learn(request, kernel)  # the chosen skill gets the message as an example
+        if resumed.outcome in {"yes", "pick"}:
+            _learn(request, kernel)  # the skill that the person chose gets the message as an example
         outcome = await _execute(turn_plan, message, context, kernel, emit)  # in order, up to the first failure
         elapsed = kernel.clock.monotonic() - began
         summary = TurnSummary(
@@ -98,6 +107,10 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
             waits_for=outcome.waits_for,
             question=outcome.question,
             agreed=_consents_of(resumed),
+            outcome=resumed.outcome,
+            answer=resumed.value,
+            told=turn_plan.told,
+            offer=turn_plan.offer,
         )
         reply = compose(turn_plan.decision, outcome.orders, outcome.reports, summary, kernel.clock)
         reply = attach_answer(reply, request)  # /master-orchestrator has its own form of answer
@@ -122,17 +135,48 @@ async def _route(
             decline_run(resumed.workflow, resumed.subject, kernel)
         if resumed.approved is None:
             return TurnPlan(decision=_session_decision(Direct(topic="declined"), "declined"))
+    elif resumed.topic:
+        return _own_answer(resumed, request, kernel, emit)
     elif resumed.approved is not None:
         emit(ApprovalResolved(subject=resumed.approved.subject, granted=True))
     work = resolve_workflow(resumed, request, kernel, context)  # several steps, #name, or a yes to a plan
     if isinstance(work, WorkflowRequest):
         emit(RouteDecided(decision=work.decision.to_dict(), trace=(work.decision.tier, work.decision.reason)))
         return TurnPlan(decision=work.decision, work=work)
+    if resumed.approved is not None and resumed.approved.subject.startswith(UNDO):
+        return _undone(resumed.approved.subject.removeprefix(UNDO), request.language, kernel)
     if resumed.approved is not None:
         steps = tuple(DispatchStep(packets=(_in_run(packet, context.run),)) for packet in resumed.approved.packets)
         decision = _session_decision(Direct(), "declined" if resumed.declined else "approved")
         return TurnPlan(decision=decision, orders=DispatchPlan(steps=steps), before=resumed.session)
     return await route_request(without_flag(request), resumed.session, context, kernel, emit, work)
+
+
+def _own_answer(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, emit: Emit) -> TurnPlan:
+    """The kernel's own answer to a message that asks for no work: what is open is asked again, what a run changed can
+    be put back, and nothing runs by itself."""
+    topic, language, offer, last = resumed.topic, request.language, None, resumed.session.sticky
+    result: Direct | NeedClarification = Direct(topic=topic)
+    told = say(f"own.{topic}", language) if topic in {"thanks", "nothing", "edit"} else ""
+    changed = kernel.changed(last.run) if last is not None and topic in {"undo", "complaint"} else ()
+    if topic == "undo" and last is not None and changed:
+        told = say("own.undo", language, files=between(changed, language))
+        offer = PendingApproval(packets=(), subject=f"{UNDO}{last.run}", asked_at=kernel.clock.now(), question=told)
+    elif topic == "undo":
+        told = say("own.undo_nothing", language)
+    elif topic == "complaint":
+        told = say("own.complaint_undo" if changed else "own.complaint", language)
+    elif topic == "failed_twice":
+        result = NeedClarification(question=say("ask.failed_twice", language))
+    decision = _session_decision(result, topic)
+    emit(RouteDecided(decision=decision.to_dict(), trace=(decision.tier, decision.reason)))
+    return TurnPlan(decision=decision, told=told, offer=offer)
+
+
+def _undone(run: str, language: Language, kernel: Kernel) -> TurnPlan:
+    """Puts back what the run changed, and says for each file how that went."""
+    states = [say(f"undo.{state.replace(' ', '_')}", language, path=path) for path, state in kernel.undo(run)]
+    return TurnPlan(decision=_session_decision(Direct(topic="undone"), "undone"), told="\n".join(states))
 
 
 async def route_request(
@@ -193,7 +237,7 @@ def _consents_of(resumed: Resumed) -> tuple[str, ...]:
 
 def _learn(request: PreprocessingResult, kernel: Kernel) -> None:
     """Stores the message as an example of the chosen skill; a failure does not stop the turn."""
-    if not request.chosen or not kernel.catalogue.exists(f"skill:{request.target}"):
+    if request.way != "chosen" or not kernel.catalogue.exists(f"skill:{request.target}"):
         return
     try:
         kernel.lessons.learn(request.target, matter(request))
@@ -225,7 +269,7 @@ def context_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, r
     )
 
 
-def _session_decision(result: Direct, reason: str) -> RouteDecision:
+def _session_decision(result: Direct | NeedClarification, reason: str) -> RouteDecision:
     return RouteDecision(result=result, tier="session", confidence=1.0, reason=reason)
 
 
@@ -276,7 +320,7 @@ class _Counted:
 
 def _finish(reply: Reply, kernel: Kernel, emit: Emit, *, has_step: bool) -> None:
     if (waits := reply.session.approval) is not None:
-        asked, question = waiting_approval(reply.session), reply.question or reply.report.summary
+        asked, question = waiting_approval(reply.session), waits.question or reply.question or reply.report.summary
         name, ends = asked.id if asked else "", expiry_of(waits.asked_at)
         emit(ApprovalRequested(subject=waits.subject, detail=question, id=name, expires=ends))
     if not reply.report.by_model:  # a model's text was streamed already

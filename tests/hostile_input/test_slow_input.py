@@ -12,7 +12,6 @@ from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.language.clauses import LIMIT, clauses, may_spell_out, parts
 from navigator_kernel.routing.verbs import changes_skills
 from navigator_kernel.stages.preprocess import preprocess, words_of
-from navigator_kernel.stages.understand import is_release
 from navigator_kernel.text import clean, fold, language_of, shorten, strip_url_credentials
 from navigator_kernel.values.request import Message
 from stages.messages import project
@@ -113,8 +112,8 @@ def slow(use: Callable[[str], object], small: int = SMALL, begins: Sequence[str]
 
 @pytest.mark.parametrize(
     "use",
-    [words_of, clean, lambda text: clean(text, lines=False), language_of, fold, lambda text: shorten(text, 80), strip_url_credentials, may_spell_out, changes_skills, is_release],
-    ids=["words_of", "clean", "clean-line", "language_of", "fold", "shorten", "strip_url_credentials", "may_spell_out", "changes_skills", "is_release"],
+    [words_of, clean, lambda text: clean(text, lines=False), language_of, fold, lambda text: shorten(text, 80), strip_url_credentials, may_spell_out, changes_skills],
+    ids=["words_of", "clean", "clean-line", "language_of", "fold", "shorten", "strip_url_credentials", "may_spell_out", "changes_skills"],
 )  # fmt: skip
 def test_the_time_for_a_text_grows_as_the_text(use: Callable[[str], object]) -> None:
     assert slow(use, begins=BEFORE if use is words_of else ("",)) == []

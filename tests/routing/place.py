@@ -15,6 +15,7 @@ from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.skills.source.mapping import SkillMapping
+from navigator_kernel.stages.answers import resume
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
@@ -42,7 +43,10 @@ class Routing:
         return preprocess(Message(text=text), ProjectFiles(self.root, self.root))
 
     def intent(self, text: str, session: Session | None = None) -> Intent:
-        return understand_locally(self.request(text), session or Session(id="s"), self.router)
+        resumed = resume(Message(text=text), session or Session(id="s"))
+        return understand_locally(
+            preprocess(resumed.message, ProjectFiles(self.root, self.root)), resumed.session, self.router
+        )
 
     def decide(self, text: str, session: Session | None = None) -> RouteDecision:
         return decide(self.intent(text, session), self.request(text), self.catalogue)

@@ -16,7 +16,7 @@ from navigator_kernel.model_ports import Encoder, TextKind
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
-from navigator_kernel.stages.resume import resume
+from navigator_kernel.stages.answers import resume
 from navigator_kernel.values.request import Message, PendingQuestion, Session
 from navigator_kernel.values.route import Retrieval
 from person_state import state_of
@@ -155,7 +155,7 @@ def test_a_name_wins_over_a_place_and_a_part_of_another() -> None:
     asked = PendingQuestion(original="merge", question="?", options=("pdf-merge", "pdf", "1"))
     for answer, name in (("pdf", "pdf"), ("1", "1"), ("2", "pdf"), ("merge", "pdf-merge"), ("选pdf", "pdf")):
         message = resume(Message(text=answer), Session(id="s", question=asked)).message
-        assert (message.text, message.target, message.chosen) == ("merge", name, True)
+        assert (message.text, message.target, message.way) == ("merge", name, "chosen")
 
 
 # Measured: twenty desks of a company, each with a description that says next to nothing

@@ -11,6 +11,7 @@ import pytest
 
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.language.wording import SENTENCES, because_of, say
+from navigator_kernel.stages.answers import resume
 from navigator_kernel.stages.compose import TurnSummary, compose
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
@@ -265,7 +266,8 @@ def test_a_notice_blocks_nothing() -> None:
 @pytest.mark.requirement("SEN-7")
 @pytest.mark.parametrize("state", ["success", "partial"])
 def test_a_skill_that_answered_has_the_follow_ups(state: str) -> None:
-    assert ran(state).session.sticky == Sticky(agent="skills", target="x")
+    sticky = ran(state).session.sticky
+    assert sticky is not None and (sticky.agent, sticky.target, sticky.text) == ("skills", "x", "say")
 
 
 @pytest.mark.requirement("SEN-7")
@@ -273,7 +275,8 @@ def test_an_mcp_server_that_answered_has_the_follow_ups() -> None:
     packet = order("mcp", "file:///a.txt", required={"server": "files", "uri": "file:///a.txt"})
     decision = RouteDecision(result=Mcp(operation="read", server="files", uri="file:///a.txt"))
     made = reply(decision, report(agent="mcp"), plan=plan_of(packet))
-    assert made.session.sticky == Sticky(agent="mcp", target="files")
+    sticky = made.session.sticky
+    assert sticky is not None and (sticky.agent, sticky.target) == ("mcp", "files")
 
 
 @pytest.mark.requirement("SEN-7")
@@ -291,7 +294,9 @@ def test_a_skill_that_waits_for_a_yes_has_no_follow_ups_yet() -> None:
 @pytest.mark.requirement("SEN-7")
 def test_a_worker_has_no_follow_ups() -> None:
     decision = RouteDecision(result=Lifecycle(operation="list"))
-    assert reply(decision, report(agent="worker"), plan=plan_of(order("worker", "skills"))).session.sticky is None
+    session = reply(decision, report(agent="worker"), plan=plan_of(order("worker", "skills"))).session
+    assert resume(Message(text="and in blue"), session).message.way == ""
+    assert resume(Message(text="again"), session).message.text == "say"
 
 
 @pytest.mark.requirement("SEN-7")

@@ -151,7 +151,7 @@ def test_an_exact_name_is_certain(place: Routing) -> None:
 @pytest.mark.requirement("RTE-3", "COV-6")
 def test_a_follow_up_is_one_step_to_the_same_skill(place: Routing) -> None:
     session = Session(id="s", sticky=Sticky(agent="skills", target="boat-painter"))
-    assert place.decide("again", session).result == Skills(names=("boat-painter",))
+    assert place.decide("and in blue", session).result == Skills(names=("boat-painter",))
 
 
 @pytest.mark.requirement("CAN-1")

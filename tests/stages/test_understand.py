@@ -9,8 +9,9 @@ from typing import get_args
 import pytest
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.stages.answers import resume
 from navigator_kernel.stages.understand import understand, understand_locally
-from navigator_kernel.values.request import Session, Sticky
+from navigator_kernel.values.request import Message, Session, Sticky
 from navigator_kernel.values.route import (
     Complexity,
     Direct,
@@ -121,25 +122,21 @@ def test_the_async_door_yields_the_same_intent(place: Routing) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "again",
         "and in blue",
         "also a second one",
         "now smaller",
-        "continue",
-        "once more",
         "make it bigger",
         "in blue",
         "what about a larger one for the wall in my grandmother's kitchen",
-        "继续",
         "再来一张",
         "换成蓝色",
         "改成红色的帆",
-        "然后呢",
         "这次画大一点",
         "接着画",
     ],
 )
 def test_a_follow_up_goes_back_to_the_same_skill(place: Routing, text: str) -> None:
+    assert resume(Message(text=text), PAINT).outcome == "follow_up"
     intent = place.intent(text, PAINT)
     assert (intent.tier, intent.entity) == ("session", "boat-painter")
 
@@ -182,22 +179,22 @@ def test_a_new_explicit_command_releases(place: Routing, text: str) -> None:
         "I'll handle this",
     ],
 )
-def test_a_release_word_frees_the_session(place: Routing, text: str) -> None:
-    intent = place.intent(text, PAINT)
-    assert intent.action == Direct(topic="released")
+def test_a_release_word_frees_the_session(text: str) -> None:
+    found = resume(Message(text=text), PAINT)
+    assert (found.topic, found.session.sticky) == ("released", None)
 
 
-@pytest.mark.parametrize("text", ["stop the music please", "停止服务的命令是什么", "unstoppable", "不要停止"])
-def test_a_release_word_inside_a_sentence_does_not_release(place: Routing, text: str) -> None:
-    assert place.intent(text).action != Direct(topic="released")
+@pytest.mark.parametrize("text", ["停止服务的命令是什么", "unstoppable", "stop words: remove them from notes.txt"])
+def test_a_release_word_inside_a_sentence_does_not_release(text: str) -> None:
+    assert resume(Message(text=text), PAINT).topic != "released"
 
 
 def test_without_a_last_skill_nothing_is_a_follow_up(place: Routing) -> None:
-    assert place.intent("again").tier == "retrieval"
+    assert place.intent("and in blue").tier == "retrieval"
 
 
 @pytest.mark.requirement("SEN-7")
-@pytest.mark.parametrize("text", ["again", "and the tools", "继续", "now read file:///b.txt"])
+@pytest.mark.parametrize("text", ["and the tools", "now read file:///b.txt"])
 def test_a_follow_up_of_an_mcp_task_goes_back_to_mcp(place: Routing, text: str) -> None:
     action = place.intent(text, SERVER).action
     assert isinstance(action, Mcp)
@@ -206,4 +203,4 @@ def test_a_follow_up_of_an_mcp_task_goes_back_to_mcp(place: Routing, text: str) 
 
 def test_a_skill_that_is_gone_is_not_followed(place: Routing) -> None:
     gone = Session(id="s", sticky=Sticky(agent="skills", target="gone-by-now"))
-    assert place.decide("again", gone).kind == "direct"
+    assert place.decide("and in blue", gone).kind == "direct"

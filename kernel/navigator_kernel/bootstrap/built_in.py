@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.stores.project_state import ProjectWriter
 from navigator_kernel.bootstrap.parts import state_writer
 from navigator_kernel.bootstrap.places import box_of, project_state
+from navigator_kernel.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +55,14 @@ def open_changes(root: Path) -> ChangeStore:
 
     state = project_state(root)
     return ChangeStore(state.folder / "changes", state_writer(state), root.resolve(), CLOSED)
+
+
+def changed_by(root: Path, run: str) -> tuple[str, ...]:
+    """The files of the project that tools changed in the run."""
+    try:
+        return tuple(dict.fromkeys(change.path for change in open_changes(root).of(run)))
+    except NotFound:
+        return ()
 
 
 def _change(root: Path, run: str, change: Change) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.adapters.stores.preferences import Preferences
-from navigator_kernel.bootstrap.built_in import open_built_in
+from navigator_kernel.bootstrap.built_in import changed_by, open_built_in, open_changes
 from navigator_kernel.bootstrap.consents import open_consents
 from navigator_kernel.bootstrap.extensions import LoadedPlugins, open_plugins
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
@@ -111,6 +111,8 @@ def assemble(
         **_hooks(extensions),
         redact=redact,
         audit=audit,
+        changed=partial(changed_by, root),
+        undo=lambda run: open_changes(root).undo(run),
         **_minds(root, settings, catalogue, clock, desk, redact, tape, files, kept["underway"]),
     )
     return kernel if tape is None else taped(kernel, tape)

@@ -15,7 +15,7 @@ from navigator_kernel.adapters.stores.underway import run_of
 from navigator_kernel.bootstrap.tapes import keep_tape
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Busy, NotFound, UsageProblem
-from navigator_kernel.stages.resume import is_interrupted, resume
+from navigator_kernel.stages.answers import is_interrupted, is_open, resume
 from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.approval import waiting_approval
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from navigator_kernel.events import Listener
     from navigator_kernel.ports import Kernel
     from navigator_kernel.replay.recording import Recorder
-    from navigator_kernel.stages.resume import Resumed
+    from navigator_kernel.stages.answers import Resumed
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.workflow import WorkflowRun
 
@@ -71,13 +71,11 @@ class Turns(Struct, frozen=True, kw_only=True):
         waits = waiting_approval(session)
         if session.approval is None or waits is None or waits.id != approval:
             raise gone
+        if not is_open(session.approval, SystemClock().now()):
+            raise gone
         packets = session.approval.packets
         language = packets[0].context.language if packets else None
-        message = Message(text=text, attended=text.startswith("e "), language=language)
-        resumed = resume(message, session, SystemClock().now())
-        if resumed.approved is None and not resumed.declined:
-            raise gone
-        return message, session
+        return Message(text=text, attended=text.startswith("e "), language=language), replace(session, question=None)
 
     def workflow_answer(self, held: WorkflowRun, subject: str) -> tuple[Message, Session]:
         """The approval of `subject` of a workflow's run, in the session that it belongs to."""
@@ -107,15 +105,20 @@ class Turns(Struct, frozen=True, kw_only=True):
         run: str = "",
         agreed: Sequence[str] = (),
         missed: Callable[[Busy], None] | None = None,
+        allow: Callable[[Resumed], None] = lambda _resumed: None,
     ) -> Reply:
         """Runs one turn and returns the reply; `keep` says when its session is saved: with "waiting" only if it waits
-        for an answer. `agreed` lists subjects that the person agreed to for this turn alone.
+        for an answer. `agreed` lists subjects that the person agreed to for this turn alone; `allow` raises an error if
+        the message may not have the effect that it has.
 
         Busy if the session was continued elsewhere meanwhile; a workflow has still been carried out, so its reply is
         returned and `missed` is called with the error.
         """
         kernel = self.kernel
-        goes_on, size, held = _goes_on(resume(message, session, SystemClock().now()))
+        self.tape.begin()
+        resumed = resume(message, session, kernel.clock.now())
+        allow(resumed)
+        goes_on, size, held = _goes_on(resumed)
         run = goes_on or run or kernel.ids.new()
         stream = EventStream(
             run=run,
@@ -128,13 +131,12 @@ class Turns(Struct, frozen=True, kw_only=True):
         )
         for subject in agreed:
             kernel.consents.allow(stream.run, subject)
-        self.tape.begin()
         if kernel.models is not None and session.turn:
             session = replace(session, history=tuple(self.sessions().history(session.id, RECALLED)))
         kept = kernel.underway.kept(run, session, held, size) if kernel.underway else nullcontext()
         with kept:
             try:
-                reply = await run_turn(message, session, kernel, stream)
+                reply = await run_turn(message, session, kernel, stream, resumed)
             finally:
                 keep_tape(kernel, self.tape.end(), stream.run, message, session)
             waits = reply.session.approval is not None or reply.session.question is not None

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
 from navigator_kernel.events import RunStarted
 from navigator_kernel.gateway.streams.feeds import Feed, Feeds
-from navigator_kernel.stages.resume import resume
 from navigator_kernel.values.http.endpoint import HttpProblem
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from navigator_kernel.events import Listener
     from navigator_kernel.gateway.workers import TurnWorkers
     from navigator_kernel.ports import Ids, RunLog
+    from navigator_kernel.stages.answers import Resumed
     from navigator_kernel.values.http.endpoint import Caller
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session
@@ -61,9 +60,9 @@ class Runs:
         self.is_closing = False
         self.ended: dict[str, int] = {}
 
-    def start(self, session: str | None, asked: Asked) -> Run:
-        """Starts a turn in `session`, or in a new one. Busy if one is under way in it, HttpProblem if the server is
-        ending."""
+    def start(self, session: str | None, asked: Asked, allow: Callable[[Resumed], None] = lambda _resumed: None) -> Run:
+        """Starts a turn in `session`, or in a new one; `allow` raises an error if the message may not have the effect
+        that it has. Busy if one is under way in it, HttpProblem if the server is ending."""
         if self.is_closing:
             headers = {"Retry-After": "5"}
             raise HttpProblem(503, "ending", "the server is about to end", hint="send it again", headers=headers)
@@ -77,7 +76,7 @@ class Runs:
         reply = loop.create_future()
         run = self._active[name] = Run(id=name, session=session or name, feed=feed, reply=reply)
         self._busy[run.session] = name
-        future = self._workers.start(name, partial(_take, asked, self._listeners(feed), name))
+        future = self._workers.start(name, partial(_take, asked, allow, self._listeners(feed), name))
         future.add_done_callback(lambda done: _on(loop, self._ended, run, done))
         return run
 
@@ -127,25 +126,22 @@ class Runs:
             logging.getLogger("navigator").error("run %s failed", run.id, exc_info=error)
 
 
-def message_in(message: Message, session: Session, caller: Caller) -> tuple[Message, Session]:
-    """Returns the message and session, if the token may send it. Refused if it approves without the role for that, or
-    permanently, which is not possible here."""
-    if session.approval is None:
-        return message, session
-    resumed = resume(message, session, SystemClock().now())
-    if resumed.approved is None or resumed.declined:
-        return message, session
+def may_approve(caller: Caller, resumed: Resumed) -> None:
+    """Refused for a message that approves without the role for that, or permanently, which is not possible here."""
+    if resumed.approved is None or resumed.declined or resumed.approved.subject == "retry":
+        return
     if resumed.lasting == "always":
         raise Refused("a lasting approval is given at the terminal", hint="navigator skill trust, or approve it once")
     if not caller.may("approve"):
         raise Refused("this token may not approve", hint="use a token with the role approve", reason="role")
-    return message, session
 
 
-def _take(asked: Asked, listeners: Sequence[Listener], run: str, turns: Turns) -> Coroutine[Any, Any, Reply]:
+def _take(
+    asked: Asked, allow: Callable[[Resumed], None], listeners: Sequence[Listener], run: str, turns: Turns
+) -> Coroutine[Any, Any, Reply]:
     async def taken() -> Reply:
         message, session = asked(turns)
-        return await turns.take(message, session, listeners, keep="always", run=run, missed=_missed)
+        return await turns.take(message, session, listeners, keep="always", run=run, missed=_missed, allow=allow)
 
     return taken()
 

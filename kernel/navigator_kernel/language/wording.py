@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from navigator_kernel.language.client_wording import OF_CLIENTS
@@ -241,6 +241,41 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "specialist.length": ("stopped: the answer was cut off", "停止：回答未能完成"),
     "prompt.memory": ("[Related memory]", "[相关记忆]"),
     "prompt.skill": ("run {skill} {args}", "执行 {skill} {args}"),
+    "own.thanks": ("nothing to do", "没有要做的事"),
+    "own.nothing": ("nothing is open; say what you need", "没有等待回答的问题；请说明你的需要"),
+    "own.edit": (
+        "the plan is as it was and did not run. Say the whole task as it should be, or answer yes or no",
+        "方案没有改变，也没有执行。请完整说明任务应当怎样，或回答是或否",
+    ),
+    "own.undo": ("put back as before the last run: {files}? (yes/no)", "恢复到上次执行之前：{files}？（是/否）"),
+    "own.undo_nothing": (
+        "nothing to put back: the last run changed no file of this project. What it sent or did elsewhere cannot be taken back from here",
+        "没有可恢复的内容：上次执行没有修改此项目的文件。它在别处发送或执行的内容无法从这里撤回",
+    ),
+    "own.complaint": (
+        'nothing was run again. "retry" repeats the last run, or say what should be different',
+        "没有再次执行。输入“重试”可重复上次执行，或说明应当怎样改",
+    ),
+    "own.complaint_undo": (
+        'nothing was run again. "undo" puts back what the last run changed, "retry" repeats it, or say what should be different',
+        "没有再次执行。“撤销”恢复上次执行的改动，“重试”重复执行，或说明应当怎样改",
+    ),
+    "undo.undone": ("{path}: as it was before the run again", "{path}：已恢复到执行之前"),
+    "undo.as_before": ("{path}: was already as before the run", "{path}：已与执行之前相同"),
+    "undo.changed_since": (
+        "{path}: was changed after the run, and is kept",
+        "{path}：执行之后又被修改，已保留",
+    ),
+    "open.approval": ("still open: {what}", "仍待回答：{what}"),
+    "open.question": ("still open: {what} (cancel drops it)", "仍待回答：{what}（“取消”可放弃）"),
+    "open.withdrawn": ("no longer open: {what}", "不再等待回答：{what}"),
+    "reason.open": ("the question is still open", "问题仍待回答"),
+    "reason.edit": ("a change to the plan", "对方案的修改"),
+    "reason.undo": ("the last run was to be taken back", "要求撤销上次执行"),
+    "reason.undone": ("you agreed to put files back", "你同意恢复文件"),
+    "reason.thanks": ("the message asks for nothing", "消息没有提出要求"),
+    "reason.nothing": ("nothing was open", "没有等待回答的问题"),
+    "reason.complaint": ("the last result was not what you wanted", "对上次结果不满意"),
     "ask.release": ("released; what next?", "已停止，请说明下一步"),
     "ask.failed_twice": (
         "two failures in a row; stopped. What should change before the next try?",
@@ -380,6 +415,11 @@ def say(key: str, language: Language, **values: Any) -> str:
     if values.get("count") == 1:
         sentence = sentence.replace("{count} skills", "{count} skill")
     return sentence.format(**values)
+
+
+def between(names: Iterable[str], language: Language) -> str:
+    """The names as a list in a sentence."""
+    return BETWEEN[language].join(names)
 
 
 def worded(kind: str, code: str, language: Language) -> str:

@@ -9,8 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
+from navigator_kernel.language.answers import Outcome
 from navigator_kernel.language.wording import because, say
-from navigator_kernel.text import cut_text, escape_controls
+from navigator_kernel.text import cut_text, escape_controls, shorten
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.report import Meta, Report, State
@@ -27,6 +28,7 @@ from navigator_kernel.values.request import (
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
 from navigator_kernel.values.standing import AGAIN, is_skill_subject
 from navigator_kernel.values.work import with_progress
+from navigator_kernel.values.workflow import PLAN
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock
@@ -45,7 +47,8 @@ DIRECT = "direct"  # the target of an answer without a skill
 class TurnSummary(Struct, frozen=True, kw_only=True):
     """The data for a reply. `asked` is the message that started the work, not a later yes; `elapsed` the turn's time so
     far in seconds; `waits_for` the subject for which `workflow` needs a yes, `question` the text of that question;
-    `agreed` the subjects of these orders that already have a yes.
+    `agreed` the subjects of these orders that already have a yes. `outcome` and `answer` say what the message meant,
+    `told` is the kernel's own answer to it, `offer` what that answer offers to do.
     """
 
     run: str
@@ -59,6 +62,10 @@ class TurnSummary(Struct, frozen=True, kw_only=True):
     waits_for: str = ""
     question: str = ""
     agreed: tuple[str, ...] = ()
+    outcome: Outcome = "other"
+    answer: str = ""
+    told: str = ""
+    offer: PendingApproval | None = None
 
 
 def compose(
@@ -79,7 +86,32 @@ def compose(
         notice=told.notice,
         workflow=told.workflow,
         question=told.question,
+        open=_still_open(told, session, report),
+        answer={"outcome": told.outcome, **({"value": told.answer} if told.answer else {})},
     )
+
+
+def _still_open(told: TurnSummary, session: Session, report: Report) -> str:
+    """What the person can still answer, though this turn was about something else; empty if there is nothing."""
+    language, before = told.request.language, told.session
+    if before.approval is not None and session.approval is not before.approval:
+        return say("open.withdrawn", language, what=_head(before.approval))
+    asks = (
+        session.approval is before.approval
+        and session.approval is not None
+        and report.summary != session.approval.question
+    )
+    if asks and session.approval is not None:
+        return say("open.approval", language, what=_head(session.approval))
+    question = session.question
+    if question is not None and question.aside:
+        return say("open.question", language, what=shorten(question.question, SUBJECT_LIMIT))
+    return ""
+
+
+def _head(approval: PendingApproval) -> str:
+    """The beginning of what was asked, on one line."""
+    return shorten(escape_controls((approval.question or approval.subject).partition("\n")[0]), SUBJECT_LIMIT)
 
 
 def _is_answer(reports: Sequence[Report]) -> bool:
@@ -115,11 +147,31 @@ def own_report(decision: RouteDecision, told: TurnSummary, clock: Clock) -> Repo
             return _own("success", say("declined", language), {}, told, clock)
         case Direct(topic="released"):
             return _own("success", say("ask.release", language), {}, told, clock)
+        case Direct(topic="open" | "edit"):
+            return _asked_again(told, clock)
+        case Direct(topic="undo") if told.offer is not None:
+            return _own(
+                "pending", told.told, {"reason": "consent", "required": ["consent"], "optional": []}, told, clock
+            )
+        case Direct(topic="undo" | "undone" | "thanks" | "complaint" | "nothing"):
+            return _own("success", told.told, {}, told, clock)
         case _:
             near = () if decision.reason in NOTHING_WANTED else decision.candidates
             data = {"required": ["model"], "optional": [], "reason": "no_model", "nearest": list(near)}
             text = say("direct.near", language, skills=", ".join(near)) if near else say("direct.no_model", language)
             return _own("pending", text, data, told, clock)
+
+
+def _asked_again(told: TurnSummary, clock: Clock) -> Report:
+    """The question that is open, asked once more: nothing was done."""
+    question, approval = told.session.question, told.session.approval
+    if question is not None and not question.aside:
+        data: dict[str, Any] = {"required": list(question.missing), "optional": [], "reason": "clarify"}
+        data |= {"options": list(question.options)} if question.options else {}
+        return _own("pending", question.question, data, told, clock)
+    plan = approval is not None and bool(approval.steps)
+    data = {"reason": "plan" if plan else "consent", "required": ["approval" if plan else "consent"], "optional": []}
+    return _own("pending", approval.question if approval else "", data, told, clock)
 
 
 def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:
@@ -162,7 +214,11 @@ def _following(
     session = replace(session, private=before.private or any(map(_tells_private, reports)))
     session = replace(session, written=_written(reports, before))
     approval = _approval(plan, reports, report, told, now) if told.workflow is None else _workflow(told, now)
-    session = replace(session, approval=approval, question=_question(decision, report, told, now))
+    if approval is not None:
+        approval = replace(approval, question=told.question or report.summary)
+    question = _question(decision, report, told, now) or before.question
+    session = replace(session, approval=approval or told.offer or before.approval, question=question)
+    session = replace(session, talks=bool(reports) and _is_answer(reports))
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
         return replace(session, sticky=None, failures=0)
     if not reports:
@@ -170,7 +226,7 @@ def _following(
     failed = report.state in {"error", "timeout"}
     sticky = session.sticky
     if not failed and session.approval is None and plan.steps:
-        sticky = _sticky(_packet_of(plan, reports)) or sticky
+        sticky = _sticky(_packet_of(plan, reports), report, told, now) or sticky
     failures = session.failures + (not report.unanswered) if failed else 0  # SAF-5: an outage is not the order's fault
     retry = _undone(plan, reports) if failed and failures < FAILURES and told.workflow is None else ()
     last = session.failed if failed and report.unanswered else mark(told.asked) if failed else ""
@@ -223,7 +279,9 @@ def _workflow(told: TurnSummary, now: str) -> PendingApproval | None:
     """The approval that a workflow needs; it continues from its journal, so no packets are stored here."""
     if told.workflow is None or not told.waits_for:
         return None
-    return PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=told.workflow.token)
+    view = told.workflow
+    steps = tuple(step.skill for step in view.plan.steps) if told.waits_for == PLAN else ()
+    return PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=view.token, steps=steps)
 
 
 def _question(decision: RouteDecision, report: Report, told: TurnSummary, now: str) -> PendingQuestion | None:
@@ -255,11 +313,19 @@ def _question(decision: RouteDecision, report: Report, told: TurnSummary, now: s
     )
 
 
-def _sticky(ran: Packet) -> Sticky | None:
-    """The target of follow-ups: a skill or an MCP server, by name (STK-1, STK-3)."""
-    if ran.agent == "skills":
-        return Sticky(agent="skills", target=ran.task_spec.target.partition(":")[2])
-    return Sticky(agent="mcp", target=str(ran.params.value("server", ""))) if ran.agent == "mcp" else None
+def _sticky(ran: Packet, report: Report, told: TurnSummary, now: str) -> Sticky | None:
+    """The run that the next message may be about: of a skill or an MCP server, by name, which follow-ups go to (STK-1,
+    STK-3), or of the worker. None for an answer without a skill."""
+    targets = {
+        "skills": ran.task_spec.target.partition(":")[2],
+        "mcp": str(ran.params.value("server", "")),
+        "worker": ran.task_spec.target,
+    }
+    if ran.agent not in targets:
+        return None
+    sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=told.asked, run=told.run, at=now)
+    asks = report.by_model and (report.raw or "").rstrip().endswith(("?", "？"))
+    return replace(sticky, by_model=report.by_model, asks=asks)
 
 
 def _packet_of(plan: DispatchPlan, reports: Sequence[Report]) -> Packet:
@@ -302,7 +368,7 @@ def _updates(reports: Sequence[Report], session: Session, language: Language) ->
             say("state.waiting", language, what=cut_text(escape_controls(session.approval.subject), SUBJECT_LIMIT))
         )
         lines += [say("state.lasting", language)] if is_lasting(session.approval.subject) else []
-    if session.sticky is not None:
+    if session.sticky is not None and session.sticky.agent != "worker":
         lines.append(
             say("state.sticky", language, agent=session.sticky.agent, target=escape_controls(session.sticky.target))
         )

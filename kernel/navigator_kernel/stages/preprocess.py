@@ -79,8 +79,7 @@ def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
         should_halt_conversation=bool(found.commands) and not need,
         answers=message.answers,
         target=message.target,
-        chosen=message.chosen,
-        plain=message.plain,
+        way=message.way,
         language=message.language or language_of(text),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import MOST, Clause, clauses, parts
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import lazy_compile
-from navigator_kernel.values.request import is_retry, mark
+from navigator_kernel.values.request import mark
 from navigator_kernel.values.route import (
     Action,
     Candidate,
@@ -36,20 +34,6 @@ if TYPE_CHECKING:
 
 ROUNDS = 2  # rounds of questions about one message (X-10)
 FAILURES = 2  # SAF-5: after this many in a row, nothing is tried again unless the person says what to change
-SHORT = 24  # characters up to which a message may be a follow-up rather than a new matter
-CONTINUES = 0.2  # probability that any skill is wanted, from which a short message continues the one before
-
-_RELEASE = lazy_compile(
-    r"^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$", re.IGNORECASE
-)
-_REFUSED = lazy_compile(
-    r"^\s*(?:n|no|cancel|否|不|不用|不要|取消)\s*[。.!！]*\s*$", re.IGNORECASE
-)  # a refusal ends the follow-ups
-_RELEASED = ("停止", "切换任务", "我来处理", "stop", "switch task", "i'll handle", "i will handle")  # first words
-_FOLLOW = lazy_compile(
-    r"^\s*(?:继续|再来|再(?:试|做|跑)|接着|然后呢|还有|同样|这次|改成|换成|again|and\b|also\b|continue|go on|same\b|now\b|once more|what about)",
-    re.IGNORECASE,
-)
 
 
 async def understand(
@@ -71,16 +55,14 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     """Finds the intent without a model: by syntax, names and verbs, the conversation, then retrieval."""
     if request.commands:
         return _intent(_spelled_out(request.commands[0]), "syntax", "instruction")
-    if request.plain:
+    if request.way == "plain":
         return _intent(Direct(), "session", "no_skill")
-    if request.chosen:
+    if request.way == "chosen":
         return _intent(Skills(names=(request.target,)), "session", "chosen")
-    if is_release(request.need) or (session.sticky is not None and _REFUSED.match(request.need)):
-        return _intent(Direct(topic="released"), "session", "released")
     action = _listed(request, session, router) or router.recognise(request.need)
     if action is not None:
         return _intent(action, "exact", "exact")
-    if session.failures >= FAILURES and _changes_nothing(request.need, session):
+    if session.failures >= FAILURES and mark(request.need) == session.failed:  # anything else is a change
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
     found = router.retrieve(matter(request))
@@ -89,7 +71,8 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         return _side_by_side(leaders, found)
     if request.target and not _another(found, request.target):
         return _intent(Skills(names=(request.target,)), "session", "answer")
-    if session.sticky is not None and _follows(request.need, found, session.sticky.target):
+    # SEN-7, X-12: what continues the run before goes to the same subagent, unless it clearly means another skill
+    if request.way == "follow_up" and session.sticky is not None and not _another(found, session.sticky.target):
         action = _followed(request.need, session.sticky, router)
         return _intent(action, "session", "follow_up")
     return _retrieved(found, request)
@@ -145,16 +128,6 @@ def _side_by_side(leaders: Sequence[Candidate], found: Retrieval) -> Intent:
     return replace(intent, confidence=min(leader.confidence for leader in leaders), retrieval=found)
 
 
-def _changes_nothing(text: str, session: Session) -> bool:
-    """Whether the message only repeats what failed; anything else is a change or a new request."""
-    return is_retry(text) or mark(text) == session.failed
-
-
-def is_release(text: str) -> bool:
-    """Whether the message ends the session's follow-ups (STK-2)."""
-    return text.lstrip().lower().startswith(_RELEASED) and _RELEASE.match(text) is not None
-
-
 def _spelled_out(command: CommandInstruction) -> Action:
     match command.type:
         case "shell":
@@ -163,14 +136,6 @@ def _spelled_out(command: CommandInstruction) -> Action:
             return Workflow(name=command.name)
         case _:
             return Skills(names=(command.name,), arguments=command.args, direct_call=True)
-
-
-def _follows(text: str, found: Retrieval, target: str) -> bool:
-    """SEN-7, X-12: whether the message is short or openly continues, unless it clearly means another skill, or none:
-    thanks, praise and small talk end it."""
-    if _another(found, target):
-        return False
-    return bool(_FOLLOW.match(text)) or (len(text) <= SHORT and found.wanted >= CONTINUES)
 
 
 def _another(found: Retrieval, target: str) -> bool:
@@ -182,7 +147,7 @@ def _followed(text: str, sticky: Sticky, router: Router) -> Action:
     """The same skill or MCP server with the new message."""
     if sticky.agent != "mcp":
         return Skills(names=(sticky.target,))
-    action = router.recognise(f"mcp {_FOLLOW.sub('', text).strip()} {sticky.target}")
+    action = router.recognise(f"mcp {text.strip()} {sticky.target}")
     return action if isinstance(action, Mcp) else Mcp(operation="list", server=sticky.target)
 
 

@@ -32,7 +32,7 @@ def waiting_approval(session: Session, question: str = "") -> Approval | None:
         return None
     keys = [packet.context.idempotency_key for packet in held.packets]
     name = digest_of(session.id, held.subject, held.asked_at, held.workflow, keys)
-    return Approval(id=f"{session.id}:{name}", subject=held.subject, question=question)
+    return Approval(id=f"{session.id}:{name}", subject=held.subject, question=held.question or question)
 
 
 def digest_of(*parts: Any) -> str:

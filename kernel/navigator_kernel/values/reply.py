@@ -40,8 +40,10 @@ class Sections(Struct, frozen=True, kw_only=True):
 
 class Reply(Struct, frozen=True, kw_only=True):
     """`report` is the one that counts: the last one. `said` are the entries that the turn adds to the history;
-    `workflow` is the workflow of the turn, `question` its question before it continues. `usage` is the usage of all
-    requests to models in the turn, including routing and failed ones, and `models` are the models that were asked."""
+    `workflow` is the workflow of the turn, `question` its question before it continues. `open` names what is still
+    open, or no longer, beside the matter of the turn, `answer` says what the message meant: `{outcome, value?}`. `usage` is
+    the usage of all requests to models in the turn, including routing and failed ones, and `models` are the models
+    that were asked."""
 
     run: str
     decision: RouteDecision
@@ -54,6 +56,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     notice: Notice | None = None
     workflow: WorkflowView | None = None
     question: str = ""
+    open: str = ""
+    answer: Mapping[str, str] | None = None
     usage: Spent = field(default_factory=Spent)
     models: tuple[str, ...] = ()
 
@@ -73,5 +77,6 @@ class Reply(Struct, frozen=True, kw_only=True):
         body["resume"] = self.session.id if waiting else None
         body["workflow"] = None if self.workflow is None else self.workflow.to_dict()
         body["question"] = self.question or None
+        body["open"], body["answer"] = self.open or None, self.answer
         body["usage"] = self.usage.to_dict() if self.usage.requests else None
         return {**body, "sections": self.sections.to_dict(), "notice": notice, "exit_code": self.report.exit_code}

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
 from navigator_kernel.digests import blake2b
-from navigator_kernel.text import Language, lazy_compile
+from navigator_kernel.text import Language
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Format
 
 # Files that a step writes for a person to read; others may be its own notes
 DOCUMENTS = frozenset({".md", ".txt", ".rst", ".csv", ".tsv", ".json", ".yaml", ".yml", ".html", ".xml", ".tex"})
 
-_RETRY = lazy_compile(
-    r"^\s*(?:please\s+)?(?:retry|try (?:it |that )?(?:again|once more)|again|once more)(?:,? please)?\s*[.!]*\s*$"
-    r"|^\s*(?:请)?(?:再试(?:一次|一下|试)?|重试(?:一次|一下)?|再来一次|重来)\s*[。！!]*\s*$",
-    re.IGNORECASE,
-)
-
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
+# How the skill of a message was found by then: chosen by the person, none wanted, or that of the run before
+Way = Literal["", "chosen", "plain", "follow_up"]
 
 
 class Message(Struct, frozen=True, kw_only=True):
     """A message from a person or a host. `consent` says that the effects it asks for are agreed to (`--yes`); `answers`
-    are the parts of a merged message that answer earlier questions, `target` the skill that asked last (X-11), or
-    with `chosen` the skill that the person picked among several; `plain` says that they want no skill; `attended`
-    says that a person reads what is beside the answer (X-44)."""
+    are the parts of a merged message that answer earlier questions, `target` the skill that asked last (X-11) or that
+    the person chose, `way` says how it was found; `skill` gets every message that answers nothing; `attended` says that
+    a person reads what is beside the answer (X-44)."""
 
     text: str
     interactive: bool = False
@@ -38,8 +33,8 @@ class Message(Struct, frozen=True, kw_only=True):
     language: Language | None = None
     answers: tuple[str, ...] = ()
     target: str = ""
-    chosen: bool = False
-    plain: bool = False
+    way: Way = ""
+    skill: str = ""
     attended: bool = True
 
 
@@ -93,8 +88,7 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
     language: Language
     answers: tuple[str, ...] = ()
     target: str = ""
-    chosen: bool = False
-    plain: bool = False
+    way: Way = ""
     handed: Handoff | None = None
     base: Path = Path()
 
@@ -105,10 +99,16 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
 
 
 class Sticky(Struct, frozen=True, kw_only=True):
-    """The subagent that follow-ups go to (SEN-7, STK-1)."""
+    """The last run: the subagent that follow-ups go to (SEN-7, STK-1), its message and id, which repeating it and taking
+    it back need, when it ended (ISO 8601), whether a model did it, and whether its answer asked something."""
 
     agent: str
     target: str
+    text: str = ""
+    run: str = ""
+    at: str = ""
+    by_model: bool = False
+    asks: bool = False
 
 
 class PendingApproval(Struct, frozen=True, kw_only=True):
@@ -116,7 +116,8 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
 
     `workflow` is the token of a run that waits instead of orders. `agreed` are the subjects that were already approved
     for these orders: an order that stops for a second question does not ask the first one again. `wider` is what an
-    approval for the whole session covers beside the subject, empty if nothing.
+    approval for the whole session covers beside the subject, empty if nothing. `question` is the text that the person
+    was asked, `steps` are the skills of a plan.
     """
 
     packets: tuple[Packet, ...]
@@ -125,6 +126,8 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     workflow: str = ""
     agreed: tuple[str, ...] = ()
     wider: str = ""
+    question: str = ""
+    steps: tuple[str, ...] = ()
 
 
 INTERRUPTED = "interrupted:"  # subject prefix of an order that a killed process left
@@ -135,7 +138,8 @@ class PendingQuestion(Struct, frozen=True, kw_only=True):
     """X-11: the message that was not clear enough, the question, the missing parts, and the skill it was for.
 
     `original` ends with the `answers` to the questions before this one; `options` are the skills to choose from,
-    `rest` is the part of the message with which a yes continues; empty if a yes means nothing.
+    `rest` is the part of the message with which a yes continues; empty if a yes means nothing. With `aside` the person
+    went on with something else.
     """
 
     original: str
@@ -147,6 +151,7 @@ class PendingQuestion(Struct, frozen=True, kw_only=True):
     answers: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     rest: str = ""
+    aside: bool = False
 
 
 class Said(Struct, frozen=True, kw_only=True):
@@ -165,8 +170,8 @@ class Session(Struct, frozen=True, kw_only=True):
     `failures` counts failures in a row (SAF-5), `failed` is the `mark` of the message that the last of them was for,
     `retry` are the orders that it left undone (SAF-7), `grants` is what the person agreed to for the whole session.
     `history` has the latest messages, read for this turn; `private` says that it may contain the person's files or
-    data: if set, it stays set. `written` are the files in workspaces that its replies named, newest first, as
-    absolute paths.
+    data: if set, it stays set. `talks` says that a model answered the last message without a skill. `written` are the
+    files in workspaces that its replies named, newest first, as absolute paths.
     """
 
     id: str
@@ -180,6 +185,7 @@ class Session(Struct, frozen=True, kw_only=True):
     retry: tuple[Packet, ...] = ()
     grants: tuple[str, ...] = ()
     private: bool = False
+    talks: bool = False
     written: tuple[str, ...] = ()
     history: tuple[Said, ...] = ()
 
@@ -187,8 +193,3 @@ class Session(Struct, frozen=True, kw_only=True):
 def mark(text: str) -> str:
     """A digest that identifies a message; a session keeps no second copy of text that may contain a secret."""
     return blake2b(text.strip().encode("utf-8", "replace"), digest_size=16).hexdigest()
-
-
-def is_retry(text: str) -> bool:
-    """Whether the message only asks to retry what failed."""
-    return _RETRY.match(text) is not None

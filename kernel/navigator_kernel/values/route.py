@@ -18,6 +18,12 @@ Kind = Literal["skills", "direct", "clarify", "workflow", "command", "script", "
 Operation = Literal["info", "install", "list", "search", "uninstall", "enable", "disable"]
 
 
+Topic = Literal[
+    "", "capabilities", "released", "declined", "open", "edit", "undo", "undone", "thanks", "complaint", "nothing",
+    "failed_twice",
+]  # fmt: skip
+
+
 class Lifecycle(Struct, frozen=True, kw_only=True):
     """A skill command (LIF-7). `source` is a repository, `skills` the names, `query` the search words."""
 
@@ -62,7 +68,7 @@ class Skills(Struct, frozen=True, kw_only=True):
 class Direct(Struct, frozen=True, kw_only=True):
     """No skill is needed; `topic` marks what the kernel answers itself."""
 
-    topic: Literal["", "capabilities", "released", "declined"] = ""
+    topic: Topic = ""
 
 
 class NeedClarification(Struct, frozen=True, kw_only=True):

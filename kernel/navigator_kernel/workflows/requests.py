@@ -28,7 +28,7 @@ from navigator_kernel.workflows.store import load_stored, stored_names, with_fre
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
-    from navigator_kernel.stages.resume import Resumed
+    from navigator_kernel.stages.answers import Resumed
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.reply import Reply
 

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from navigator_kernel.errors import InputNeeded
+from navigator_kernel.language.answers import is_no, is_yes
 from navigator_kernel.text import clean, lazy_compile, shorten
 
-_YES = lazy_compile(r"(?i)^\s*(?:y|yes|true|1|ok|是|是的|好|好的|对)\s*[.!。！]?\s*$")
-_NO = lazy_compile(r"(?i)^\s*(?:n|no|false|0|cancel|不|不要|否|取消)\s*[.!。！]?\s*$")
 _APART = lazy_compile(r"\s*[,，;；、\n]\s*")
 _PAIR = lazy_compile(r"([\w.-]+)\s*[=:：]\s*([^,，;；、\n]+?)(?=\s*(?:[,，;；、\n]|$)|\s+[\w.-]+\s*[=:：])")
 
@@ -33,7 +32,7 @@ def input_needed(server: str, message: str, schema: Mapping[str, Any]) -> InputN
 
 
 def declined(said: str) -> bool:
-    return _NO.match(said) is not None
+    return is_no(said)
 
 
 def content_of(schema: Mapping[str, Any], said: str) -> dict[str, Any] | None:
@@ -61,7 +60,14 @@ def fitted(value: str, about: Any) -> Any:
     """Converts a text to the type in `about`, a part of a JSON Schema; unchanged without a type that fits."""
     kind = about.get("type") if isinstance(about, Mapping) else None
     if kind == "boolean":
-        return True if _YES.match(value) else False if _NO.match(value) else value
+        said = value.strip().casefold()
+        return (
+            True
+            if said in {"true", "1"} or is_yes(value)
+            else False
+            if said in {"false", "0"} or is_no(value)
+            else value
+        )
     if kind in ("integer", "number", "array", "object", "null"):
         try:
             return json.loads(value)

@@ -31,6 +31,8 @@ def session_to_dict(session: Session) -> dict[str, Any]:
             "workflow": approval.workflow,
             "agreed": list(approval.agreed),
             "wider": approval.wider,
+            "question": approval.question,
+            "steps": list(approval.steps),
         },
         "question": None if session.question is None else asdict(session.question),
         "failures": session.failures,
@@ -38,6 +40,7 @@ def session_to_dict(session: Session) -> dict[str, Any]:
         "retry": [packet.to_dict() for packet in session.retry],
         "grants": list(session.grants),
         "private": session.private,
+        "talks": session.talks,
         "written": list(session.written),
     }
 
@@ -59,6 +62,7 @@ def session_from(raw: Mapping[str, Any]) -> Session:
         retry=tuple(packet_from(packet) for packet in raw.get("retry", ())),
         grants=tuple(map(str, raw.get("grants", ()))),
         private=raw.get("private", True) is not False,  # an earlier version did not store it
+        talks=raw.get("talks", False) is True,
         written=tuple(map(str, raw.get("written", ()))),
     )
 
@@ -77,4 +81,6 @@ def _approval(raw: Mapping[str, Any]) -> PendingApproval:
         workflow=raw.get("workflow", ""),
         agreed=tuple(map(str, raw.get("agreed", ()))),
         wider=raw.get("wider", ""),
+        question=str(raw.get("question", "")),
+        steps=tuple(map(str, raw.get("steps", ()))),
     )

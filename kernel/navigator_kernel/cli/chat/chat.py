@@ -11,7 +11,7 @@ from navigator_kernel.cli.chat.stream import Shown
 from navigator_kernel.cli.output import document, is_attended, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
-from navigator_kernel.stages.resume import asks_for_model
+from navigator_kernel.stages.answers import asks_for_model
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.workflows.orchestrator import COMMAND

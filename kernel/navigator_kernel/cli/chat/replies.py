@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from navigator_kernel.cli.output import document, is_attended, lines, note, style_of
 from navigator_kernel.language.rendering import render_report, render_sentence
 from navigator_kernel.language.wording import say
-from navigator_kernel.stages.resume import asks_for_model
+from navigator_kernel.stages.answers import asks_for_model
 from navigator_kernel.text import clean
 from navigator_kernel.values.report import FORMATS
 from navigator_kernel.values.workflow import MAX_STEPS, REPEAT, WorkflowView, outline

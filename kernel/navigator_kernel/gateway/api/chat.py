@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
 from navigator_kernel.events import Event, RunStarted
-from navigator_kernel.gateway.runs import Run, message_in
+from navigator_kernel.gateway.runs import Run, may_approve
 from navigator_kernel.gateway.streams.feeds import RECENT
 from navigator_kernel.gateway.streams.page_events import LAST
 from navigator_kernel.gateway.streams.page_frames import Frames, as_sent
@@ -117,9 +118,9 @@ async def begin(gateway: Gateway, call: Call, session: str, body: ChatMessage) -
     message = Message(text=body.message, attended=False, language=body.language)
 
     def asked(turns: Turns) -> tuple[Message, Session]:
-        return message_in(message, turns.session(name), call.caller)
+        return message, turns.session(name)
 
-    run = gateway.runs.start(name, asked)
+    run = gateway.runs.start(name, asked, partial(may_approve, call.caller))
     await run.begun()
     return run
 

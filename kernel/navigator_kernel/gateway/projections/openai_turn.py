@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing, suppress
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 from starlette.responses import Response
 
-from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.bootstrap.turns import refuse_message
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import Event, RunContent, RunStarted, Usage
@@ -22,9 +21,8 @@ from navigator_kernel.gateway.projections.openai_answer import GAP, failure_of, 
 from navigator_kernel.gateway.projections.openai_models import skill_of
 from navigator_kernel.gateway.projections.openai_notes import note_of
 from navigator_kernel.gateway.projections.openai_sessions import Conversation, find_session, keep_end, open_session
-from navigator_kernel.gateway.runs import Run, message_in
+from navigator_kernel.gateway.runs import Run, may_approve
 from navigator_kernel.gateway.streams.sse import disconnected
-from navigator_kernel.stages.resume import resume
 from navigator_kernel.text import Language, clean
 from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.request import Message, Session
@@ -132,25 +130,14 @@ async def begin(gateway: Gateway, call: Call, model: str, conversation: Conversa
     refuse_message(conversation.text)
     skill = await asyncio.to_thread(skill_of, gateway, model)
     found = await find_session(gateway, call.caller, conversation)
-    message = Message(text=conversation.text, attended=False)
+    message = Message(text=conversation.text, attended=False, skill=skill)
 
     def asked(turns: Turns) -> tuple[Message, Session]:
-        session = open_session(turns, found)
-        return message_in(_for_skill(message, session, skill), session, call.caller)
+        return message, open_session(turns, found)
 
-    run = gateway.runs.start(found.name, asked)
+    run = gateway.runs.start(found.name, asked, partial(may_approve, call.caller))
     await run.begun()
     return OpenAITurn(gateway, call, conversation, run)
-
-
-def _for_skill(message: Message, session: Session, skill: str) -> Message:
-    """The message, addressed to the skill unless it answers a question of the session."""
-    if not skill:
-        return message
-    resumed = resume(message, session, SystemClock().now())
-    if resumed.approved is not None or resumed.declined or resumed.message != message:
-        return message
-    return replace(message, text=f"/{skill} {message.text}")
 
 
 class TurnResponse:

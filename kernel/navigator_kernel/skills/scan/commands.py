@@ -46,7 +46,7 @@ def findings(skill: SkillDef, files: Mapping[str, bytes]) -> Iterator[Diagnostic
         yield finding(code, "warning", path, message, line, command, judged=command)
 
 
-def _wrong(command: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:  # noqa: C901 - a list of checks
+def _wrong(command: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     try:
         words = [_OWN_FOLDER.sub("", word) for word in shlex.split(command)]
     except ValueError:

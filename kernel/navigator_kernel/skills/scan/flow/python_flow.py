@@ -99,7 +99,7 @@ class _Flow:
         for node in body:
             self._statement(node, scope)
 
-    def _statement(self, node: ast.stmt, scope: str) -> None:  # noqa: C901 - one case for each kind of statement
+    def _statement(self, node: ast.stmt, scope: str) -> None:
         self._seen.clear()
         if isinstance(node, _Definition):
             self._block(node.body, node.name)
@@ -182,7 +182,7 @@ class _Flow:
             self._said[node] = text_of(node, self._texts)
         return self._said[node]
 
-    def _inner(self, node: ast.expr, scope: str) -> Marks:  # noqa: C901 - one case for each kind of expression
+    def _inner(self, node: ast.expr, scope: str) -> Marks:
         if isinstance(node, ast.Name):
             return self._held[scope, node.id] | self._held["", node.id]
         if isinstance(node, ast.Call):
@@ -231,7 +231,7 @@ class _Flow:
     def _name(self, node: ast.expr) -> str:
         return name_of(node, self._full)
 
-    def _call(self, node: ast.Call, scope: str) -> Marks:  # noqa: C901 - one case for each kind of call
+    def _call(self, node: ast.Call, scope: str) -> Marks:
         name = self._name(node.func)
         last = name.rpartition(".")[2]
         given = [self._of(one, scope) for one in node.args]
@@ -272,7 +272,7 @@ class _Flow:
             return (everything - {"environment"}) | {"fetched"}
         return everything
 
-    def _judge(  # noqa: C901 - one case for each kind of sink
+    def _judge(
         self, node: ast.Call, name: str, given: list[Marks], named: Mapping[str, Marks], receiver: Marks, scope: str
     ) -> None:
         last = name.rpartition(".")[2]

@@ -1,0 +1,787 @@
+"""Says what a person's next message means, given what is open: read by rule, and never more than its words.
+
+A message agrees only if every word of it agrees or weighs nothing. Refusals and doubts win over everything else, and
+a message that cannot be told is a question, which changes nothing. The words are data: `answers.toml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.language.signs import Clause, Piece, clauses, is_path, normal, phrases_of, verbs, words
+from navigator_kernel.text import fold, lazy_compile
+
+Situation = Literal[
+    "approval",
+    "choice_one",
+    "choice_many",
+    "missing",
+    "free",
+    "plan",
+    "after_run",
+    "after_error",
+    "interrupted",
+    "idle",
+]
+Outcome = Literal[
+    "yes", "yes_session", "always", "no", "no_with_reason", "question", "stop", "undo", "other", "refine", "pick",
+    "none", "value", "cancel", "edit", "follow_up", "thanks", "complaint", "retry", "retry_with", "nothing", "help",
+]  # fmt: skip
+
+LONGEST = 200  # characters of an answer
+IDLE = 60  # characters of a message that may be an answer though nothing is open
+REASON = 1_000  # characters of a person's reason
+HEAD = 300  # characters of a question that name its effect; a diff may follow
+_BESIDE_A_PLACE = frozenset(
+    {"yes", "go", "verb.use", "no", "neg", "wait", "lead", "tail", "change", "correct", "thanks"}
+)
+_NO_VALUE = (
+    "我",
+    "你",
+    "i ",
+    "im ",
+    "ill ",
+    "same",
+    "the same",
+    "like last",
+    "原来",
+    "上次",
+    "之前",
+    "和上",
+    "跟上",
+    "和之",
+    "跟之",
+)
+_CALLED = frozenset({"is called", "called", "named", "its called", "叫", "叫做", "名叫", "名字是"})
+_WHY = lazy_compile(r"(?is)\s*e(?:[\s:：,，]|$)(?P<why>.*)")
+_INSTRUCTION = lazy_compile(r"(?:/|@@|#(?!\d))[^\W_][\w-]*(?=\s|$)|!(?![\[!])[ \t]*[^\s`!]")
+_ASKING = frozenset({"what", "where", "who", "why", "how", "or not", "what exactly", "where exactly"})
+_ASKED_BEHIND = frozenset({"不", "没", "没有", "否"})  # 它算标点不, 有方案没
+_SAME = frozenset(
+    {"what about", "how about", "same for", "same with", "the same for", "the same with", "do the same for"}
+)
+_CALLED_AGAIN = lazy_compile(r"(?i)^(?:and )?(?:again|once more|next|now|再来|再来一次|下一个|这次)[ \t]?[:：]")
+_GOES_ON = lazy_compile(
+    r"(?i)^(?:please )?(?:continue|go on|carry on|keep going|proceed|继续|接着|接着来|往下)[\s.!。！吧]*$"
+)
+_SURELY = lazy_compile(r"[吗？?]$")
+_TEXT_WANTED = lazy_compile(
+    r"(?i)\b(?:text|content|message|note|words|prompt|description|title|query|request|sentence|body|what to)\b"
+    r"|正文|文字|内容|文本|标题|描述|消息|句子|要什么"
+)
+_SCOPE = lazy_compile(r"(?i)^s$|^s\b|session|conversation|chat|until i|till i|会话|对话|聊天")
+_EITHER = lazy_compile(r"(?!不|错)([\u4e00-\u9fff])不\1|是.{1,12}还是")
+_AGREE = frozenset({"yes", "go"})
+_WIDTH = frozenset({"session", "always", "once"})
+_FIRM = frozenset(
+    {"yes", "go", "no", "stop", "wait", "undo", "again", "thanks", "praise", "blame", "topic", "self", "correct"}
+)
+
+
+class OpenState(Struct, frozen=True, kw_only=True):
+    """What is open. `question` is its text, `options` are the skills to choose from or the steps of a plan, `asked`
+    says that the last answer ended in a question of its own, `works` that a model did the last run."""
+
+    situation: Situation = "idle"
+    question: str = ""
+    options: tuple[str, ...] = ()
+    asked: bool = False
+    works: bool = False
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """`value` is the number of the picked option or the value that was asked for, `reason` the words that go with a
+    refusal or a change."""
+
+    outcome: Outcome
+    value: str = ""
+    reason: str = ""
+
+
+class _Found(NamedTuple):
+    """`marks` are the signs that count, `content` the words of each clause that no list has, `weak` the signs of words
+    that may also weigh nothing; `asks` says that the message asks something."""
+
+    marks: frozenset[str]
+    weak: frozenset[str]
+    content: tuple[str, ...]
+    asks: bool
+    clauses: tuple[Clause, ...]
+    text: str
+    last: str  # the last agreement or refusal
+
+
+def read(text: str, state: OpenState) -> Reading:
+    """The meaning of `text`, in time that grows with its length; over LONGEST characters it is a new request."""
+    plain = normal(text[: LONGEST + 1].strip()) if len(text) > LONGEST else normal(text)
+    if state.situation == "idle" and len(plain) > IDLE:
+        return Reading(outcome="other")
+    if state.situation in {"approval", "plan"} and (letter := _WHY.match(text)):
+        outcome: Outcome = "edit" if state.situation == "plan" else "no_with_reason"
+        return Reading(outcome=outcome, reason=letter["why"].strip()[:REASON])
+    if _INSTRUCTION.match(plain):
+        return Reading(outcome="other")
+    if len(plain) > LONGEST:
+        return _long(text, plain, state)
+    if plain in {"?", "h", "help", "/?", "？"} and state.situation not in {"idle", "after_run", "after_error"}:
+        return Reading(outcome="help")
+    found = _found(plain, state)
+    reading = _READERS[state.situation](found, state)
+    return replace(reading, reason=text.strip()[:REASON]) if reading.reason else reading
+
+
+def is_yes(text: str) -> bool:
+    """Whether the text agrees, and says nothing else."""
+    return read(text, OpenState(situation="interrupted")).outcome == "yes"
+
+
+def is_no(text: str) -> bool:
+    """Whether the text refuses, and says nothing else."""
+    return read(text, OpenState(situation="missing")).outcome == "cancel"
+
+
+def _long(text: str, plain: str, state: OpenState) -> Reading:
+    """A long message refuses if its beginning does, with all of it as the reason; otherwise it is a new request."""
+    if state.situation in {"approval", "missing"}:
+        begin = clauses(plain)[:1]
+        found = _found(begin[0].text[: begin[0].pieces[-1].end], state) if begin and begin[0].pieces else None
+        if found is not None and found.marks & {"no", "stop"} and not found.content:
+            return _refused(text)
+    return Reading(outcome="other")
+
+
+def _found(plain: str, state: OpenState) -> _Found:
+    head = plain_head(state.question)
+    kinds = {kind for kind, names in verbs().items() if any(_names(word, head) for word in names)}
+    if state.situation in {"idle", "after_run", "after_error"}:
+        kinds = {"use", *verbs()}
+    elif state.situation in {"choice_one", "choice_many"}:
+        kinds = {"use"}
+    elif state.situation == "plan":
+        kinds = (kinds | {"run"}) - {"change"}
+    elif state.situation == "interrupted":
+        kinds |= {"run"}
+    options = {form: "option" for name in state.options for form in (name.casefold(), *_spaced(name))}
+    parts = clauses(plain, options)
+    marks: set[str] = set()
+    weak: set[str] = set()
+    content: list[str] = []
+    asks = False
+    last = ""
+    for clause in parts:
+        asks |= clause.asked or _asks(clause)
+        own: set[str] = set()
+        content.append(_weigh(clause, kinds, own, weak))
+        last = "no" if own & {"no", "stop"} else "yes" if own & _AGREE else last
+        marks |= own
+    return _Found(frozenset(marks), frozenset(weak), tuple(content), asks, parts, plain, last)
+
+
+def plain_head(question: str) -> str:
+    """The beginning of a question, without the diff or the script that follows it."""
+    return normal(question[:HEAD]).casefold()
+
+
+def _names(word: str, head: str) -> bool:
+    """Whether the question names the effect with this verb."""
+    if not word.isascii():
+        return word in head
+    at = head.find(word)
+    while at >= 0:
+        if not (at and head[at - 1].isalnum()):
+            return True
+        at = head.find(word, at + 1)
+    return False
+
+
+def _spaced(name: str) -> tuple[str, ...]:
+    return (name.casefold().replace("-", " "),) if "-" in name else ()
+
+
+def _asks(clause: Clause) -> bool:
+    """Whether the clause has a Chinese question word anywhere, or an English one before any content."""
+    opening = True
+    for piece in clause.pieces:
+        if "question" in piece.signs and (opening or not piece.text.isascii() or piece.text.casefold() in _ASKING):
+            return True
+        opening = opening and bool(piece.signs & (_FIRM | {"filler", "change", "next"})) and "vague" not in piece.signs
+    last = clause.pieces[-1].text if len(clause.pieces) > 1 else ""
+    return (
+        last in _ASKED_BEHIND or _EITHER.search(clause.text[clause.pieces[0].start : clause.pieces[-1].end]) is not None
+    )
+
+
+def _weigh(clause: Clause, kinds: set[str], marks: set[str], weak: set[str]) -> str:
+    """Adds the signs of a clause to `marks` and `weak`; returns its words that no list has. The mark `else` says that
+    something in it is no part of a yes."""
+    content: list[str] = []
+    pieces = clause.pieces
+    at = 0
+    while at < len(pieces):
+        piece, signs = pieces[at], pieces[at].signs
+        if _is_part_of_word(pieces, at):
+            signs = frozenset()
+        behind = next((other for other in pieces[at + 1 :] if not _is_light(other)), None)
+        if "neg" in signs and behind is not None:
+            of_effect = any(sign.removeprefix("verb.") in kinds for sign in behind.signs)
+            if not of_effect and (
+                behind.signs & {"hinder", "wait"} or ("stop" in behind.signs and "stop" not in signs)
+            ):
+                marks.add("push")
+                at = pieces.index(behind) + 1
+                continue
+            if "stop" not in signs:
+                marks.add("no")
+                if behind.signs & {"always", "again", "undo"}:
+                    marks.add("negated")
+                at = pieces.index(behind) + (1 if _acts(behind.signs) else 0) or at + 1
+                continue
+        at += 1
+        if not signs:
+            content.append(piece.text)
+            marks.add("else")
+            continue
+        if _is_light(piece):
+            weak.update(signs)
+            marks.update({"else"} - ({"else"} if signs & {"filler", "object"} else set()))
+            continue
+        strong = signs & (_FIRM | _WIDTH)
+        kind = {sign.partition(".")[2] for sign in signs if sign.startswith("verb.")}
+        if kind & kinds:
+            strong |= {"go"}
+        if "neg" in signs and not strong:
+            strong = frozenset({"no"})
+        marks.update(strong or {"else"})
+        weak.update(signs - strong)
+        if not strong and kind and not signs & {"change", "next"}:
+            content.append(piece.text)
+    return " ".join(content)
+
+
+def _is_part_of_word(pieces: Sequence[Piece], at: int) -> bool:
+    """Whether a single Chinese character stands beside one that no list has, as in 过滤 or 整理; or a phrase with 了
+    behind such a one, as in 建好了."""
+    piece = pieces[at]
+    if piece.text.isascii() or "neg" in piece.signs or not piece.signs:
+        return False
+    beside = bool(at) and pieces[at - 1].end == piece.start and not pieces[at - 1].text.isascii()
+    if piece.text in {"好了", "完了", "行了"}:  # 改好了
+        return beside and not _is_light(pieces[at - 1]) and "yes" not in pieces[at - 1].signs
+    before = beside and not pieces[at - 1].signs
+    behind = (
+        at + 1 < len(pieces)
+        and not pieces[at + 1].signs
+        and pieces[at + 1].start == piece.end
+        and not pieces[at + 1].text.isascii()
+    )
+    return bool(
+        (before and (len(piece.text) == 1 or piece.text.endswith("了"))) or (behind and len(piece.text) == 1)
+    ) and bool(piece.signs & _FIRM)
+
+
+def _acts(signs: frozenset[str]) -> bool:
+    return bool(signs & {"yes", "go", "again", "undo", "always", "session", "no", "stop"}) or any(
+        sign.startswith("verb.") for sign in signs
+    )
+
+
+def _is_light(piece: Piece) -> bool:
+    """Whether the piece weighs nothing by itself."""
+    return bool(piece.signs & {"filler", "light", "object"}) and not piece.signs & (_FIRM | _WIDTH | {"neg"})
+
+
+def _text_of(found: _Found) -> str:
+    return " ".join(part for part in found.content if part)
+
+
+def _has_path(text: str) -> bool:
+    return any(is_path(word.strip("，。,;；\"'()")) for word in text.split())
+
+
+def _is_request(found: _Found, known: str = "") -> bool:
+    """Whether the message asks for something of its own: it changes the subject, or begins with a verb of a request and
+    names a file that `known` does not name."""
+    if "topic" in found.marks:
+        return True
+    words_of = [word for word in _text_of(found).split() if is_path(word) and word.casefold() not in known]
+    first = _first(found)
+    begins = first is not None and "request" in first.signs
+    return bool(words_of) and (begins or "request" in found.weak)
+
+
+def _first(found: _Found) -> Piece | None:
+    """The first piece that weighs something, or begins a request."""
+    pieces = (piece for clause in found.clauses for piece in clause.pieces)
+    polite = {"yes", "thanks", "praise", "go", "topic"}
+    return next((p for p in pieces if "request" in p.signs or not (_is_light(p) or p.signs & polite)), None)
+
+
+def _refused(text: str) -> Reading:
+    return Reading(outcome="no_with_reason", reason=text.strip()[:REASON])
+
+
+def _agreed(found: _Found) -> Reading | None:
+    """A yes, if nothing in the message says anything else."""
+    agrees = found.marks & _AGREE or "once" in found.marks or ("session" in found.marks and _SCOPE.search(found.text))
+    trails = found.text.endswith(("…", "...", "。。。"))  # a hesitation
+    if found.asks or trails or not agrees or found.marks - _AGREE - _WIDTH - {"push", "thanks", "praise"}:
+        return None
+    if "always" in found.marks:
+        return Reading(outcome="always")
+    return Reading(outcome="yes_session" if "session" in found.marks else "yes")
+
+
+def _approval(found: _Found, state: OpenState) -> Reading:
+    marks, content, head = found.marks, _text_of(found), plain_head(state.question)
+    if found.text.casefold() in {"a", "s"}:
+        return Reading(outcome="yes_session")
+    if _is_request(found, head) and "change" not in found.weak:
+        return Reading(outcome="other")
+    if found.asks:
+        new = any(is_path(word) and word.casefold() not in head for word in content.split())
+        return Reading(outcome="other" if "topic" in marks or new else "question")
+    if "undo" in marks and not marks & _AGREE:
+        return Reading(outcome="undo")
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    if marks & {"stop", "no"}:
+        return _withdrawn(found)
+    if "wait" in marks:
+        return Reading(outcome="question")
+    if (yes := _agreed(found)) is not None:
+        return yes
+    if marks & {"correct"} or ("blame" in marks and content):
+        return _refused(found.text)
+    if _is_request(found, head):
+        return Reading(outcome="other")
+    if marks & _AGREE:  # with something else beside it
+        return _refused(found.text) if content and "change" in found.weak else Reading(outcome="question")
+    if _is_request(found, head):
+        return Reading(outcome="other")
+    if found.weak & {"change", "verb.use"} and content:
+        return _refused(found.text)
+    return Reading(outcome="question")
+
+
+def _withdrawn(found: _Found) -> Reading:
+    """A refusal: of everything, with a reason, or plain."""
+    content = _text_of(found)
+    if "stop" in found.marks and "no" not in found.marks and not content:
+        return Reading(outcome="stop")
+    reasons = content or ("correct" in found.marks and "change" in found.weak)
+    return _refused(found.text) if reasons else Reading(outcome="no")
+
+
+def _choice_one(found: _Found, state: OpenState) -> Reading:
+    marks, content = found.marks, _text_of(found)
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    corrected = bool(content) and bool(found.weak & {"change"} or marks & {"correct"})
+    if found.asks:
+        return Reading(outcome="refine" if corrected and "correct" in marks else "question")
+    if marks & {"no", "stop", "undo"} or marks & {"self"}:
+        if found.last == "yes" and not content:
+            return Reading(outcome="question")
+        return Reading(outcome="refine" if corrected and not marks & {"stop", "self", "blame"} else "no")
+    if _agreed(found) is not None:
+        return Reading(outcome="yes")
+    if marks & {"wait"} and not content:
+        return Reading(outcome="question")
+    if marks & {"blame", "correct"} and not content:
+        return Reading(outcome="no")
+    if _is_request(found):
+        return Reading(outcome="other")
+    return Reading(outcome="refine" if content and found.weak & {"change", "next", "adds"} else "question")
+
+
+def _choice_many(found: _Found, state: OpenState) -> Reading:
+    marks, content = found.marks, _text_of(found)
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    if found.text.strip("().") == "0":
+        return Reading(outcome="none")
+    wanted, unwanted, count = _mentions(found, state.options)
+    left = [name for name in state.options if name not in unwanted]
+    if found.asks:
+        return Reading(outcome="question")
+    loose = len(content.split()) + sum(not char.isascii() for char in content) // 3
+    if (
+        len(wanted) == 1
+        and loose <= (4 if "verb.use" in found.weak or "go" in marks else 2)
+        and not marks & {"wait", "blame"}
+    ):
+        return Reading(outcome="pick", value=str(state.options.index(wanted[0]) + 1))
+    if len(wanted) > 1 or (unwanted and not wanted and left):
+        return Reading(outcome="question")
+    if marks & {"no", "stop", "self"}:
+        return Reading(outcome="none")
+    if (marks & _AGREE and not content) or count or found.text.strip(" ().").isdigit():
+        return Reading(outcome="question")
+    if marks & {"wait"} or "all" in found.text.casefold().split() or "全" in found.text:
+        return Reading(outcome="question")
+    if _is_request(found):
+        return Reading(outcome="other")
+    return Reading(outcome="refine" if content and found.weak & {"change", "next"} else "question")
+
+
+def _mentions(found: _Found, options: Sequence[str]) -> tuple[list[str], list[str], int]:
+    """The options that the message wants, those that it rules out, and how many places it names that are not there."""
+    wanted: list[str] = []
+    unwanted: list[str] = []
+    beyond = 0
+    for clause in found.clauses:
+        alone = all(_is_light(piece) or piece.signs & _BESIDE_A_PLACE or _is_place(piece) for piece in clause.pieces)
+        named: list[str] = []
+        negated = corrects = False
+        for piece in clause.pieces:
+            option = _option(piece, options, alone=alone)
+            if piece.signs & {"neg", "no", "except"}:
+                if named and not corrects:  # 2 不行
+                    unwanted += named
+                    named = []
+                else:
+                    corrects = (bool(wanted) and not piece.signs & {"neg"} - {"no"}) or piece.text in {
+                        "不",
+                        "啊不",
+                        "哦不",
+                    }
+                    negated = not (corrects and wanted)
+            elif option is None:
+                beyond += 1
+            elif option:
+                (unwanted if negated else named).append(option)
+        if corrects and wanted:  # 2, no, 3
+            unwanted += wanted
+            wanted = []
+        wanted += named
+    if set(wanted) & set(unwanted):
+        return [], list(options), beyond
+    return list(dict.fromkeys(wanted)), list(dict.fromkeys(unwanted)), beyond
+
+
+def _is_place(piece: Piece) -> bool:
+    return any(sign.startswith(("place.", "option")) for sign in piece.signs)
+
+
+def _option(piece: Piece, options: Sequence[str], *, alone: bool) -> str | None:
+    """The option that a piece names: by its name, a part of it, another word for it, or its place; empty if it names
+    none, None if it names a place that is not there."""
+    word = fold(piece.text)
+    named = [name for name in options if fold(name) == word]
+    meant = next((sign.removeprefix("kind.") for sign in piece.signs if sign.startswith("kind.")), "")
+    partly = [name for name in options if f"-{word}-" in f"-{fold(name)}-" or (meant and meant in fold(name))]
+    for names in (named, partly):
+        if len(names) == 1:
+            return names[0]
+    place = next((sign.removeprefix("place.") for sign in piece.signs if sign.startswith("place.")), "")
+    if not place or (
+        not alone and not piece.text.startswith(("第", "option", "number")) and piece.text[:1] not in "最后"
+    ):
+        return ""
+    index = {"last": len(options), "middle": 2 if len(options) == 3 else 0}.get(place, 0) or int(
+        place if place.isdigit() else 0
+    )
+    return options[index - 1] if 0 < index <= len(options) else None
+
+
+def _missing(found: _Found, state: OpenState) -> Reading:
+    marks, content = found.marks, _text_of(found)
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    if _TEXT_WANTED.search(state.question):
+        given_up = marks & {"stop", "no"} and "else" not in marks
+        asks = found.asks and not content and "else" not in marks
+        return (
+            Reading(outcome="cancel")
+            if given_up
+            else Reading(outcome="question" if asks else "value", value=found.text)
+        )
+    if is_path(found.text):
+        return Reading(outcome="value", value=found.text.removeprefix("@"))
+    if marks & {"stop"} and not _has_path(found.text):
+        return Reading(outcome="cancel")
+    value = _value(found)
+    strong = _has_path(value) or any(char.isdigit() for char in value)
+    if (
+        marks & {"no", "self"}
+        and not strong
+        and (not value or "self" in marks or len(value.split()) > 2 or len(value) > 12)
+    ):
+        return Reading(outcome="cancel")
+    if found.asks or not value or _is_vague(found, value):
+        return Reading(outcome="question")
+    first = _first(found)
+    more = [piece for clause in found.clauses for piece in clause.pieces if piece is not first and not _is_light(piece)]
+    asks_for_more = any(not is_path(piece.text) and not piece.signs & {"lead", "tail"} for piece in more)
+    if first is not None and "request" in first.signs and not first.signs & {"lead", "filler"} and asks_for_more:
+        return Reading(outcome="other")
+    if not strong and (len(value.split()) > 4 or sum(not char.isascii() for char in value) > 8):
+        return Reading(outcome="question")
+    return Reading(outcome="value", value=value)
+
+
+def _is_vague(found: _Found, value: str) -> bool:
+    unsure = (*phrases_of("vague"), *phrases_of("wait"), *phrases_of("yes"))
+    pieces = [piece for clause in clauses(value) for piece in clause.pieces]
+    if all(_is_light(piece) or piece.signs & _FIRM for piece in pieces):
+        return True
+    texts = {value.casefold().strip(" .。!！"), found.text.casefold().strip(" .。!！")}
+    return bool(texts & set(unsure)) or value.casefold().startswith(_NO_VALUE)
+
+
+def _value(found: _Found) -> str:
+    """The value in an answer, without the words around it and without what it rules out; empty if there is none."""
+    kept: list[str] = []
+    paths: list[str] = []
+    for clause in found.clauses:
+        pieces = list(clause.pieces)
+        if pieces and "no" in pieces[0].signs and "neg" not in pieces[0].signs:
+            pieces = pieces[1:]
+        cut = next((at for at, piece in enumerate(pieces) if piece.signs & {"neg", "no", "except"}), None)
+        if cut is not None:  # "to bob, not to anna", but also "app.log is out": nothing follows
+            pieces = pieces[:cut] if any(not _is_light(piece) for piece in pieces[cut + 1 :]) else []
+        if not pieces:
+            continue
+        part = clause.text[pieces[0].start : pieces[-1].end]
+        paths += [p.text for p in pieces if is_path(p.text)] or [word for word in part.split() if is_path(word)]
+        called = next((n for n, piece in enumerate(pieces) if piece.text.casefold() in _CALLED), None)
+        pieces = pieces[called + 1 :] if called is not None and called + 1 < len(pieces) else pieces
+        text = _trimmed(clause.text[pieces[0].start : pieces[-1].end])
+        if text and not (all(piece.signs for piece in pieces) and any(piece.signs & _FIRM for piece in pieces)):
+            kept.append(text)
+    if paths:
+        mails = [path for path in paths if "@" in path[1:]]
+        return ", ".join(dict.fromkeys(mails)) if mails else paths[-1].removeprefix("@")
+    if len(kept) > 1:
+        kept = [text for text in kept if not _is_known(text)] or kept[-1:]
+    numbers = {text for text in found.text.replace("px", " ").split() if text.strip(".,!").replace(",", "").isdigit()}
+    if len(numbers) > 1 or len(kept) > 1:
+        return ""  # which of them cannot be told
+    number = next(iter(numbers), "").strip(".,!")
+    if number and all(word == number or _is_known(word) for word in "".join(kept).replace("px", " ").split()):
+        return number.replace(",", "")
+    return "".join(kept)
+
+
+def _is_known(text: str) -> bool:
+    """Whether every word of the text is on a list: it is no value then."""
+    return all(piece.signs for clause in clauses(text) for piece in clause.pieces)
+
+
+def _trimmed(text: str) -> str:
+    """The text without the phrases that lead to a value or follow it."""
+    text = text.strip(" \"'“”「」`")
+    while True:
+        before = text
+        lower = text.casefold()
+        for phrase in phrases_of("lead"):
+            if lower.startswith(phrase) and (
+                not phrase.isascii()
+                or not lower[len(phrase) : len(phrase) + 1].isascii()
+                or lower[len(phrase) : len(phrase) + 1] in " :"
+            ):
+                text = text[len(phrase) :].lstrip(" :：")
+                break
+        lower = text.casefold()
+        for phrase in phrases_of("tail"):
+            if lower.endswith(phrase) and (
+                not phrase.isascii() or not lower[-len(phrase) - 1 : -len(phrase)].isalnum()
+            ):
+                text = text[: -len(phrase)].rstrip()
+                break
+        words_in = text.split()
+        if len(words_in) > 1 and not words_in[0].isascii() and words_in[1].startswith(words_in[0]):
+            text = " ".join(words_in[1:])  # a stutter: 德 德语
+        if text == before:
+            return text
+
+
+def _free(found: _Found, state: OpenState) -> Reading:
+    """An answer in the person's own words: all but a refusal, a doubt or another subject is added to the request."""
+    marks, content = found.marks, _text_of(found)
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    if marks & {"stop", "no"} and not content:
+        return Reading(outcome="cancel")
+    if (found.asks or marks & {"wait"}) and not content:
+        return Reading(outcome="question")
+    if not content and (yes := _agreed(found)) is not None:
+        return yes
+    return Reading(outcome="value", value=found.text)
+
+
+def _plan(found: _Found, state: OpenState) -> Reading:
+    marks, content = found.marks, _text_of(found)
+    places = {sign for sign in found.weak if sign.startswith("place.")} - {"place.last"}
+    names_step = bool(places) or "option" in found.weak or _names_option(found, state.options)
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    if _is_request(found, plain_head(state.question)) and "change" not in found.weak:
+        return Reading(outcome="other")
+    if found.asks:
+        return Reading(outcome="question")
+    if _agreed(found) is not None and not places:
+        return Reading(outcome="yes")
+    edits = names_step or "change" in found.weak
+    if marks & {"stop", "no", "self"} and not (names_step or (content and "change" in found.weak)):
+        return Reading(outcome="no")
+    if marks & {"wait", "blame", "undo"} and not content:
+        return Reading(outcome="question")
+    if _is_request(found, plain_head(state.question)) and not edits:
+        return Reading(outcome="other")
+    if edits and (content or names_step or not marks & _AGREE):
+        return Reading(outcome="edit", reason=found.text[:REASON])
+    return Reading(outcome="question")
+
+
+def _names_option(found: _Found, options: Sequence[str]) -> bool:
+    parts = {part for name in options for part in fold(name).split("-") if len(part) > 2}
+    return any(word.casefold() in parts for word in _text_of(found).split()) or any(
+        phrase in found.text and any(kind in fold(name) for name in options)
+        for phrase, kind in words("kinds").items()
+        if len(phrase) > 1
+    )
+
+
+def _interrupted(found: _Found, state: OpenState) -> Reading:
+    marks, content = found.marks, _text_of(found)
+    if found.asks:
+        return Reading(outcome="question")
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    if marks & {"no", "stop", "undo", "self"}:
+        return Reading(outcome="no")
+    if "wait" in marks:
+        return Reading(outcome="question")
+    if _agreed(found) is not None:
+        return Reading(outcome="yes")
+    if marks == {"again"} and not content:
+        return Reading(outcome="yes")
+    return Reading(outcome="other" if _is_request(found, plain_head(state.question)) else "question")
+
+
+def _after_run(found: _Found, state: OpenState) -> Reading:
+    marks, content = found.marks, _text_of(found)
+    manner = any(piece.signs & {"manner"} for clause in found.clauses for piece in clause.pieces)
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    if _CALLED_AGAIN.match(found.text) or (state.works and _GOES_ON.match(found.text)):
+        return Reading(outcome="follow_up")
+    if state.asked and not marks & {"undo", "thanks", "blame", "stop"} and len(content.split()) <= 6 and not found.asks:
+        return Reading(outcome="follow_up")
+    if "undo" in marks and "negated" not in marks:
+        if found.asks:
+            return Reading(outcome="other" if manner and content else "question")
+        return Reading(outcome="undo")
+    if "blame" in marks or ("correct" in marks and not marks & {"again"} and not found.asks):
+        return Reading(outcome="complaint")
+    if "verb.delete" in found.weak and not content and not marks & {"no", "stop"} and not found.asks:
+        return Reading(outcome="undo")
+    if _adds(found):
+        return Reading(outcome="follow_up")
+    if found.asks:
+        return _asked_after(found, manner=manner)
+    repeats = "again" in found.text.casefold() or "再" in found.text
+    if "negated" in marks or ("no" in marks and repeats and "again" not in marks):
+        return Reading(outcome="complaint")
+    if "again" in marks and found.last != "no":
+        return _repeated(found)
+    few = len(content.split()) <= 3 and not (content and "change" in found.weak)
+    if marks & {"stop", "no", "self"} and few:
+        return Reading(outcome="thanks" if "thanks" in marks and "stop" not in marks else "stop")
+    if "again" in marks:
+        return _repeated(found)
+    if not content and not found.weak & {"change", "next"}:
+        return Reading(outcome="thanks")  # or nothing that can be told: there is nothing to do
+    return Reading(outcome="other")
+
+
+def _repeated(found: _Found) -> Reading:
+    """The same once more, or with another input: if the clause that says so names something of its own."""
+    for clause, content in zip(found.clauses, found.content, strict=True):
+        if content and any("again" in piece.signs for piece in clause.pieces):
+            adds = any(piece.signs & {"next", "adds"} for piece in clause.pieces) or _has_path(content)
+            return Reading(outcome="follow_up" if adds else "question")
+    return Reading(outcome="retry")
+
+
+def _asked_after(found: _Found, *, manner: bool) -> Reading:
+    content = _text_of(found)
+    if not content and not found.weak & {"object"} and found.text.strip("?？!！ ") == "":
+        return Reading(outcome="complaint")
+    first = _first(found)
+    request = first is not None and "request" in first.signs and bool(content)
+    return Reading(outcome="other" if _has_path(content) or manner or request else "question")
+
+
+def _adds(found: _Found) -> bool:
+    """Whether the message names another input or a condition for what ran last: `and for March?`, `notes.md next`."""
+    content = _text_of(found)
+    if found.marks & {"stop", "topic", "self", "thanks", "praise", "negated"}:
+        return False
+    if not content and sum(len(clause.pieces) for clause in found.clauses) < 2:
+        return False
+    first = found.clauses[0].pieces[0] if found.clauses and found.clauses[0].pieces else None
+    begins = first is not None and bool(first.signs & {"next", "adds"})
+    request = first is not None and "request" in first.signs and not begins
+    adds = any("adds" in piece.signs for clause in found.clauses for piece in clause.pieces)
+    files = [word for word in content.split() if is_path(word)]
+    short = len(content.split()) <= 4 and sum(not char.isascii() for char in content) <= 12
+    if "no" in found.marks and not (adds and len(found.clauses) > 1):
+        return False
+    if files and not request and len(content.split()) == len(files):
+        return True  # a file name alone, or with words of no weight
+    if found.asks and not begins and not found.text.rstrip("?？").endswith("呢"):
+        return False
+    if first is not None and first.text.casefold() in _SAME:
+        return True
+    return short and (begins or (adds and (not request or bool(files))))
+
+
+def _after_error(found: _Found, state: OpenState) -> Reading:
+    marks, content = found.marks, _text_of(found)
+    if "topic" in marks and content:
+        return Reading(outcome="other")
+    if found.asks and not ("blame" in marks and not _SURELY.search(found.text)):
+        return Reading(outcome="other" if _is_request(found, plain_head(state.question)) else "question")
+    if "blame" in marks and not _has_path(content) and "again" not in marks:
+        return Reading(outcome="complaint")
+    if marks & {"self"}:
+        return Reading(outcome="stop")
+    if marks & {"stop", "no", "thanks"} and not _has_path(content) and not ("again" in marks and found.last != "no"):
+        return Reading(outcome="stop")
+    if "undo" in marks:
+        return Reading(outcome="undo")
+    if "again" in marks or ("go" in marks and not content):
+        fixed = _has_path(content) or ("change" in found.weak and bool(content))
+        return Reading(outcome="retry_with" if fixed else "retry", reason=found.text)
+    if not content:
+        return Reading(outcome="question")
+    first = found.clauses[0].pieces[0]
+    if "request" in first.signs and "change" not in first.signs and "verb.use" not in first.signs:
+        return Reading(outcome="other")
+    statement = found.weak & {"change", "fact"} or "go" in marks or _has_path(content)
+    return Reading(outcome="retry_with" if statement else "question", reason=found.text)
+
+
+def _idle(found: _Found, state: OpenState) -> Reading:
+    answers = "else" not in found.marks or _text_of(found).replace(" ", "").isdigit()
+    return Reading(outcome="nothing" if answers and not found.asks else "other")
+
+
+_READERS = {
+    "approval": _approval,
+    "choice_one": _choice_one,
+    "choice_many": _choice_many,
+    "missing": _missing,
+    "free": _free,
+    "plan": _plan,
+    "after_run": _after_run,
+    "after_error": _after_error,
+    "interrupted": _interrupted,
+    "idle": _idle,
+}

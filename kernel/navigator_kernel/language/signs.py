@@ -1,0 +1,211 @@
+"""Divides a short message into clauses, and says of which answer each of its words is a sign."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from navigator_kernel.text import lazy_compile
+
+_TOKEN = lazy_compile(
+    r"(?P<quoted>\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」|`[^`\n]*`)"
+    r"|(?P<smile>[:;]-?[)d(](?![a-z])|<3|\^\^|o/(?![a-z]))"
+    r"|(?P<word>[@/~#.]*[a-z0-9](?:[a-z0-9'_@./\\:+%~#-]|,(?=\d{3}))*)"
+    r"|(?P<han>[\u3400-\u9fff\uf900-\ufaff])"
+    r"|(?P<end>[,;!?.…。~\-—()、\n:|/]+)"
+    r"|(?P<sign>\S)"
+)
+_UNSEEN = lazy_compile("[\u200b-\u200f\u2060\ufe0e\ufe0f\u200d\u20e3\U0001f3fb-\U0001f3ff]")
+_REPEATED = lazy_compile(r"(.)\1+")
+_PATH = lazy_compile(
+    r"@?(?:[\w-]+@[\w.-]+\.\w+|[~.]{0,2}[\\/][^\s]+|\w:\\[^\s]+|[\w.-]*[^\W\d][\w.-]*/[^\s]+|[\w-][\w.-]*\.[a-z]\w{0,7})"
+)
+_CONSENT = ("yes", "go", "always", "session", "use", "verb.", "kind.")  # signs that no word with a wrong letter has
+_LONG = 5  # letters from which a word may lack one, or have one too many
+_MOST = 14  # words, or characters of Chinese, in a phrase
+
+
+class Piece(NamedTuple):
+    """A phrase with the answers that it is a sign of, or a word that is a sign of none; `start` and `end` are places in
+    the text of its clause."""
+
+    text: str
+    signs: frozenset[str]
+    start: int
+    end: int
+
+
+class Clause(NamedTuple):
+    """A part between punctuation marks; `asked` says that it ends in a question mark."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+    asked: bool
+
+
+class _Token(NamedTuple):
+    key: str
+    start: int
+    end: int
+    kind: str
+
+
+def normal(text: str) -> str:
+    """The text in NFKC without what cannot be seen, with plain quotes."""
+    return _UNSEEN.sub("", unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")).strip()
+
+
+def clauses(text: str, more: Mapping[str, str] | None = None) -> tuple[Clause, ...]:
+    """The clauses of a text that `normal` returned. `more` are signs of further phrases, such as names of options."""
+    lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    phrases = {**_phrases(), **{_key(phrase): frozenset({sign}) for phrase, sign in (more or {}).items()}}
+    found: list[Clause] = []
+    tokens: list[_Token] = []
+    for token in (*_tokens(lower), _Token("", len(text), len(text), "end")):
+        if token.kind != "end":
+            tokens.append(token)
+        elif tokens:
+            asked = "?" in lower[token.start : token.end]
+            found.append(Clause(text, _pieces(tokens, phrases, text), asked))
+            tokens = []
+        elif "?" in lower[token.start : token.end]:
+            found.append(Clause(text, (), asked=True))
+    return tuple(found)
+
+
+def is_path(word: str) -> bool:
+    """Whether the word looks like a path, a file name with an ending, or an e-mail address."""
+    return _PATH.fullmatch(word.lower()) is not None and not word.lower().startswith(("e.g", "i.e"))
+
+
+@cache
+def words(name: str) -> Mapping[str, str]:
+    """The phrases of a table in answers.toml whose names are not signs, with their name: `{"word doc": "docx"}`."""
+    return {phrase: name for name, text in _lists()[name].items() for phrase in _split(text)}
+
+
+@cache
+def phrases_of(name: str) -> tuple[str, ...]:
+    """The phrases of one list, in both languages, the longest first."""
+    both = (phrase for text in _lists()[name].values() for phrase in _split(text))
+    return tuple(sorted(both, key=len, reverse=True))
+
+
+@cache
+def verbs() -> Mapping[str, tuple[str, ...]]:
+    """The verbs of each kind of effect."""
+    return {kind: tuple(p for text in both.values() for p in _split(text)) for kind, both in _lists()["verbs"].items()}
+
+
+def _tokens(lower: str) -> Iterator[_Token]:
+    for hit in _TOKEN.finditer(lower):
+        kind, start, end = hit.lastgroup or "sign", hit.start(), hit.end()
+        if kind == "word":
+            bare = hit.group().rstrip(".,:;~#'-") or hit.group()
+            yield _Token(bare.replace("'", ""), start, start + len(bare), kind)
+            if start + len(bare) < end and set(lower[start + len(bare) : end]) & set(".:~-"):
+                yield _Token("", start + len(bare), end, "end")
+        else:
+            yield _Token("" if kind == "end" else hit.group(), start, end, kind)
+
+
+def _pieces(
+    tokens: Sequence[_Token], phrases: Mapping[tuple[str, ...], frozenset[str]], text: str
+) -> tuple[Piece, ...]:
+    """The division with the fewest words without a sign, then the fewest pieces."""
+    keys = [token.key for token in tokens]
+    best: list[tuple[int, int, int]] = [(0, 0, 0)]  # unknown words, pieces, begin of the last piece
+    for end in range(1, len(keys) + 1):
+        unknown, count, _ = best[end - 1]
+        ways = [(unknown + (_signs(keys[end - 1 : end], phrases) is None), count + 1, end - 1)]
+        known = (begin for begin in range(max(0, end - _MOST), end - 1) if tuple(keys[begin:end]) in phrases)
+        ways += [(best[begin][0], best[begin][1] + 1, begin) for begin in known]
+        best.append(min(ways))
+    found: list[Piece] = []
+    end = len(keys)
+    while end:
+        begin = best[end][2]
+        start, stop = tokens[begin].start, tokens[end - 1].end
+        quoted = tokens[begin].kind == "quoted"
+        signs = None if quoted else _signs(keys[begin:end], phrases)
+        found.append(Piece(text[start:stop], signs or frozenset(), start, stop))
+        end = begin
+    return tuple(reversed(found))
+
+
+def _signs(keys: Sequence[str], phrases: Mapping[tuple[str, ...], frozenset[str]]) -> frozenset[str] | None:
+    exact = phrases.get(tuple(keys))
+    return exact if exact is not None or len(keys) > 1 else _misspelt(keys[0], phrases)
+
+
+def _misspelt(word: str, phrases: Mapping[tuple[str, ...], frozenset[str]]) -> frozenset[str] | None:
+    """The signs of a word with a letter held too long or two letters exchanged; for one that agrees to nothing, also
+    with one letter too many or too few."""
+    if len(word) < 3 or not word.isascii() or not word.isalpha():
+        return None
+    swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
+    for near in (_REPEATED.sub(r"\1\1", word), _REPEATED.sub(r"\1", word), *swapped):
+        if near != word and (signs := phrases.get((near,))):
+            return signs
+    if len(word) < _LONG:
+        return None
+    shorter = {word[:at] + word[at + 1 :] for at in range(len(word))}
+    longer = _longer().get(word)
+    near_words = [*sorted(shorter), *([longer] if longer else [])]
+    return next(
+        (
+            signs
+            for near in near_words
+            if (signs := phrases.get((near,))) and not any(sign.startswith(_CONSENT) for sign in signs)
+        ),
+        None,
+    )
+
+
+@cache
+def _longer() -> Mapping[str, str]:
+    """The English words of the lists with one letter left out, by what remains."""
+    single = (key[0] for key in _phrases() if len(key) == 1 and len(key[0]) > _LONG and key[0].isascii())
+    return {word[:at] + word[at + 1 :]: word for word in single for at in range(len(word))}
+
+
+@cache
+def _phrases() -> Mapping[tuple[str, ...], frozenset[str]]:
+    found: dict[tuple[str, ...], set[str]] = {}
+    for name, both in _lists().items():
+        parts: Iterable[tuple[str, str]]
+        if name == "verbs":
+            parts = ((f"verb.{kind}", text) for kind, languages in both.items() for text in languages.values())
+        elif name == "ordinals":
+            parts = ((f"place.{place}", text) for place, text in both.items())
+        elif name == "kinds":
+            parts = ((f"kind.{kind}", text) for kind, text in both.items())
+        else:
+            parts = ((name, text) for text in both.values())
+        for sign, text in parts:
+            for phrase in _split(text):
+                found.setdefault(_key(phrase), set()).add(sign)
+    return {key: frozenset(signs) for key, signs in found.items()}
+
+
+def _key(phrase: str) -> tuple[str, ...]:
+    """The words of a phrase, as `_tokens` reads them."""
+    if phrase.isascii():
+        return tuple(phrase.lower().split())
+    if any(char.isascii() for char in phrase):
+        return tuple(token.key for token in _tokens(phrase.lower()))
+    return tuple(phrase)
+
+
+def _split(text: str) -> list[str]:
+    return [phrase for part in text.replace("\n", ",").split(",") if (phrase := part.strip())]
+
+
+@cache
+def _lists() -> Mapping[str, Any]:
+    import tomllib
+
+    return tomllib.loads(files("navigator_kernel.language").joinpath("answers.toml").read_text(encoding="utf-8"))

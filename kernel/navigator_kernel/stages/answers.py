@@ -1,0 +1,272 @@
+"""Applies a person's next message to what the session has open: a consent, a choice, a value, or something new.
+
+What the words mean is said by `language/answers.py`, for every surface. What is open stays open until it is answered,
+withdrawn, or a day old.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, read
+from navigator_kernel.text import clean
+from navigator_kernel.values.job import is_lasting
+from navigator_kernel.values.request import (
+    ASKED_BY_SERVER,
+    INTERRUPTED,
+    Message,
+    PendingApproval,
+    PendingQuestion,
+    Session,
+)
+from navigator_kernel.values.route import Topic
+from navigator_kernel.values.work import with_refusal
+from navigator_kernel.values.workflow import PLAN, REPEAT
+
+Lasting = Literal["once", "session", "always"]
+
+ROUNDS = 2  # X-10
+FAILURES = 2  # SAF-5
+EXPIRES = timedelta(days=1)
+RECENT = timedelta(hours=6)  # how long a run can be repeated, taken back or continued without its name
+UNDO = "undo:"  # subject prefix of an offer to put back what a run changed
+_DROPS = ("cancel", "no", "none")
+
+
+class Resumed(Struct, frozen=True, kw_only=True):
+    """`message` is what to work on, `approved` what may now continue and for how long (`lasting`), `declined` says that
+    the person said no to `subject`, which may be of a `workflow`; with both, a model continues without the call that it
+    asked for. `topic` is what the kernel answers itself, `outcome` what the message means; empty for a session in which
+    nothing is open."""
+
+    message: Message
+    session: Session
+    outcome: Outcome = "other"
+    value: str = ""
+    approved: PendingApproval | None = None
+    lasting: Lasting = "once"
+    declined: bool = False
+    subject: str = ""
+    workflow: str = ""
+    rounds: int = 0
+    topic: Topic = ""
+
+
+def expiry_of(asked_at: str) -> str:
+    """The time when a question asked at `asked_at` is withdrawn; both in ISO 8601 with a final Z."""
+    end = datetime.fromisoformat(asked_at) + EXPIRES
+    return end.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def is_open(approval: PendingApproval, now: str) -> bool:
+    """Whether the approval has not expired at `now` (ISO 8601)."""
+    return not approval.asked_at or not _is_over(approval.asked_at, now, EXPIRES)
+
+
+def is_interrupted(approval: PendingApproval | None) -> bool:
+    """Whether the approval comes from a killed process."""
+    return approval is not None and approval.subject.startswith(INTERRUPTED)
+
+
+def asks_for_model(approval: PendingApproval) -> bool:
+    """Whether a model's call is waiting, which a person can also decline with a reason."""
+    return bool(approval.packets) and not is_interrupted(approval) and with_refusal(approval.packets[0], "") is not None
+
+
+def resume(message: Message, session: Session, now: str = "") -> Resumed:
+    """Reads the message. What was asked more than a day before `now` (ISO 8601) is no longer open."""
+    session = _fresh(session, now)
+    question, approval = session.question, session.approval
+    if approval is not None and is_interrupted(approval) and _is_same(message, approval):
+        return Resumed(message=message, session=_answered(session), outcome="yes", approved=approval)
+    if question is not None and not question.aside:
+        return _on_question(message, session, question, read(message.text, _open_question(question)))
+    if approval is not None:
+        reading = read(message.text, _open_approval(approval))
+        resumed = _on_approval(message, session, approval, reading)
+    elif message.skill:
+        return Resumed(
+            message=replace(message, text=f"/{message.skill} {message.text}"), session=replace(session, retry=())
+        )
+    else:
+        reading = read(message.text, _nothing_open(session, now))
+        resumed = _on_nothing(message, session, reading)
+    return resumed if question is None else _aside(message, session, question, resumed)
+
+
+def _open_question(question: PendingQuestion) -> OpenState:
+    one = bool(question.options) or len(question.missing) == 1
+    if question.target.startswith(ASKED_BY_SERVER) or question.rest or not one:
+        return OpenState(situation="free", question=question.question)
+    if question.options:
+        situation: Situation = "choice_one" if len(question.options) == 1 else "choice_many"
+        return OpenState(situation=situation, question=question.question, options=question.options)
+    return OpenState(situation="missing", question=question.question)
+
+
+def _open_approval(approval: PendingApproval) -> OpenState:
+    if approval.subject == PLAN:
+        return OpenState(situation="plan", question=approval.question, options=approval.steps)
+    if is_interrupted(approval) or approval.subject == REPEAT or approval.subject.startswith("retry:"):
+        return OpenState(situation="interrupted", question=approval.question)
+    return OpenState(situation="approval", question=approval.question or approval.subject)
+
+
+def _nothing_open(session: Session, now: str) -> OpenState:
+    last = session.sticky
+    if session.retry or session.failures:
+        failed = session.retry[0].task_spec.intent if session.retry else ""
+        return OpenState(situation="after_error", question=failed)
+    if last is None or (last.at and _is_over(last.at, now, RECENT)):
+        return OpenState(situation="idle", asked=session.talks)
+    asked = last.asks and not session.talks
+    return OpenState(situation="after_run", question=last.text, asked=asked, works=last.by_model)
+
+
+def _on_question(message: Message, session: Session, question: PendingQuestion, reading: Reading) -> Resumed:
+    free = _answered(session)
+    base = Resumed(message=message, session=free, outcome=reading.outcome, value=reading.value)
+    said = message.text.strip()
+    same = replace(message, text=question.original, answers=question.answers)
+    by_server = question.target.startswith(ASKED_BY_SERVER)
+    match reading.outcome:
+        case "question" | "help" if not by_server:
+            return replace(base, session=session, topic="open")
+        case "other":
+            return replace(base, session=replace(session, question=replace(question, aside=True), retry=()))
+        case "cancel" if not by_server:
+            return replace(base, topic="declined", session=replace(free, sticky=None))
+        case "no" | "none":  # the message stays as it was, and no skill handles it
+            return replace(base, message=replace(same, way="plain"), rounds=question.rounds)
+        case "yes" | "yes_session" | "always" if question.rest:
+            return replace(base, message=replace(message, text=question.rest))
+        case "yes" | "pick":  # only the skill was in question: the message stays as it was
+            place = int(reading.value or 1) - 1
+            if question.options:
+                return replace(
+                    base, message=replace(same, target=question.options[place], way="chosen"), rounds=question.rounds
+                )
+    answers = (*question.answers, reading.value or said)
+    if by_server:  # the server gets the answer; the message stays as it was
+        return replace(base, message=replace(same, answers=answers, target=question.target), rounds=question.rounds)
+    if question.rounds > ROUNDS:
+        return replace(base, outcome="other")
+    text = f"{question.original.rstrip()} {reading.value or said}"
+    return replace(
+        base, message=replace(message, text=text, answers=answers, target=question.target), rounds=question.rounds
+    )
+
+
+def _on_approval(message: Message, session: Session, approval: PendingApproval, reading: Reading) -> Resumed:
+    free = _answered(session)
+    base = Resumed(message=message, session=free, outcome=reading.outcome, subject=approval.subject)
+    outcome = reading.outcome
+    if outcome == "undo" and approval.subject.startswith(UNDO):
+        outcome = "yes"
+    match outcome:
+        case "yes":
+            return replace(base, approved=approval, subject="")
+        case "yes_session" | "always":
+            shell = approval.subject.startswith("shell:")
+            lasting: Lasting = "always" if outcome == "always" and not shell else "session"
+            wider = (approval.wider,) if approval.wider and message.attended else ()
+            kept = free if lasting == "always" else replace(free, grants=_with(free.grants, approval.subject, *wider))
+            return replace(base, session=kept, approved=approval, lasting=lasting, subject="")
+        case "no" | "no_with_reason" if (without := _without(message, approval, reading)) is not None:
+            return replace(base, approved=without, declined=True)
+        case "no" | "no_with_reason" | "stop" | "undo":
+            return replace(base, session=replace(free, sticky=None), declined=True, workflow=approval.workflow)
+        case "question" | "help" | "edit":
+            return replace(
+                base, session=session, subject="", topic="edit" if outcome == "edit" else "open", value=reading.reason
+            )
+        case _:
+            return replace(base, session=replace(session, retry=()), subject="")
+
+
+def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed:
+    free, last = replace(session, retry=()), session.sticky
+    base = Resumed(message=message, session=free, outcome=reading.outcome)
+    match reading.outcome:
+        case "retry" if session.retry and session.failures < FAILURES:  # SAF-7, bounded by SAF-5
+            return replace(base, approved=PendingApproval(packets=session.retry, subject="retry"))
+        case "retry" if session.failures:
+            return replace(base, topic="failed_twice")
+        case "retry_with" if session.retry and session.failures < FAILURES:
+            failed = session.retry[0]
+            text = f"{failed.task_spec.intent.rstrip()} {message.text.strip()}"
+            kind, _, name = failed.task_spec.target.partition(":")
+            target = name if kind == "skill" and failed.agent == "skills" else ""
+            return replace(base, message=replace(message, text=text, answers=(message.text.strip(),), target=target))
+        case "retry" if last is not None and last.text:
+            chosen = last.agent == "skills" and not last.text.lstrip().startswith(("/", "@@", "#"))
+            again = replace(
+                message, text=last.text, target=last.target if chosen else "", way="chosen" if chosen else ""
+            )
+            return replace(base, message=again)
+        case "follow_up" if last is not None and last.agent in {"skills", "mcp"}:
+            return replace(base, message=replace(message, way="follow_up"))
+        case "stop":
+            return replace(base, session=replace(free, sticky=None, failures=0), topic="released")
+        case "undo" | "thanks" | "complaint" | "nothing" if not session.talks or reading.outcome == "undo":
+            return replace(base, session=session, topic=reading.outcome)
+        case "question" if session.retry or session.failures or (last is not None and not session.talks):
+            return replace(base, session=session, message=replace(message, way="plain"))
+        case _:
+            return replace(base, outcome="other")
+
+
+def _aside(message: Message, session: Session, question: PendingQuestion, resumed: Resumed) -> Resumed:
+    """The message, where a question stands behind another matter: it is answered only by a place, a name or a value,
+    and dropped by a refusal of nothing else."""
+    if resumed.outcome not in {"other", "stop", "nothing", "thanks"}:
+        return resumed
+    reading = read(message.text, _open_question(question))
+    if reading.outcome == "pick" or (reading.outcome == "value" and _open_question(question).situation == "missing"):
+        return _on_question(message, session, question, reading)
+    if reading.outcome in _DROPS and resumed.outcome != "other":
+        return replace(resumed, session=replace(resumed.session, question=None))
+    return resumed
+
+
+def _without(message: Message, approval: PendingApproval, reading: Reading) -> PendingApproval | None:
+    """The packets with a no to the waiting call, which the model is shown. None if no model waits, or for a plain no
+    that nobody typed at a terminal: that one ends the work."""
+    plain = reading.outcome == "no"
+    if (plain and not message.attended) or not asks_for_model(approval):
+        return None
+    first = with_refusal(approval.packets[0], clean(reading.reason, lines=False).strip())
+    return replace(approval, packets=(first, *approval.packets[1:])) if first else None
+
+
+def _with(grants: tuple[str, ...], *subjects: str) -> tuple[str, ...]:
+    """Adds consents that can last; consent to a plan or a repetition is for that alone."""
+    return tuple(dict.fromkeys((*grants, *filter(is_lasting, subjects))))
+
+
+def _answered(session: Session) -> Session:
+    """The session without what the message answered: the question if one is in front, else the approval."""
+    asked = session.question is not None and not session.question.aside
+    return replace(session, question=None, retry=()) if asked else replace(session, approval=None, retry=())
+
+
+def _is_same(message: Message, approval: PendingApproval) -> bool:
+    """Whether the message is the one that a killed process was working on."""
+    return message.text.strip() == approval.packets[0].task_spec.intent.strip()
+
+
+def _fresh(session: Session, now: str) -> Session:
+    approval, question = session.approval, session.question
+    if approval is not None and not is_open(approval, now):
+        session = replace(session, approval=None)
+    if question is not None and question.asked_at and _is_over(question.asked_at, now, EXPIRES):
+        session = replace(session, question=None)
+    return session
+
+
+def _is_over(since: str, now: str, limit: timedelta) -> bool:
+    return bool(now) and datetime.fromisoformat(now) - datetime.fromisoformat(since) > limit
