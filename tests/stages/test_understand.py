@@ -73,7 +73,6 @@ def test_the_words_of_an_intent_are_the_documents() -> None:
         ("mcp run files", "COMMAND", "exact", Mcp),
         ("install a/b", "COMMAND", "exact", Lifecycle),
         ("what can you do?", "BACKEND", "exact", Direct),
-        ("stop", "BACKEND", "session", Direct),
         ("paint watercolours of boats", "SKILL", "retrieval", type(None)),
         ("hello", "BACKEND", "retrieval", type(None)),
     ],

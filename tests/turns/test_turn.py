@@ -264,10 +264,10 @@ def test_an_answered_question_keeps_its_target_and_has_the_answer_in_its_intent(
 
 
 @pytest.mark.requirement("SEN-2")
-def test_a_question_that_is_left_is_forgotten(talk: Any) -> None:
+def test_a_question_that_is_left_stays_open_and_is_said_to_be_open(talk: Any) -> None:
     talk.say("/word-count")
-    talk.say("/code-review @a.py")
-    assert talk.session.question is None
+    assert "word-count" in talk.say("/code-review @a.py").open
+    assert talk.session.question is not None and talk.session.question.aside
 
 
 @pytest.mark.requirement("LIF-11")

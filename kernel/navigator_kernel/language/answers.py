@@ -158,7 +158,7 @@ def _found(plain: str, state: OpenState) -> _Found:
     head = plain_head(state.question)
     kinds = {kind for kind, names in verbs().items() if any(_names(word, head) for word in names)}
     if state.situation in {"idle", "after_run", "after_error"}:
-        kinds = {"use", *verbs()}
+        kinds = {"use", "send", "delete", "change", "access"}
     elif state.situation in {"choice_one", "choice_many"}:
         kinds = {"use"}
     elif state.situation == "plan":
@@ -723,9 +723,10 @@ def _adds(found: _Found) -> bool:
     content = _text_of(found)
     if found.marks & {"stop", "topic", "self", "thanks", "praise", "negated"}:
         return False
-    if not content and sum(len(clause.pieces) for clause in found.clauses) < 2:
-        return False
     first = found.clauses[0].pieces[0] if found.clauses and found.clauses[0].pieces else None
+    count = sum(len(clause.pieces) for clause in found.clauses)
+    if not content and count < 2 and not (first is not None and "adds" in first.signs and len(first.text) > 3):
+        return False
     begins = first is not None and bool(first.signs & {"next", "adds"})
     request = first is not None and "request" in first.signs and not begins
     adds = any("adds" in piece.signs for clause in found.clauses for piece in clause.pieces)

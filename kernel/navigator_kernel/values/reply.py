@@ -41,9 +41,9 @@ class Sections(Struct, frozen=True, kw_only=True):
 class Reply(Struct, frozen=True, kw_only=True):
     """`report` is the one that counts: the last one. `said` are the entries that the turn adds to the history;
     `workflow` is the workflow of the turn, `question` its question before it continues. `open` names what is still
-    open, or no longer, beside the matter of the turn, `answer` says what the message meant: `{outcome, value?}`. `usage` is
-    the usage of all requests to models in the turn, including routing and failed ones, and `models` are the models
-    that were asked."""
+    open, or no longer, beside the matter of the turn, `answer` says what the message meant: `{outcome, value?}`.
+    `usage` is that of all requests to models in the turn, with routing and failed ones, `models` those that were asked.
+    """
 
     run: str
     decision: RouteDecision

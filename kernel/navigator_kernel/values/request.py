@@ -99,8 +99,8 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
 
 
 class Sticky(Struct, frozen=True, kw_only=True):
-    """The last run: the subagent that follow-ups go to (SEN-7, STK-1), its message and id, which repeating it and taking
-    it back need, when it ended (ISO 8601), whether a model did it, and whether its answer asked something."""
+    """The last run: the subagent that follow-ups go to (SEN-7, STK-1), its message and id, for repeating it and taking
+    it back, when it ended (ISO 8601), whether a model did it, and whether its answer asked something."""
 
     agent: str
     target: str
