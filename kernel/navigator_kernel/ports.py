@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
+from navigator_kernel.values.owner import Viewer
 from navigator_kernel.values.redact import Redact, same
 
 if TYPE_CHECKING:  # for a faster start: modules needed only for types are not imported
@@ -366,8 +367,8 @@ class Dispatcher(Protocol):
 
 class Kernel(Struct, frozen=True, kw_only=True):
     """All services that a turn needs, created by `assemble`. `files` resolves paths from the current folder,
-    `root_files` from the project's root. `keep(run, name, data)` stores a file of a run and returns its path. `tools`
-    returns new tools for another agent's model."""
+    `root_files` from the project's root; `viewer` is whose turn it is. `keep(run, name, data)` stores a file of a run
+    and returns its path. `tools` returns new tools for another agent's model."""
 
     root: Path
     settings: Settings
@@ -392,6 +393,7 @@ class Kernel(Struct, frozen=True, kw_only=True):
     finish_hook: Callable[[object], None]
     failures: Callable[[], Sequence[Mapping[str, str]]]
     tools: Callable[[], Tools]
+    viewer: Viewer = field(default_factory=Viewer)
     redact: Redact = same
     audit: Audit = field(default_factory=NullAudit)
     models: ModelRegistry | None = None

@@ -19,6 +19,7 @@ from navigator_kernel.stages.resume import is_interrupted, resume
 from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.approval import waiting_approval
+from navigator_kernel.values.owner import owned, owner_of_session
 from navigator_kernel.values.request import Message, PendingApproval, Session
 
 if TYPE_CHECKING:
@@ -116,7 +117,11 @@ class Turns(Struct, frozen=True, kw_only=True):
         """
         kernel = self.kernel
         goes_on, size, held = _goes_on(resume(message, session, SystemClock().now()))
-        run = goes_on or run or kernel.ids.new()
+        kernel.viewer.token = owner_of_session(session.id)
+        run = goes_on or run or owned(kernel.ids.new(), kernel.viewer.token)
+        if kernel.viewer.token:  # earlier versions wrote to folders without an owner, which are closed now
+            written = tuple(path for path in session.written if f"-{kernel.viewer.token}/" in path)
+            session = replace(session, written=written)
         stream = EventStream(
             run=run,
             turn=session.turn,

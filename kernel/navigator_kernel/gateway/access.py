@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from navigator_kernel.gateway.tokens import TokenStore
-
     from navigator_kernel.values.http.endpoint import Caller
 
 BODY = 4 * 1024 * 1024  # bytes of a request
@@ -27,7 +26,7 @@ OPEN = frozenset({"/healthz", "/readyz"})  # paths that need no token
 RATE, BURST = 50.0, 200.0  # changes per second by one token, and the size of a burst
 READ = 0.1  # cost of a request that only reads, where a change costs 1
 CHECKED = 1.0  # seconds between two checks of the tokens of open requests
-TOKEN_ENDED = "the token was revoked or has expired"
+ENDED = "the token was revoked or has expired"
 LAST_EVENT = "last_event"  # key of a scope; the value returns the bytes of a stream's last event
 
 
@@ -141,7 +140,7 @@ class Access:
                 if not request.is_ended or request.task.uncancel() > 0:
                     raise  # the server cancelled it
         if not sent:
-            await _refused(TOKEN_ENDED)(scope, receive, send)
+            await _refused(ENDED)(scope, receive, send)
         elif sent != "whole" and LAST_EVENT in scope:
             await send({"type": "http.response.body", "body": scope[LAST_EVENT](), "more_body": False})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import ApprovalRequested, Event, RunStarted
-from navigator_kernel.gateway.access import TOKEN_ENDED
+from navigator_kernel.gateway.access import ENDED
 from navigator_kernel.gateway.api.chat import EVENT_STREAM, ChatMessage, begin
 from navigator_kernel.gateway.api.sessions import WaitingApproval, begin_answer, waiting_in
 from navigator_kernel.gateway.projections.ag_ui_events import AgUiRun, Sent, Thread, answered_alone
@@ -70,7 +70,7 @@ def _stream(events: AsyncIterator[Sequence[Event]], thread: Thread, run: str) ->
 
 
 def _token_ended() -> bytes:
-    return frame({"type": "RUN_ERROR", "message": TOKEN_ENDED, "code": "token"})
+    return frame({"type": "RUN_ERROR", "message": ENDED, "code": "token"})
 
 
 async def _answer(gateway: Gateway, caller: Caller, asked: RunAgentInput, waits: WaitingApproval | None) -> Run | None:

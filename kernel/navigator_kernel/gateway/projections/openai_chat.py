@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from navigator_kernel.gateway.access import TOKEN_ENDED
+from navigator_kernel.gateway.access import ENDED
 from navigator_kernel.gateway.projections.openai_errors import error_body
 from navigator_kernel.gateway.projections.openai_input import (
     Part,
@@ -79,7 +79,7 @@ async def complete_chat(gateway: Gateway, call: Call) -> TurnResponse:
 
 
 def _token_ended() -> bytes:
-    return frame(error_body(401, "token", TOKEN_ENDED)) + DONE
+    return frame(error_body(401, "token", ENDED)) + DONE
 
 
 class _Answer:

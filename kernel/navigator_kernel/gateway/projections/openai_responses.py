@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from navigator_kernel.gateway.access import TOKEN_ENDED
+from navigator_kernel.gateway.access import ENDED
 from navigator_kernel.gateway.projections.openai_input import (
     Part,
     conversation_of,
@@ -141,7 +141,7 @@ class _Answer:
 
     def token_ended(self) -> bytes:
         """The last event of the stream if the client's token has ended."""
-        return self._frame({"type": "error", "code": "token", "message": TOKEN_ENDED, "param": None})
+        return self._frame({"type": "error", "code": "token", "message": ENDED, "param": None})
 
     def _frame(self, event: Mapping[str, Any]) -> bytes:
         self._number += 1

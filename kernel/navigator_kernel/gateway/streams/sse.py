@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from navigator_kernel.gateway.access import LAST_EVENT, TOKEN_ENDED
+from navigator_kernel.gateway.access import ENDED, LAST_EVENT
 from navigator_kernel.values.http.endpoint import HttpProblem
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def frame(data: Any, *, event: str = "", name: str = "") -> bytes:
 
 def token_ended() -> bytes:
     """The last event of a page's stream whose token has ended."""
-    return frame({"code": "token", "detail": TOKEN_ENDED}, event="TokenEnded")
+    return frame({"code": "token", "detail": ENDED}, event="TokenEnded")
 
 
 class EventStreamResponse:
