@@ -33,7 +33,7 @@ class Stream(NamedTuple):
 
 
 def _is_token_ended(data: list[str]) -> bool:
-    return json.loads(data[-1]) == {"code": "token", "detail": ENDED}
+    return bool(json.loads(data[-1]) == {"code": "token", "detail": ENDED})
 
 
 STREAMS = (

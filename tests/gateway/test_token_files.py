@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gateway.served import Person, Sent, Served, serving
+from gateway.served import Person, Sent, Served, sent, serving
 from models.wire_server import Said, WireServer
 from person_state import accept
 from sandbox.world import RUNGS, use
@@ -19,6 +19,21 @@ from specialist.turns import says, song
 SECRET = "salary 12345"
 NAME = "payroll.txt"
 TOOLS = "allowed-tools: read, list, glob, grep, write, edit, run\n"
+WORKFLOW = """---
+name: count
+version: 1.0.0
+description: counts
+depends_on: [log-summary]
+sandbox:
+  file_access:
+    read: [mybox/workspace]
+---
+
+## Step 1: log-summary
+
+- skill: log-summary
+- input: "/log-summary @{path}"
+"""
 
 
 class Files(NamedTuple):
@@ -168,6 +183,20 @@ def test_a_command_that_a_token_types_lists_no_file_of_others(served: Served, ot
     events = _taken(served, "!ls mybox/workspace; cat mybox/workspace/*/*; true", "shell")
     seen = _seen(served, events, model)
     assert "12345" not in seen and not any(name in seen for name in others.names)
+
+
+def test_a_step_of_a_stored_workflow_takes_no_file_of_others(served: Served, of_a: Files) -> None:
+    text = WORKFLOW.format(path=of_a.attached)
+    with served.client() as admin:
+        assert admin.put("/api/workflows/count", json={"text": text}).status_code == 200
+    states = {}
+    for role in ("chat", "approve"):
+        with served.client(role) as client:
+            run = client.post("/api/workflows/count/runs", json={"session": "flow"}).json()["run"]
+            with client.stream("GET", f"/api/runs/{run}/events") as stream:
+                states[role] = list(sent(stream))[-1].data["payload"]
+    assert states["chat"]["state"] == "success", states
+    assert states["approve"]["state"] == "error" and "belongs to somebody else" in str(states["approve"])
 
 
 def test_no_file_of_others_decides_a_route(served: Served, others: Files) -> None:
