@@ -320,9 +320,8 @@ class Agent(Protocol):
 
 
 class AgentPorts(Struct, frozen=True, kw_only=True):
-    """The services that an agent may use. `shipped` maps `bin/<name>.py` to the digest of this release, `release` is
-    the folder of its scripts; `answers` are scripts that the kernel answers itself, each with exit code and text.
-    `workspace` creates a run's folder."""
+    """The services that an agent may use. `shipped` maps `bin/<name>.py` to its digest here, `release` is the folder of
+    scripts, `answers` are those that the kernel answers. `workspace` creates a run's folder."""
 
     root: Path
     catalogue: Catalogue
@@ -366,9 +365,8 @@ class Dispatcher(Protocol):
 
 
 class Kernel(Struct, frozen=True, kw_only=True):
-    """All services that a turn needs, created by `assemble`. `files` resolves paths from the current folder,
-    `root_files` from the project's root; `viewer` is whose turn it is. `keep(run, name, data)` stores a file of a run
-    and returns its path. `tools` returns new tools for another agent's model."""
+    """All services that a turn needs, created by `assemble`. `files` starts at the current folder, `root_files` at the
+    project; `viewer` is whose turn it is. `keep` stores a run's file and returns its path, `tools` returns new tools."""
 
     root: Path
     settings: Settings

@@ -93,7 +93,7 @@ def _data(answer: httpx2.Response, begun: threading.Event) -> list[str]:
 def test_a_stream_ends_within_two_seconds_of_its_token_and_says_so(
     served: Served, person: Person, slow: threading.Event, stream: Stream, way: str
 ) -> None:
-    token, begun, data = person.token("--role", "admin"), threading.Event(), list[str]()
+    token, begun, data = person.token("--role", "chat"), threading.Event(), list[str]()
     ended = list[float]()
 
     def read() -> None:

@@ -80,9 +80,8 @@ def assemble(
     commands run unconfined if nothing can confine them; `tape` records the calls of its ports. Paths of a message start
     at `here`, or at the current folder. A kernel takes one turn at a time; `shared` has the parts that several kernels
     of a process share. NotFound if `root` is not a folder."""
-    clock, viewer = clock or SystemClock(), Viewer()
-    files = ProjectFiles(_folder(root), here or Path.cwd(), viewer)
-    extensions = open_plugins(root)
+    files = ProjectFiles(_folder(root), here or Path.cwd(), viewer := Viewer())
+    clock, extensions = clock or SystemClock(), open_plugins(root)
     shared = shared or share(root, settings, extensions)
     catalogue, redact = shared.catalogue, open_redaction(settings)
     audit, mapping, plugins = open_audit(root, redact), open_mapping(root), extensions.plugins
