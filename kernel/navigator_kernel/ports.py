@@ -366,7 +366,7 @@ class Dispatcher(Protocol):
 
 class Kernel(Struct, frozen=True, kw_only=True):
     """All services that a turn needs, created by `assemble`. `files` starts at the current folder, `root_files` at the
-    project; `viewer` is whose turn it is. `keep` stores a run's file and returns its path, `tools` returns new tools."""
+    project; `viewer` is whose turn it is. `keep` stores a run's file and returns its path, `tools` makes new tools."""
 
     root: Path
     settings: Settings
