@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
+from navigator_kernel.values.owner import Viewer
 from navigator_kernel.values.redact import Redact, same
 
 if TYPE_CHECKING:  # for a faster start: modules needed only for types are not imported
@@ -319,9 +320,8 @@ class Agent(Protocol):
 
 
 class AgentPorts(Struct, frozen=True, kw_only=True):
-    """The services that an agent may use. `shipped` maps `bin/<name>.py` to the digest of this release, `release` is
-    the folder of its scripts; `answers` are scripts that the kernel answers itself, each with exit code and text.
-    `workspace` creates a run's folder."""
+    """The services that an agent may use. `shipped` maps `bin/<name>.py` to its digest here, `release` is the folder of
+    scripts, `answers` are those that the kernel answers. `workspace` creates a run's folder."""
 
     root: Path
     catalogue: Catalogue
@@ -365,10 +365,9 @@ class Dispatcher(Protocol):
 
 
 class Kernel(Struct, frozen=True, kw_only=True):
-    """All services that a turn needs, created by `assemble`. `files` resolves paths from the current folder,
-    `root_files` from the project's root. `keep(run, name, data)` stores a file of a run and returns its path. `tools`
-    returns new tools for another agent's model. `changed` lists the project's files that a run changed, `undo` puts
-    them back and returns how that went for each."""
+    """All services that a turn needs, created by `assemble`. `files` starts at the current folder, `root_files` at the
+    project; `viewer` is whose turn it is. `keep` stores a run's file and returns its path, `tools` makes new tools.
+    `changed` lists the project's files that a run changed, `undo` puts them back and says how that went for each."""
 
     root: Path
     settings: Settings
@@ -393,6 +392,7 @@ class Kernel(Struct, frozen=True, kw_only=True):
     finish_hook: Callable[[object], None]
     failures: Callable[[], Sequence[Mapping[str, str]]]
     tools: Callable[[], Tools]
+    viewer: Viewer = field(default_factory=Viewer)
     redact: Redact = same
     audit: Audit = field(default_factory=NullAudit)
     models: ModelRegistry | None = None

@@ -130,6 +130,19 @@ def test_a_shipped_skill_runs_and_why_lists_the_steps_of_the_run(here: Place) ->
     assert any(line.startswith("[Logic Trace]") for line in why["lines"])  # X-41: `why` holds the sections in full
 
 
+def test_a_host_reads_no_message_of_another_session(here: Place) -> None:
+    mine = here.json("ask", "/word-count my own secret words")["run"]
+
+    async def run(client: Any) -> list[Any]:
+        named, newest = await called(client, "why", run=mine), await called(client, "why")
+        await called(client, "run_skill", name="word-count", args="one two")
+        return [named, newest, await called(client, "why")]
+
+    named, newest, own = hosted(here, run)
+    assert named[0]["error"]["code"] == newest[0]["error"]["code"] == "not_found"
+    assert not own[1] and "one two" in str(own[0]) and "secret" not in str([named, newest, own])
+
+
 @pytest.mark.wide
 def test_two_runs_at_once_run_side_by_side(here: Place, home: Path) -> None:
     """The model answers only after both runs have asked it."""

@@ -51,6 +51,7 @@ from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.packages import PackagedRunner
 from navigator_kernel.values.job import NPM
+from navigator_kernel.values.owner import Viewer
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.writer import FolderWriter
@@ -79,14 +80,14 @@ def assemble(
     commands run unconfined if nothing can confine them; `tape` records the calls of its ports. Paths of a message start
     at `here`, or at the current folder. A kernel takes one turn at a time; `shared` has the parts that several kernels
     of a process share. NotFound if `root` is not a folder."""
-    clock, files = clock or SystemClock(), ProjectFiles(_folder(root), here or Path.cwd())
-    extensions = open_plugins(root)
+    files = ProjectFiles(_folder(root), here or Path.cwd(), viewer := Viewer())
+    clock, extensions = clock or SystemClock(), open_plugins(root)
     shared = shared or share(root, settings, extensions)
     catalogue, redact = shared.catalogue, open_redaction(settings)
     audit, mapping, plugins = open_audit(root, redact), open_mapping(root), extensions.plugins
     consents = open_consents(audit)
     allowed, kept, servers = scripts(root), _kept(root, redact), tuple(sorted(settings.servers))
-    ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
+    ports = _ports(root, settings, catalogue, consents, audit, clock, viewer, unsafe=unsafe)
     agents, own = _agents(extensions, ports), CascadeRouter(catalogue, mapping, allowed, servers, shared.meaning)
     desk = _desk(project_ports(root, shared.meaning), plugins, consents, audit, settings, ports, kept["underway"])
     kernel = Kernel(
@@ -100,7 +101,7 @@ def assemble(
         or InProcessDispatcher(agents, clock, plugins.note_agent),
         consents=consents,
         files=files,
-        root_files=ProjectFiles(root, root),
+        root_files=ProjectFiles(root, root, viewer),
         memory=Preferences(preference_pages(root, consents)),
         writer=writer_for("turn", root),
         keep=partial(_keep, root, audit),
@@ -109,6 +110,7 @@ def assemble(
         scripts=allowed,
         **kept,
         **_hooks(extensions),
+        viewer=viewer,
         redact=redact,
         audit=audit,
         changed=partial(changed_by, root),
@@ -220,13 +222,14 @@ def _ports(
     consents: ConsentStore,
     audit: AuditLog,
     clock: Clock,
+    viewer: Viewer,
     *,
     unsafe: bool,
 ) -> AgentPorts:
     """The services of agents; processes that they start go through the gate."""
     workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
     fresh = partial(fresh_folder, partial(box_writer, root))
-    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit, fresh)
+    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit, fresh, viewer)
     return AgentPorts(
         root=root,
         catalogue=catalogue,

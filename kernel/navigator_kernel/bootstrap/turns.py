@@ -19,6 +19,7 @@ from navigator_kernel.stages.answers import is_interrupted, is_open, resume
 from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.approval import waiting_approval
+from navigator_kernel.values.owner import owned, owner_of_session
 from navigator_kernel.values.request import Message, PendingApproval, Session
 
 if TYPE_CHECKING:
@@ -115,11 +116,17 @@ class Turns(Struct, frozen=True, kw_only=True):
         returned and `missed` is called with the error.
         """
         kernel = self.kernel
+        kernel.viewer.token = owner_of_session(session.id)
+        if kernel.viewer.token:  # earlier versions wrote to folders without an owner, which are closed now
+            written = tuple(path for path in session.written if f"-{kernel.viewer.token}/" in path)
+            session = replace(session, written=written)
+        if kernel.models is not None and session.turn:
+            session = replace(session, history=tuple(self.sessions().history(session.id, RECALLED)))
         self.tape.begin()
         resumed = resume(message, session, kernel.clock.now())
         allow(resumed)
         goes_on, size, held = _goes_on(resumed)
-        run = goes_on or run or kernel.ids.new()
+        run = goes_on or run or owned(kernel.ids.new(), kernel.viewer.token)
         stream = EventStream(
             run=run,
             turn=session.turn,
@@ -131,8 +138,6 @@ class Turns(Struct, frozen=True, kw_only=True):
         )
         for subject in agreed:
             kernel.consents.allow(stream.run, subject)
-        if kernel.models is not None and session.turn:
-            session = replace(session, history=tuple(self.sessions().history(session.id, RECALLED)))
         kept = kernel.underway.kept(run, session, held, size) if kernel.underway else nullcontext()
         with kept:
             try:

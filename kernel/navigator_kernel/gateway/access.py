@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from navigator_kernel.gateway.problems import ProblemResponse
 from navigator_kernel.values.http.endpoint import HttpProblem
@@ -12,6 +17,7 @@ from navigator_kernel.values.http.endpoint import HttpProblem
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from navigator_kernel.gateway.tokens import TokenStore
     from navigator_kernel.values.http.endpoint import Caller
 
 BODY = 4 * 1024 * 1024  # bytes of a request
@@ -19,6 +25,9 @@ WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN = frozenset({"/healthz", "/readyz"})  # paths that need no token
 RATE, BURST = 50.0, 200.0  # changes per second by one token, and the size of a burst
 READ = 0.1  # cost of a request that only reads, where a change costs 1
+CHECKED = 1.0  # seconds between two checks of the tokens of open requests
+ENDED = "the token was revoked or has expired"
+LAST_EVENT = "last_event"  # key of a scope; the value returns the bytes of a stream's last event
 
 
 class Buckets:
@@ -38,18 +47,63 @@ class Buckets:
         return 0.0 if taken else (cost - left) / self._rate
 
 
+class OpenRequest(Struct, eq=False):
+    """A request that is being answered by `task`; `is_ended` says that its token has ended."""
+
+    token: str
+    task: asyncio.Task[Any]
+    is_ended: bool = False
+
+
+class OpenRequests:
+    """The requests that are being answered: each is cancelled soon after its token was revoked or has expired."""
+
+    def __init__(self, tokens: TokenStore) -> None:
+        self._tokens, self._open = tokens, set[OpenRequest]()
+
+    @contextmanager
+    def add(self, token: str) -> Iterator[OpenRequest]:
+        """The request that the current task answers, until the end of the block. `token` is the token's id."""
+        request = OpenRequest(token, cast("asyncio.Task[Any]", asyncio.current_task()))
+        self._open.add(request)
+        try:
+            yield request
+        finally:
+            self._open.discard(request)
+
+    async def watch(self) -> None:
+        """Checks the tokens of all open requests at regular intervals, until it is cancelled. If the tokens cannot be
+        read, all requests end."""
+        while True:
+            await asyncio.sleep(CHECKED)
+            if not self._open:
+                continue
+            try:
+                valid = self._tokens.valid()
+            except Exception:
+                logging.getLogger("navigator").exception("the tokens cannot be read")
+                valid = frozenset()
+            for request in self._open:
+                if request.token not in valid and not request.is_ended:
+                    request.is_ended = True
+                    request.task.cancel()
+
+
 class Access:
-    """ASGI middleware. `places` are the hosts, with ports, that a client may name; `caller` looks up a token."""
+    """ASGI middleware. `places` are the hosts, with ports, that a client may name; `caller` looks up a token, and
+    `requests` ends the requests of a token that has ended."""
 
     def __init__(
         self,
         app: ASGIApp,
         places: Collection[str],
         caller: Callable[[str], Caller | None],
+        requests: OpenRequests,
         buckets: Buckets,
         open_paths: Collection[str] = OPEN,
     ) -> None:
         self.app, self._places, self._caller, self._buckets = app, frozenset(places), caller, buckets
+        self._requests = requests
         self._open_paths = frozenset(open_paths)
         self._origins = frozenset(f"{scheme}://{place}" for place in self._places for scheme in ("http", "https"))
 
@@ -61,7 +115,34 @@ class Access:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self.app(scope, _limited(receive), send)
+        caller: Caller | None = scope.get("caller")
+        if caller is None:
+            await self.app(scope, _limited(receive), send)
+            return
+        await self._answer(caller, scope, receive, send)
+
+    async def _answer(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers the request. If its token ends first, nothing more of the answer is sent: it is 401 if it has not
+        begun, and a stream ends with its last event; any other answer is cut."""
+        sent = ""  # the type of the last message, "whole" after the end
+
+        async def noted(message: Message) -> None:
+            nonlocal sent
+            is_end = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+            sent = "whole" if is_end else message["type"]
+
+        with self._requests.add(caller.id) as request:
+            try:
+                await self.app(scope, _limited(receive), noted)
+                return
+            except asyncio.CancelledError:
+                if not request.is_ended or request.task.uncancel() > 0:
+                    raise  # the server cancelled it
+        if not sent:
+            await _refused(ENDED)(scope, receive, send)
+        elif sent != "whole" and LAST_EVENT in scope:
+            await send({"type": "http.response.body", "body": scope[LAST_EVENT](), "more_body": False})
 
     def _refusal(self, scope: Scope) -> ProblemResponse | None:
         headers = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
@@ -86,18 +167,17 @@ class Access:
         scheme, _, token = said.partition(" ")
         caller = self._caller(token.strip()) if scheme.lower() == "bearer" else None
         if caller is None:
-            return ProblemResponse(
-                401,
-                "token",
-                "a token is needed",
-                hint="navigator serve --new-token; Authorization: Bearer …",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            return _refused("a token is needed")
         if (seconds := self._buckets.wait(caller.id, 1.0 if scope["method"] in WRITES else READ)) > 0:
             after = {"Retry-After": str(int(seconds) + 1)}
             return ProblemResponse(429, "rate", "too many requests with this token", headers=after)
         scope["caller"] = caller
         return None
+
+
+def _refused(why: str) -> ProblemResponse:
+    hint = "navigator serve --new-token; Authorization: Bearer …"
+    return ProblemResponse(401, "token", why, hint=hint, headers={"WWW-Authenticate": "Bearer"})
 
 
 def _limited(receive: Receive) -> Receive:

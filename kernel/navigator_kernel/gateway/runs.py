@@ -14,6 +14,7 @@ from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
 from navigator_kernel.events import RunStarted
 from navigator_kernel.gateway.streams.feeds import Feed, Feeds
 from navigator_kernel.values.http.endpoint import HttpProblem
+from navigator_kernel.values.owner import owned, owner_of_session
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -70,7 +71,7 @@ class Runs:
             raise Busy(
                 f"session {session!r} is busy with run {self._busy[session]}", hint="wait for its end, or stop it"
             )
-        name = self._ids.new()
+        name = owned(self._ids.new(), owner_of_session(session or ""))
         feed = self.feeds.open(name, session or name)
         loop = asyncio.get_running_loop()
         reply = loop.create_future()

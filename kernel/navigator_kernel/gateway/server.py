@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 
 from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.errors import KernelError, UsageProblem
-from navigator_kernel.gateway.access import OPEN, Access, Buckets
+from navigator_kernel.gateway.access import OPEN, Access, Buckets, OpenRequests
 from navigator_kernel.gateway.api import (
     chat,
     choices,
@@ -96,16 +96,19 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        background = [asyncio.create_task(gateway.pings()), asyncio.create_task(asyncio.to_thread(_warm, gateway))]
+        work = (gateway.pings(), requests.watch(), asyncio.to_thread(_warm, gateway))
+        background = [asyncio.create_task(one) for one in work]
         yield
         for task in background:
             task.cancel()
         await asyncio.wait(background)
 
+    requests = OpenRequests(gateway.tokens)
     access = Middleware(
         Access,
         places=places,
         caller=gateway.tokens.caller,
+        requests=requests,
         buckets=buckets or Buckets(),
         open_paths={*OPEN, *page_files()},
     )

@@ -70,6 +70,11 @@ class TokenStore(Struct, kw_only=True):
             self._seen = seen
         return self._held
 
+    def valid(self) -> frozenset[str]:
+        """The ids of the tokens that are neither revoked nor expired."""
+        now = self.clock.now()
+        return frozenset(token.id for token in self.listed() if now < token.expires)
+
     def revoke(self, name: str) -> None:
         """Removes a token; NotFound if none has this id."""
         if name not in {held.id for held in self.listed()}:
@@ -84,7 +89,7 @@ class TokenStore(Struct, kw_only=True):
         given, wanted = _digest(secret), held.digest if held is not None else _digest("")
         if not hmac.compare_digest(given, wanted) or held is None:
             return None
-        return Caller(id=held.id, role=held.role) if self.clock.now() < held.expires else None
+        return Caller(id=held.id, role=held.role) if held.id in self.valid() else None
 
     def _change(self, change: Callable[[list[Any]], list[Any]]) -> None:
         self.writer.make_folder(self.file.parent)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.events import RunStarted
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
@@ -26,6 +27,8 @@ DESCRIBED = 400  # characters of a description
 MOST = 20  # most candidates in one answer
 LOOK, PAUSE = 2.0, 0.05  # seconds between checks for changed files, and the delay before one
 TEXT = 64_000  # characters of a skill's text
+LOOKED_AT = 200  # newest runs searched for one of a host
+SESSIONS = "mcp-"  # the names of the sessions of hosts begin with it
 
 
 class KernelTools(Struct, kw_only=True):
@@ -93,19 +96,21 @@ class KernelTools(Struct, kw_only=True):
         message = Message(text=f"/{skill.name} {args}".strip())
         if len(preprocess(message, kernel.files).commands) != 1:
             raise UsageProblem("the arguments hold a second instruction", hint="call one skill, not a command")
-        session = Session(id=f"mcp-{kernel.ids.new()}", notice_shown=True)
+        session = Session(id=f"{SESSIONS}{kernel.ids.new()}", notice_shown=True)
         reply = await self.take(message, session)
         waits = reply.session.approval is not None or reply.session.question is not None
         body: dict[str, Any] = {"run": reply.run, "report": reply.report.to_dict()}
         return {**body, "ask_the_person": f"navigator ask --session {session.id} yes"} if waits else body
 
     async def why(self, run: str = "") -> Mapping[str, Any]:
-        """What a run, by default the newest, offered, shortlisted, chose, loaded and used; NotFound without a run."""
-        known = self.kernel.run_log.runs()
-        if not run and not known:
-            raise NotFound("there is no run yet", hint="run_skill makes one")
-        events = self.kernel.run_log.read(run or known[0])
-        return {"run": run or known[0], "lines": [line.strip() for event in events for line in lines_of(event)]}
+        """What a run that a host began, by default the newest of these, offered, shortlisted, chose, loaded and used.
+        NotFound for any other run: its message is not the host's."""
+        log = self.kernel.run_log
+        for name in [run] if run else log.runs()[:LOOKED_AT]:
+            events = log.read(name)
+            if events and isinstance(events[0].body, RunStarted) and events[0].body.session.startswith(SESSIONS):
+                return {"run": name, "lines": [line.strip() for event in events for line in lines_of(event)]}
+        raise NotFound(f"no run is called {run!r}" if run else "there is no run yet", hint="run_skill makes one")
 
     def _model_may(self, name: str) -> SkillDef | None:
         """The skill with this name; None if there is none, or if its author keeps it from models."""

@@ -66,7 +66,7 @@ TOOLS = (
     ),
     _tool(
         "why",
-        "How a run, or the newest, came to what it did: offered, shortlisted, chosen, loaded, used.",
+        "How a run of run_skill, or the newest, came to what it did: offered, shortlisted, chosen, loaded, used.",
         _LOOKS,
         run={**_TEXT, "default": ""},
     ),

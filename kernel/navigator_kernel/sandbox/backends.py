@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from navigator_kernel.adapters.files.scratch import HOSTS
 from navigator_kernel.adapters.processes import launcher
+from navigator_kernel.errors import NoSandbox
 from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
 from navigator_kernel.sandbox.seccomp import program
 
@@ -135,6 +136,9 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
 
 
 def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:
+    if held.unlisted is not None:  # a right to list a folder is one to list all folders in it
+        message = f"Landlock alone cannot hide which files others have in {held.unlisted.name!r}"
+        raise NoSandbox(message, hint="name the files to read instead, or install bubblewrap on the server")
     abi = landlock_abi()
     every = _ALL | (_IOCTL_DEVICE if abi >= 5 else 0)
     attributes = struct.pack("=QQQ", every, 0 if held.network else _TCP, _SCOPES if abi >= 6 else 0)

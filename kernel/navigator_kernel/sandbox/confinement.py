@@ -53,8 +53,8 @@ NETWORKED = ("/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/host.conf"
 class Confinement(NamedTuple):
     """`reads` may be read and never written to, except `hidden`, which may lie in them; `writes` is the folder for the
     results, `scratch` the process's own. `limits` are those of getrlimit(2) by name; `disk` and `processes` are counted
-    elsewhere. With `loopback` its processes may talk to each other over a network of their own, if the sandbox can give
-    them one."""
+    elsewhere. Not even the names in `unlisted`, one of `hidden`, may be seen. With `loopback` its processes may talk to
+    each other over a network of their own, if the sandbox can give them one."""
 
     reads: tuple[Path, ...]
     hidden: tuple[Path, ...]
@@ -65,6 +65,7 @@ class Confinement(NamedTuple):
     disk: int = DISK
     processes: int = PROCESSES
     loopback: bool = False
+    unlisted: Path | None = None
 
 
 def confinement(job: Job) -> Confinement:
@@ -82,10 +83,10 @@ def confinement(job: Job) -> Confinement:
         limits["RLIMIT_NPROC"] = _processes_of_user() + PROCESSES
     writes = Path(os.path.realpath(job.cwd))
     named = [Path(os.path.realpath(path)) for path in job.reads if path.exists()]
-    root, hidden = project_of(job), tuple[Path, ...]()
+    root, hidden, box = project_of(job), tuple[Path, ...](), None
     if root is not None and covers(named, root):  # the job reads the whole project
-        box = root / KERNELS
-        hidden = (box,) if box.is_dir() else ()
+        box = root / KERNELS if (root / KERNELS).is_dir() else None
+        hidden = (box,) if box else ()
         hidden += secret_paths(root, (*hidden, *_system()))
     return Confinement(
         reads=tuple(_outermost([*_system(), *named], hidden)),
@@ -95,6 +96,7 @@ def confinement(job: Job) -> Confinement:
         network="network" in job.wants,
         limits=limits,
         loopback=job.actor == "tool",
+        unlisted=box if job.is_shared else None,
     )
 
 

@@ -21,6 +21,7 @@ from navigator_kernel.sandbox.policy import GIVEN, refusal
 from navigator_kernel.sandbox.traces import MOST, left_since
 from navigator_kernel.text import clean, cut_text, ends, escape_controls, size_of
 from navigator_kernel.values.job import ASKED
+from navigator_kernel.values.owner import Viewer
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.tree import Listing
@@ -38,13 +39,15 @@ def _same(folder: Path) -> Path:
 
 
 class ConsentGate(Struct, frozen=True):
-    """Implements `ports.Sandbox` in front of another sandbox. `fresh` returns an empty folder within a run's own."""
+    """Implements `ports.Sandbox` in front of another sandbox. `fresh` returns an empty folder within a run's own;
+    `viewer` is whose turn starts the processes: what is closed to it is closed to them."""
 
     consents: Consents
     inner: Sandbox
     policy: Policy = field(default_factory=Policy)
     audit: Audit = field(default_factory=NullAudit)
     fresh: Callable[[Path], Path] = _same
+    viewer: Viewer = field(default_factory=Viewer)
 
     async def run(self, job: Job) -> Outcome:
         """Checks the job, then runs it in the inner sandbox, and records its start and its end. A process gets an empty
@@ -55,6 +58,7 @@ class ConsentGate(Struct, frozen=True):
         inside = f"{folder.relative_to(job.cwd).as_posix()}/" if folder != job.cwd else ""
         if inside:
             job = replace(job, cwd=folder, reads=(*job.reads, job.cwd))
+        job = replace(job, is_shared=bool(self.viewer.token))
         before = listed(job.cwd)
         self._started(job)
         began = time.perf_counter()
@@ -77,7 +81,7 @@ class ConsentGate(Struct, frozen=True):
 
     def check(self, job: Job) -> None:
         """Refused if the person's policy denies what it asks for, ConsentNeeded if nobody agreed to it."""
-        self._refuse_secrets(job)
+        self._refuse_closed(job)
         denied = refusal(self.policy, job.actor, job.subject, job.wants)
         if denied is not None:
             message = f"{clean(job.subject, lines=False)!r} may not {denied.what}"
@@ -102,19 +106,20 @@ class ConsentGate(Struct, frozen=True):
         more = {"wants": list(job.wants), "packages": list(job.packages), "shipped": job.shipped}
         self.audit.record("started", run=job.run, **facts, **more, argv=list(job.argv))
 
-    def _refuse_secrets(self, job: Job) -> None:
-        """Refuses a file of secrets by its name, as for `@` (PRE-8); a link has two names."""
+    def _refuse_closed(self, job: Job) -> None:
+        """Refuses a file of secrets by its name, as for `@` (PRE-8), and what is closed to the viewer; a link has two
+        names."""
         root = project_of(job) or Path(os.path.realpath(job.cwd))
         for path in job.reads:
             real = Path(os.path.realpath(path))
             names = [one.relative_to(root).parts for one in (path, real) if one.is_relative_to(root)]
-            if real.is_file():
+            if real.is_file() or self.viewer.token:
                 self._refuse_named(job, path.name, names)
 
     def _refuse_named(self, job: Job, written: str, names: Iterable[tuple[str, ...]]) -> None:
         for parts in names:
             try:
-                refuse_named(parts, escape_controls(written))
+                refuse_named(parts, escape_controls(written), self.viewer.token)
             except Refused as error:
                 self.audit.record("refused", run=job.run, subject=job.consent, why=escape_controls(error.message))
                 raise

@@ -27,7 +27,8 @@ class Job(Struct, frozen=True, kw_only=True):
 
     `project` is the root of the person's project, by default the one in whose `mybox` its `cwd` lies. `cwd` is the
     folder for its results, `scratch` its own for its home, temporary files and bytecode; it writes nowhere else.
-    `reads` are the other paths that it may see, `packages` the packages that it needs.
+    `reads` are the other paths that it may see, `packages` the packages that it needs. `is_shared` says that the
+    project has files of others, of which it must not even learn the names.
     """
 
     actor: Actor
@@ -45,6 +46,7 @@ class Job(Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = field(default_factory=dict)
     scratch: Path | None = None
     project: Path | None = None
+    is_shared: bool = False
 
     @property
     def consent(self) -> str:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.inside import open_inside
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.owner import Viewer, is_closed
 
 NAMED = 64  # files that one message can name without @
 SEEN = 2_000  # names in the current folder that are searched for in a message
@@ -39,7 +40,7 @@ _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLON
 
 
 class ProjectFiles(Struct, frozen=True):
-    """Implements `ports.FileReader` for one project; a relative path starts at `base`.
+    """Implements `ports.FileReader` for one project; a relative path starts at `base`, and `viewer` is who reads.
 
     Links are followed first, and the place and the names of their target are checked. The target is then opened part by
     part from the root without following links, so that a folder that has become a link meanwhile leads nowhere. A hard
@@ -49,10 +50,11 @@ class ProjectFiles(Struct, frozen=True):
 
     root: Path
     base: Path
+    viewer: Viewer = field(default_factory=Viewer)
 
     def read(self, written: str) -> tuple[Path, str]:
         """Returns the real path and the text of a file. Raises NotFound, or Refused with a `reason`: `outside`,
-        `kernel`, `secrets`, `special` (with `folder`), `too-large`, `not-utf8` or `unreadable`."""
+        `kernel`, `owner`, `secrets`, `special` (with `folder`), `too-large`, `not-utf8` or `unreadable`."""
         if len(written) > PATH_LIMIT:
             raise _absent(f"{written[:80]}…")
         if "/" not in written and not os.path.lexists(self.base / written):
@@ -66,8 +68,9 @@ class ProjectFiles(Struct, frozen=True):
         if parts is None:
             hint = "copy the file into the project"
             raise Refused(f"{written!r} is outside the project", hint=hint, reason="outside")
-        refuse_named(parts, written)
-        refuse_named(_below(root, os.path.normpath(named)) or (), written)  # a link's own name is checked as well
+        refuse_named(parts, written, self.viewer.token)
+        own = _below(root, os.path.normpath(named)) or ()  # a link's own name is checked as well
+        refuse_named(own, written, self.viewer.token)
         return Path(real), _text(root, parts, written)
 
     def named(self, text: str) -> tuple[Path, ...]:
@@ -94,8 +97,8 @@ class ProjectFiles(Struct, frozen=True):
             parts = _below(root, real)
             if not parts or not Path(real).is_file():
                 return None
-            refuse_named(parts, word)
-            refuse_named(_below(root, os.path.normpath(named)) or (), word)
+            refuse_named(parts, word, self.viewer.token)
+            refuse_named(_below(root, os.path.normpath(named)) or (), word, self.viewer.token)
         except (OSError, ValueError, Refused):
             return None
         return Path(real)
@@ -123,13 +126,17 @@ def refuse_link(path: Path, within: Path | None) -> None:
     refuse_named(real.parts, str(path))
 
 
-def refuse_named(parts: Sequence[str], written: str) -> None:
+def refuse_named(parts: Sequence[str], written: str, token: str = "") -> None:
     """Raises Refused if the names in a path, relative to the project, are those of secrets or of the kernel's own
-    records. Called before every read of a file that somebody else named."""
+    records, or of files that are closed to a turn of `token`. Called before every read of a file that somebody else
+    named."""
     folded = tuple(part.casefold() for part in parts)
     if folded[:2] in _OWN:
         hint = "navigator why and navigator session show print it"
         raise Refused(f"{written!r} is the kernel's own record", hint=hint, reason="kernel")
+    if is_closed(folded, token):
+        hint = "name a file of the project, or one that your own sessions wrote"
+        raise Refused(f"{written!r} belongs to somebody else", hint=hint, reason="owner")
     if holds_secrets(folded):
         hint = "copy what is not secret into another file"
         raise Refused(f"{written!r} is a file of secrets", hint=hint, reason="secrets")

@@ -20,6 +20,7 @@ from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.tools.places import CLOSED
 from navigator_kernel.values.http.endpoint import Call, Endpoint
+from navigator_kernel.values.owner import owned, owner_of_session
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.changes import FileChange
@@ -126,7 +127,8 @@ async def attach_file(gateway: Gateway, call: Call) -> Attached:
     refuse_named((given,), given)
     name = _NOT_IN_NAMES.sub("-", given)[-NAME:].strip("-.") or "file"
     digest = hashlib.sha256(session.encode() + b"\0" + call.body.data).hexdigest()[:12]
-    path = await asyncio.to_thread(gateway.kernel.keep, f"attached-{digest}", name, call.body.data)
+    folder = owned(f"attached-{digest}", owner_of_session(session))
+    path = await asyncio.to_thread(gateway.kernel.keep, folder, name, call.body.data)
     mark = "@" if len(call.body.data) <= FILE_LIMIT and _is_text(call.body.data) else ""
     return Attached(path=path, mention=f"{mark}{path}", size=len(call.body.data))
 

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from starlette.responses import PlainTextResponse
 
 from navigator_kernel import __version__
+from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.bootstrap.health import findings
 from navigator_kernel.bootstrap.parts import Routes
 from navigator_kernel.bootstrap.routed import routed
@@ -17,6 +18,7 @@ from navigator_kernel.errors import KernelError
 from navigator_kernel.events import RunStarted, Usage
 from navigator_kernel.sandbox.servers import request
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, Role
+from navigator_kernel.values.owner import Viewer
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -139,7 +141,9 @@ async def usage(gateway: Gateway, call: Call) -> UsageSum:
 async def route(gateway: Gateway, call: Call) -> dict[str, Any]:
     """Shows which skill a message would be routed to, without a model and without running anything."""
     kernel = gateway.kernel
-    parts = Routes(catalogue=kernel.catalogue, router=kernel.router, files=kernel.files)
+    viewer = Viewer() if call.caller.may("admin") else Viewer(call.caller.id)
+    files = ProjectFiles(gateway.root, gateway.root, viewer)
+    parts = Routes(catalogue=kernel.catalogue, router=kernel.router, files=files)
     found = await asyncio.to_thread(routed, gateway.root, gateway.settings, parts, call.body.message)
     retrieval = found.intent.retrieval
     names = retrieval.candidates[: call.body.k] if retrieval else ()

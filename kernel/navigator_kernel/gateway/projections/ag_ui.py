@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import ApprovalRequested, Event, RunStarted
+from navigator_kernel.gateway.access import ENDED
 from navigator_kernel.gateway.api.chat import EVENT_STREAM, ChatMessage, begin
 from navigator_kernel.gateway.api.sessions import WaitingApproval, begin_answer, waiting_in
 from navigator_kernel.gateway.projections.ag_ui_events import AgUiRun, Sent, Thread, answered_alone
@@ -43,7 +44,7 @@ async def run_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
         run = await begin(gateway, call, asked.thread_id, ChatMessage(message=text))
     if run is not None:
         thread = _thread(asked, is_resumed=bool(asked.resume))
-        return EventStreamResponse(_pieces(run.feed.read(), thread), ((b"x-run-id", run.id.encode()),))
+        return _stream(run.feed.read(), thread, run.id)
     if waits is None and not asked.resume:
         raise HttpProblem(422, "invalid", "the last message is not the person's", hint='"role": "user", and some text')
     return _alone(asked, waits, text)
@@ -60,7 +61,16 @@ async def connect_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
         return EventStreamResponse(_sent(()))
     history = await asyncio.to_thread(_messages, gateway, name, run)
     thread = Thread(id=asked.thread_id, run=asked.run_id, speaks=asked.protocol_version or "", history=history)
-    return EventStreamResponse(_pieces(gateway.runs.feeds.follow(run), thread), ((b"x-run-id", run.encode()),))
+    return _stream(gateway.runs.feeds.follow(run), thread, run)
+
+
+def _stream(events: AsyncIterator[Sequence[Event]], thread: Thread, run: str) -> EventStreamResponse:
+    headers = ((b"x-run-id", run.encode()),)
+    return EventStreamResponse(_pieces(events, thread), headers, _token_ended)
+
+
+def _token_ended() -> bytes:
+    return frame({"type": "RUN_ERROR", "message": ENDED, "code": "token"})
 
 
 async def _answer(gateway: Gateway, caller: Caller, asked: RunAgentInput, waits: WaitingApproval | None) -> Run | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from navigator_kernel.gateway.access import ENDED
 from navigator_kernel.gateway.projections.openai_errors import error_body
 from navigator_kernel.gateway.projections.openai_input import (
     Part,
@@ -73,8 +74,12 @@ async def complete_chat(gateway: Gateway, call: Call) -> TurnResponse:
     turn = await begin(gateway, call, asked.model, conversation)
     answer = _Answer(turn, asked)
     if asked.stream:
-        return TurnResponse(turn, EventStreamResponse(answer.stream(), turn.headers))
+        return TurnResponse(turn, EventStreamResponse(answer.stream(), turn.headers, _token_ended))
     return TurnResponse(turn, WholeAnswer(turn, answer.whole()))
+
+
+def _token_ended() -> bytes:
+    return frame(error_body(401, "token", ENDED)) + DONE
 
 
 class _Answer:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from navigator_kernel.gateway.access import ENDED
 from navigator_kernel.gateway.projections.openai_input import (
     Part,
     conversation_of,
@@ -73,7 +74,7 @@ async def create_response(gateway: Gateway, call: Call) -> TurnResponse:
     turn = await begin(gateway, call, asked.model, _conversation(call, asked))
     answer = _Answer(turn, asked)
     if asked.stream:
-        return TurnResponse(turn, EventStreamResponse(answer.stream(), turn.headers))
+        return TurnResponse(turn, EventStreamResponse(answer.stream(), turn.headers, answer.token_ended))
     return TurnResponse(turn, WholeAnswer(turn, answer.whole()))
 
 
@@ -137,6 +138,10 @@ class _Answer:
             yield self._frame(event)
         self._last = {**self._response(status), "error": error, "usage": _usage(self._turn.spent)}
         yield self._frame({"type": f"response.{status}", "response": self._last})
+
+    def token_ended(self) -> bytes:
+        """The last event of the stream if the client's token has ended."""
+        return self._frame({"type": "error", "code": "token", "message": ENDED, "param": None})
 
     def _frame(self, event: Mapping[str, Any]) -> bytes:
         self._number += 1

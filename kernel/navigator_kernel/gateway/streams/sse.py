@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from navigator_kernel.gateway.access import ENDED, LAST_EVENT
 from navigator_kernel.values.http.endpoint import HttpProblem
 
 if TYPE_CHECKING:
@@ -29,15 +30,27 @@ def frame(data: Any, *, event: str = "", name: str = "") -> bytes:
     return head.encode() + b"data: " + msgspec.json.encode(data, enc_hook=str) + b"\n\n"
 
 
+def token_ended() -> bytes:
+    """The last event of a page's stream whose token has ended."""
+    return frame({"code": "token", "detail": ENDED}, event="TokenEnded")
+
+
 class EventStreamResponse:
-    """Sends the `pieces` until they end or the client goes away; then `pieces` is closed."""
+    """Sends the `pieces` until they end or the client goes away; then `pieces` is closed. `last_event` returns the
+    event to send after them if the client's token has ended."""
 
-    def __init__(self, pieces: AsyncIterator[bytes], headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-        self._pieces, self._headers = pieces, (*HEADERS, *headers)
+    def __init__(
+        self,
+        pieces: AsyncIterator[bytes],
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+        last_event: Callable[[], bytes] = token_ended,
+    ) -> None:
+        self._pieces, self._headers, self._last_event = pieces, (*HEADERS, *headers), last_event
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the head and then the pieces; the first one follows at once if it is ready, with no other request in
         between."""
+        scope[LAST_EVENT] = self._last_event
         await send({"type": "http.response.start", "status": 200, "headers": list(self._headers)})
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         gone = asyncio.ensure_future(_cancelled_by_its_client(task, receive))

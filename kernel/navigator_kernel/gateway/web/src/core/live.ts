@@ -71,7 +71,7 @@ export class Live {
       for await (const sent of eventsOf(answer, alive)) {
         if (sent.id) this.last = sent.id
         if (sent.event === 'Reset') this.options.onReset()
-        else this.options.onEvent(JSON.parse(sent.data) as KernelEvent)
+        else if (sent.event !== 'TokenEnded') this.options.onEvent(JSON.parse(sent.data) as KernelEvent)
       }
     } finally {
       clearTimeout(timer)

@@ -1,0 +1,42 @@
+"""Whose sessions, runs and files these are: each token of the gateway owns what its sessions made, the person the rest.
+
+A token's sessions begin with its id, and the names of its runs and of the folders of its files end with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from navigator_kernel.text import lazy_compile
+
+_TOKEN = lazy_compile(r"t[0-9a-f]{8}")
+_WORKSPACE = ("mybox", "workspace")
+_STORED = ("mybox", "workflows")  # stored workflows are for everybody who may use the project
+
+
+class Viewer(Struct):
+    """Who takes the turn that a kernel takes now: the id of a token, or "" for the person."""
+
+    token: str = ""
+
+
+def owner_of_session(session: str) -> str:
+    """The token that the session belongs to, or ""."""
+    token, dot, _ = session.partition(".")
+    return token if dot and _TOKEN.fullmatch(token) else ""
+
+
+def owned(name: str, token: str) -> str:
+    """The name of a run, or of a folder in `mybox/workspace`, that belongs to `token`."""
+    return f"{name}-{token}" if token else name
+
+
+def is_closed(parts: Sequence[str], token: str) -> bool:
+    """Whether the path `parts`, relative to the project, is closed to a turn of `token`: in `mybox` everything but that
+    token's own folders in `mybox/workspace`, and stored workflows. Nothing is closed to the person."""
+    folded = tuple(part.casefold() for part in parts)
+    if not token or folded[:1] != _WORKSPACE[:1] or folded[:2] == _STORED:
+        return False
+    return folded[:2] != _WORKSPACE or len(folded) < 3 or folded[2].rpartition("-")[2] != token
