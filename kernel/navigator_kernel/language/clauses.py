@@ -90,6 +90,7 @@ _STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1
 _MARKS = frozenset(";!?\n.,/&")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
 _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
+_COMMA_WORD = lazy_compile(r"[,，]\W*\w")
 
 
 class Clause(Struct, frozen=True):
@@ -117,7 +118,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
             found[-1] += joint + piece
         else:
             found.append(piece)
-            apart.append(_divides(joint) or bool(re.search(r"[,，]\W*\w", joint)))
+            apart.append(_divides(joint) or bool(_COMMA_WORD.search(joint)))
     held = [piece.strip(_EDGE) for piece in found]
     if not 2 <= len(held) <= MOST or any(_ASIDE.match(one) or _UNWANTED.search(one) for one in held):
         return ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -17,9 +16,11 @@ from pydantic import (
     model_validator,
 )
 
+from navigator_kernel.text import lazy_compile
+
 LARGEST = 2**31 - 1  # the largest integer of a column in every database
 LONGEST = 100_000  # characters of a description or a note
-_ISO = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d"
+_ISO = lazy_compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 
 
 def _without_nul(text: str) -> str:
@@ -34,7 +35,7 @@ def _iso(said: Any) -> Any:
     if isinstance(said, datetime):
         return said
     try:
-        if isinstance(said, str) and re.match(_ISO, said):
+        if isinstance(said, str) and _ISO.match(said):
             return datetime.fromisoformat(said.upper())
     except ValueError:
         pass

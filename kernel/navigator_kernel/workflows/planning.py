@@ -43,6 +43,8 @@ _TELLS = lazy_compile(
     re.IGNORECASE,
 )
 _QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]+”|「[^」\n]+」")
+_SEPARATORS = lazy_compile(r"[,;，；、\s]+")
+_NOT_WORD = lazy_compile(r"[^\w-]+")
 
 
 class PlanProposal(Struct, frozen=True, kw_only=True):
@@ -145,7 +147,7 @@ def _things(step: BoundStep) -> set[str]:
 def _answered(bound: list[BoundStep], answer: str, ground: PlanningContext) -> list[BoundStep]:
     """Fills the steps from an answer: skills first, then missing values (X-10, X-11)."""
     if any(not step.skill for step in bound):
-        words = [word.strip(" `'\"。.") for word in re.split(r"[,;，；、\s]+", answer)]
+        words = [word.strip(" `'\"。.") for word in _SEPARATORS.split(answer)]
         named = [skill.name for skill in map(ground.catalogue.find, filter(None, words)) if skill is not None]
         found: list[BoundStep] = []
         for step in bound:
@@ -167,7 +169,7 @@ def _answered(bound: list[BoundStep], answer: str, ground: PlanningContext) -> l
 def _names_one(answer: str, asked: NeedClarification | None) -> bool:
     """Whether `answer` contains `name=value` for a value that was asked for."""
     names = "|".join(map(re.escape, asked.missing)) if asked else ""
-    return bool(names) and re.search(rf"(?:^|[\n;；]\s*)(?:{names})=", answer) is not None
+    return bool(names) and lazy_compile(rf"(?:^|[\n;；]\s*+)(?:{names})=").search(answer) is not None
 
 
 def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarification | None:
@@ -223,4 +225,4 @@ def _stored(step: BoundStep, ground: PlanningContext, *, last: bool, language: L
 
 def _label(step: BoundStep) -> str:
     word = step.result.operation if isinstance(step.result, Lifecycle) else step.skill
-    return re.sub(r"[^\w-]+", "-", fold(word)).strip("-") or "step"
+    return _NOT_WORD.sub("-", fold(word)).strip("-") or "step"

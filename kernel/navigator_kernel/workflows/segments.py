@@ -69,6 +69,9 @@ _ACTS = lazy_compile(
 _EXPLAIN = lazy_compile(r"(?:请|帮我|先)*(?:解释|说明|描述|分析|介绍|讲解|告诉|看看|看一下|查)")
 _ASKS = lazy_compile(r"(?:什么|怎么办|怎么样|怎样|如何|吗|呢)[？?。.]*\s*$")
 _CALL = lazy_compile(r"(?:/|@@)[^\W_][\w-]*(?=\s|$)")
+_LINE_ENDS = lazy_compile(r"[ \t\r]*\n\s*")
+_FIRST_OF_ALL = lazy_compile(r"一(?:个|段|份|种|条)[^，。,]*先[^，。,]*$|先$")
+_BULLET = lazy_compile(r"^[-*•]\s+")
 _EDGE = " \t\r\n,，。;；、:："
 
 
@@ -77,7 +80,7 @@ def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[st
 
     `named` says whether a clause is an order by a name that only the caller knows, such as a skill's.
     """
-    text = re.sub(r"[ \t\r]*\n\s*", "\n", text)
+    text = _LINE_ENDS.sub("\n", text)
     masked = _MASKED.sub(lambda hit: "Q" * len(hit.group()), text)
 
     def order(clause: str) -> bool:
@@ -142,7 +145,7 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
     subject."""
     if _CONDITION.search(left) or is_thing(right):
         return True
-    if re.search(r"一(?:个|段|份|种|条)[^，。,]*先[^，。,]*$|先$", left) and not left.strip().startswith("先"):
+    if _FIRST_OF_ALL.search(left) and not left.strip().startswith("先"):
         return True
     if _ACTS.search(left):
         return True
@@ -156,6 +159,6 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
 
 def _trimmed(part: str) -> str:
     """The part without the punctuation around it and without a leading word of order."""
-    text = re.sub(r"^[-*•]\s+", "", part.strip(_EDGE))
+    text = _BULLET.sub("", part.strip(_EDGE))
     text = _OPENING.sub("", _CLOSING.sub("", text)).strip(_EDGE)
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text

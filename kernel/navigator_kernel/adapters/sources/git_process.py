@@ -23,7 +23,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.adapters.sources.git_intake import RECEIVED_LIMIT, Intake
 from navigator_kernel.errors import FetchFailed, Refused
-from navigator_kernel.text import clean, shorten, strip_url_credentials
+from navigator_kernel.text import clean, lazy_compile, shorten, strip_url_credentials
 
 SCHEMES = ("https", "ssh", "file")
 _KEPT = frozenset(
@@ -56,7 +56,8 @@ OUTPUT_LIMIT = 640 * 1024 * 1024  # bytes that one git may write: a little more 
 COMPLAINT_LIMIT = 64 * 1024  # bytes of its stderr that are kept
 _PIECE = 64 * 1024
 _REAPED = 5.0  # seconds to wait for the exit code: a tracer learns of the exit first, then informs the parent
-_CAUSES = (
+_CAUSES = [
+    (lazy_compile(form, re.IGNORECASE), reason, hint) for form, reason, hint in (
     (r"couldn't find remote ref|not our ref|no such remote ref", "ref", "check the branch, tag or commit id"),
     (r"fsck error", "refused", "the repository holds objects that git refuses"),
     (r"dubious ownership", "owner", "the folder belongs to somebody else; clone it yourself first"),
@@ -66,7 +67,8 @@ _CAUSES = (
     (r"Could not resolve host|Could not connect|Failed to connect|timed out|Connection|hung up|early EOF|RPC failed|"
      r"unexpected disconnect|error: [45]\d\d", "network", "check the network and the proxy settings"),
     (r"not allowed|disabled", "refused", "https, ssh or file"),
-)  # fmt: skip
+)]  # fmt: skip
+_NO_GIT = lazy_compile(r"env: .*git.*No such file")
 
 
 class GitProcess(Struct, kw_only=True):
@@ -210,12 +212,16 @@ class GitProcess(Struct, kw_only=True):
 
     def _failure(self, verb: str, complaint: bytes) -> FetchFailed:
         text = clean(strip_url_credentials(complaint.decode("utf-8", errors="replace")))
-        if re.search(r"env: .*git.*No such file", text):
+        if _NO_GIT.search(text):
             return FetchFailed("git is not installed", hint="install git 2.36 or newer", reason="refused")
         lines = [line for line in text.split("\n") if line.startswith(("fatal:", "error:", "remote:"))]
         cause = shorten(" ".join(lines) or text, 300) or "no reason given"
-        causes = _CAUSES if verb in {"fetch", "ls-remote"} else ((r"", "objects", "check the disk, then try again"),)
-        hits = ((reason, hint) for pattern, reason, hint in causes if re.search(pattern, text, re.I))
+        causes = (
+            _CAUSES
+            if verb in {"fetch", "ls-remote"}
+            else [(lazy_compile(""), "objects", "check the disk, then try again")]
+        )
+        hits = ((reason, hint) for pattern, reason, hint in causes if pattern.search(text))
         reason, hint = next(hits, ("", "check the source"))
         if reason == "access":
             spelling = "check the spelling"
