@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]  # no public way to the parse tree
 from typing import Any, NamedTuple
 
 from cpu_time import thread_seconds
+from wide import sample
 
 METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")
 SIZES = (24, 200, 1_000, 4_000)  # characters; a pattern that takes exponential time is noticed at the first
 TIMES = 4
 NOISE = 0.002  # seconds
+ENOUGH = 0.1  # seconds
 FACTOR = 7.0  # linear work takes 4 times as long, quadratic work 16 times
-EVERY = "".join(map(chr, (*range(9, 14), *range(32, 127)))) + "\x1b\x85é一的和先，。：、；！“”「」（）《\u3000ſ\U00020000"
+EVERY = (
+    "".join(map(chr, (*range(9, 14), *range(32, 127)))) + "\x1b\x85é一的和先，。：、；！“”「」（）《\u3000ſ\U00020000"
+)
 REPEATS = {_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT}
 LOOKS = {_constants.ASSERT, _constants.ASSERT_NOT}
 SETS = {_constants.LITERAL, _constants.NOT_LITERAL, _constants.IN, _constants.ANY}
 LONG = 20  # a part that repeats at most so often costs each character little
+
+
+Call = Callable[[Any], object]
 
 
 class Use(NamedTuple):
@@ -132,9 +139,9 @@ def texts(source: Any, flags: int) -> Iterator[tuple[str, str, str]]:
                 yield before, piece, after
 
 
-def calls(pattern: re.Pattern[Any], methods: frozenset[str]) -> list[Callable[[Any], object]]:
+def calls(pattern: re.Pattern[Any], methods: frozenset[str]) -> list[Call]:
     """What to measure: the methods that read the text in the same way count once."""
-    found: list[Callable[[Any], object]] = []
+    found: list[Call] = []
     if methods & {"finditer", "findall", "sub", "subn", "split"}:
         found.append(lambda text: sum(1 for _ in pattern.finditer(text)))
     elif "search" in methods:
@@ -146,26 +153,35 @@ def calls(pattern: re.Pattern[Any], methods: frozenset[str]) -> list[Callable[[A
     return found
 
 
-def slow(use: Use, sizes: Sequence[int] = SIZES) -> str:
-    """A text whose time grows clearly more than its length, or nothing."""
-    source = use.pattern.pattern
-    for before, piece, after in texts(source, use.pattern.flags):
-
-        def text(size: int) -> Any:
-            whole = before + piece * (size // len(piece) + 1) + after
-            return whole if isinstance(source, str) else whole.encode("latin-1")
-
+def slow(use: Use, limit: int = 100_000) -> str:
+    """A text whose time grows clearly more than its length, or nothing; at most `limit` texts are tried."""
+    every = list(texts(use.pattern.pattern, use.pattern.flags))
+    for at in sorted(sample(len(every), limit)):
         for call in calls(use.pattern, use.methods):
-            for size in sizes:
-                long = text(size)
-                if thread_seconds(lambda: call(long), tries=1) < NOISE:
-                    continue
-                short = text(size // TIMES)
-                taken = thread_seconds(lambda: call(long))
-                if taken > NOISE and taken > FACTOR * thread_seconds(lambda: call(short)):
-                    return f"{use.place} {getattr(call, '__name__', 'finditer')}: {before!r} + {piece!r} * {size} + {after!r}: {taken:.3f} s"
-                break
+            if (size := _slow_size(call, *every[at], is_binary=isinstance(use.pattern.pattern, bytes))) is not None:
+                before, piece, after = every[at]
+                return f"{use.place}: {before!r} + {piece!r} * {size // len(piece)} + {after!r}"
     return ""
+
+
+def _slow_size(call: Call, before: str, piece: str, after: str, *, is_binary: bool) -> int | None:
+    """The number of characters from which the time for such a text grows more than its length."""
+
+    def seconds(size: int, tries: int = 2) -> float:
+        whole = before + piece * (size // len(piece) + 1) + after
+        text = whole.encode("latin-1") if is_binary else whole
+        return thread_seconds(lambda: call(text), tries)
+
+    for size in SIZES:
+        if seconds(size, 1) < NOISE:
+            continue
+        long = size
+        while (taken := seconds(long)) > max(NOISE, FACTOR * seconds(long // TIMES)):
+            if taken > ENOUGH:
+                return long
+            long *= 2  # a part that repeats some hundred times at most takes linear time from there on
+        return None
+    return None
 
 
 def methods_of(tree: ast.AST) -> dict[str, set[str]]:

@@ -88,6 +88,15 @@ PIECES = [
 BEFORE = ("", "/word-count ", "@", "```\n")
 
 
+LONG = 50_000  # characters
+FOUR_TIMES = 6.0  # most by which the time may grow for a text of four times the length
+REPEATED = [
+    *[" ", "\t", "\n", "\u3000", "yes ", "no ", "@", "=", "-", "/a ", "```", "`", '"', "'", "“", "”", "「", "(", "[", "{"],
+    *["，", "。", "：", "别", "再", "1", "1. ", "a,", "and ", "then ", "list ", "然后", "然后打开 ", "删除", "你能哪些"],
+    *["https://a.b/c ", "a@b.cd ", "QUJD", "AKIA", "key=", "how to a then run x ", "如果 then run x "],
+]
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> ProjectFiles:
     root = project(tmp_path)
@@ -141,3 +150,23 @@ def test_words_of_a_whole_message_take_some_seconds_at_most(text: str) -> None:
 )
 def test_files_of_a_whole_message_take_some_seconds_at_most(text: str, files: ProjectFiles) -> None:
     assert seconds(lambda text: preprocess(Message(text=text), files), text, tries=1) < 8
+
+
+@pytest.mark.parametrize("read", ["preprocess", "may_spell_out", "split", "recognise", "redaction"])
+def test_four_times_the_text_takes_about_four_times_as_long(read: str, files: ProjectFiles) -> None:
+    names = Names(catalogue=BuiltCatalogue([]), mapping=NoMapping(), scripts={}, servers=["docs"])
+    readers: dict[str, Callable[[str], object]] = {
+        "preprocess": lambda text: preprocess(Message(text=text), files),
+        "may_spell_out": may_spell_out,
+        "split": split,
+        "recognise": lambda text: parse_command(clean(text, lines=False), names),
+        "redaction": without_secrets,
+    }
+    found = []
+    for piece in REPEATED:
+        long = (piece * 4 * LONG)[: 4 * LONG]
+        if (taken := seconds(readers[read], long, 1)) > NOISE and (
+            taken > FOUR_TIMES * (short := seconds(readers[read], long[:LONG]))
+        ):
+            found.append(f"{piece!r}: {short:.2f} s, {taken:.2f} s")
+    assert found == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -16,11 +17,9 @@ from pydantic import (
     model_validator,
 )
 
-from navigator_kernel.text import lazy_compile
-
 LARGEST = 2**31 - 1  # the largest integer of a column in every database
 LONGEST = 100_000  # characters of a description or a note
-_ISO = lazy_compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
+_ISO = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d"
 
 
 def _without_nul(text: str) -> str:
@@ -35,7 +34,7 @@ def _iso(said: Any) -> Any:
     if isinstance(said, datetime):
         return said
     try:
-        if isinstance(said, str) and _ISO.match(said):
+        if isinstance(said, str) and re.match(_ISO, said):
             return datetime.fromisoformat(said.upper())
     except ValueError:
         pass

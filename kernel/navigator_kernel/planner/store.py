@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from navigator_kernel.errors import KernelError, NotLoadable
-from navigator_kernel.text import lazy_compile
 
 URL = "NAVIGATOR_DATABASE_URL"
 ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(6022140)"}
 WAIT = 30.0  # seconds that a session waits for another one
-_POSTGRES = lazy_compile("^postgres(?:ql)?://")
 
 
 def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:
@@ -49,7 +47,9 @@ def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
     from sqlalchemy.pool import NullPool
 
     if url:
-        engine = create_engine(_POSTGRES.sub("postgresql+psycopg://", url), poolclass=NullPool)
+        scheme, _, rest = url.partition("://")
+        url = f"postgresql+psycopg://{rest}" if scheme in {"postgres", "postgresql"} else url
+        engine = create_engine(url, poolclass=NullPool)
     else:
         prepare()
         engine = create_engine("sqlite://", creator=lambda: _connected(file), poolclass=NullPool)

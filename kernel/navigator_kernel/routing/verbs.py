@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from string import whitespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -36,16 +37,15 @@ class Names(Struct, frozen=True, kw_only=True):
 _RUN = r"(?:执行|运行|使用|调用|启动|用|\b(?:run|use|execute|call|invoke|start|worker|apply)\b)"
 _NAME = r"[\w][\w.-]{0,79}"
 _LATIN = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?=[^\x00-\x7f])")
+LONGEST = len("thank you")
 HITS = 8  # places in a message to search for a name
 _POLITE = lazy_compile(
     r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",
     re.IGNORECASE,
 )
 _POLITELY = ("please", "can you", "could you", "kindly", "now", "then", "请", "麻烦", "帮我", "现在", "给我")
-_TAIL = lazy_compile(
-    r"(?:[\s,，]*(?:\b(?:please|pls|thanks|thank you|now)\b|吧|好吗|谢谢|一下))*[?？!！。.\s]*$", re.IGNORECASE
-)
-_SKILL_WORD = r"(?:\s*(?:的\s*)?(?:技能|\bskills?\b))"
+_TAIL = lazy_compile(r"(?:\b(?:please|pls|thanks|thank you|now)\b|吧|好吗|谢谢|一下)\Z", re.IGNORECASE)
+_SKILL_WORD = r"(?:(?<!\s)\s*+(?:的\s*+)?(?:技能|\bskills?\b))"
 _BLANKS = lazy_compile(r"\s{2,}")
 _ENDS_SKILL = lazy_compile(_SKILL_WORD + r"\s*$", re.IGNORECASE)
 _SAYS_SKILL = lazy_compile(_SKILL_WORD, re.IGNORECASE)
@@ -93,20 +93,20 @@ _MCP_WORDS: Mapping[str, McpOperation] = {
 }
 _CAPABLE = lazy_compile(
     r"^(?:what can (?:you|this|it) do|what are your (?:abilities|capabilities|features)|capabilities"
-    r"|你(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
+    r"|你(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*+)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
     re.IGNORECASE,
 )
 _LIST = lazy_compile(
-    r"^(?:list|show|view|查看|列出|显示|看看)\s*(?:me\s+|all\s+|my\s+|your\s+|the\s+|of\s+|所有|全部|我的|你的)*"
-    r"(?:installed|已装|已安装|安装)?\s*(?:的)?\s*(?:skills?|技能)(?:\s+(?:list|installed))?(?:列表)?[?？。.\s]*$"
+    r"^(?:list|show|view|查看|列出|显示|看看)\s*+(?:me\s++|all\s++|my\s++|your\s++|the\s++|of\s++|所有|全部|我的|你的)*+"
+    r"(?:installed|已装|已安装|安装)?\s*+(?:的)?\s*+(?:skills?|技能)(?:\s++(?:list|installed))?(?:列表)?[?？。.\s]*$"
     r"|^(?:已装|已安装的?)(?:技能)?列表$|^(?:which|what) skills (?:are (?:there|installed|available)|do (?:i|you|we) have|can (?:i|you) use)[?\s]*$"
     r"|^(?:你|我|现在|这里|都|一共)*(?:有|会|装了|安装了)(?:哪些|什么|啥|几个|多少)(?:个)?技能(?:可用|可以用)?[?？。\s]*$",
     re.IGNORECASE,
 )
 _SEARCH = lazy_compile(
-    r"^(?:find|search|look)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?skills?\s+(?:for|to|about|that|which)?\s*(.+)$"
-    r"|^(?:find|search)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?(.+?)\s+skills?$"
-    r"|^(?:查找|搜索|寻找|找)(?:一下|一个)?\s*(.+?)\s*(?:相关)?(?:的)?技能$|^(?:查找|搜索|找)(?:一下)?技能\s*(.+)$",
+    r"^(?:find|search|look)(?:\s+for)?\s++(?:(?:an?|the|some)\s++)?skills?\s++(?:for|to|about|that|which)?\s*+(.+)$"
+    r"|^(?:find|search)(?:\s+for)?\s++(?:(?:an?|the|some)\s++)?(.+?)(?<!\s)\s++skills?$"
+    r"|^(?:查找|搜索|寻找|找)(?:一下|一个)?\s*+(.+?)(?<!\s)\s*+(?:相关)?(?:的)?技能$|^(?:查找|搜索|找)(?:一下)?技能\s*+(.+)$",
     re.IGNORECASE,
 )
 
@@ -177,7 +177,7 @@ def _lifecycle_of_named(said: str, names: Names) -> Action | None:
     for verb in _CHANGES:
         if verb.match(said) is None:
             continue
-        said = _TAIL.sub("", said)
+        said = _without_tail(said)
         hit = verb.match(said)
         if hit is None:
             continue
@@ -223,6 +223,15 @@ def _named(hit: re.Match[str], said: str, names: Names) -> tuple[SkillDef | None
     if latin is None:
         return None, ""
     return names.catalogue.find(latin.group()), said[hit.start(1) + latin.end() :]
+
+
+def _without_tail(said: str) -> str:
+    """`said` without the polite words and the punctuation at its end."""
+    said = said.rstrip("?？!！。." + whitespace)
+    end = len(said)
+    while hit := _TAIL.search(said, max(end - LONGEST, 0), end):
+        end = len(said[: hit.start()].rstrip(",，" + whitespace))
+    return said[:end]
 
 
 def _specific(name: str) -> bool:

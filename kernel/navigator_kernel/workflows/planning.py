@@ -32,7 +32,7 @@ LIMIT = 4_000  # characters of a message that can spell out steps; a longer one 
 NAME_LIMIT = 72  # characters of a plan's name, with room for a number if it is taken
 
 _RUN_NAME = lazy_compile(
-    r"(?:\b(?:run|use|execute|call|apply|try|start)\b\s+(?:the\s+)?|执行|运行|使用|调用|用)\s*[`'\"“「]?([A-Za-z0-9][\w.-]{0,63}?)[`'\"”」]?"
+    r"(?:\b(?:run|use|execute|call|apply|try|start)\b\s++(?:the\s++)?|执行|运行|使用|调用|用)\s*+[`'\"“「]?([A-Za-z0-9][\w.-]{0,63}?)[`'\"”」]?"
     r"(?=\s*(?:$|[,.，。;；]|--|@|\"|'|\b(?:on|with|for|to|over|against|in|skill)\b|技能|处理|来|对|分析|统计))",
     re.IGNORECASE,
 )
@@ -42,7 +42,7 @@ _TELLS = lazy_compile(
     r"|(?:请)?(?:把|将)?(?:它们?|结果|输出|答案)?(?:再)?(?:告诉|展示|显示|汇报|报告|反馈|发|给|拿)(?:一下)?(?:给)?(?:我|我们)?(?:看看?|一下|听)?(?:它们?|结果|输出|答案)?",
     re.IGNORECASE,
 )
-_QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]+”|「[^」\n]+」")
+_QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^“”\n]+”|「[^「」\n]+」")
 _SEPARATORS = lazy_compile(r"[,;，；、\s]+")
 _NOT_WORD = lazy_compile(r"[^\w-]+")
 

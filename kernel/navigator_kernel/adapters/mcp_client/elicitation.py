@@ -10,10 +10,12 @@ from typing import Any
 from navigator_kernel.errors import InputNeeded
 from navigator_kernel.text import clean, lazy_compile, shorten
 
-_YES = lazy_compile(r"(?i)^\s*(?:y|yes|true|1|ok|是|是的|好|好的|对)\s*[.!。！]?\s*$")
-_NO = lazy_compile(r"(?i)^\s*(?:n|no|false|0|cancel|不|不要|否|取消)\s*[.!。！]?\s*$")
-_APART = lazy_compile(r"\s*[,，;；、\n]\s*")
-_PAIR = lazy_compile(r"([\w.-]+)\s*[=:：]\s*([^,，;；、\n]+?)(?=\s*(?:[,，;；、\n]|$)|\s+[\w.-]+\s*[=:：])")
+_YES = lazy_compile(r"(?i)^\s*(?:y|yes|true|1|ok|是|是的|好|好的|对)\s*+[.!。！]?\s*+$")
+_NO = lazy_compile(r"(?i)^\s*(?:n|no|false|0|cancel|不|不要|否|取消)\s*+[.!。！]?\s*+$")
+_APART = lazy_compile(r"(?<!\s)(?:\s*+[,，;；、]\s*+|(?=[^\S\n]*\n)\s++)")
+_PAIR = lazy_compile(  # a value ends before a separator, and before the next name
+    r"(?<![\w.-])([\w.-]++)\s*+[=:：]\s*+((?:[^,，;；、\s]++|[^\S\n]++(?!$|[,，;；、\n]|[\w.-]++\s*+[=:：]))++)"
+)
 
 
 def question_key(message: str, schema: Mapping[str, Any]) -> str:

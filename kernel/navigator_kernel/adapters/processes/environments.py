@@ -43,7 +43,7 @@ _KEPT = lazy_compile(  # variables for the index, connection and login; none tha
     r"|KEYRING_PROVIDER|INSECURE_HOST|SYSTEM_CERTS|NATIVE_TLS|HTTP_TIMEOUT|HTTP_RETRIES)|UV_INDEX_\w+_(?:USERNAME|PASSWORD)"
 )
 _NOT_NAME = lazy_compile(r"[^a-z0-9-]")
-_CAUSED = lazy_compile(r"\n\s*cause: ")
+_CAUSED = lazy_compile(r"\n[ \t]{0,80}cause: ")
 _LOGIN = lazy_compile(r"://([^\s/]+)@")
 _INDEXES = frozenset({"UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"})
 _OF_PIP = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_EXTRA_INDEX_URL": "UV_EXTRA_INDEX_URL"}

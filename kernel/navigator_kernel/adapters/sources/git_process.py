@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct, field
 
@@ -68,7 +68,9 @@ _CAUSES = [
      r"unexpected disconnect|error: [45]\d\d", "network", "check the network and the proxy settings"),
     (r"not allowed|disabled", "refused", "https, ssh or file"),
 )]  # fmt: skip
-_NO_GIT = lazy_compile(r"env: .*git.*No such file")
+_SHORT = lazy_compile(r"([^@/:]+@(?:\[[^\]/@]*\]|[^@/:\[]+)):")  # `user@host:` before a path
+_OF_THE_DISK = [(lazy_compile(""), "objects", "check the disk, then try again")]
+_NO_GIT = lazy_compile(r"env: .{0,200}git.{0,80}No such file")
 
 
 class GitProcess(Struct, kw_only=True):
@@ -216,11 +218,7 @@ class GitProcess(Struct, kw_only=True):
             return FetchFailed("git is not installed", hint="install git 2.36 or newer", reason="refused")
         lines = [line for line in text.split("\n") if line.startswith(("fatal:", "error:", "remote:"))]
         cause = shorten(" ".join(lines) or text, 300) or "no reason given"
-        causes = (
-            _CAUSES
-            if verb in {"fetch", "ls-remote"}
-            else [(lazy_compile(""), "objects", "check the disk, then try again")]
-        )
+        causes = _CAUSES if verb in {"fetch", "ls-remote"} else _OF_THE_DISK
         hits = ((reason, hint) for pattern, reason, hint in causes if pattern.search(text))
         reason, hint = next(hits, ("", "check the source"))
         if reason == "access":
@@ -242,11 +240,33 @@ def _load_git() -> None:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+def split_url(url: str) -> SplitResult:
+    """The parts of a git URL; those of `user@host:path` as of `ssh://user@host/path`, none of a path.
+
+    Raises ValueError for a host that programs read in different ways.
+    """
+    if "://" not in url:
+        short = _SHORT.match(url)
+        url = f"ssh://{short[1]}/{url[short.end() :]}" if short else ""
+    parts = urlsplit(url)
+    if "\\" in parts.netloc:
+        raise ValueError("some programs end a host at a backslash, others do not")
+    return parts
+
+
+def host_of(url: str) -> str:
+    """The host of a git URL in lower case, empty for a path and for a URL without one host."""
+    try:
+        return split_url(url).hostname or ""
+    except ValueError:
+        return ""
+
+
 def credential_key(key: str, url: str) -> str:
     """A person's credential setting limited to the scheme, host and port of `url`; empty if it is for another one."""
     section, _, rest = key.partition(".")
     scope, _, name = rest.rpartition(".")
-    wanted = urlsplit(url if "://" in url else "ssh://" + url.replace(":", "/", 1))
+    wanted = split_url(url)
     if section != "credential" or wanted.scheme != "https":
         return ""
     if not scope:

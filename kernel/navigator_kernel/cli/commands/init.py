@@ -16,7 +16,7 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.text import lazy_compile, numbered
 
 _PAGES = ("commands.md", "filesystem.md", "skills-mapping.md")
-_COG = lazy_compile(r"<!-- \[\[\[(?:cog.*?\]\]\]|end\]\]\]) -->\n", re.DOTALL)
+_COG = lazy_compile(r"<!-- \[\[\[(?:cog(?:(?!<!--).)*?\]\]\]|end\]\]\]) -->\n", re.DOTALL)
 
 
 @click.command("init")

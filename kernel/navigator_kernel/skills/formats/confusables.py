@@ -32,7 +32,7 @@ _OTHERS = {
     "KATAKANA LETTER E": "工", "KATAKANA LETTER TI": "千", "CJK UNIFIED IDEOGRAPH-56D7": "口",
     "CJK UNIFIED IDEOGRAPH-66F0": "日",
 }  # fmt: skip
-_LATIN = lazy_compile(r"LATIN (?:(SMALL|CAPITAL) LETTER(?: [A-Z]+)*?|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .*)?")
+_LATIN = lazy_compile(r"LATIN (?:(SMALL|CAPITAL) LETTER(?: [A-Z]+)*?|LETTER SMALL CAPITAL) ([A-Z])(?: WITH (?s:.*))?")
 _BETWEEN = lazy_compile(r"[-_\s]")
 
 

@@ -32,7 +32,7 @@ _ROOT = "${SKILL_ROOT}/"
 # package index has unrelated packages with the names of these programs
 _PROGRAMS = frozenset("python python3 node nodejs npm npx pnpm bun deno git bash curl ffmpeg pip uv none null".split())
 _REACHES = [
-    (lazy_compile(form), reason, what)
+    (lazy_compile(rf"\A(?:{form})"), reason, what)
     for form, reason, what in (
         (r"-r|--requirement|-c|--constraint", "include", "another file"),
         (r"-e|--editable", "editable", "an editable package"),
@@ -250,7 +250,7 @@ def _requirement(written: str, skill: str) -> str:
     hashes = [hit[1] for option in options if (hit := _HASH.fullmatch(option))]
     for part in (word, *(option for option in options if not _HASH.fullmatch(option))):
         for form, reason, what in _REACHES:
-            if form.match(part):
+            if form.search(part):
                 raise _refused(skill, part, reason, what)
     hit = _FORM.fullmatch(word) if len(word) <= LENGTH_LIMIT else None
     if hit is None:

@@ -14,14 +14,14 @@ from navigator_kernel.values.resource import Diagnostic
 
 _HOSTS = r"\.(?:claude|codex|gemini|cursor|windsurf|vscode|agents|opencode|github/copilot)"
 _STARTED = lazy_compile(
-    rf"(?:^|/)(?:{_HOSTS}/(?:settings(?:\.local)?\.json|hooks(?:\.json|/.+)|mcp\.json|tasks\.json|config\.toml)"
-    r"|hooks/hooks\.json|\.?mcp\.json|\.husky/.+|\.githooks/.+|\.envrc|\.direnvrc|sitecustomize\.py|usercustomize\.py|[^/]+\.pth"
+    rf"(?:^|/)(?:{_HOSTS}/(?:settings(?:\.local)?\.json|hooks(?:\.json|/(?s:.+))|mcp\.json|tasks\.json|config\.toml)"
+    r"|hooks/hooks\.json|\.?mcp\.json|\.husky/(?s:.+)|\.githooks/(?s:.+)|\.envrc|\.direnvrc|sitecustomize\.py|usercustomize\.py|[^/]+\.pth"
     r"|\.devcontainer/devcontainer\.json|\.devcontainer\.json|claude_desktop_config\.json)$",
     re.IGNORECASE,
 )
 _WORDS = (b"mcpServers", b"PreToolUse", b"PostToolUse", b"SessionStart", b"UserPromptSubmit")
 _INSTRUCTIONS = lazy_compile(
-    rf"(?:^|/)(?:{_HOSTS}/(?:commands|agents|rules|memory)/.+|CLAUDE(?:\.local)?\.md|AGENTS\.md|GEMINI\.md|\.cursorrules"
+    rf"(?:^|/)(?:{_HOSTS}/(?:commands|agents|rules|memory)/(?s:.+)|CLAUDE(?:\.local)?\.md|AGENTS\.md|GEMINI\.md|\.cursorrules"
     r"|\.windsurfrules|copilot-instructions\.md)$",
 )
 _PROGRAM = lazy_compile(
@@ -46,7 +46,7 @@ _COMMANDS = (
 )  # fmt: skip
 _SETTINGS = lazy_compile(r"(?:^|/)\.\w+/settings(?:\.local)?\.json$", re.IGNORECASE)
 _CONFIGURED = lazy_compile(r"\"(?:hooks|mcpServers|servers|command|tasks)\"\s*:")
-_BYTECODE = lazy_compile(r"(?:__pycache__/)?([^/.]+)(?:\.[\w-]+)?\.py[co]$")
+_BYTECODE = lazy_compile(r"(?:__pycache__/)?(?<![^/.])([^/.]++)(?:\.[\w-]+)?\.py[co]$")
 
 
 def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:

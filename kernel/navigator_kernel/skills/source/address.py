@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.sources.git import is_ref
 from navigator_kernel.errors import Refused, UsageProblem
-from navigator_kernel.text import clean, lazy_compile
+from navigator_kernel.text import clean, lazy_compile, strip_url_credentials
 
 GITHUB = "https://github.com/"
 FORMS = "owner/repo, owner/repo/path, owner/repo@ref, an https, ssh or file URL, ./folder, ./repo.git or ./file.skill"
@@ -27,12 +27,11 @@ _SCP = lazy_compile(r"([^@/:#]+)@([^@/:#]+):([^#]+)(?:#(.+))?")
 _USER = lazy_compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _URL = lazy_compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?[^#]*)?(?:#(.+))?")
 _GITHUB_PAGE = lazy_compile(r"/([^/]+)/([^/]+?)(?:\.git)?/(tree|blob)/(.+)")
-_GITLAB_PAGE = lazy_compile(r"(/.+?)(?:\.git)?/-/(tree|blob)/(.+)")
+_GITLAB_PAGE = lazy_compile(r"(?=.*\Z)(/.+?)(?:\.git)?/-/(tree|blob)/(.+)")
 _HOST = lazy_compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 _DISGUISED = lazy_compile(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # a plain or encoded backslash, or an encoded control
 _PUNCTUATION = lazy_compile("[/:]")
 _SPECIAL = lazy_compile("[%?#]")
-_LOGIN = lazy_compile(r"://[^/]*@")
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -215,4 +214,4 @@ def _refuse_odd(source: Source) -> None:
 
 
 def _shown(text: str) -> str:
-    return _LOGIN.sub("://", clean(text, lines=False))
+    return strip_url_credentials(clean(text, lines=False))

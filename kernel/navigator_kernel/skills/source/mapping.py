@@ -37,7 +37,7 @@ _COLUMNS = {
     "subpath": "subpath", "path": "subpath", "路径": "subpath",
 }  # fmt: skip
 _HEADING = lazy_compile(r"#{2,6}[ \t].*[(（]\s*(?:https://github\.com/)?([\w.-]+/[\w.-]+?)\s*[)）]\s*")
-_LINK = lazy_compile(r"\[[^\]]*\]\(\s*<?([^)>\s]+)>?\s*\)")
+_LINK = lazy_compile(r"\[[^\][]*\]\(\s*+<?([^)>\s]{1,500})>?\s*+\)")
 _GITHUB = lazy_compile(r"https?://(?:www\.)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 _LAST_BAR = lazy_compile(r"(?<!\\)\|$")
 _Key = tuple[str, str, str]  # repo, subpath, folded name
