@@ -12,7 +12,8 @@ from cpu_time import thread_seconds
 from wide import sample
 
 METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")
-SIZES = (24, 200, 1_000, 4_000)  # characters; a pattern that takes exponential time is noticed at the first
+FIRST = 19  # characters; only a pattern that takes exponential time is slow on so few
+SIZES = (FIRST, 200, 1_000, 4_000)
 TIMES = 4
 NOISE = 0.002  # seconds
 ENOUGH = 0.1  # seconds
@@ -177,7 +178,7 @@ def _slow_size(call: Call, before: str, piece: str, after: str, *, is_binary: bo
             continue
         long = size
         while (taken := seconds(long)) > max(NOISE, FACTOR * seconds(long // TIMES)):
-            if taken > ENOUGH:
+            if taken > ENOUGH or size == FIRST:
                 return long
             long *= 2  # a part that repeats some hundred times at most takes linear time from there on
         return None

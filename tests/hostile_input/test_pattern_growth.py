@@ -17,7 +17,7 @@ from hostile_input.pumps import METHODS, Use, methods_of, slow
 from navigator_kernel import text
 
 FEW = 8  # texts for each pattern in `make test`
-# The first two modules are being written anew; the text of the others is cut before it is read
+# These are being replaced
 LEFT_OUT = (
     "navigator_kernel.stages.resume.",
     "navigator_kernel.stages.understand.",
