@@ -34,7 +34,7 @@ class Use(NamedTuple):
     """A pattern, and the names of the methods of `re.Pattern` by which the code uses it."""
 
     place: str
-    pattern: re.Pattern[Any]
+    pattern: Any  # a pattern of `re` or of `text.lazy_compile`
     methods: frozenset[str]
 
 
@@ -72,7 +72,7 @@ class _Texts:
         if kind in SETS:
             return self._first[repr(node)]
         if kind in REPEATS:
-            return self.sample(given[2]) * max(given[0], 1)
+            return self.sample(given[2]) * max(int(given[0]), 1)
         if kind is _constants.SUBPATTERN:
             return self.sample(given[3])
         if kind is _constants.ATOMIC_GROUP:
@@ -140,7 +140,7 @@ def texts(source: Any, flags: int) -> Iterator[tuple[str, str, str]]:
                 yield before, piece, after
 
 
-def calls(pattern: re.Pattern[Any], methods: frozenset[str]) -> list[Call]:
+def calls(pattern: Any, methods: frozenset[str]) -> list[Call]:
     """What to measure: the methods that read the text in the same way count once."""
     found: list[Call] = []
     if methods & {"finditer", "findall", "sub", "subn", "split"}:
