@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]  # no public way to the parse tree
 from typing import Any, NamedTuple
