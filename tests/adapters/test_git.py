@@ -236,6 +236,8 @@ def test_no_secret_of_a_url_is_shown() -> None:
     assert (
         strip_url_credentials("fatal: https://me:pass@host/x and ssh://a@b/c") == "fatal: https://host/x and ssh://b/c"
     )
+    assert strip_url_credentials("https://me:p@ss@host/a@b, c@d") == "https://host/a@b, c@d"
+    assert strip_url_credentials('{"url":"https://host","mail":"a@b"}') == '{"url":"https://host","mail":"a@b"}'
 
 
 def test_a_new_commit_is_seen(tmp_path: Path) -> None:

@@ -9,11 +9,14 @@ import pytest
 
 from cpu_time import thread_seconds
 from navigator_kernel.adapters.files.project_files import ProjectFiles
+from navigator_kernel.adapters.secrets.redaction import without_secrets
 from navigator_kernel.language.clauses import LIMIT, clauses, may_spell_out, parts
 from navigator_kernel.routing.verbs import changes_skills
 from navigator_kernel.stages.preprocess import preprocess, words_of
 from navigator_kernel.text import clean, fold, language_of, shorten, strip_url_credentials
 from navigator_kernel.values.request import Message
+from navigator_kernel.workflows.segments import split
+from routing.place import routing_at, write_skills
 from stages.messages import project
 
 pytestmark = pytest.mark.ci
@@ -87,6 +90,52 @@ PIECES = [
 BEFORE = ("", "/word-count ", "@", "```\n")
 
 
+LONG = 50_000  # characters
+FOUR_TIMES = 6.0  # most by which the time may grow for a text of four times the length
+REPEATED = [
+    *[
+        " ",
+        "\t",
+        "\n",
+        "\u3000",
+        "yes ",
+        "no ",
+        "@",
+        "=",
+        "-",
+        "/a ",
+        "```",
+        "`",
+        '"',
+        "'",
+        "“",
+        "”",
+        "「",
+        "(",
+        "[",
+        "{",
+    ],
+    *[
+        "，",
+        "。",
+        "：",
+        "别",
+        "再",
+        "1",
+        "1. ",
+        "a,",
+        "and ",
+        "then ",
+        "list ",
+        "然后",
+        "然后打开 ",
+        "删除",
+        "你能哪些",
+    ],
+    *["https://a.b/c ", "a@b.cd ", "QUJD", "AKIA", "key=", "how to a then run x ", "如果 then run x "],
+]
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> ProjectFiles:
     root = project(tmp_path)
@@ -140,3 +189,25 @@ def test_words_of_a_whole_message_take_some_seconds_at_most(text: str) -> None:
 )
 def test_files_of_a_whole_message_take_some_seconds_at_most(text: str, files: ProjectFiles) -> None:
     assert seconds(lambda text: preprocess(Message(text=text), files), text, tries=1) < 8
+
+
+@pytest.mark.parametrize("read", ["preprocess", "may_spell_out", "split", "recognise", "retrieve", "redaction"])
+def test_four_times_the_text_takes_about_four_times_as_long(read: str, files: ProjectFiles) -> None:
+    write_skills(files.root, {"word-count": "Counts the words of a text", "pdf-merge": "Merges PDF files"})
+    router = routing_at(files.root).router
+    readers: dict[str, Callable[[str], object]] = {
+        "preprocess": lambda text: preprocess(Message(text=text), files),
+        "may_spell_out": may_spell_out,
+        "split": split,
+        "recognise": router.recognise,
+        "retrieve": router.retrieve,
+        "redaction": without_secrets,
+    }
+    found = []
+    for piece in REPEATED:
+        long = (piece * 4 * LONG)[: 4 * LONG]
+        if (taken := seconds(readers[read], long, 1)) > NOISE and (
+            taken > FOUR_TIMES * (short := seconds(readers[read], long[:LONG]))
+        ):
+            found.append(f"{piece!r}: {short:.2f} s, {taken:.2f} s")
+    assert found == []

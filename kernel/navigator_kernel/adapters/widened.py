@@ -114,7 +114,7 @@ def _range(first: int, last: int, *, inverted: bool) -> set[int]:
 @cache
 def _category(name: Any, *, certain: bool) -> _Set:
     """The characters that it matches with some flags or, if `certain`, with all flags: `re.ASCII` has fewer blanks."""
-    held = (re.compile(_CLASSES[name]), re.compile(_CLASSES[name], re.ASCII))
+    held = (lazy_compile(_CLASSES[name]), lazy_compile(_CLASSES[name], re.ASCII))
     found = (frozenset(code for code in range(_ASCII) if one.match(chr(code))) for one in held)
     return frozenset.intersection(*found) if certain else frozenset.union(*found) | {_ASCII}
 

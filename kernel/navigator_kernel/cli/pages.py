@@ -14,10 +14,10 @@ from navigator_kernel.text import Language, lazy_compile, suggestions
 FOLDERS = ("guides", "concepts", "reference", "")
 LEFT_OUT = frozenset({"index", "CODE_OF_CONDUCT", "CONTRIBUTING", "library", "routing-errors", "scanned-repositories"})
 
-_COMMENT = lazy_compile(r"(?s)<!--.*?-->\n?")
-_PICTURE = lazy_compile(r"!\[[^\]]*\]\([^)]*\)\n?")
-_OWN_LINK = lazy_compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
-_LINK = lazy_compile(r"\[([^\]]+)\]\([^)]*\)")
+_COMMENT = lazy_compile(r"(?s)<!--(?:(?!<!--).)*?-->\n?")
+_PICTURE = lazy_compile(r"!\[[^\][]*\]\([^()]*\)\n?")
+_OWN_LINK = lazy_compile(r"\[([^\][]+)\]\((?!https?:)[^()]*\)")
+_LINK = lazy_compile(r"\[([^\][]+)\]\([^()]*\)")
 _END = lazy_compile(r"(?<=[.!?])\s|(?<=[。！？])")
 
 

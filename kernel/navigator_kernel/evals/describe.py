@@ -22,7 +22,7 @@ _TYPE = lazy_compile(
     r"(?<![\w.])\.(pdf|docx?|xlsx?|pptx?|csv|tsv|json|ya?ml|html?|md|png|jpe?g|svg|mp4|mp3|wav|ipynb|sql|xml)\b"
 )
 _PHRASE = lazy_compile(r"[\"“「]([^\"”」\n]{6,60})[\"”」]")
-_WHEN = lazy_compile(r"(?ims)^#{1,3}[^\n]*\b(?:when|trigger)[^\n]*\n(.*?)(?=^#|\Z)")
+_WHEN = lazy_compile(r"(?ims)^#{1,3}(?=[^\n]*\b(?:when|trigger))[^\n]*+\n(.*?)(?=^#|\Z)")
 
 
 class Addition(NamedTuple):

@@ -38,7 +38,7 @@ _HINT = lazy_compile(
     r"\b(?:use|used|invoked?|triggers?|triggered|activated?|appl(?:y|ies))\b[^.。]{0,40}\b(?:when|whenever|if|before|after)\b"
     r"|\buse (?:it |this |this skill )?(?:for|on)\b"
     r"|\bwhen(?:ever)?\b[^.。]{0,20}\b(?:user|you|someone|somebody|asked|asks|working)\b"
-    r"|（[^）]*(?:时|场景|用于|适用)[^）]*）|当[^。]{1,60}时|用于|适用于|时(?:候)?使用|时触发",
+    r"|（(?=[^（）]*）)[^（）]*?(?:时|场景|用于|适用)|当[^。]{1,60}时|用于|适用于|时(?:候)?使用|时触发",
     re.IGNORECASE,
 )
 _HAN = lazy_compile(r"[\u3400-\u9fff]")  # a Chinese character says at least as much as two letters

@@ -17,7 +17,7 @@ MOST = 3  # most clauses, and skills, of one message
 _PIECES = 12  # joints from which a message is a text, not a list of requests
 
 _MASKED = lazy_compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》"
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^“”\n]*”|‘[^‘’\n]*’|「[^「」\n]*」|『[^『』\n]*』|《[^《》\n]*》"
     r"|(?<!\w)[A-Za-z][A-Za-z\d+.-]{0,15}://[^\s，。；]+"
     r"|(?::(?=\s)|：).*",  # the text after a colon is the object, not a request
     re.DOTALL,
@@ -90,6 +90,7 @@ _STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1
 _MARKS = frozenset(";!?\n.,/&")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
 _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
+_COMMA_WORD = lazy_compile(r"[,，][^\w,，]*+\w")
 
 
 class Clause(Struct, frozen=True):
@@ -117,7 +118,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
             found[-1] += joint + piece
         else:
             found.append(piece)
-            apart.append(_divides(joint) or bool(re.search(r"[,，]\W*\w", joint)))
+            apart.append(_divides(joint) or bool(_COMMA_WORD.search(joint)))
     held = [piece.strip(_EDGE) for piece in found]
     if not 2 <= len(held) <= MOST or any(_ASIDE.match(one) or _UNWANTED.search(one) for one in held):
         return ()

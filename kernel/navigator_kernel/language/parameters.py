@@ -147,7 +147,8 @@ def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str
     if not answer.strip() or not wanted:
         return {}
     names = "|".join(re.escape(spec.name) for spec in specs)
-    named, _ = _written(wanted, re.split(rf"[\n;；]\s*|[\s,，]+(?=(?:{names})=)", answer.strip()))
+    apart = lazy_compile(rf"[\n;；]\s*+|(?<![\s,，])[\s,，]++(?=(?:{names})=)")
+    named, _ = _written(wanted, apart.split(answer.strip()))
     left = [spec for spec in wanted if spec.name not in named]
     return {**named, left[0].name: answer.strip()} if len(left) == 1 and not named else named
 

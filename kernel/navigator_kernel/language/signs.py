@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from navigator_kernel.text import lazy_compile
 
 _TOKEN = lazy_compile(
-    r"(?P<quoted>\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」|`[^`\n]*`)"
+    r"(?P<quoted>\"[^\"\n]{0,200}\"|“[^”\n]{0,200}”|「[^」\n]{0,200}」|`[^`\n]{0,200}`)"
     r"|(?P<smile>[:;]-?[)d(](?![a-z])|<3|\^\^|o/(?![a-z]))"
     r"|(?P<word>[@/~#.]*[a-z0-9](?:[a-z0-9'_@./\\:+%~#-]|,(?=\d{3}))*)"
     r"|(?P<han>[\u3400-\u9fff\uf900-\ufaff])"

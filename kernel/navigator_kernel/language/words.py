@@ -11,6 +11,7 @@ _PIECE = lazy_compile(
     r"|(?P<plain>[^ \t\r\n'\"\\]+)",
     re.DOTALL,
 )
+_ESCAPED = lazy_compile(r"\\([\\\"])")
 
 
 def split_words(text: str) -> list[str] | None:
@@ -24,7 +25,7 @@ def split_words(text: str) -> list[str] | None:
         at = hit.end()
         if not hit["gap"]:
             word = [] if word is None else word
-            word.append(re.sub(r"\\([\\\"])", r"\1", hit["double"]) if hit["double"] else hit[hit.lastgroup or 0])
+            word.append(_ESCAPED.sub(r"\1", hit["double"]) if hit["double"] else hit[hit.lastgroup or 0])
         elif word is not None:
             words.append("".join(word))
             word = None

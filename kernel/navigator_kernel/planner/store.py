@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable
 from functools import cache
@@ -48,7 +47,9 @@ def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
     from sqlalchemy.pool import NullPool
 
     if url:
-        engine = create_engine(re.sub("^postgres(?:ql)?://", "postgresql+psycopg://", url), poolclass=NullPool)
+        scheme, _, rest = url.partition("://")
+        url = f"postgresql+psycopg://{rest}" if scheme in {"postgres", "postgresql"} else url
+        engine = create_engine(url, poolclass=NullPool)
     else:
         prepare()
         engine = create_engine("sqlite://", creator=lambda: _connected(file), poolclass=NullPool)

@@ -26,6 +26,7 @@ _AGAINST = lazy_compile(
     re.IGNORECASE,
 )
 _CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SEPARATORS = lazy_compile(r"[-_/.:\s]+")
 
 
 class Entry(Struct, frozen=True, kw_only=True, dict=True):
@@ -44,7 +45,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
     def title(self) -> str:
         """The name as words: `codeReview-v2` is `code Review v2`."""
         spaced = _CAMEL.sub(" ", unicodedata.normalize("NFKC", self.name))
-        return re.sub(r"[-_/.:\s]+", " ", spaced).strip()
+        return _SEPARATORS.sub(" ", spaced).strip()
 
     @cached_property
     def purpose(self) -> str:

@@ -38,9 +38,8 @@ SURE = 0.97  # probability for a plain name: the fit has no messages of that kin
 KNOWN = 0.75  # share of a message's words known to some skill from which words alone may decide
 CLEAR = 4.0  # log-odds from which no other skill comes near
 _NAMES = lazy_compile(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
-_AGAINST = lazy_compile(
-    r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)[^.;,。；，]*$", re.IGNORECASE
-)
+_AGAINST = lazy_compile(r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)", re.IGNORECASE)
+_ENDS = lazy_compile(r"[.;,。；，]")
 _DECLINES = lazy_compile(
     r"\bno need (?:for|to)\b|\bnot needed\b|\bnever ?mind\b|不用(?:你|再|帮)|不用[^，。；]{0,4}了|不需要(?:你|了)"
     r"|已经[^，。；]{0,8}[完好]了\W*$",
@@ -249,7 +248,7 @@ def _written(text: str) -> dict[str, int]:
 
 def _allowed(found: list[ScoredCandidate], text: str) -> list[ScoredCandidate]:
     """The candidates without those that the message rules out by name: `without internal-comms`."""
-    against = {name for name, at in _written(text).items() if _AGAINST.search(text[:at])}
+    against = {name for name, at in _written(text).items() if _AGAINST.search(_ENDS.split(text[:at])[-1])}
     return [one for one in found if fold(one.row.name) not in against] if against else found
 
 

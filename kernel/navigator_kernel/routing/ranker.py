@@ -51,7 +51,7 @@ _ASKING = lazy_compile(
 )
 # A file, or a text after a colon or in quotes: whoever gives one wants work done on it
 _BRINGS = lazy_compile(
-    r"[:：]\s*(?:\S+\s+){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^”]{4,}”"
+    r"[:：]\s*+(?:\S{1,200}+\s++){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^“”]{4,}”"
 )
 _UNMEANT = (0.0,) * len(SEMANTIC)
 

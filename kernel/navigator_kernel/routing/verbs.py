@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from string import whitespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -36,16 +37,25 @@ class Names(Struct, frozen=True, kw_only=True):
 _RUN = r"(?:执行|运行|使用|调用|启动|用|\b(?:run|use|execute|call|invoke|start|worker|apply)\b)"
 _NAME = r"[\w][\w.-]{0,79}"
 _LATIN = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?=[^\x00-\x7f])")
+LONGEST = len("thank you")
 HITS = 8  # places in a message to search for a name
 _POLITE = lazy_compile(
     r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",
     re.IGNORECASE,
 )
 _POLITELY = ("please", "can you", "could you", "kindly", "now", "then", "请", "麻烦", "帮我", "现在", "给我")
-_TAIL = lazy_compile(
-    r"(?:[\s,，]*(?:\b(?:please|pls|thanks|thank you|now)\b|吧|好吗|谢谢|一下))*[?？!！。.\s]*$", re.IGNORECASE
-)
-_SKILL_WORD = r"(?:\s*(?:的\s*)?(?:技能|\bskills?\b))"
+_TAIL = lazy_compile(r"(?:\b(?:please|pls|thanks|thank you|now)\b|吧|好吗|谢谢|一下)\Z", re.IGNORECASE)
+_SKILL_WORD = r"(?:(?<!\s)\s*+(?:的\s*+)?(?:技能|\bskills?\b))"
+_BLANKS = lazy_compile(r"\s{2,}")
+_ENDS_SKILL = lazy_compile(_SKILL_WORD + r"\s*$", re.IGNORECASE)
+_SAYS_SKILL = lazy_compile(_SKILL_WORD, re.IGNORECASE)
+_MARKED = lazy_compile(r"[-_\d]")
+_BEGINS_MCP = lazy_compile(r"mcp(?:\s|运行|执行|列出|读取|工具|调用|提示|$)", re.IGNORECASE)
+_URI = lazy_compile(r"\b[\w+.-]+://\S*")
+_PROGRAM = lazy_compile(rf"(?:{_RUN}|python|bin/)", re.IGNORECASE)
+_WHOLE_NAME = lazy_compile(_NAME)
+_CLOSES_SKILL = lazy_compile(rf"{_SKILL_WORD}[\s。.!]*$", re.IGNORECASE)
+_SCRIPT_BORDER = lazy_compile(r"(?<=[\w.-])(?=[的从中里技仓])|(?<=[的从中里])(?=[A-Za-z0-9])")
 _SOURCE = lazy_compile(
     r"(?:https?|ssh|file|git)://\S+|git@[\w.-]+:\S+|(?:\.{1,2})?/[\w./~-]+"
     r"|\b[A-Za-z0-9](?:[\w-]{0,38})/[A-Za-z0-9][\w.-]*(?:/[\w./-]+)?(?:[@#][\w./-]+)?"
@@ -83,20 +93,20 @@ _MCP_WORDS: Mapping[str, McpOperation] = {
 }
 _CAPABLE = lazy_compile(
     r"^(?:what can (?:you|this|it) do|what are your (?:abilities|capabilities|features)|capabilities"
-    r"|你(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
+    r"|你(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*+)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
     re.IGNORECASE,
 )
 _LIST = lazy_compile(
-    r"^(?:list|show|view|查看|列出|显示|看看)\s*(?:me\s+|all\s+|my\s+|your\s+|the\s+|of\s+|所有|全部|我的|你的)*"
-    r"(?:installed|已装|已安装|安装)?\s*(?:的)?\s*(?:skills?|技能)(?:\s+(?:list|installed))?(?:列表)?[?？。.\s]*$"
+    r"^(?:list|show|view|查看|列出|显示|看看)\s*+(?:me\s++|all\s++|my\s++|your\s++|the\s++|of\s++|所有|全部|我的|你的)*+"
+    r"(?:installed|已装|已安装|安装)?\s*+(?:的)?\s*+(?:skills?|技能)(?:\s++(?:list|installed))?(?:列表)?[?？。.\s]*$"
     r"|^(?:已装|已安装的?)(?:技能)?列表$|^(?:which|what) skills (?:are (?:there|installed|available)|do (?:i|you|we) have|can (?:i|you) use)[?\s]*$"
     r"|^(?:你|我|现在|这里|都|一共)*(?:有|会|装了|安装了)(?:哪些|什么|啥|几个|多少)(?:个)?技能(?:可用|可以用)?[?？。\s]*$",
     re.IGNORECASE,
 )
 _SEARCH = lazy_compile(
-    r"^(?:find|search|look)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?skills?\s+(?:for|to|about|that|which)?\s*(.+)$"
-    r"|^(?:find|search)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?(.+?)\s+skills?$"
-    r"|^(?:查找|搜索|寻找|找)(?:一下|一个)?\s*(.+?)\s*(?:相关)?(?:的)?技能$|^(?:查找|搜索|找)(?:一下)?技能\s*(.+)$",
+    r"^(?:find|search|look)(?:\s+for)?\s++(?:(?:an?|the|some)\s++)?skills?\s++(?:for|to|about|that|which)?\s*+(.+)$"
+    r"|^(?:find|search)(?:\s+for)?\s++(?:(?:an?|the|some)\s++)?(.+?)(?<!\s)\s++skills?$"
+    r"|^(?:查找|搜索|寻找|找)(?:一下|一个)?\s*+(.+?)(?<!\s)\s*+(?:相关)?(?:的)?技能$|^(?:查找|搜索|找)(?:一下)?技能\s*+(.+)$",
     re.IGNORECASE,
 )
 
@@ -146,7 +156,7 @@ def parse_command(text: str, names: Names) -> Action | None:
         or _at_server(said, names)
         or _mcp(said, names)
         or _script(said, names)
-        or _lifecycle(re.sub(r"\s{2,}", " ", said), names)
+        or _lifecycle(_BLANKS.sub(" ", said), names)
     )
 
 
@@ -167,7 +177,7 @@ def _lifecycle_of_named(said: str, names: Names) -> Action | None:
     for verb in _CHANGES:
         if verb.match(said) is None:
             continue
-        said = _TAIL.sub("", said)
+        said = _without_tail(said)
         hit = verb.match(said)
         if hit is None:
             continue
@@ -175,7 +185,7 @@ def _lifecycle_of_named(said: str, names: Names) -> Action | None:
         skills = tuple(word for word in objects if names.catalogue.find(word))
         if skills and len(skills) == len(objects):
             return Lifecycle(operation=verb.operation, skills=skills)
-        if len(objects) == 1 and re.search(_SKILL_WORD + r"\s*$", said, re.IGNORECASE):
+        if len(objects) == 1 and _ENDS_SKILL.search(said):
             return Lifecycle(operation=verb.operation, skills=tuple(objects))
     return None
 
@@ -191,7 +201,7 @@ def _skill(said: str, names: Names) -> Action | None:
             if skill is None:
                 continue
             if way is _NAMED_SKILL or _specific(skill.name) or rest.strip() == "" or _AT_FILE.match(rest):
-                tail = re.sub(_SKILL_WORD, "", rest, count=1, flags=re.IGNORECASE)
+                tail = _SAYS_SKILL.sub("", rest, count=1)
                 return Skills(names=(skill.name,), arguments=_arguments(_without_preposition(tail)))
     return None
 
@@ -215,19 +225,30 @@ def _named(hit: re.Match[str], said: str, names: Names) -> tuple[SkillDef | None
     return names.catalogue.find(latin.group()), said[hit.start(1) + latin.end() :]
 
 
+def _without_tail(said: str) -> str:
+    """`said` without the polite words and the punctuation at its end."""
+    said = said.rstrip("?？!！。." + whitespace)
+    end = len(said)
+    while hit := _TAIL.search(said, max(end - LONGEST, 0), end):
+        end = len(said[: hit.start()].rstrip(",，" + whitespace))
+    return said[:end]
+
+
 def _specific(name: str) -> bool:
     """Whether `name` is more than an ordinary word; `run test …` must not be taken for a skill called `test`."""
-    return bool(re.search(r"[-_\d]", name)) or not name.isascii()
+    return bool(_MARKED.search(name)) or not name.isascii()
 
 
 def _mcp(said: str, names: Names) -> Action | None:
     hit = _MCP.match(said) if said[:3].lower() == "mcp" else None
-    if hit is None or not re.match(r"mcp(?:\s|运行|执行|列出|读取|工具|调用|提示|$)", said, re.IGNORECASE):
+    if hit is None or not _BEGINS_MCP.match(said):
         return None
     word = (hit.group(1) or "").lower()
     rest = hit.group(2).strip()
-    uri = re.search(r"\b[\w+.-]+://\S*", rest)
-    server = next((name for name in names.servers if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", rest)), "")
+    uri = _URI.search(rest)
+    server = next(
+        (name for name in names.servers if lazy_compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])").search(rest)), ""
+    )
     if not server and len(names.servers) == 1:
         server = names.servers[0]
     operation = _MCP_WORDS.get(word) or ("read" if uri else "list")
@@ -261,7 +282,7 @@ def _script(said: str, names: Names) -> Action | None:
     if hit is None or hit.group(1) not in names.scripts:
         return None
     name, rest = hit.group(1), hit.group(2) or ""
-    if _specific(name) or re.match(rf"(?:{_RUN}|python|bin/)", said, re.IGNORECASE):
+    if _specific(name) or _PROGRAM.match(said):
         return Script(name=name, args=_arguments(rest))
     return None
 
@@ -276,7 +297,7 @@ def _lifecycle(said: str, names: Names) -> Action | None:
         if hit := verb.match(said):
             return _with_object(verb.operation, said[hit.end() :], names)
     bare = said.strip("`'\"")
-    if re.fullmatch(_NAME, bare) and (found := names.mapping.find(bare)):
+    if _WHOLE_NAME.fullmatch(bare) and (found := names.mapping.find(bare)):
         return Lifecycle(operation="install", source=found[0], skills=(found[1],))
     return None
 
@@ -290,7 +311,7 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
         if before and (operation == "info" or not _FROM.search(rest[: source.start()])):
             return None  # the verb has another object: "show me the error in src/app"
         after = _words(_FLAG.sub(" ", rest)[source.end() :])
-        named = flagged or tuple(word for word in (before or after) if re.fullmatch(_NAME, word) and _is_object(word))
+        named = flagged or tuple(word for word in (before or after) if _WHOLE_NAME.fullmatch(word) and _is_object(word))
         return Lifecycle(
             operation=operation, source=source.group().rstrip(".,，。"), skills=named if operation == "install" else ()
         )
@@ -298,7 +319,7 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
         return Lifecycle(operation="install", source=found[0], skills=(found[1],))
     if operation == "info" and len(before) == 1 and (skill := names.catalogue.find(before[0])):
         return Lifecycle(operation="info", source=skill.name)
-    says_skill = re.search(rf"{_SKILL_WORD}[\s。.!]*$", rest, re.IGNORECASE)
+    says_skill = _CLOSES_SKILL.search(rest)
     if operation == "install" and says_skill and len(before) <= 1:
         return Lifecycle(operation="install", skills=tuple(before))
     return None
@@ -316,7 +337,7 @@ def _is_object(word: str) -> bool:
 
 def _words(text: str) -> list[str]:
     """The words, with quotes honoured; Chinese particles between names are separated from them."""
-    spaced = re.sub(r"(?<=[\w.-])(?=[的从中里技仓])|(?<=[的从中里])(?=[A-Za-z0-9])", " ", text)
+    spaced = _SCRIPT_BORDER.sub(" ", text)
     words = split_words(spaced)
     return spaced.split() if words is None else words
 

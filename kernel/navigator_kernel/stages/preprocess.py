@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PREFIX = lazy_compile(r"^\s*需求理解\s*[：:]\s*")
 _NAME = r"[^\W_][\w-]*"
-_CALL = lazy_compile(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>{_NAME})(?=\s|$)[ \t]*(?P<rest>.*)$")
+_CALL = lazy_compile(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>{_NAME})(?=\s|$)[ \t]*+(?P<rest>.*)$")
 _SHELL = lazy_compile(r"^[ \t]*!(?!\[)[ \t]*(?P<cmd>[^\s`!].*)$")
 _QUOTED_SHELL = lazy_compile(r"(?:(?<=\s)|^)!`(?P<cmd>[^`\n]+)`", re.MULTILINE)
 _FILE = lazy_compile(
@@ -43,6 +43,8 @@ _ASSIGNED = lazy_compile(r"(?:--)?[A-Za-z_][\w-]*=")
 _AT_SERVER = lazy_compile(r"[A-Za-z0-9][\w.-]*:[A-Za-z][\w+.-]*:")  # a resource of an MCP server
 _ESCAPED = lazy_compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
 _FENCED = lazy_compile(r"(^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z))", re.DOTALL | re.MULTILINE)
+_SUFFIX = lazy_compile(r"\.\w{1,8}$")
+_REQUIREMENT = lazy_compile(r"(?<!\S)@(?:\"([^\"\n]+)\"|'([^'\n]+)')")
 _TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
 _MARKS = ("/", "@", "#", "!")
 MOST_FILES = 256  # files that one message can name
@@ -206,7 +208,7 @@ def _is_text(written: str, outcome: tuple[Path, str] | KernelError) -> bool:
     """Whether `@written` is a name, `@ann` or `@server:uri`: not a file, and not like one; a folder is not a file."""
     if isinstance(outcome, KernelError) and _AT_SERVER.match(written):
         return True
-    if not isinstance(outcome, KernelError) or "/" in written or re.search(r"\.\w{1,8}$", written):
+    if not isinstance(outcome, KernelError) or "/" in written or _SUFFIX.search(written):
         return False
     return isinstance(outcome, NotFound) or bool(outcome.data.get("folder"))
 
@@ -228,9 +230,7 @@ def _unescaped(text: str) -> str:
 def words_of(text: str) -> list[str]:
     """Words with quotes honoured, or plain words if a quote is never closed. `@"a b"` stays one word with its mark."""
     kept = _ESCAPED.sub(r"\\\\", text)  # a backslash before a mark is the kernel's escape, not the shell's
-    marked = re.sub(
-        r"(?<!\S)@(?:\"([^\"\n]+)\"|'([^'\n]+)')", lambda hit: shlex.quote(f"\0@{hit.group(1) or hit.group(2)}"), kept
-    )
+    marked = _REQUIREMENT.sub(lambda hit: shlex.quote(f"\0@{hit.group(1) or hit.group(2)}"), kept)
     words = split_words(marked)
     if words is None:
         return text.split()

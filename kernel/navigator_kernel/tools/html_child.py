@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urljoin
 
 from navigator_kernel.adapters.processes.module_child import serve
+from navigator_kernel.text import lazy_compile
 
 # Elements that are not text for a reader; they are left out with their contents
 _LEFT_OUT = frozenset(
@@ -19,6 +19,9 @@ _BLOCKS = frozenset(
     "address article aside blockquote body dd details div dl dt fieldset figcaption figure footer form header hr html "
     "main nav ol p section summary table tbody tfoot thead ul".split()
 )
+_BLANKS = lazy_compile(r"\s+")
+_EMPTY_LINES = lazy_compile(r"\n{3,}")
+_NO_TEXT = lazy_compile(r"\[\s*+\]\([^)(\s]*+\)")  # a link without its text
 _HEADS = {f"h{level}": f"{'#' * level} " for level in range(1, 7)}
 
 
@@ -72,7 +75,7 @@ class _Reader(HTMLParser):
         if self._in_title:
             self.title.append(data)
         else:
-            self.found.append(data if self._as_it_is else re.sub(r"\s+", " ", data))
+            self.found.append(data if self._as_it_is else _BLANKS.sub(" ", data))
 
     def _begin(self, tag: str) -> None:
         self._as_it_is += tag == "pre"
@@ -96,8 +99,8 @@ def _is_hidden(held: Mapping[str, str | None]) -> bool:
 
 def _tidied(text: str) -> str:
     lines = (line.rstrip() if line.strip() else "" for line in text.split("\n"))
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
-    return re.sub(r"\[\s*\]\([^)]*\)", "", text).strip()
+    text = _EMPTY_LINES.sub("\n\n", "\n".join(lines))
+    return _NO_TEXT.sub("", text).strip()
 
 
 if __name__ == "__main__":

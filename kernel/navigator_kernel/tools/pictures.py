@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 
 from navigator_kernel.errors import Refused, UsageProblem
@@ -14,6 +13,8 @@ WIDEST = 8_000  # pixels of the longer side
 UNPACKED = 4 * 1024 * 1024  # bytes of a PDF's object streams to decompress
 _HEADS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"%PDF-", PDF))
 _PAGES = lazy_compile(r"/Type\s*/Pages\b")
+_OBJECTS = lazy_compile(rb"/ObjStm\b[^\n]{0,500}?>>\s*stream\r?\n")
+_COUNT = lazy_compile(r"/Count\s+(\d{1,6})\b")
 _SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # segments of a JPEG that contain its size
 
 
@@ -86,7 +87,7 @@ def _of_webp(data: bytes) -> tuple[int, int] | None:
 def pages_of(data: bytes) -> int:
     """The number of pages that the PDF states, 0 if unknown."""
     found, room = [data], UNPACKED
-    for begin in re.finditer(rb"/ObjStm\b[^\n]{0,500}?>>\s*stream\r?\n", data):
+    for begin in _OBJECTS.finditer(data):
         unpacking = zlib.decompressobj()
         try:
             found.append(unpacking.decompress(data[begin.end() :], max(room, 1)))
@@ -103,5 +104,5 @@ def _count(text: str) -> int:
     counts = [0]
     for hit in _PAGES.finditer(text):
         around = text[max(hit.start() - 300, 0) : hit.end() + 300]
-        counts += [int(one) for one in re.findall(r"/Count\s+(\d{1,6})\b", around)]
+        counts += [int(one) for one in _COUNT.findall(around)]
     return max(counts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -32,6 +31,7 @@ LARGEST = 16 * 1024 * 1024  # bytes of a file that an approval covers
 LINE = 3_000  # characters of a command, which is shown whole to the person
 _SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
+_ASSIGNMENT = lazy_compile(r"\w+=.*")
 
 Needed = Callable[["SkillDef", "Path | None", Sequence[str]], tuple[str, ...]]
 
@@ -138,7 +138,7 @@ def _plain_words(line: str) -> list[str]:
         words = shlex.split(line)
     except ValueError:
         return []
-    return [] if not words or re.fullmatch(r"\w+=.*", words[0]) or words[0] in {"cd", "source", "export"} else words
+    return [] if not words or _ASSIGNMENT.fullmatch(words[0]) or words[0] in {"cd", "source", "export"} else words
 
 
 def _placed(word: str, places: Places) -> str:

@@ -20,7 +20,7 @@ LONGEST = 64  # characters of a tool's name that model services accept
 PinState = Literal["approved", "new", "changed", "shadowing", "suspicious"]
 
 _ODD = lazy_compile(r"[^A-Za-z0-9-]+|_+")
-_REFERENCE = lazy_compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_REFERENCE = lazy_compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]{0,2000}))?\}")
 
 
 class McpServer(NamedTuple):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, TypeVar, get_args
 
 from msgspec import Struct, field
 
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.workflow import Location, Output, OutputFormat, Sandboxed
 
 T = TypeVar("T")
@@ -20,6 +20,8 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 _TABLES = ("sandbox", "sandbox.file_access", "output")
 DEPTH = 8  # levels of nesting to read
+_VERSION = lazy_compile(r"\d{1,6}(?:\.\d{1,6}){0,2}(?:[-+][\w.-]{1,40})?")
+_APART = lazy_compile(r"[,，、\s]+")
 
 
 class Head(Struct):
@@ -136,14 +138,14 @@ def _text(value: Any) -> str:
 
 
 def _version(value: Any) -> str:
-    if not re.fullmatch(r"\d{1,6}(?:\.\d{1,6}){0,2}(?:[-+][\w.-]{1,40})?", _text(value)):
+    if not _VERSION.fullmatch(_text(value)):
         raise ValueError
     return _text(value)
 
 
 def _words(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        value = [word for word in re.split(r"[,，、\s]+", value) if word]
+        value = [word for word in _APART.split(value) if word]
     if None in value:
         raise ValueError
     return tuple(str(item).strip() for item in value)

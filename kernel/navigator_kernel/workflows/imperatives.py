@@ -76,6 +76,8 @@ _NAMED_BY_FORM = lazy_compile(
     r"mcp\s*(?:run|list|read|tools|call|运行|执行|列出|读取|工具|调用)(?![a-z])", re.IGNORECASE
 )
 _USE_TO = lazy_compile(r"^(?:with|using|in|for|on|from)\b[^,]*,\s*", re.IGNORECASE)
+_CONTINUES = lazy_compile(r"[\w']")
+_MOVED = lazy_compile(r"(?:把|将(?![来军近要会]))\S.")
 
 
 def is_order(clause: str) -> bool:
@@ -87,7 +89,7 @@ def is_order(clause: str) -> bool:
     if word is not None:
         if _WITH_OBJECT.match(said):
             return True
-        return is_verb(word.group()) and not re.match(r"[\w']", said[word.end() : word.end() + 1])
+        return is_verb(word.group()) and not _CONTINUES.match(said[word.end() : word.end() + 1])
     return _is_chinese_order(said)
 
 
@@ -105,7 +107,7 @@ def _is_chinese_order(said: str) -> bool:
     verb = _ZH_VERB.match(said)
     if verb is not None:
         return not said.startswith("的", verb.end())
-    if re.match(r"(?:把|将(?![来军近要会]))\S.", said):
+    if _MOVED.match(said):
         return True
     led = _LED_BY.match(said)
     if led is None:

@@ -32,7 +32,7 @@ LIMIT = 4_000  # characters of a message that can spell out steps; a longer one 
 NAME_LIMIT = 72  # characters of a plan's name, with room for a number if it is taken
 
 _RUN_NAME = lazy_compile(
-    r"(?:\b(?:run|use|execute|call|apply|try|start)\b\s+(?:the\s+)?|执行|运行|使用|调用|用)\s*[`'\"“「]?([A-Za-z0-9][\w.-]{0,63}?)[`'\"”」]?"
+    r"(?:\b(?:run|use|execute|call|apply|try|start)\b\s++(?:the\s++)?|执行|运行|使用|调用|用)\s*+[`'\"“「]?([A-Za-z0-9][\w.-]{0,63}?)[`'\"”」]?"
     r"(?=\s*(?:$|[,.，。;；]|--|@|\"|'|\b(?:on|with|for|to|over|against|in|skill)\b|技能|处理|来|对|分析|统计))",
     re.IGNORECASE,
 )
@@ -42,7 +42,9 @@ _TELLS = lazy_compile(
     r"|(?:请)?(?:把|将)?(?:它们?|结果|输出|答案)?(?:再)?(?:告诉|展示|显示|汇报|报告|反馈|发|给|拿)(?:一下)?(?:给)?(?:我|我们)?(?:看看?|一下|听)?(?:它们?|结果|输出|答案)?",
     re.IGNORECASE,
 )
-_QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]+”|「[^」\n]+」")
+_QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^“”\n]+”|「[^「」\n]+」")
+_SEPARATORS = lazy_compile(r"[,;，；、\s]+")
+_NOT_WORD = lazy_compile(r"[^\w-]+")
 
 
 class PlanProposal(Struct, frozen=True, kw_only=True):
@@ -145,7 +147,7 @@ def _things(step: BoundStep) -> set[str]:
 def _answered(bound: list[BoundStep], answer: str, ground: PlanningContext) -> list[BoundStep]:
     """Fills the steps from an answer: skills first, then missing values (X-10, X-11)."""
     if any(not step.skill for step in bound):
-        words = [word.strip(" `'\"。.") for word in re.split(r"[,;，；、\s]+", answer)]
+        words = [word.strip(" `'\"。.") for word in _SEPARATORS.split(answer)]
         named = [skill.name for skill in map(ground.catalogue.find, filter(None, words)) if skill is not None]
         found: list[BoundStep] = []
         for step in bound:
@@ -167,7 +169,7 @@ def _answered(bound: list[BoundStep], answer: str, ground: PlanningContext) -> l
 def _names_one(answer: str, asked: NeedClarification | None) -> bool:
     """Whether `answer` contains `name=value` for a value that was asked for."""
     names = "|".join(map(re.escape, asked.missing)) if asked else ""
-    return bool(names) and re.search(rf"(?:^|[\n;；]\s*)(?:{names})=", answer) is not None
+    return bool(names) and lazy_compile(rf"(?:^|[\n;；]\s*+)(?:{names})=").search(answer) is not None
 
 
 def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarification | None:
@@ -223,4 +225,4 @@ def _stored(step: BoundStep, ground: PlanningContext, *, last: bool, language: L
 
 def _label(step: BoundStep) -> str:
     word = step.result.operation if isinstance(step.result, Lifecycle) else step.skill
-    return re.sub(r"[^\w-]+", "-", fold(word)).strip("-") or "step"
+    return _NOT_WORD.sub("-", fold(word)).strip("-") or "step"

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.reply import Reply
 
 _ARGUMENT = lazy_compile(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
+_ESCAPED = lazy_compile(r"\\.")
+_QUOTE = lazy_compile(r'(["\\])')
 
 
 class WorkflowRequest(Struct, frozen=True, kw_only=True):
@@ -197,8 +199,8 @@ def _fitted(value: str, before: str) -> str:
         return value
     value = " ".join(value.split("\n"))
     mark = ""
-    for sign in re.sub(r"\\.", "", line):
+    for sign in _ESCAPED.sub("", line):
         mark = "" if sign == mark else sign if not mark and sign in "\"'" else mark
     if mark == '"':
-        return re.sub(r'(["\\])', r"\\\1", value)
+        return _QUOTE.sub(r"\\\1", value)
     return value.replace("'", "'\"'\"'") if mark else value

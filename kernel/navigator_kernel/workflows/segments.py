@@ -9,26 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.workflows.imperatives import is_order, is_thing, is_verb
 
 _MASKED = lazy_compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》"
-    r"|[a-z][\w+.-]*://[^\s，。；]+|@[^\s，。；,;、]+?(?:\.[a-z\d]{1,8}(?=[^\x00-\xff])|(?=[\s，。；,;、]|$))"
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^“”\n]*”|‘[^‘’\n]*’|「[^「」\n]*」|『[^『』\n]*』|《[^《》\n]*》"
+    r"|[a-z][a-z\d+.-]{0,15}://[^\s，。；]+|@[^\s，。；,;、]+?(?:\.[a-z\d]{1,8}(?=[^\x00-\xff])|(?=[\s，。；,;、]|$))"
     r"|\b(?:every )?now and then\b|\bthen and there\b|\bthere and then\b"
     r"|\b(?:back|since|by|until|till|even|only|just|but) then\b"
     r"|先进先出|后进先出|先来后到|先后|再见|再次|再三|再度|再也|再者|再来|再说|再加上|不再|别再|一再|然后呢|最后一|接着上",
     re.DOTALL | re.IGNORECASE,
 )
 _JOINT = lazy_compile(
-    r"(?:(?<![,;.!，。；、！\n])(?=[,;.!，。；、！\n])|(?<![\s,;.!，。；、！])(?=[^\S\n])"
+    r"(?:(?<![,;.!，。；、！\n])(?<![-*•][ \t])(?=[,;.!，。；、！\n])|(?<![\s,;.!，。；、！])(?=[^\S\n])"
     r"|(?![\s,;.!，。；、！]))"
-    r"(?P<stop>(?:[,;.!，。；、！\n]|\n[ \t]*[-*•]\s)*)\s*(?:"
+    r"(?P<stop>(?:\n[ \t]*+[-*•]\s|[,;.!，。；、！\n])*+)"
+    r"(?:(?:(?<=[，,；;。])|(?<=[，,；;。]\n))\s*+[\u4e00-\u9fff]{0,3}(?:完成?|好)[之以]?后[，,]?再?|\s*+(?:"
     r"(?<![\w/-])(?:and\s+)?(?P<any>then|after\s+that|afterwards?|thereafter|subsequently)(?![\w/-])"
     r"|(?<![\w-])(?P<and>and\s+)?(?P<end>next|finally|lastly|last\s+of\s+all|once\s+(?:that's|that\s+is|it's|it\s+is)\s+done)(?![\w-])"
-    r"|(?P<zh>(?<=[，,；;。])\s*[\u4e00-\u9fff]{0,3}(?:完成?|好)[之以]?后[，,]?再?|(?:完成后|做完后|完了)?(?:然后|接着|接下来|随后|紧接着|而后|其次)再?|(?:完成|完)?(?:之后|以后)[，,]?再?)"
-    r"|(?P<zhend>最后|末了)再?|(?P<zai>后?再))[,:，：]?\s*",
+    r"|(?:(?:完成后|做完后|完了)?(?:然后|接着|接下来|随后|紧接着|而后|其次)再?|(?:完成|完)?(?:之后|以后)[，,]?再?)"
+    r"|(?P<zhend>最后|末了)再?|(?P<zai>后?再)))[,:，：]?\s*+",
     re.IGNORECASE,
 )
 _OPENING = lazy_compile(
@@ -39,7 +41,8 @@ _CLOSING = lazy_compile(
     r"^\s*(?:(?:and\s+)?(?:then|finally|lastly|next)(?![\w-])|最后|然后|接着|其次|再)[,:，：]?\s*", re.IGNORECASE
 )
 _NUMBER = lazy_compile(
-    r"(?:^|(?<=[\s;；。，,:：)）]))[ \t]*(?:(?:step|步骤)\s*(?P<step>\d{1,2})\s*[.:：)、,，]?"
+    r"(?:(?:^|(?<=[;；。，,:：)）])|(?<=[^\S \t]))[ \t]*+|(?<=[ \t])(?![ \t]))"
+    r"(?:(?:step|步骤)\s*(?P<step>\d{1,2})\s*[.:：)、,，]?"
     r"|(?P<digit>\d{1,2})[.)、）](?![\d.])"
     r"|第(?P<ordinal>[一二三四五六七八九])步\s*[:：,，、是]?|(?P<han>[一二三四五六七八九])、|[(（](?P<round>\d)[)）]"
     r"|(?P<nth>first(?:ly)?|second(?:ly)?|third(?:ly)?|fourth|fifth|lastly|finally)[,:])\s*",
@@ -61,14 +64,15 @@ _CONDITION = lazy_compile(
     re.I,
 )
 # On the left, something else acts or is told how to: the joined part continues that
-_ACTS = lazy_compile(
-    r"\S(?:.*[，,]\s*(?:它|他|她)们?|.*(?:如何|怎么|怎样|为什么|让(?!我))[^，,。；;\n]{1,12})[^，,。；;\n]*$"
-    r"|\S\s+first\W*$|\blets?\s+\w+s\s",
-    re.IGNORECASE,
-)
+_ACTS = lazy_compile(r"\S\s++first\W*$|\blets?\s+\w+s\s", re.IGNORECASE)
+_SOMEBODY = lazy_compile(r"\s*+[它他她]")
+_TOLD = lazy_compile(r"(?:如何|怎么|怎样|为什么|让(?!我))(?=.)")
 _EXPLAIN = lazy_compile(r"(?:请|帮我|先)*(?:解释|说明|描述|分析|介绍|讲解|告诉|看看|看一下|查)")
 _ASKS = lazy_compile(r"(?:什么|怎么办|怎么样|怎样|如何|吗|呢)[？?。.]*\s*$")
 _CALL = lazy_compile(r"(?:/|@@)[^\W_][\w-]*(?=\s|$)")
+_LINE_ENDS = lazy_compile(r"(?<![ \t\r])[ \t\r]*+\n\s*+")
+_A_THING = lazy_compile(r"一[个段份种条]")
+_BULLET = lazy_compile(r"^[-*•]\s+")
 _EDGE = " \t\r\n,，。;；、:："
 
 
@@ -77,7 +81,7 @@ def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[st
 
     `named` says whether a clause is an order by a name that only the caller knows, such as a skill's.
     """
-    text = re.sub(r"[ \t\r]*\n\s*", "\n", text)
+    text = _LINE_ENDS.sub("\n", text)
     masked = _MASKED.sub(lambda hit: "Q" * len(hit.group()), text)
 
     def order(clause: str) -> bool:
@@ -133,7 +137,7 @@ def _may_cut(joint: re.Match[str], masked: str, *, opened: bool) -> bool:
     if joint["zhend"]:
         return stopped or opened
     if joint["zai"]:
-        return stopped or opened or not masked[: joint.start()].endswith(("个", "不", "要", "可以", "能"))
+        return stopped or opened or not masked.endswith(("个", "不", "要", "可以", "能"), 0, joint.start())
     return not masked.startswith("的", joint.end())
 
 
@@ -142,9 +146,9 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
     subject."""
     if _CONDITION.search(left) or is_thing(right):
         return True
-    if re.search(r"一(?:个|段|份|种|条)[^，。,]*先[^，。,]*$|先$", left) and not left.strip().startswith("先"):
-        return True
-    if _ACTS.search(left):
+    thing = _A_THING.search(left, max(map(left.rfind, "，。,")) + 1)
+    is_first = left.endswith("先") or (thing is not None and "先" in left[thing.end() :])
+    if (is_first and not left.strip().startswith("先")) or _acts(left):
         return True
     if joint["stop"]:
         return False
@@ -154,8 +158,19 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
     return bool(hit and (hit["verb"] is None or is_verb(hit["verb"]))) or _SUBJECT.search(left) is not None
 
 
+def _acts(left: str) -> bool:
+    """Whether somebody else acts in the last clause of `left`, or is told how to act, or something comes first."""
+    begin = max(map(left.rfind, "，,。；;\n")) + 1
+    line = left.rfind("\n", 0, begin) + 1
+    before = left[line:begin].rstrip()
+    if before[-1:] in {"，", ","} and before[:-1].strip() and _SOMEBODY.match(left, begin):
+        return True
+    told = any(left[line : hit.start()].strip() for hit in islice(_TOLD.finditer(left, begin), 2))
+    return told or _ACTS.search(left) is not None
+
+
 def _trimmed(part: str) -> str:
     """The part without the punctuation around it and without a leading word of order."""
-    text = re.sub(r"^[-*•]\s+", "", part.strip(_EDGE))
+    text = _BULLET.sub("", part.strip(_EDGE))
     text = _OPENING.sub("", _CLOSING.sub("", text)).strip(_EDGE)
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text

@@ -98,7 +98,8 @@ def _marked(step: BoundStep, ground: PlanningContext) -> str:
             if bare and str(path) == os.path.realpath(value) and is_file(path) and path.is_relative_to(ground.root):
                 mark = f'@"{bare}"' if " " in bare else f"@{bare}"
                 mark = path.relative_to(ground.root).as_posix() if bare != word else mark  # `name=@path` is a command's
-                text = re.sub(rf"(?<![\w@./-]){re.escape(bare)}(?![\w./-])", mark.replace("\\", r"\\"), text, count=1)
+                form = lazy_compile(rf"(?<![\w@./-]){re.escape(bare)}(?![\w./-])")
+                text = form.sub(mark.replace("\\", r"\\"), text, count=1)
     return text
 
 
@@ -206,7 +207,7 @@ def relative_to_root(text: str, files: Sequence[FileReference], root: Path) -> s
             return hit.group()
         return f'@"{path}"' if " " in path else f"@{path}"
 
-    return re.sub(rf"@(?:\"({names})\"|'({names})'|({names}))", lasting, text)
+    return lazy_compile(rf"@(?:\"({names})\"|'({names})'|({names}))").sub(lasting, text)
 
 
 def within(file: FileReference, root: Path) -> str:

@@ -33,7 +33,9 @@ _SECRET = lazy_compile(
 )
 _WORD = lazy_compile(r"[^\s\"'`“”‘’「」《》<>|,，。；;：()（）\x00]+")
 _PLAIN = lazy_compile(r"[\w./~+-]+", re.ASCII)  # a path inside text of a language without spaces
-_COPY = lazy_compile(r"(?:~|\.(?:bak|old|orig|save|sw[op]))+\Z")  # a backup contains what its original contains
+_COPY = lazy_compile(  # a backup contains what its original contains
+    r"(?<!~)(?<!\.bak|\.old|\.sw[op])(?<!\.orig|\.save)(?:~|\.(?:bak|old|orig|save|sw[op]))++\Z"
+)
 _SECRET_FOLDERS = frozenset({".git", ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
 _OWN = (("mybox", "state"), ("mybox", "logs"))
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})

@@ -11,8 +11,10 @@ from navigator_kernel.errors import InputNeeded
 from navigator_kernel.language.answers import is_no, is_yes
 from navigator_kernel.text import clean, lazy_compile, shorten
 
-_APART = lazy_compile(r"\s*[,，;；、\n]\s*")
-_PAIR = lazy_compile(r"([\w.-]+)\s*[=:：]\s*([^,，;；、\n]+?)(?=\s*(?:[,，;；、\n]|$)|\s+[\w.-]+\s*[=:：])")
+_APART = lazy_compile(r"(?<!\s)(?:\s*+[,，;；、]\s*+|(?=[^\S\n]*\n)\s++)")
+_PAIR = lazy_compile(  # a value ends before a separator, and before the next name
+    r"(?<![\w.-])([\w.-]++)\s*+[=:：]\s*+((?:[^,，;；、\s]++|[^\S\n]++(?!$|[,，;；、\n]|[\w.-]++\s*+[=:：]))++)"
+)
 
 
 def question_key(message: str, schema: Mapping[str, Any]) -> str:

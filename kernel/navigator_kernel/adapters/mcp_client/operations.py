@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NAMED = 20  # available names that an error lists
 # A link that pydantic adds to each problem, for programmers
-_LINKS = lazy_compile(r"\n\s*For further information visit https://errors\.pydantic\.dev/\S*")
+_LINKS = lazy_compile(r"\n {0,8}For further information visit https://errors\.pydantic\.dev/\S*")
 _DENIED = lazy_compile(
     r"permission|access denied|not allowed|forbidden|unauthori[sz]ed|\b(?:EACCES|EPERM|EROFS)\b|\b40[13]\b",
     re.IGNORECASE,

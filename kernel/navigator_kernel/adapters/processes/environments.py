@@ -42,9 +42,13 @@ _KEPT = lazy_compile(  # variables for the index, connection and login; none tha
     r"|UV_(?:DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|FIND_LINKS|NO_INDEX|OFFLINE|EXCLUDE_NEWER"
     r"|KEYRING_PROVIDER|INSECURE_HOST|SYSTEM_CERTS|NATIVE_TLS|HTTP_TIMEOUT|HTTP_RETRIES)|UV_INDEX_\w+_(?:USERNAME|PASSWORD)"
 )
+_NOT_NAME = lazy_compile(r"[^a-z0-9-]")
+_CAUSED = lazy_compile(r"\n[ \t]{0,80}cause: ")
+_LOGIN = lazy_compile(r"://([^\s/]+)@")
 _INDEXES = frozenset({"UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"})
 _OF_PIP = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_EXTRA_INDEX_URL": "UV_EXTRA_INDEX_URL"}
-_CAUSES = (
+_CAUSES = [
+    (lazy_compile(form, re.IGNORECASE), kind, reason, hint) for form, kind, reason, hint in (
     (r"hash mismatch", IntegrityMismatch, "hash", "the index gives other bytes than it named; ask its owner"),
     (r"40[13] (?:Unauthorized|Forbidden)|authentication credentials", FetchFailed, "access",
      "check the user and password of your index"),
@@ -55,7 +59,7 @@ _CAUSES = (
     (r"No solution found", FetchFailed, "conflict", "the skill's packages do not go together; tell its author"),
     (r"Request failed|error sending|Failed to fetch|dns|connect|timed out|network", FetchFailed, "network",
      "check the network, the proxy settings and UV_DEFAULT_INDEX"),
-)  # fmt: skip
+)]  # fmt: skip
 
 
 class Environments:
@@ -297,21 +301,21 @@ def _line(line: str, named: Mapping[str, set[str]]) -> str:
 
 
 def _package(requirement: str) -> str:
-    return re.split(r"[^a-z0-9-]", requirement, maxsplit=1)[0]
+    return _NOT_NAME.split(requirement, maxsplit=1)[0]
 
 
 def _failure(complaint: str, env: Mapping[str, str]) -> KernelError:
     text = clean(hidden(complaint, env))
-    said = re.sub(r"\n\s*cause: ", ": ", text.partition("\nhint:")[0])
+    said = _CAUSED.sub(": ", text.partition("\nhint:")[0])
     cause = shorten(said.removeprefix("error: "), 500).rstrip(".")
-    hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if re.search(form, text, re.IGNORECASE))
+    hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if form.search(text))
     kind, reason, hint = next(hits, (FetchFailed, "", "see what uv says"))
     return kind(f"the skill's packages cannot be installed: {cause or 'uv gave no reason'}", hint=hint, reason=reason)
 
 
 def hidden(text: str, env: Mapping[str, str]) -> str:
     """`text` without the credentials of indexes, however spelled: a password may contain an `@`."""
-    known = [word for value in env.values() for word in re.findall(r"://([^\s/]+)@", value)]
+    known = [word for value in env.values() for word in _LOGIN.findall(value)]
     known += [word.partition(":")[2] for word in known]
     known += [value for name, value in env.items() if name.endswith("_PASSWORD")]
     for word in sorted(filter(None, known), key=len, reverse=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,14 +37,17 @@ _KEPT = lazy_compile(  # variables for the registry, the connection and the logi
 _ELSEWHERE = lazy_compile(
     r"(?!npm:)[^:/]*[:/]"
 )  # an address, a path or a repository; `npm:` is another name in the registry
-_CAUSES = (
-    (r"EINTEGRITY", IntegrityMismatch, "hash", "the registry gives other bytes than it named; ask its owner"),
-    (r"E40[13]\b", FetchFailed, "access", "check how you log in to your registry"),
-    (r"E404|ETARGET|ENOVERSIONS", FetchFailed, "not-found", "check the name and the version"),
-    (r"ERESOLVE", FetchFailed, "conflict", "the skill's packages do not go together; tell its author"),
-    (r"EALLOWGIT", Refused, "url", "only packages of your registry are taken; ask the package's author"),
-    (r"ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|network", FetchFailed, "network", "check the network and your registry"),
-)
+_CAUSES = [
+    (lazy_compile(form), kind, reason, hint)
+    for form, kind, reason, hint in (
+        (r"EINTEGRITY", IntegrityMismatch, "hash", "the registry gives other bytes than it named; ask its owner"),
+        (r"E40[13]\b", FetchFailed, "access", "check how you log in to your registry"),
+        (r"E404|ETARGET|ENOVERSIONS", FetchFailed, "not-found", "check the name and the version"),
+        (r"ERESOLVE", FetchFailed, "conflict", "the skill's packages do not go together; tell its author"),
+        (r"EALLOWGIT", Refused, "url", "only packages of your registry are taken; ask the package's author"),
+        (r"ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|network", FetchFailed, "network", "check the network and your registry"),
+    )
+]
 
 
 class NodeEnvironments(Environments):
@@ -111,7 +113,7 @@ def _refuse_others(place: Path) -> None:
 def _failure(complaint: str, env: dict[str, str]) -> KernelError:
     text = clean(hidden(complaint, env))
     said = [line.removeprefix("npm error ") for line in text.splitlines() if "complete log" not in line]
-    hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if re.search(form, text))
+    hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if form.search(text))
     kind, reason, hint = next(hits, (FetchFailed, "", "see what npm says"))
     message = f"the skill's packages cannot be installed: {shorten(' '.join(said), 500) or 'npm gave no reason'}"
     return kind(message, hint=hint, reason=reason)

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import io
 import os
-import re
 import stat
 import struct
 import tarfile
@@ -32,6 +31,7 @@ _INDEX_LIMIT = 16 * 1024 * 1024  # bytes of a zip archive's list of members
 _END = struct.Struct("<4s4H2LH")  # a zip archive's end record
 _Stream = IO[bytes] | gzip.GzipFile
 _DRIVE = lazy_compile(r"[A-Za-z]:")
+_HERE = lazy_compile(r"\A(\./)+")
 _DAMAGE = (
     tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, struct.error, RuntimeError, ValueError,
     ArithmeticError, LookupError, TypeError, AttributeError,
@@ -185,7 +185,7 @@ class _Tar:
                 if info.offset_data <= last:
                     raise tarfile.ReadError("it leads backwards")
                 last = info.offset_data
-                path = re.sub(r"\A(\./)+", "", info.name).rstrip("/")
+                path = _HERE.sub("", info.name).rstrip("/")
                 if path not in {"", "."} or not info.isdir():
                     mode, problem = _tar_mode(info)
                     text = info.linkname if info.issym() else ""

@@ -17,13 +17,13 @@ from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.sources.git_intake import RECEIVED_LIMIT, Intake
 from navigator_kernel.errors import FetchFailed, Refused
-from navigator_kernel.text import clean, shorten, strip_url_credentials
+from navigator_kernel.text import clean, lazy_compile, shorten, strip_url_credentials
 
 SCHEMES = ("https", "ssh", "file")
 _KEPT = frozenset(
@@ -56,7 +56,8 @@ OUTPUT_LIMIT = 640 * 1024 * 1024  # bytes that one git may write: a little more 
 COMPLAINT_LIMIT = 64 * 1024  # bytes of its stderr that are kept
 _PIECE = 64 * 1024
 _REAPED = 5.0  # seconds to wait for the exit code: a tracer learns of the exit first, then informs the parent
-_CAUSES = (
+_CAUSES = [
+    (lazy_compile(form, re.IGNORECASE), reason, hint) for form, reason, hint in (
     (r"couldn't find remote ref|not our ref|no such remote ref", "ref", "check the branch, tag or commit id"),
     (r"fsck error", "refused", "the repository holds objects that git refuses"),
     (r"dubious ownership", "owner", "the folder belongs to somebody else; clone it yourself first"),
@@ -66,7 +67,10 @@ _CAUSES = (
     (r"Could not resolve host|Could not connect|Failed to connect|timed out|Connection|hung up|early EOF|RPC failed|"
      r"unexpected disconnect|error: [45]\d\d", "network", "check the network and the proxy settings"),
     (r"not allowed|disabled", "refused", "https, ssh or file"),
-)  # fmt: skip
+)]  # fmt: skip
+_SHORT = lazy_compile(r"([^@/:]+@(?:\[[^\]/@]*\]|[^@/:\[]+)):")  # `user@host:` before a path
+_OF_THE_DISK = [(lazy_compile(""), "objects", "check the disk, then try again")]
+_NO_GIT = lazy_compile(r"env: .{0,200}git.{0,80}No such file")
 
 
 class GitProcess(Struct, kw_only=True):
@@ -210,12 +214,12 @@ class GitProcess(Struct, kw_only=True):
 
     def _failure(self, verb: str, complaint: bytes) -> FetchFailed:
         text = clean(strip_url_credentials(complaint.decode("utf-8", errors="replace")))
-        if re.search(r"env: .*git.*No such file", text):
+        if _NO_GIT.search(text):
             return FetchFailed("git is not installed", hint="install git 2.36 or newer", reason="refused")
         lines = [line for line in text.split("\n") if line.startswith(("fatal:", "error:", "remote:"))]
         cause = shorten(" ".join(lines) or text, 300) or "no reason given"
-        causes = _CAUSES if verb in {"fetch", "ls-remote"} else ((r"", "objects", "check the disk, then try again"),)
-        hits = ((reason, hint) for pattern, reason, hint in causes if re.search(pattern, text, re.I))
+        causes = _CAUSES if verb in {"fetch", "ls-remote"} else _OF_THE_DISK
+        hits = ((reason, hint) for pattern, reason, hint in causes if pattern.search(text))
         reason, hint = next(hits, ("", "check the source"))
         if reason == "access":
             spelling = "check the spelling"
@@ -236,11 +240,33 @@ def _load_git() -> None:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+def split_url(url: str) -> SplitResult:
+    """The parts of a git URL; those of `user@host:path` as of `ssh://user@host/path`, none of a path.
+
+    Raises ValueError for a host that programs read in different ways.
+    """
+    if "://" not in url:
+        short = _SHORT.match(url)
+        url = f"ssh://{short[1]}/{url[short.end() :]}" if short else ""
+    parts = urlsplit(url)
+    if "\\" in parts.netloc:
+        raise ValueError("some programs end a host at a backslash, others do not")
+    return parts
+
+
+def host_of(url: str) -> str:
+    """The host of a git URL in lower case, empty for a path and for a URL without one host."""
+    try:
+        return split_url(url).hostname or ""
+    except ValueError:
+        return ""
+
+
 def credential_key(key: str, url: str) -> str:
     """A person's credential setting limited to the scheme, host and port of `url`; empty if it is for another one."""
     section, _, rest = key.partition(".")
     scope, _, name = rest.rpartition(".")
-    wanted = urlsplit(url if "://" in url else "ssh://" + url.replace(":", "/", 1))
+    wanted = split_url(url)
     if section != "credential" or wanted.scheme != "https":
         return ""
     if not scope:

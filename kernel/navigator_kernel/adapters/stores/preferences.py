@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -10,11 +9,12 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import KernelError
-from navigator_kernel.text import clean, language_of
+from navigator_kernel.text import clean, language_of, lazy_compile
 from navigator_kernel.values.context import Memory
 
 TOKENS = 1_000
 _FILE_LIMIT = 64 * 1024  # bytes
+_TERM = lazy_compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 
 
 class PreferenceFile(Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Preferences(Struct, frozen=True):
 
 
 def _words(text: str) -> set[str]:
-    return set(re.findall(r"[a-z0-9]+|[\u3400-\u9fff]", text.lower()))
+    return set(_TERM.findall(text.lower()))
 
 
 def tokens(text: str) -> int:

@@ -13,9 +13,10 @@ from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.cli.project import App
-from navigator_kernel.text import numbered
+from navigator_kernel.text import lazy_compile, numbered
 
 _PAGES = ("commands.md", "filesystem.md", "skills-mapping.md")
+_COG = lazy_compile(r"<!-- \[\[\[(?:cog(?:(?!<!--).)*?\]\]\]|end\]\]\]) -->\n", re.DOTALL)
 
 
 @click.command("init")
@@ -44,4 +45,4 @@ def command(app: App, *, workstation: bool, dry_run: bool, as_json: bool) -> Non
 
 def _plain(page: str) -> bytes:
     """The page without the marks of its generator, which belong to the source tree."""
-    return re.sub(r"<!-- \[\[\[(?:cog.*?\]\]\]|end\]\]\]) -->\n", "", page, flags=re.DOTALL).encode()
+    return _COG.sub("", page).encode()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from navigator_kernel.text import fold
+from navigator_kernel.text import fold, lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
@@ -19,6 +19,9 @@ STANDS, NEAR = 15, 12  # the router finds the skill: its text has a keyword, or 
 BEGINS, LETTERS = 14, 10  # the name begins with a keyword's letters; a word in the texts contains them
 _Match = tuple[int, str]  # score and reason
 _LATIN = "a-z\u00df-\u024f"
+_APART = lazy_compile(r"[\s,，、]+")
+_STARTS_LATIN = lazy_compile(f"[{_LATIN}]")
+_ENDS_LATIN = lazy_compile(f"[{_LATIN}]$")
 
 
 class Hit(NamedTuple):
@@ -49,7 +52,7 @@ def search(
     A keyword matches as a whole word. `order` are the names that the router finds, best first: those without a matching
     keyword are included, and ties are ordered by it, then by name. `sure` are those that the router is sure of.
     """
-    held = {fold(word): word.casefold() for word in re.split(r"[\s,，、]+", query.strip()) if word}
+    held = {fold(word): word.casefold() for word in _APART.split(query.strip()) if word}
     words = tuple(_Word(*one) for one in held.items())
     rank = {name: at for at, name in reversed(list(enumerate(order)))}
 
@@ -107,6 +110,6 @@ def _stands(word: str, text: str) -> bool:
 @lru_cache(512)
 def _as_word(word: str) -> re.Pattern[str]:
     """A pattern of `word` without a letter around it, except for the plural; Chinese has no gaps between words."""
-    before = f"(?<![{_LATIN}])" if re.match(f"[{_LATIN}]", word) else r"(?<!\d)" if word[:1].isdigit() else ""
-    after = f"(?:e?s)?(?![{_LATIN}])" if re.search(f"[{_LATIN}]$", word) else r"(?!\d)" if word[-1:].isdigit() else ""
-    return re.compile(before + re.escape(word) + after)
+    before = f"(?<![{_LATIN}])" if _STARTS_LATIN.match(word) else r"(?<!\d)" if word[:1].isdigit() else ""
+    after = f"(?:e?s)?(?![{_LATIN}])" if _ENDS_LATIN.search(word) else r"(?!\d)" if word[-1:].isdigit() else ""
+    return lazy_compile(before + re.escape(word) + after)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -33,7 +32,8 @@ _OTHERS = {
     "KATAKANA LETTER E": "工", "KATAKANA LETTER TI": "千", "CJK UNIFIED IDEOGRAPH-56D7": "口",
     "CJK UNIFIED IDEOGRAPH-66F0": "日",
 }  # fmt: skip
-_LATIN = lazy_compile(r"LATIN (?:(SMALL|CAPITAL) LETTER(?: [A-Z]+)*?|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .*)?")
+_LATIN = lazy_compile(r"LATIN (?:(SMALL|CAPITAL) LETTER(?: [A-Z]+)*?|LETTER SMALL CAPITAL) ([A-Z])(?: WITH (?s:.*))?")
+_BETWEEN = lazy_compile(r"[-_\s]")
 
 
 def shapes(names: Iterable[str]) -> dict[str, list[str]]:
@@ -65,7 +65,7 @@ def refuse_shape(name: str, known: Mapping[str, Sequence[str]]) -> str:
             same = fold(other) == fold(composed) and composed.isascii()
             what = "is a name of the kernel's own" if same else f"looks like {other!r}"
             raise _refused(composed, what, other, reason="reserved" if same else "lookalike")
-    if any(map(_is_mixed, re.split(r"[-_\s]", composed))):
+    if any(map(_is_mixed, _BETWEEN.split(composed))):
         raise _refused(composed, "mixes letters of several scripts that look alike")
     return composed
 

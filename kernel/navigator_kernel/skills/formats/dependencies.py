@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,15 +31,22 @@ _ROOT = "${SKILL_ROOT}/"
 # The documented example is `python>=3.8, pandas>=1.5.0`: it lists programs of the machine beside packages, and a
 # package index has unrelated packages with the names of these programs
 _PROGRAMS = frozenset("python python3 node nodejs npm npx pnpm bun deno git bash curl ffmpeg pip uv none null".split())
-_REACHES = (
-    (r"-r|--requirement|-c|--constraint", "include", "another file"),
-    (r"-e|--editable", "editable", "an editable package"),
-    (r"-i|-f|--index|--extra-index|--default-index|--find-links|--no-index|--trusted", "index", "an index of its own"),
-    (r"-", "option", "an option"),
-    (r"[^;]*?\b(?:git|hg|svn|bzr)\+", "vcs", "a repository"),
-    (r"[^;]*(?:://|@)", "url", "an address"),
-    (r"[.~]|[^;]*[/\\]|[^;]*\.(?:whl|zip|egg|tgz|tbz|txz|tar(?:\.\w+)?)\s*(?:;|$)", "path", "a file"),
-)
+_REACHES = [
+    (lazy_compile(rf"\A(?:{form})"), reason, what)
+    for form, reason, what in (
+        (r"-r|--requirement|-c|--constraint", "include", "another file"),
+        (r"-e|--editable", "editable", "an editable package"),
+        (
+            r"-i|-f|--index|--extra-index|--default-index|--find-links|--no-index|--trusted",
+            "index",
+            "an index of its own",
+        ),
+        (r"-", "option", "an option"),
+        (r"[^;]*?\b(?:git|hg|svn|bzr)\+", "vcs", "a repository"),
+        (r"[^;]*(?:://|@)", "url", "an address"),
+        (r"[.~]|[^;]*[/\\]|[^;]*\.(?:whl|zip|egg|tgz|tbz|txz|tar(?:\.\w+)?)\s*(?:;|$)", "path", "a file"),
+    )
+]
 _HASH = lazy_compile(r"--hash[= ]((?:sha256|sha384|sha512):[0-9a-f]{64,128})")
 _CLAUSE = r"\s?(?:===|==|~=|!=|<=|>=|<|>)\s?[A-Za-z0-9.*+!_-]+\s?"
 _FORM = lazy_compile(
@@ -54,6 +60,12 @@ _BETWEEN = lazy_compile(
 )  # a comma within a version comes before an operator
 _QUOTED = lazy_compile(r"^(['\"])(.*)\1$")
 _COMPARED = lazy_compile(r"(===|==|~=|!=|<=|>=|<|>)(\d+(?:\.\d+){0,2})")
+_CONTINUED = lazy_compile(r"\\\r?\n")
+_COMMENT = lazy_compile(r"(?:^|\s)#.*")
+_INDEX_KEY = lazy_compile("source|index|links|override")
+_OPTION = lazy_compile(r" (?=-)")
+_EXACT = lazy_compile(r"===?[^*,]+")
+_SEPARATORS = lazy_compile(r"[-_.]+")
 
 
 def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
@@ -145,8 +157,8 @@ def _in_file(folder: Path, skill: str) -> list[str]:
         raise NotLoadable(
             f"{FILE!r} of skill {skill!r} is not UTF-8", hint="save it as UTF-8", reason="text"
         ) from error
-    lines = re.sub(r"\\\r?\n", " ", text).splitlines()
-    return [word for line in lines if (word := re.sub(r"(?:^|\s)#.*", "", line).strip())]
+    lines = _CONTINUED.sub(" ", text).splitlines()
+    return [word for line in lines if (word := _COMMENT.sub("", line).strip())]
 
 
 def _in_script(skill: SkillDef, folder: Path) -> list[str]:
@@ -213,7 +225,7 @@ def _own_sources(table: Mapping[str, Any]) -> bool:
     """Whether the table tells uv to take packages from elsewhere: an index may have other packages by these names."""
     tool = table.get("tool")
     uv = tool.get("uv") if isinstance(tool, Mapping) else None
-    return isinstance(uv, Mapping) and any(re.search("source|index|links|override", key) for key in uv)
+    return isinstance(uv, Mapping) and any(_INDEX_KEY.search(key) for key in uv)
 
 
 def _unread(skill: str, why: str) -> NotLoadable:
@@ -234,23 +246,23 @@ def _read(path: Path, limit: int) -> bytes:
 
 def _requirement(written: str, skill: str) -> str:
     """`written` in its normal form: the name as in an index (PEP 503), with spaces only before marker and hashes."""
-    word, *options = re.split(r" (?=-)", " ".join(written.split()))
+    word, *options = _OPTION.split(" ".join(written.split()))
     hashes = [hit[1] for option in options if (hit := _HASH.fullmatch(option))]
     for part in (word, *(option for option in options if not _HASH.fullmatch(option))):
         for form, reason, what in _REACHES:
-            if re.match(form, part):
+            if form.search(part):
                 raise _refused(skill, part, reason, what)
     hit = _FORM.fullmatch(word) if len(word) <= LENGTH_LIMIT else None
     if hit is None:
         message = f"skill {skill!r} declares {shorten(word, 80)!r}, which is not a requirement"
         raise NotLoadable(message, hint="package>=1.0", reason="requirement")
     versions = (hit["versions"] or "").replace(" ", "").rstrip(",")
-    if hashes and not re.fullmatch(r"===?[^*,]+", versions):
+    if hashes and not _EXACT.fullmatch(versions):
         message = f"skill {skill!r} names the bytes of {hit['name']!r} without its version"
         raise NotLoadable(message, hint=f"{hit['name']}==1.0 --hash=…", reason="hash")
     extras = ",".join(sorted(part.strip() for part in (hit["extras"] or "").split(",") if part.strip()))
     marker = f"; {marker}" if (marker := (hit["marker"] or "").strip()) else ""
-    head = f"{re.sub(r'[-_.]+', '-', hit['name']).lower()}{f'[{extras}]' if extras else ''}{versions}{marker}"
+    head = f"{_SEPARATORS.sub('-', hit['name']).lower()}{f'[{extras}]' if extras else ''}{versions}{marker}"
     return " ".join([head, *(f"--hash={one}" for one in sorted(set(hashes)))])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +23,10 @@ _HIDDEN = lazy_compile("[\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-
 _REFERENCE = lazy_compile(r"[&*][\w-]+(?:[ \t]|$)|!")
 _PAIR = lazy_compile(r"([ ]*(?:- )?[A-Za-z_][\w .-]{0,63}?:[ \t]+)(\S.*)")
 _WHOLE = lazy_compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]{0,2}|\[.*\]|\{.*\})[ \t]*(?:[ \t]#.*)?""")
+_COMMENT = lazy_compile(r"#+ ")
+_TABBED = lazy_compile(r"(?m)^[ \t]*\t[ \t]*")
+_COLON = lazy_compile(r":(?:[ \t]|$)")
+_BLOCK = lazy_compile(r"[|>][-+0-9]{0,2}")
 
 
 class Parts(Struct):
@@ -151,7 +154,7 @@ def _frontmatter(lines: list[str], start: int, parts: Parts, path: str) -> None:
 def _has_prose(lines: Sequence[str], start: int, end: int) -> bool:
     """Whether a heading follows a blank line: then these lines are text, and the fence after them is only a rule."""
     return any(
-        lines[i][:1] == "#" and re.match(r"#+ ", lines[i]) and not lines[i - 1].strip() for i in range(start + 1, end)
+        lines[i][:1] == "#" and _COMMENT.match(lines[i]) and not lines[i - 1].strip() for i in range(start + 1, end)
     )
 
 
@@ -241,7 +244,7 @@ def _not_loadable(error: Hostile, path: str, first: int) -> NotLoadable:
 
 
 def _untabbed(source: str) -> str:
-    return re.sub(r"(?m)^[ \t]*\t[ \t]*", lambda hit: hit.group().replace("\t", "  "), source)
+    return _TABBED.sub(lambda hit: hit.group().replace("\t", "  "), source)
 
 
 def _quoted(source: str) -> str:
@@ -266,7 +269,7 @@ def _quoted(source: str) -> str:
 def _sound(value: str) -> bool:
     if value[0] in "\"'[{":
         return _WHOLE.fullmatch(value) is not None
-    odd = value[0] in "@`%*&,]}" or value[:2] in {"- ", "? "} or re.search(r":(?:[ \t]|$)", value)
+    odd = value[0] in "@`%*&,]}" or value[:2] in {"- ", "? "} or _COLON.search(value)
     return not odd or _REFERENCE.match(value) is not None  # quotes would hide a reference or a tag, which is refused
 
 
@@ -288,7 +291,7 @@ def _take_lines(source: str, first: int, parts: Parts, path: str) -> None:
 
 
 def _chunk(head: str, rest: list[str]) -> Any:
-    if re.fullmatch(r"[|>][-+0-9]{0,2}", head):
+    if _BLOCK.fullmatch(head):
         return ("\n" if head[0] == "|" else " ").join(rest)
     if not head and rest and all(line.startswith("- ") for line in rest):
         return [_unquote(line[2:]) for line in rest]

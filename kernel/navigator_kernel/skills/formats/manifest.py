@@ -27,6 +27,11 @@ _NESTED = 500  # lists and maps in one string
 _ESCAPED_CONTROL = lazy_compile(r"\\u(?:00[0189]|007f|d[89a-f])", re.IGNORECASE)
 _SWITCHES = {"yes", "no", "on", "off", "true", "false", "null"}  # all typed values that begin with a letter
 _SLASH = lazy_compile(r"/[A-Za-z][\w.-]*(?::[\w.:-]+)?(?:\s|$)")  # a program has a second slash, or a folder before it
+_LISTS = lazy_compile(r"[,，、\n\[]")
+_BY_COMMAS, _BY_BLANKS = lazy_compile(r"[,，、;\n]++(?![^(]{0,500}\))"), lazy_compile(r"[,，、\s]++(?![^(]{0,500}\))")
+_BRACKETED = lazy_compile(r"\([^()]*\)")
+_INTEGER = lazy_compile(r"-?\d{1,6}")
+_DECIMAL = lazy_compile(r"\d{1,5}(\.\d+)?")
 _FALSE = {"false", "no", "off", "0", "否"}
 SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 OUR_KEYS = {
@@ -87,7 +92,7 @@ def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: s
 def _is_odd_list(tools: Any) -> bool:
     if tools is None or isinstance(tools, (list, Mapping)):
         return tools is not None
-    return re.search(r"[,，、\n\[]", re.sub(r"\([^()]*\)", "", text_of(tools))) is not None
+    return _LISTS.search(_BRACKETED.sub("", text_of(tools))) is not None
 
 
 def _typed(plain: Mapping[str, tuple[str, int]]) -> Iterator[tuple[str, int]]:
@@ -209,8 +214,8 @@ def words_of(value: Any, *, commas: bool = True, spaces: bool = False) -> tuple[
         text = text[1:-1]
     elif not commas:
         return tuple(line.strip(" -") for line in text.split("\n") if line.strip(" -"))
-    pattern = r"[,，、;\n]+(?![^(]*\))" if not spaces else r"[,，、\s]+(?![^(]*\))"
-    return tuple(word.strip(" '\"") for word in re.split(pattern, text) if word.strip(" '\""))
+    pattern = _BY_BLANKS if spaces else _BY_COMMAS
+    return tuple(word.strip(" '\"") for word in pattern.split(text) if word.strip(" '\""))
 
 
 def _item(value: Any) -> str:
@@ -277,7 +282,7 @@ def _flag(value: Any, *, default: bool = False) -> bool:
 
 def _number(value: Any, parts: Parts, path: str) -> int:
     text = text_of(value)
-    if re.fullmatch(r"-?\d{1,6}", text):
+    if _INTEGER.fullmatch(text):
         return int(text)
     if text:
         parts.note("priority-odd", f"priority {text[:20]!r} is not a whole number; {USUAL_PRIORITY} is used", path)
@@ -286,7 +291,7 @@ def _number(value: Any, parts: Parts, path: str) -> int:
 
 def _seconds(value: Any, parts: Parts, path: str) -> float | None:
     text = text_of(value)
-    if re.fullmatch(r"\d{1,5}(\.\d+)?", text) and float(text) > 0:
+    if _DECIMAL.fullmatch(text) and float(text) > 0:
         return float(text)
     if text:
         parts.note("timeout-odd", f"timeout {text[:20]!r} is not a number of seconds; left out", path)

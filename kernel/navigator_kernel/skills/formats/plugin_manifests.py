@@ -21,6 +21,7 @@ FILE_LIMIT = 1024 * 1024  # bytes of one manifest
 COUNT_LIMIT = 1_000  # manifests, and plugins or paths in one of them
 
 _NAME = lazy_compile(r"[^\W_](?:[\w .-]{0,62}[\w])?")
+_SKILL_FILE = lazy_compile(r"/skill\.md$", re.IGNORECASE)
 _FOLDERS = frozenset({".claude-plugin", ".codex-plugin"})
 _REGULAR = frozenset({"100644", "100755"})
 
@@ -151,7 +152,7 @@ def _paths(value: Any, path: str, gathered: _Gathered) -> Iterator[str]:
         return
     for item in (held or [])[:COUNT_LIMIT]:
         if isinstance(item, str):
-            yield re.sub(r"/skill\.md$", "", item, flags=re.IGNORECASE)
+            yield _SKILL_FILE.sub("", item)
         else:
             gathered.note("plugin-form", path, "an entry of 'skills' is not a path")
 

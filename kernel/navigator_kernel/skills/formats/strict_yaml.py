@@ -13,7 +13,7 @@ DEPTH_LIMIT = 12
 CONTROL = lazy_compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 
 _HUGE = lazy_compile(r"[-+]?(?:0[xXoObB][0-9a-fA-F_]{65,}|[0-9][0-9_]{64,})")
-_EASY = lazy_compile(r"""([A-Za-z][A-Za-z0-9_-]{0,63}): +(?:"([^"\\]*)"|'([^']*)'|([^\W\d_].*?)) *""")
+_EASY = lazy_compile(r"""([A-Za-z][A-Za-z0-9_-]{0,63}): +(?:"([^"\\]*)"|'([^']*)'|([^\W\d_].*?)(?<! )) *+""")
 
 
 class Hostile(Exception):

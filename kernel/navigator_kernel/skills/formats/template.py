@@ -22,6 +22,7 @@ _MARK = lazy_compile(
 _SHELL = r"(?:(?<=\s)|^)!`(?P<shell>[^`\n]+)`"
 _WITH_SHELL = lazy_compile(rf"{_SHELL}|{_MARK.pattern}", re.MULTILINE)
 _NUMBER = lazy_compile(r"-\d+(?:\.\d+)?")
+_SHELL_MARK = lazy_compile(_SHELL, re.MULTILINE)
 
 
 class Filling(Struct, frozen=True, kw_only=True):
@@ -38,7 +39,7 @@ class Filling(Struct, frozen=True, kw_only=True):
 
 def commands_in(template: str) -> tuple[str, ...]:
     """The commands that a text contains as `` !`cmd` ``, each once (X-4)."""
-    return tuple(dict.fromkeys(hit["shell"].strip() for hit in re.finditer(_SHELL, template, re.MULTILINE)))
+    return tuple(dict.fromkeys(hit["shell"].strip() for hit in _SHELL_MARK.finditer(template)))
 
 
 def fill(template: str, filling: Filling, *, braces: bool = True, numbers: bool = True) -> str:

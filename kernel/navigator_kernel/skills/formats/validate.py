@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import posixpath
-import re
 import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -37,6 +36,11 @@ _PLACEHOLDER = lazy_compile(r"(?<!\$)\{\{?\s*([\w-]+)\s*\}\}?")
 _LICENCE_FILE = lazy_compile(
     r"\b(?:LICEN[CS]E|COPYING|NOTICE)(?:[-.][A-Za-z0-9]{1,64})?\b|\b[\w.-]{1,64}\.(?:txt|md)\b"
 )
+_VARIABLE = lazy_compile(r"[{}$]")
+_ARGUMENT = lazy_compile(r"[^\W\d][\w-]{0,63}")
+_AFTER_PATH = lazy_compile(r"[#?]")
+_FENCE = lazy_compile(r"\s*(```+|~~~+)")
+_CODE = lazy_compile(r"`[^`\n]*`")
 
 Files = Mapping[str, bytes | None]
 
@@ -178,7 +182,7 @@ def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findi
             findings.add("command-placeholder", f"the command has a place for {name!r}, which is not a parameter", line)
     for word in words:
         path = word.removeprefix("${SKILL_ROOT}/")
-        if path != word and not re.search(r"[{}$]", path) and _normal(path) not in files:
+        if path != word and not _VARIABLE.search(path) and _normal(path) not in files:
             findings.add("command-file-missing", f"the command runs {path!r}, which does not exist", line)
 
 
@@ -187,7 +191,7 @@ def _check_params(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
     names = [param.name for param in skill.required_params]
     used = {*_PLACEHOLDER.findall(skill.command), *_PLACEHOLDER.findall(skill.sop)}
     for at, name in enumerate(names):
-        if not re.fullmatch(r"[^\W\d][\w-]{0,63}", name):
+        if not _ARGUMENT.fullmatch(name):
             findings.add("param-name", f"{shorten(name, 64)!r} is not a name of a parameter", line)
         elif name in names[:at]:
             findings.add("param-twice", f"the parameter {name!r} is listed twice", line)
@@ -200,7 +204,7 @@ def _check_links(body: str, first: int, files: Files, findings: _Findings) -> No
     held = {*files, MANIFEST}
     folders = {"/".join(path.split("/")[:depth]) for path in held for depth in range(1, path.count("/") + 1)}
     for line, written in _targets(body, first):
-        path = _normal(unquote(re.split(r"[#?]", written, maxsplit=1)[0]))
+        path = _normal(unquote(_AFTER_PATH.split(written, maxsplit=1)[0]))
         if path.startswith("../") or path == "..":
             findings.add("link-outside", f"the text links to {shorten(written, 80)!r}, outside the skill", line)
         elif path not in held and path not in folders and path != ".":
@@ -211,13 +215,13 @@ def _targets(body: str, first: int) -> Iterator[tuple[int, str]]:
     """The relative links in a text, except in code, with their lines."""
     fence = ""
     for line, text in enumerate(body.split("\n"), first):
-        mark = re.match(r"\s*(```+|~~~+)", text)
+        mark = _FENCE.match(text)
         if mark and (not fence or mark.group(1).startswith(fence)):
             fence = "" if fence else mark.group(1)
             continue
         if fence:
             continue
-        bare = re.sub(r"`[^`\n]*`", "", text)
+        bare = _CODE.sub("", text)
         written = [one or other for one, other in _TARGET.findall(bare)]
         if hit := _DEFINITION.match(bare):
             written.append(hit.group(1))

@@ -71,6 +71,7 @@ class InstallDeps(NamedTuple):
 
 def open_source_tree(source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool = False) -> Tree:
     """Opens the tree of `source` as a context, to install skills or only to list them."""
+    from navigator_kernel.adapters.sources.git_process import host_of
     from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
 
     if install:
@@ -78,9 +79,3 @@ def open_source_tree(source: Source, deps: InstallDeps, options: InstallOptions,
     auth = options.auth or host_of(source.url) in deps.private()
     ahead = (ready_to_change if install else ready_to_look,)
     return open_source(source, cache=deps.cache(), offline=options.offline, auth=auth, ahead=ahead)
-
-
-def host_of(url: str) -> str:
-    """The host of a git URL, empty for a path."""
-    rest = url.partition("://")[2] or (url if "@" in url and ":" in url else "")
-    return rest.rpartition("@")[2].partition("/")[0].partition(":")[0].lower() if not url.startswith("file:") else ""

@@ -18,7 +18,7 @@ from navigator_kernel.skills.scan.commands import findings as command_findings
 from navigator_kernel.skills.source.discover import Tree
 from navigator_kernel.skills.source.found import Found
 from navigator_kernel.skills.source.gate import SKILL_LIMIT, PlannedFile, admit, unread_links
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.job import consent_subject
 from navigator_kernel.values.receipt import NOT_SCANNED, Accepted, InstalledFile, Receipt, Verdict
 from navigator_kernel.values.standing import install_subject
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.source.reading import SourceReader
     from navigator_kernel.values.resource import Diagnostic, SkillDef
+_NAME_LINE = lazy_compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
 
 
 class PlannedSkill(NamedTuple):
@@ -191,8 +192,7 @@ def _renamed(
 ) -> tuple[SkillDef, Mapping[str, bytes]]:
     """The skill under another name: only the line with its name changes."""
     path = found.inner(found.manifest)
-    line = re.compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
-    data, count = line.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)
+    data, count = _NAME_LINE.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)
     changed = read_manifest(data, path=manifest.path, folder=manifest.folder) if count else manifest
     if changed.name != name:
         raise NotLoadable(f"skill {manifest.name!r} does not state its name", hint="leave --as out", reason="no-name")

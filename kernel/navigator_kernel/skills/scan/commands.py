@@ -21,9 +21,10 @@ LONG = 4_000  # characters; a longer command is not scanned
 _SHELL = lazy_compile(r"[|;&<>`]|\$\(|\$\{?\w|&&")
 _RUNNERS = lazy_compile(r"^(?:python[\d.]*|node|deno|bun|ruby|perl|php|(?:ba|z|da|k)?sh|pwsh|powershell|Rscript|lua)$")
 _INLINE = frozenset({"-c", "-e", "--eval", "-Command", "-enc", "-EncodedCommand"})
+_FILLED = lazy_compile(r"'[^']*'|\"[^\"]*\"|\{\{?\w+\}?\}|<[\w-]+>|\$\{?(?:[A-Z_]+|\d|[@*])\}?")
 _GLOBAL = lazy_compile(
-    r"\bpip[\d.]*\s+install\b(?!.*(?:--target|-t\s))|\bnpm\s+(?:i|install)\s+(?:\S+\s+)*(?:-g|--global)\b|\bgem\s+install\b|\bcargo\s+install\b"
-    r"|\b(?:apt(?:-get)?|brew|dnf|yum|apk|pacman)\s+(?:-\S+\s+)*(?:install|add|-S)\b"
+    r"\bpip[\d.]*\s+install\b(?!.{0,400}(?:--target|-t\s))|\bnpm\s+(?:i|install)\s++(?:\S{1,200}+\s++){0,40}?(?:-g|--global)\b|\bgem\s+install\b|\bcargo\s+install\b"
+    r"|\b(?:apt(?:-get)?|brew|dnf|yum|apk|pacman)\s+(?:-\S{1,200}+\s++){0,40}?(?:install|add|-S)\b"
 )
 _SCRIPT = lazy_compile(r"\.(?:py|sh|bash|js|mjs|cjs|ts|rb|pl|php|ps1|lua|R)$")
 _OWN_FOLDER = lazy_compile(r"^\$\{?(?:SKILL_ROOT|SKILL_DIR|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?/")
@@ -95,7 +96,7 @@ def _script_of(program: str, rest: Sequence[str]) -> Sequence[str]:
 
 def _unquoted(command: str) -> str:
     """The command without quoted text, which is meant literally, and without placeholders."""
-    return lazy_compile(r"'[^']*'|\"[^\"]*\"|\{\{?\w+\}?\}|<[\w-]+>|\$\{?(?:[A-Z_]+|\d|[@*])\}?").sub("", command)
+    return _FILLED.sub("", command)
 
 
 def _line(data: bytes, command: str) -> int:

@@ -52,7 +52,7 @@ _RUNS = lazy_compile(
     re.IGNORECASE,
 )
 _COMMAND_KEY = lazy_compile(
-    r"[\"']?(?:\w*install|\w*command|cmd|run|exec\w*|prepare|scripts?|args|shell|entrypoint|build|start)[\"']?\s*[:=]\s*(?:\[[^\]\n]{0,200})?[\"']?[^\"'\n]{0,300}$",
+    r"(?:install|command|cmd|run|exec\w{0,40}|prepare|scripts?|args|shell|entrypoint|build|start)[\"']?\s*+[:=]\s*+(?:\[[^\]\n]{0,200})?[\"']?[^\"'\n]{0,300}$",
     re.IGNORECASE,
 )
 # A placeholder for a machine, or an address that only this machine or network can reach

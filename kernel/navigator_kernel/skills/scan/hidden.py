@@ -27,7 +27,7 @@ _OVERRIDE = lazy_compile("[\u202d\u202e]")
 # Greek letters that look like Latin ones, and Cyrillic letters
 _ALIKE = "\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u0400-\u052f"
 _LOOKS = frozenset("АВЕКМНОРСТХаеорсухіїјѕԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο")  # indistinguishable from Latin letters
-_BEFORE, _AFTER = lazy_compile(r"\w+\Z"), lazy_compile(r"\w+")
+_BEFORE, _AFTER = lazy_compile(r"\w{1,80}\Z"), lazy_compile(r"\w+")
 _ANY_ALIKE = lazy_compile(f"[{_ALIKE}]")
 _SCRIPTS = lazy_compile(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
 _ESCAPES = lazy_compile(r"(?:\x1b[\[\]P_^X()c78=>NO#]|[\x9b\x9d\x90])[^\n]{0,40}")

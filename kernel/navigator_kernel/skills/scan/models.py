@@ -36,6 +36,7 @@ _REBUILT = lazy_compile(
 )
 _RUNS = frozenset({"Popen", "CDLL", "PyDLL", "Process", "Pool", "Thread", "Unpickler", "NumpyUnpickler"})
 _NAME = lazy_compile(r"[\w.-]+", re.ASCII)
+_OBJECT_TYPE = lazy_compile(rb"['|]O['\d]")
 
 
 def findings(path: str, data: bytes) -> Iterator[Diagnostic]:
@@ -98,7 +99,7 @@ def _read_numpy(data: bytes, found: Imports) -> None:
     """An array of objects is a pickle behind a header (numpy.lib.format)."""
     size, begin = (2, 10) if data[6:7] == b"\x01" else (4, 12)
     end = begin + int.from_bytes(data[8 : 8 + size], "little")
-    if re.search(rb"['|]O['\d]", data[begin:end]):
+    if _OBJECT_TYPE.search(data[begin:end]):
         found.read(data[end:])
 
 

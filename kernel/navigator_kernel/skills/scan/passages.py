@@ -23,7 +23,7 @@ _CODE = (
 )  # fmt: skip
 _REQUIREMENTS = lazy_compile(r"^requirements[\w.-]*\.txt$|^constraints\.txt$")
 _FRONT = lazy_compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
-_COMMAND = lazy_compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
+_COMMAND = lazy_compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t].*\n)*)", re.MULTILINE)
 _REMARK = lazy_compile(r"(?:^|[ \t])#[ \t]+([^\n]{20,})$", re.MULTILINE)
 _SUBJECT = lazy_compile(  # the subject of a document can make its code an example
     r"^(?:description|title|name)[ \t]*:[^\n]*?\b(?:penetration|pen-?test\w*|attack\w*|exploit\w*|malware"
@@ -35,7 +35,7 @@ _FENCE = lazy_compile(
     r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)?(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_NAMED = lazy_compile(r"[`~]{3}[ \t]*\{?\.?([\w+#-]+)[^\n]*\n\Z")
+_NAMED = lazy_compile(r"[`~]{3}[ \t]*\{?\.?([\w+#-]++)[^\n`~]*+\n\Z")
 _SHOWN_OPENING = lazy_compile(r"(?<=`)<!--[^`\n]*(?=`)")
 _UNFENCED = lazy_compile(
     r"(?:\A|(?<=\n))(?:[ \t>]*\n|\A)((?:(?: {4}|\t)[^\n]*(?:\n|\Z))+)|<(?:pre|code)\b[^<>]{0,200}>(.*?)(?:</|\Z)",
@@ -55,7 +55,7 @@ _UNSEEN = lazy_compile(  # each form begins with one of a few marks; searching f
     r"|(?:template|noscript|metadata|desc|title)\b[^<>]{0,200}>([^<]{40,})</"
     r"|meta\b[^<>]{0,200}?content\s?=\s?[\"']([^\"'<>]{60,2000})[\"'])"
     r"|(?<=^\[)[^\]\n]{1,40}\]:\s{0,9}(?:#|<>|about:blank)\s{0,9}[\"'(]([^\n]*)"  # a definition that no link uses
-    r"|(?:(?<=!)\[|(?<=\[))((?!https?://[^\s\]]+\])[^\[\]\n]{60,})\]\("  # an alternative or link text, too long for one
+    r"|(?:(?<=!)\[|(?<=\[))((?!https?://[^\s\[\]]+\])[^\[\]\n]{60,})\]\("  # a link text, too long for one
     r"|(?<=\])\([^()\s]{1,400}\s{1,9}[\"']([^\"'\n]{40,})[\"']\)"  # a link's title
     r")",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,

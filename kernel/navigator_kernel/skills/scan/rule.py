@@ -169,4 +169,4 @@ def rules() -> tuple[Rule, ...]:
 
 @cache
 def _compiled(source: str) -> re.Pattern[str]:
-    return re.compile(source, re.IGNORECASE | re.MULTILINE)
+    return lazy_compile(source, re.IGNORECASE | re.MULTILINE)

@@ -14,14 +14,14 @@ from navigator_kernel.values.resource import Diagnostic
 
 _HOSTS = r"\.(?:claude|codex|gemini|cursor|windsurf|vscode|agents|opencode|github/copilot)"
 _STARTED = lazy_compile(
-    rf"(?:^|/)(?:{_HOSTS}/(?:settings(?:\.local)?\.json|hooks(?:\.json|/.+)|mcp\.json|tasks\.json|config\.toml)"
-    r"|hooks/hooks\.json|\.?mcp\.json|\.husky/.+|\.githooks/.+|\.envrc|\.direnvrc|sitecustomize\.py|usercustomize\.py|[^/]+\.pth"
+    rf"(?:^|/)(?:{_HOSTS}/(?:settings(?:\.local)?\.json|hooks(?:\.json|/(?s:.+))|mcp\.json|tasks\.json|config\.toml)"
+    r"|hooks/hooks\.json|\.?mcp\.json|\.husky/(?s:.+)|\.githooks/(?s:.+)|\.envrc|\.direnvrc|sitecustomize\.py|usercustomize\.py|[^/]+\.pth"
     r"|\.devcontainer/devcontainer\.json|\.devcontainer\.json|claude_desktop_config\.json)$",
     re.IGNORECASE,
 )
 _WORDS = (b"mcpServers", b"PreToolUse", b"PostToolUse", b"SessionStart", b"UserPromptSubmit")
 _INSTRUCTIONS = lazy_compile(
-    rf"(?:^|/)(?:{_HOSTS}/(?:commands|agents|rules|memory)/.+|CLAUDE(?:\.local)?\.md|AGENTS\.md|GEMINI\.md|\.cursorrules"
+    rf"(?:^|/)(?:{_HOSTS}/(?:commands|agents|rules|memory)/(?s:.+)|CLAUDE(?:\.local)?\.md|AGENTS\.md|GEMINI\.md|\.cursorrules"
     r"|\.windsurfrules|copilot-instructions\.md)$",
 )
 _PROGRAM = lazy_compile(
@@ -29,7 +29,7 @@ _PROGRAM = lazy_compile(
     re.IGNORECASE,
 )
 _MAGIC = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
-_PYTHON = re.compile(rb"..\r\n", re.DOTALL)  # beginning of Python's own bytecode
+_PYTHON = lazy_compile(rb"..\r\n", re.DOTALL)  # beginning of Python's own bytecode
 _UNCHECKED = 1  # fifth byte of bytecode: Python does not compare it with its source (PEP 552)
 # Actions of a start-up command that no honest skill needs: it fetches code, sends something, or allows everything
 _ACTS = lazy_compile(
@@ -46,6 +46,7 @@ _COMMANDS = (
 )  # fmt: skip
 _SETTINGS = lazy_compile(r"(?:^|/)\.\w+/settings(?:\.local)?\.json$", re.IGNORECASE)
 _CONFIGURED = lazy_compile(r"\"(?:hooks|mcpServers|servers|command|tasks)\"\s*:")
+_BYTECODE = lazy_compile(r"(?:__pycache__/)?(?<![^/.])([^/.]++)(?:\.[\w-]+)?\.py[co]$")
 
 
 def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
@@ -81,7 +82,7 @@ def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Dia
 
 
 def _program(path: str, data: bytes, files: Mapping[str, bytes]) -> Diagnostic:
-    source = re.sub(r"(?:__pycache__/)?([^/.]+)(?:\.[\w-]+)?\.py[co]$", r"\1.py", path)
+    source = _BYTECODE.sub(r"\1.py", path)
     if source == path or source not in files:
         return _of_file("unreadable-program", "error", path, data, "a program comes without its source")
     if data[4:5] == bytes([_UNCHECKED]):

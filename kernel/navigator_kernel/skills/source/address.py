@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.sources.git import is_ref
 from navigator_kernel.errors import Refused, UsageProblem
-from navigator_kernel.text import clean, lazy_compile
+from navigator_kernel.text import clean, lazy_compile, strip_url_credentials
 
 GITHUB = "https://github.com/"
 FORMS = "owner/repo, owner/repo/path, owner/repo@ref, an https, ssh or file URL, ./folder, ./repo.git or ./file.skill"
@@ -27,9 +27,11 @@ _SCP = lazy_compile(r"([^@/:#]+)@([^@/:#]+):([^#]+)(?:#(.+))?")
 _USER = lazy_compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _URL = lazy_compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?[^#]*)?(?:#(.+))?")
 _GITHUB_PAGE = lazy_compile(r"/([^/]+)/([^/]+?)(?:\.git)?/(tree|blob)/(.+)")
-_GITLAB_PAGE = lazy_compile(r"(/.+?)(?:\.git)?/-/(tree|blob)/(.+)")
+_GITLAB_PAGE = lazy_compile(r"(?=.*\Z)(/.+?)(?:\.git)?/-/(tree|blob)/(.+)")
 _HOST = lazy_compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 _DISGUISED = lazy_compile(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # a plain or encoded backslash, or an encoded control
+_PUNCTUATION = lazy_compile("[/:]")
+_SPECIAL = lazy_compile("[%?#]")
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -84,10 +86,10 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
 
 def _parsed(text: str, base: Path) -> Source:
     packed = text.lower().endswith(ARCHIVES)
-    if text in {".", ".."} or text.startswith(("./", "../", "/", "~/")) or (packed and not re.search("[/:]", text)):
+    if text in {".", ".."} or text.startswith(("./", "../", "/", "~/")) or (packed and not _PUNCTUATION.search(text)):
         path = (base / Path(text).expanduser()).resolve()
         if _is_repository(path):
-            quoted = re.sub("[%?#]", lambda mark: f"%{ord(mark[0]):02x}", str(path))  # special in git's URLs
+            quoted = _SPECIAL.sub(lambda mark: f"%{ord(mark[0]):02x}", str(path))  # special in git's URLs
             return _local("", quoted, "")
         kind: Literal["archive", "folder"] = "archive" if packed and not path.is_dir() else "folder"
         return Source(kind=kind, url=str(path), label=clean(str(path), lines=False))
@@ -212,4 +214,4 @@ def _refuse_odd(source: Source) -> None:
 
 
 def _shown(text: str) -> str:
-    return re.sub(r"://[^/]*@", "://", clean(text, lines=False))
+    return strip_url_credentials(clean(text, lines=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.skills.formats.plugin_manifests import Plugins, plugin_files
 from navigator_kernel.skills.source.found import Found, Role
 from navigator_kernel.skills.source.twins import Contents, copies_in, nearness, originals
-from navigator_kernel.text import clean, fold, suggestions
+from navigator_kernel.text import clean, fold, lazy_compile, suggestions
 
 REGULAR = frozenset({"100644", "100755"})
 LINK = "120000"
@@ -28,6 +27,8 @@ _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("test", "tests", "__tests__", "testdata", "fixture", "fixtures"), "test"),
     "node_modules": "hidden",
 }
+_SKILL_FILE = lazy_compile(r"(?i)(^|/)skill\.md$")
+_WILDCARD = lazy_compile(r"[*?\[]")
 
 
 class BrokenPath(Exception):
@@ -282,7 +283,7 @@ def _meant(word: str, found: Sequence[Found], named: Named) -> Sequence[Found]:
 
 def inner_path(word: str) -> str:
     """The folder that `word` names by its path, if any."""
-    path = re.sub(r"(?i)(^|/)skill\.md$", "", word.strip("/").removeprefix("./"))
+    path = _SKILL_FILE.sub("", word.strip("/").removeprefix("./"))
     return "" if word in {".", "./"} else path
 
 
@@ -291,7 +292,7 @@ def _lies_at(skill: Found, path: str) -> bool:
 
 
 def _is_glob(word: str) -> bool:
-    return re.search(r"[*?\[]", word) is not None
+    return _WILDCARD.search(word) is not None
 
 
 def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:

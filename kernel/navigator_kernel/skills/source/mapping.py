@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -38,8 +37,9 @@ _COLUMNS = {
     "subpath": "subpath", "path": "subpath", "路径": "subpath",
 }  # fmt: skip
 _HEADING = lazy_compile(r"#{2,6}[ \t].*[(（]\s*(?:https://github\.com/)?([\w.-]+/[\w.-]+?)\s*[)）]\s*")
-_LINK = lazy_compile(r"\[[^\]]*\]\(\s*<?([^)>\s]+)>?\s*\)")
+_LINK = lazy_compile(r"\[[^\][]*\]\(\s*+<?([^)>\s]{1,500})>?\s*+\)")
 _GITHUB = lazy_compile(r"https?://(?:www\.)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
+_LAST_BAR = lazy_compile(r"(?<!\\)\|$")
 _Key = tuple[str, str, str]  # repo, subpath, folded name
 
 
@@ -212,7 +212,7 @@ def _cells(line: str) -> list[str]:
     line = line.strip().removeprefix("|")
     if "\\" not in line:
         return [cell.strip() for cell in line.removesuffix("|").split("|")]
-    return [cell.strip() for cell in re.sub(r"(?<!\\)\|$", "", line).replace("\\|", "\0").split("|")]
+    return [cell.strip() for cell in _LAST_BAR.sub("", line).replace("\\|", "\0").split("|")]
 
 
 def _row(cells: dict[str, str], repo: str) -> Row | None:

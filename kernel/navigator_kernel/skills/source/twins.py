@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.skills.formats.names import NAME
-from navigator_kernel.text import fold
+from navigator_kernel.text import fold, lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.source.found import Found
 
 Contents = Callable[["Found"], frozenset[object]]  # the files of a skill; equal bytes give equal values
 _UNTOLD = frozenset({"skills", "plugins", "src"})  # folder names that say nothing about the contents
+_NOT_PLAIN = lazy_compile(r"[^a-z0-9]+")
 
 
 class Label(NamedTuple):
@@ -122,4 +122,4 @@ def _joined(owner: str, name: str) -> Label | None:
 
 def _plain(name: str) -> str:
     """`name` in the letters that the specification allows."""
-    return re.sub(r"[^a-z0-9]+", "-", fold(name)).strip("-")
+    return _NOT_PLAIN.sub("-", fold(name)).strip("-")

@@ -55,6 +55,7 @@ _NAME = lazy_compile(r"[A-Za-z_]\w*")
 _DEEP = lazy_compile(r"[{(\[]|[})\]]")
 _UNREAD = lazy_compile(r"\b(?:touch|mkdir|chmod|chown|rm)\s[^\n|;&]{0,120}$")  # it changes a file, and does not read it
 _KEY_OPTION = lazy_compile(r"(?:\s-i\s*|IdentityFile[ =]|--key[ =]|--cert[ =]|--netrc-file[ =])[\"']?\S{0,20}$")
+_STARTS_PROGRAM = lazy_compile(r"sh$|exec|iex|invoke-", re.IGNORECASE)
 
 
 _READS = (SHELL_STORE, ENVIRONMENT, *(held for held, _ in TOKENS))
@@ -159,7 +160,7 @@ def _run(one: _Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]
 
 def _is_code(run: str) -> bool:
     """Whether `run` executes text in the script's own language, and not a program."""
-    return not re.search(r"sh$|exec|iex|invoke-", run.strip(), re.IGNORECASE)
+    return not _STARTS_PROGRAM.search(run.strip())
 
 
 def _secret(text: str) -> tuple[bool, bool]:
