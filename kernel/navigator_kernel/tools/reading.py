@@ -13,8 +13,9 @@ from navigator_kernel.adapters.files.project_files import holds_secrets
 from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
 from navigator_kernel.text import escape_controls
+from navigator_kernel.tools.obeyed import is_closed
 from navigator_kernel.tools.pictures import described, kind_of
-from navigator_kernel.tools.places import CLOSED, Place
+from navigator_kernel.tools.places import Place
 from navigator_kernel.tools.search_child import LARGEST, is_binary
 from navigator_kernel.values.chat import ShownFile
 
@@ -139,7 +140,7 @@ def _is_open(place: Place, path: str) -> bool:
     if place.zone != "project":
         return True
     parts = (*place.parts, *path.split("/"))
-    return parts[0].casefold() not in CLOSED and not holds_secrets(parts)
+    return not is_closed(parts) and not holds_secrets(parts)
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
