@@ -196,7 +196,7 @@ def test_an_edit_keeps_the_line_ends_of_the_file(box: Toolbox, before: bytes, ol
         ("run", {"command": None, "argv": ["echo", None]}, "argv must be a list of texts"),
     ],
 )
-def test_null_is_no_text(box: Toolbox, tool: str, arguments: dict[str, Any], said: str) -> None:
+def test_null_as_a_required_argument_is_refused(box: Toolbox, tool: str, arguments: dict[str, Any], said: str) -> None:
     answer = box.call(tool, **arguments)
     assert answer.failed and said in answer.text and not (box.workspace / "a.txt").exists()
 

@@ -33,7 +33,7 @@ _FILES: Mapping[str, str] = {
         pyproject.toml tox.ini noxfile.py tasks.py fabfile.py dodo.py pytest.ini conftest.py sitecustomize.py
         usercustomize.py *.pth manage.py wsgi.py gulpfile* gruntfile* *.config.[jt]s *.config.[cm][jt]s
         *.csproj *.fsproj *.vbproj *.vcxproj *.sln *.props *.targets global.json""",
-    "what is installed": """
+    "packages": """
         package.json deno.json* bunfig.toml requirements*.txt requirements*.in constraints*.txt pipfile
         environment*.y*ml gemfile *.gemspec composer.json cargo.toml go.mod go.sum go.work* mix.exs
         rebar.config package.swift podfile *.podspec *.cabal stack.yaml pubspec.yaml *.nix brewfile *.lock
