@@ -235,6 +235,18 @@ def here_with(here: Place, option: str, message: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("JIT-12")
+def test_a_question_with_a_long_diff_is_asked_whole(writer: Place, server: WireServer) -> None:
+    """390,000 characters: more than a report may have otherwise."""
+    new = "\n".join(f"{number:>8} {'x' * 66}" for number in range(5_000))
+    says(server, call("edit", file_path="notes.txt", old_string="two", new_string=new), HELLO)
+    waits = writer.run("ask", "--session", "s", "/song-writer change notes.txt")
+    added = "\n".join(f"+{line}" for line in new.split("\n"))
+    assert waits.code == 9 and f"\n one\n-two\n{added}\n three\n" in waits.out
+    assert asked(writer, "yes")["exit_code"] == 0
+    assert (writer.root / "notes.txt").read_text() == NOTES.replace("two", new)
+
+
+@pytest.mark.requirement("JIT-12")
 def test_the_command_diff_shows_a_large_change_whole_and_every_byte(writer: Place, server: WireServer) -> None:
     notes = writer.root / "notes.txt"
     notes.write_bytes(b"caf\xe9\r\n" + b"x\n" * 120_000)
