@@ -76,6 +76,12 @@ def clean(text: str, *, lines: bool = True) -> str:
     return text if lines or "\n" not in text else " ".join(part for line in text.split("\n") if (part := line.strip()))
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of `text` as editors and git count them: a line ends at `\\n` or `\\r\\n` and nowhere else."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def escaped(document: str) -> str:
     """The same JSON document, with characters that steer a terminal or hide written as escapes."""
     return _UNWANTED.sub(_as_json, document)

@@ -273,6 +273,15 @@ def test_toasts_and_progress_are_cleaned_thoughts_and_refreshes_are_not_shown(tm
     assert {update.session_update for update in shown} == {"agent_thought_chunk"}
 
 
+@pytest.mark.requirement("JIT-12")
+def test_a_question_about_a_long_change_is_not_cut(tmp_path: Path) -> None:
+    updates = Updates(tmp_path, "s")
+    question = "let it change notes.txt:\n" + "+line\n" * 60_000 + "+the end"
+    updates.ask(question)
+    shown: Any = updates.question(question)
+    assert shown.content[0].content.text == f"```\n{question}\n```"
+
+
 def test_an_image_is_an_error_and_a_link_is_a_mention(place: Place) -> None:
     link = resource_link_block("notes.txt", (place.root / "notes.txt").as_uri())
 

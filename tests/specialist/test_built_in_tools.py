@@ -234,6 +234,33 @@ def here_with(here: Place, option: str, message: str) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.requirement("JIT-12")
+def test_a_question_with_a_long_diff_is_asked_whole(writer: Place, server: WireServer) -> None:
+    """390,000 characters: more than a report may have otherwise."""
+    new = "\n".join(f"{number:>8} {'x' * 66}" for number in range(5_000))
+    says(server, call("edit", file_path="notes.txt", old_string="two", new_string=new), HELLO)
+    waits = writer.run("ask", "--session", "s", "/song-writer change notes.txt")
+    added = "\n".join(f"+{line}" for line in new.split("\n"))
+    assert waits.code == 9 and f"\n one\n-two\n{added}\n three\n" in waits.out
+    assert asked(writer, "yes")["exit_code"] == 0
+    assert (writer.root / "notes.txt").read_text() == NOTES.replace("two", new)
+
+
+@pytest.mark.requirement("JIT-12")
+def test_the_command_diff_shows_a_large_change_whole_and_every_byte(writer: Place, server: WireServer) -> None:
+    notes = writer.root / "notes.txt"
+    notes.write_bytes(b"caf\xe9\r\n" + b"x\n" * 120_000)
+    long = "y" * 200
+    says(server, call("write", file_path="notes.txt", content=f"caf\u00e9\f\n{long}\n" + "x\n" * 120_000), HELLO)
+    assert asked(writer, "/song-writer change notes.txt")["exit_code"] == 9
+    assert asked(writer, "yes")["exit_code"] == 0
+    shown = writer.run("diff").out
+    pieces = ["+" + "y" * 77, "+…" + "y" * 76, "+…" + "y" * 47]
+    assert "\n".join(["-caf\\xe9\\r", "+café\\x0c", *pieces, " x"]) in shown
+    (change,) = writer.json("diff")["changes"]
+    assert f"-caf\\xe9\r\n+café\f\n+{long}\n x\n" in change["diff"]
+
+
 def test_undo_leaves_a_file_that_was_changed_since(writer: Place, server: WireServer) -> None:
     says(server, call("edit", file_path="notes.txt", old_string="two", new_string="2"), HELLO)
     asked(writer, "/song-writer change notes.txt")

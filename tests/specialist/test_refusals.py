@@ -116,6 +116,35 @@ def test_a_yes_for_the_session_covers_changes_below_the_same_folder(writer: Plac
 
 
 @pytest.mark.requirement("JIT-12")
+def test_a_file_that_others_obey_offers_no_yes_for_the_session_and_takes_none(
+    writer: Place, server: WireServer
+) -> None:
+    """Neither `a` to this file, nor one to its folder before, covers its next change."""
+    writer.write({"docs/Makefile": NOTES})
+    says(server, edit("docs/notes.txt"), edit("docs/Makefile"), edit("docs/Makefile", "one", "1"), HELLO)
+    with terminal(writer, "chat") as screen:
+        screen.wait_for("> ")
+        screen.type("/song-writer change @docs/notes.txt @docs/Makefile\n")
+        screen.wait_for("the model gets your reason")
+        screen.type("a\n")
+        shown = screen.wait_for("the model gets your reason")
+        assert "change docs/Makefile, which other programs run or obey" in shown and "\na  " not in shown
+        screen.type("a\n")
+        screen.wait_for("+1")
+        screen.wait_for("the model gets your reason")
+    assert text(writer, "docs/Makefile") == NOTES.replace("two", "2")
+
+
+@pytest.mark.requirement("JIT-12")
+def test_allowed_edits_are_not_those_of_files_that_others_obey(writer: Place, server: WireServer) -> None:
+    writer.write({"Makefile": NOTES})
+    says(server, edit("docs/notes.txt"), edit("Makefile"), HELLO)
+    waits = writer.json("ask", "--allow-edits", "/song-writer change @docs/notes.txt @Makefile")
+    assert waits["exit_code"] == 9 and "change Makefile, which other programs" in waits["report"]["summary"]
+    assert (text(writer, "docs/notes.txt"), text(writer, "Makefile")) == (NOTES.replace("two", "2"), NOTES)
+
+
+@pytest.mark.requirement("JIT-12")
 def test_a_yes_for_the_session_holds_in_the_next_turn_and_for_the_same_bytes_alone(
     writer: Place, server: WireServer
 ) -> None:

@@ -67,6 +67,13 @@ def test_a_long_file_is_read_by_numbered_lines_and_the_next_offset_is_given(box:
     assert box.call("read", file_path="long.txt", offset=at, limit=1).text.splitlines()[0] == f"{at:>6}\tline {at}"
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_are_counted_as_editors_count_them(box: Toolbox, end: str) -> None:
+    box.call("write", file_path="a.txt", content=f"one\ftwo\u2028more{end}three\x1c{end}four{end}")
+    assert box.call("read", file_path="a.txt", offset=3).text == "     3\tfour"
+    assert box.call("grep", pattern="four", path=str(box.workspace)).text == "a.txt:3: four"
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -37,10 +37,10 @@ def failure_text(error: KernelError) -> str:
     return "\n\n".join(filter(None, (f"{EMOJI['error']} {clean(error.message)}", clean(error.hint))))
 
 
-def fenced(text: str) -> str:
-    """`text` as a fenced block, which no fence inside it can end."""
+def fenced(text: str, *, whole: bool = False) -> str:
+    """`text` as a fenced block, which no fence inside it can end; cut to `LONGEST` unless it is wanted `whole`."""
     held = clean(text).strip("\n")
-    held = held if len(held) <= LONGEST else f"{held[:LONGEST]} …"
+    held = held if whole or len(held) <= LONGEST else f"{held[:LONGEST]} …"
     marks = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(held)), 3)
     return f"{marks}\n{held}\n{marks}"
 

@@ -115,7 +115,7 @@ class Updates:
     def question(self, question: str) -> ToolCallUpdate:
         """The waiting call, with everything that a client needs to ask about it."""
         title, kind = self._heads[self.waiting]
-        content = tool_content(text_block(fenced(question)))
+        content = tool_content(text_block(fenced(question, whole=True)))
         return ToolCallUpdate(tool_call_id=self.waiting, title=title, kind=kind, status="pending", content=[content])
 
     def end(self, call: str, status: ToolCallStatus) -> SessionUpdate:

@@ -31,7 +31,7 @@ def _edits(ctx: click.Context, option: click.Parameter, value: bool) -> None:  #
 def edits_options(command: F) -> F:
     """Adds the options --read-only and --allow-edits to a command."""
     read = "The model's tools may only read."
-    edit = "The model's tools may change files of the project without a question."
+    edit = "The model's tools may change ordinary files of the project without a question."
     for name, text in (("--read-only", read), ("--allow-edits", edit)):
         command = click.option(name, is_flag=True, expose_value=False, callback=_edits, help=text)(command)
     return command

@@ -78,4 +78,13 @@ OF_MODELS: Mapping[str, tuple[str, str]] = {
     "hint.timeout": ("give it more time in [models], or ask another model", "请在 [models] 中延长时间，或换一个模型"),
     "hint.over_budget": ("raise turn_tokens or turn_cost in [models]", "请调高 [models] 中的 turn_tokens 或 turn_cost"),
     "hint.turn_time": ("raise turn_seconds in [models]", "请调高 [models] 中的 turn_seconds"),
+    "ask.change": ("let the skill {skill} change {path}{note}:\n{diff}", "允许技能 {skill} 修改 {path}{note}：\n{diff}"),
+    "ask.change_alone": (
+        "let the skill {skill} change {path}, which other programs run or obey{note}:\n{diff}",
+        "允许技能 {skill} 修改 {path}（其他程序会运行它或按它行事）{note}：\n{diff}",
+    ),
+    "ask.change_bytes": (
+        " (it is not UTF-8 text; other bytes are shown as \\xe9)",
+        "（它不是 UTF-8 文本，其他字节显示为 \\xe9 这样的形式）",
+    ),
 }  # fmt: skip

@@ -20,10 +20,9 @@ _TOKEN = lazy_compile(
 )
 _UNSEEN = lazy_compile("[\u200b-\u200f\u2060\ufe0e\ufe0f\u200d\u20e3\U0001f3fb-\U0001f3ff]")
 _REPEATED = lazy_compile(r"(.)\1+")
-_PATH = lazy_compile(
-    r"@?(?:[\w-]+@[\w.-]+\.\w+|[~.]{0,2}[\\/][^\s]+|\w:\\[^\s]+|[\w.-]*[^\W\d][\w.-]*/[^\s]+|[\w-][\w.-]*\.[a-z]\w{0,7})"
-)
 _CONSENT = ("yes", "go", "always", "session", "use", "verb.", "kind.")  # signs that no word with a wrong letter has
+_PATH, _ENDING = 260, 8  # characters of a path and of its ending
+_NOT_IN_PATHS = frozenset(",;!\"'<>|*?，。、；“”「」（）()")
 _LONG = 5  # letters from which a word may lack one, or have one too many
 _MOST = 14  # words, or characters of Chinese, in a phrase
 
@@ -78,7 +77,19 @@ def clauses(text: str, more: Mapping[str, str] | None = None) -> tuple[Clause, .
 
 def is_path(word: str) -> bool:
     """Whether the word looks like a path, a file name with an ending, or an e-mail address."""
-    return _PATH.fullmatch(word.lower()) is not None and not word.lower().startswith(("e.g", "i.e"))
+    bare = word.lower().removeprefix("@")
+    if not 2 < len(bare) <= _PATH or any(char.isspace() or char in _NOT_IN_PATHS for char in bare):
+        return False
+    name, at, host = bare.partition("@")
+    if at:
+        return bool(name) and "." in host[1:-1]
+    if bare.startswith(("/", "./", "../", "~/")) or bare[1:3] == ":\\":
+        return True
+    stem, dot, ending = bare.rpartition(".")
+    if dot and ending.isascii() and ending.isalnum() and ending[0].isalpha() and len(ending) <= _ENDING:
+        return bool(stem.strip(".")) and bare not in {"e.g", "i.e"}
+    folder, slash, rest = bare.partition("/")
+    return bool(slash and rest and any(char.isalpha() for char in folder))
 
 
 @cache

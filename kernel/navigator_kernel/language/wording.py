@@ -199,7 +199,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "repeat a call that was interrupted when the process was stopped, and that may have had an effect: {tool} {arguments}",
         "再次执行进程中断时正在进行、可能已经生效的调用：{tool} {arguments}",
     ),
-    "ask.change": ("let the skill {skill} change {path}:\n{diff}", "允许技能 {skill} 修改 {path}：\n{diff}"),
     "tool.failed": ("failed: {error}", "操作失败: {error}"),
     "tool.done": ("done", "操作成功"),
     "tool.unknown": ("there is no tool called {tool}; these are offered: {offered}", "没有名为 {tool} 的工具；可用的有：{offered}"),

@@ -260,9 +260,9 @@ def _offloaded(packet: Packet, report: Report, delivery: DispatchDeps) -> str:
 
 
 def _fitted(packet: Packet, report: Report, delivery: DispatchDeps) -> Report:
-    """Moves output that is too long to a file (RET-8)."""
+    """Moves output that is too long to a file (RET-8), but nothing that a person is asked to approve."""
     size = len(report.raw or "") + len(json.dumps(report.data, ensure_ascii=False, default=str))
-    if size <= OFFLOAD_AT:
+    if size <= OFFLOAD_AT or (report.state == "pending" and report.subject):
         return report
     path = _offloaded(packet, report, delivery)
     kept: dict[str, Any] = {}

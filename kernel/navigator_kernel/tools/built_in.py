@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, escape_controls
+from navigator_kernel.text import clean, cut_text, escape_controls
 from navigator_kernel.tools import reading, running, writing
 from navigator_kernel.tools.again import ask_again
+from navigator_kernel.tools.obeyed import is_obeyed, is_program
 from navigator_kernel.tools.places import Place, Places, refuse_closed
 from navigator_kernel.tools.specs import schema_of, specs
 from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Catalogue, Consents, Executor, Sandbox, Writer
     from navigator_kernel.tools.writing import Change
 
-DIFF, LINE = 24_000, 200  # characters of a diff, which is shown whole or refused, and of one line of it
+DIFF = 400_000  # characters of a diff, which the person sees whole or is not asked
+ANSWER = 24_000  # characters of a diff in an answer to the model
 _PATHS = {READ: "file_path", WRITE: "file_path", EDIT: "file_path"}
 _LOOKS: Mapping[str, Callable[[Place, Mapping[str, Any]], reading.Found]] = {
     READ: reading.read,
@@ -124,7 +126,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if work.intent and (done := self._done_before(work, call, arguments, place)) is not None:
             return done
         change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
-        return self._write(work, call, change, executor)
+        return await self._write(work, call, change, executor)
 
     def _places(self, work: AgentTask) -> Places:
         self.writer(Path(work.workspace)).make_folder(Path(work.workspace))
@@ -179,7 +181,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         self.audit.record("wrote", run=work.run, path=str(place.path), sha256=after, skill=work.skill)
         return ToolAnswer(text=clean(text), changed=place.zone != "workspace")
 
-    def _write(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> ToolAnswer:
+    async def _write(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> ToolAnswer:
         place, size = change.place, len(change.after)
         if place.zone == "earlier":
             raise UsageProblem("a file of an earlier turn is read-only", hint=f"write to {work.workspace}")
@@ -194,33 +196,36 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             change = change._replace(place=Place("project", self.root.resolve(), parts))
             if change.before == change.after:
                 return ToolAnswer(text=say("tool.same", work.language, path=str(place.path)))
-            self._ask_to_change(work, call, change, executor)
+            await self._ask_to_change(work, call, change, executor)
             self.intend(work.run, _digest(change.before), _digest(change.after))
             self.change(work.run, change)
         digest = _digest(change.after)
         self.audit.record("wrote", run=work.run, path=str(place.path), sha256=digest, skill=work.skill)
-        diff = f"\n{change.diff}" if call.name == EDIT else ""
+        diff = f"\n{cut_text(await asyncio.to_thread(change.diff), ANSWER)}" if call.name == EDIT else ""
         text = say("tool.wrote", work.language, path=str(place.path), size=f"{size:,}")
         return ToolAnswer(text=clean(f"{text}{diff}"), changed=place.zone != "workspace")
 
-    def _ask_to_change(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> None:
-        """Asks for approval of a change with its diff, bound to the content before and after."""
-        held = [call.id, work.skill, executor.digest, str(change.place.path)]
+    async def _ask_to_change(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> None:
+        """Asks for approval of a change with its diff, bound to the content before and after. Consent to a folder, or
+        to all edits, covers no file that other programs run or obey."""
+        place, parts = change.place, change.place.parts
+        held = [call.id, work.skill, executor.digest, str(place.path)]
         body = json.dumps(
             [*held, *(data and hashlib.sha256(data).hexdigest() for data in (change.before, change.after))]
         )
         subject = f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
-        path, diff = "/".join(change.place.parts), _shown(change.diff)
-        if len(diff) > DIFF:
-            hint = "change it in several steps, or write a new file in the workspace"
-            raise UsageProblem(f"the change of {path!r} is too long to show to the person", hint=hint)
+        path, diff = "/".join(parts), await asyncio.to_thread(_shown, change)
+        is_alone = is_obeyed(parts) or is_program(place.path, change.before, change.after)
+        key = "ask.change_alone" if is_alone else "ask.change"
+        note = "" if change.is_text else say("ask.change_bytes", work.language)
         question = say(
-            "ask.change", work.language, skill=escape_controls(work.skill), path=escape_controls(path), diff=diff
+            key, work.language, skill=escape_controls(work.skill), path=escape_controls(path), note=note, diff=diff
         )
-        facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "path": str(change.place.path), "diff": diff}
-        folders = [self._folder(work, executor, parts) for parts in _folders(change.place.parts)]
-        facts |= {"wider": folders[0], "folder": str(change.place.path.parent)}
-        self.consents.require(work.run, subject, question, by_name=True, unless=(EDITS, *folders), **facts)
+        facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "path": str(place.path), "diff": diff}
+        folders = [] if is_alone else [self._folder(work, executor, parts) for parts in _folders(parts)]
+        facts |= {"wider": folders[0], "folder": str(place.path.parent)} if folders else {}
+        wider = (EDITS, *folders) if folders else ()
+        self.consents.require(work.run, subject, question, by_name=True, unless=wider, **facts)
 
     def _folder(self, work: AgentTask, executor: Executor, parts: tuple[str, ...]) -> str:
         """The subject of consent to all changes by this skill below a folder in one session."""
@@ -264,23 +269,38 @@ def _allowed(work: AgentTask) -> Allowed:
 
 
 def _check(name: str, arguments: Mapping[str, Any]) -> None:
-    """UsageProblem for missing, unknown or wrongly typed arguments."""
+    """UsageProblem for missing, unknown or wrongly typed arguments. Only an optional argument may be null."""
     schema = schema_of(name)
     fields: Mapping[str, Any] = schema["properties"]
-    absent = [one for one in schema["required"] if one not in arguments]
+    needed: Sequence[str] = schema["required"]
+    absent = [one for one in needed if one not in arguments]
     unknown = [escape_controls(one) for one in arguments if one not in fields]
-    wrong = [one for one, held in arguments.items() if one in fields and not _fits(held, fields[one]["type"])]
+    given = {one: value for one, value in arguments.items() if one in fields and (value is not None or one in needed)}
+    wrong = [f"{one} must be {kind}" for one, value in given.items() if (kind := _wanted(value, fields[one]["type"]))]
     problems = {"missing": absent, "unknown": unknown, "of the wrong type": wrong}
     if found := "; ".join(f"{what}: {', '.join(names)}" for what, names in problems.items() if names):
         raise UsageProblem(f"the arguments of {name} are not valid: {found}", hint=f"{name} takes {', '.join(fields)}")
 
 
-def _fits(value: object, kind: str) -> bool:
-    kinds: Mapping[str, type | tuple[type, ...]] = {"string": str, "integer": int, "boolean": bool, "array": list}
-    return value is None or (isinstance(value, kinds[kind]) and (kind != "integer" or not isinstance(value, bool)))
+def _wanted(value: object, kind: str) -> str:
+    """What an argument of the kind must be, in words; empty if the value is that."""
+    match kind, value:
+        case ("string", str()) | ("boolean", bool()):
+            return ""
+        case ("integer", int()) if not isinstance(value, bool):
+            return ""
+        case ("array", list()) if all(isinstance(one, str) for one in value):
+            return ""
+    return {"string": "text", "integer": "a whole number", "boolean": "true or false", "array": "a list of texts"}[kind]
 
 
-def _shown(diff: str) -> str:
-    """Lines with invisible characters made visible and long lines broken, so that no change is hidden (CWE-1007)."""
-    lines = (escape_controls(line) for line in diff.split("\n"))
-    return "\n".join(line[at : at + LINE] for line in lines for at in range(0, max(len(line), 1), LINE))
+def _shown(change: Change) -> str:
+    """The change as the person sees it; UsageProblem if it is too long."""
+    diff = change.diff()
+    shown = writing.shown(diff) if len(diff) <= DIFF else diff
+    if len(shown) > DIFF:
+        hint = "change it in several steps, or write a new file in the workspace"
+        raise UsageProblem(
+            f"the change of {'/'.join(change.place.parts)!r} is too long to show to the person", hint=hint
+        )
+    return shown

@@ -12,12 +12,10 @@ from msgspec import Struct
 from navigator_kernel.adapters.files.project_files import refuse_named
 from navigator_kernel.errors import Refused
 from navigator_kernel.text import escape_controls, lazy_compile
+from navigator_kernel.tools.obeyed import is_closed
 
 Zone = Literal["workspace", "skill", "named", "earlier", "project"]
 LONGEST = 4096  # characters of a path, the system's limit
-# Parts of a project whose files run, grant or prove something; a model's tools neither read nor write them
-CLOSED = frozenset({"mybox", ".git", ".claude", ".agents", "agents", "navigator.toml", "skills.lock.json"})
-
 ROOT_NAMES = ("SKILL_ROOT", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT")  # variables that tell a skill its folder
 _ROOT = lazy_compile(
     r"\$(?:(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\b|\{(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\})"
@@ -115,6 +113,6 @@ def rooted(text: str, folder: Path) -> str:
 def refuse_closed(parts: Sequence[str], written: str) -> None:
     """Raises Refused for files with secrets and for files that belong to the kernel, to git or to a coding agent."""
     refuse_named(parts, escape_controls(written))
-    if parts and parts[0].casefold() in CLOSED:
+    if is_closed(parts):
         hint = "use the workspace, or another file of the project"
         raise Refused(f"{escape_controls(written)!r} is not open to tools", hint=hint, reason="closed")

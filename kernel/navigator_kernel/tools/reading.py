@@ -12,9 +12,10 @@ from navigator_kernel.adapters.files.inside import FolderEntry, opened_inside, r
 from navigator_kernel.adapters.files.project_files import holds_secrets
 from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
-from navigator_kernel.text import escape_controls
+from navigator_kernel.text import escape_controls, lines_of
+from navigator_kernel.tools.obeyed import is_closed
 from navigator_kernel.tools.pictures import described, kind_of
-from navigator_kernel.tools.places import CLOSED, Place
+from navigator_kernel.tools.places import Place
 from navigator_kernel.tools.search_child import LARGEST, is_binary
 from navigator_kernel.values.chat import ShownFile
 
@@ -51,7 +52,7 @@ def read(place: Place, arguments: Mapping[str, Any]) -> Found:
 def _lines(place: Place, arguments: Mapping[str, Any], data: bytes) -> str:
     """The lines `offset` to `offset + limit`, each with its number; if more lines follow, also the offset to continue
     from."""
-    lines = data.decode("utf-8", "replace").splitlines()
+    lines = lines_of(data.decode("utf-8", "replace"))
     first = max(int(arguments.get("offset") or 1), 1)
     wanted = min(max(int(arguments.get("limit") or LINES), 1), LINES)
     shown: list[str] = []
@@ -139,7 +140,7 @@ def _is_open(place: Place, path: str) -> bool:
     if place.zone != "project":
         return True
     parts = (*place.parts, *path.split("/"))
-    return parts[0].casefold() not in CLOSED and not holds_secrets(parts)
+    return not is_closed(parts) and not holds_secrets(parts)
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:

@@ -10,6 +10,7 @@ from typing import Any
 from navigator_kernel.adapters.files.inside import read_inside
 from navigator_kernel.adapters.processes.module_child import serve
 from navigator_kernel.errors import KernelError
+from navigator_kernel.text import lines_of
 
 LARGEST = 16 * 1024 * 1024  # bytes of a file to read or search
 SHOWN, WIDTH = 200, 300  # lines to find, and characters of each
@@ -26,7 +27,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if is_binary(data):
             continue
-        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+        for number, line in enumerate(lines_of(data.decode("utf-8", "replace")), start=1):
             if wanted.search(line) is None:
                 continue
             if len(found) == SHOWN:

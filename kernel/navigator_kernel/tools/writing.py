@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from navigator_kernel.adapters.files.inside import read_inside
+from navigator_kernel.adapters.processes.line_diff import same_start, unified
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
+from navigator_kernel.text import escape_controls
 from navigator_kernel.tools.places import Place
 
 LARGEST = 4 * 1024 * 1024  # bytes of a file to write or edit
-CONTEXT = 3  # lines around a change
-LONGEST = 200_000  # characters of a text for which a diff is computed
+WIDTH = 78  # columns of a line of a diff as a person sees it; a terminal of 80 columns does not break it
+TAB = 8  # columns of a tab, at most
 
 
 class Change(NamedTuple):
@@ -22,20 +26,31 @@ class Change(NamedTuple):
     before: bytes | None
     after: bytes
 
-    @property
     def diff(self) -> str:
+        """The whole change as a unified diff; may take some seconds."""
         return unified("/".join(self.place.parts), self.before, self.after)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the file was UTF-8 text before, or is new."""
+        return _is_text(self.before or b"")
 
-def unified(name: str, before: bytes | None, after: bytes) -> str:
-    """A change as a unified diff, or only its size if it is long; the caller makes invisible characters visible."""
-    texts = [_text(data) for data in (before or b"", after)]
-    if sum(map(len, texts)) > LONGEST:
-        return f"(a file of {len(before or b''):,} bytes becomes one of {len(after):,})"
-    old, new = (text.splitlines(keepends=True) for text in texts)
-    head = "/dev/null" if before is None else f"a/{name}"
-    lines = difflib.unified_diff(old, new, head, f"b/{name}", n=CONTEXT)
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+def shown(diff: str) -> str:
+    """The diff as a person sees it: invisible characters are visible, and a long line is in pieces that each begin with
+    the sign of the line, all but the first also with `…`, so that none looks like another line (CWE-1007)."""
+    return "\n".join(piece for line in diff.split("\n") for piece in _pieces(escape_controls(line)))
+
+
+def _pieces(line: str) -> Iterator[str]:
+    piece, room = "", WIDTH
+    for char in line:
+        columns = TAB if char == "\t" else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if columns > room:
+            yield piece
+            piece, room = f"{line[0]}…", WIDTH - 2
+        piece, room = piece + char, room - columns
+    yield piece
 
 
 def written(place: Place, arguments: Mapping[str, Any]) -> Change:
@@ -46,27 +61,56 @@ def written(place: Place, arguments: Mapping[str, Any]) -> Change:
 
 def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
     """The change that replaces `old_string` with `new_string`: in exactly one place, or in every one with
-    `replace_all`.
+    `replace_all`. `\\n` in them also stands for `\\r\\n`; the file keeps its own line ends.
 
     UsageProblem if the text is not there, or is there more than once, with the number of times.
     """
     before = now_in(place)
     if before is None:
         raise NotFound(f"there is no {place.path.name!r}", hint="write makes a new file")
-    old, new = str(arguments["old_string"]), str(arguments["new_string"])
-    try:
-        text = before.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageProblem(f"{place.path.name!r} is not UTF-8 text", hint="change it with a script") from error
-    count = text.count(old) if old else 0
+    old, new = (str(arguments[name]).replace("\r\n", "\n") for name in ("old_string", "new_string"))
+    if not _is_text(before):
+        raise UsageProblem(f"{place.path.name!r} is not UTF-8 text", hint="change it with a script")
+    text = before.decode("utf-8")
+    count = text.replace("\r\n", "\n").count(old) if old else 0
     if not count:
         raise UsageProblem(f"old_string is not in {place.path.name!r}", hint="read the file, and copy the text exactly")
     if count > 1 and not arguments.get("replace_all"):
         hint = "add lines around it until it occurs once, or set replace_all"
         raise UsageProblem(f"old_string occurs {count} times", hint=hint)
     if old == new:
-        raise UsageProblem("old_string and new_string are the same", hint="nothing would change")
-    return Change(place, before, _encoded(text.replace(old, new)))
+        hint = "nothing would change; write changes line ends"
+        raise UsageProblem("old_string and new_string are the same", hint=hint)
+    return Change(place, before, _encoded(_replaced(text, old, new)))
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    """`text` with every `old` replaced by `new`, both with `\\n` as line ends. Only what differs is replaced, and its
+    line ends become those of the lines that it replaces or that follow it; all other lines stay as they are."""
+    returns = [hit.start() - at for at, hit in enumerate(re.finditer("\r\n", text))]  # where each is without `\r`
+    plain = text.replace("\r\n", "\n")
+    begin = same_start(old, new)
+    end = same_start(old[begin:][::-1], new[begin:][::-1])
+    parts: list[str] = []
+    done, at = 0, plain.find(old)
+    while at >= 0:
+        first, last = (one + bisect_left(returns, one) for one in (at + begin, at + len(old) - end))
+        parts += text[done:first], _with_ends(new[begin : len(new) - end], text, first, last)
+        done, at = last, plain.find(old, at + len(old))
+    return "".join((*parts, text[done:]))
+
+
+def _with_ends(new: str, text: str, first: int, last: int) -> str:
+    """`new` with the line ends of `text[first:last]` in their order, and after them, or without any, with those of the
+    line there."""
+    if "\n" not in new:
+        return new
+    ends = re.findall("\r?\n", text[first:last])
+    near = text.find("\n", last) if "\n" in text[last:] else text.rfind("\n", 0, first)
+    ends = ends or ["\r\n" if near > 0 and text[near - 1] == "\r" else "\n"]
+    lines = new.split("\n")
+    rest = (ends[min(at, len(ends) - 1)] + line for at, line in enumerate(lines[1:]))
+    return "".join((lines[0], *rest))
 
 
 def now_in(place: Place) -> bytes | None:
@@ -87,5 +131,9 @@ def _encoded(text: str) -> bytes:
     return data
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

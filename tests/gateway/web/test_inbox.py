@@ -137,6 +137,28 @@ def test_a_change_shows_control_characters_escaped_and_html_as_text(
     expect(held.get_by_role("link", name="Open the run")).to_be_visible()
 
 
+def test_a_long_change_comes_in_parts_with_every_line_in_its_colour(
+    open_page: Opener, served: Served, person: Person, model: WireServer
+) -> None:
+    """30,000 lines over HTTP, in the list and in the event; no yes for the session is offered, as it would not hold."""
+    new = "\n".join([f"{number:>10}" for number in range(30_000)] + ["++ b/other", " " * 5_000 + "the end"])
+    approval = ask_to_edit(served, person, model, "long", new)
+    with served.client() as client:
+        waits = next(one for one in client.get("/api/approvals").json()["approvals"] if one["id"] == approval)
+    assert waits["question"].count("\n+") > 30_000 and waits["facts"]["diff"] in waits["question"]
+    held = card(open_page("/inbox"), approval)
+    shown = held.get_by_label("The change of the file")
+    while held.get_by_text("more lines of this change").is_visible() or not shown.is_visible():
+        held.get_by_role("button", name="Show more").click()
+    expect(shown).to_contain_text("the end")
+    expect(shown.locator(".file")).to_have_text(["--- a/notes.txt", "+++ b/notes.txt"])
+    expect(shown.get_by_text("+++ b/other")).to_have_class("added")
+    expect(shown.get_by_text(re.compile("^\\+….*the end"))).to_have_class("added")
+    expect(held.get_by_role("button", name="Accept for this session")).to_have_count(0)
+    held.get_by_role("button", name="Cancel the run").click()
+    expect(held.get_by_role("link", name="Open the run")).to_be_visible()
+
+
 def test_an_approval_that_has_expired_cannot_be_given(
     open_page: Opener, served: Served, person: Person, model: WireServer
 ) -> None:

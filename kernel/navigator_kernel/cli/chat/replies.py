@@ -11,6 +11,7 @@ from navigator_kernel.language.rendering import render_report, render_sentence
 from navigator_kernel.language.wording import say
 from navigator_kernel.stages.answers import asks_for_model
 from navigator_kernel.text import clean
+from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.report import FORMATS
 from navigator_kernel.values.workflow import MAX_STEPS, REPEAT, WorkflowView, outline
 
@@ -153,8 +154,10 @@ def _asked(reply: Reply, language: Language) -> None:
     elif approval is not None and asks_for_model(approval) and is_attended():
         folder = clean(str(reply.report.data.get("folder", "")), lines=False) if approval.wider else ""
         what = say("notice.answers_folder" if folder else "notice.answers_session", language, folder=folder)
+        lasts = bool(approval.wider) or is_lasting(approval.subject)
         for line in say("notice.answers", language, what=what).split("\n"):
-            note(line)
+            if lasts or not line.startswith("a "):
+                note(line)
         note(say("notice.resume", language, session=reply.session.id))
     elif approval is not None or reply.session.question is not None:
         note(say("notice.resume", language, session=reply.session.id))

@@ -29,6 +29,8 @@ _SAID = {
 @pass_app
 def diff(app: App, *, run: str | None, as_json: bool) -> None:
     """Show what the tools of a run changed in this project; without RUN of the newest run that changed anything."""
+    from navigator_kernel.tools.writing import shown
+
     changes = _changes(app)
     run = run or _newest(changes)
     made = changes.of(run)
@@ -36,7 +38,7 @@ def diff(app: App, *, run: str | None, as_json: bool) -> None:
         changed = [{"path": one.path, "new": one.before is None, "diff": _diff(one)} for one in made]
         document({"run": run, "changes": changed, "exit_code": 0})
         return
-    lines(line for one in made for line in map(escape_controls, _diff(one).splitlines()))
+    lines(line for one in made for line in shown(_diff(one)).removesuffix("\n").split("\n"))
     note(f"run {run}: {len(made)} {'change' if len(made) == 1 else 'changes'}; navigator undo {run} puts them back")
 
 
@@ -70,6 +72,6 @@ def _newest(changes: ChangeStore) -> str:
 
 
 def _diff(made: FileChange) -> str:
-    from navigator_kernel.tools.writing import unified
+    from navigator_kernel.adapters.processes.line_diff import unified
 
     return unified(made.path, made.before, made.after)

@@ -18,7 +18,7 @@ from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.bootstrap.places import box_of
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.text import lazy_compile
-from navigator_kernel.tools.places import CLOSED
+from navigator_kernel.tools.obeyed import is_closed
 from navigator_kernel.values.http.endpoint import Call, Endpoint
 from navigator_kernel.values.owner import owned, owner_of_session
 
@@ -202,8 +202,7 @@ def _beginning_with(gateway: Gateway, prefix: str) -> list[str]:
 
 def _is_left_out(parts: Sequence[str]) -> bool:
     last = parts[-1]
-    is_closed = len(parts) == 1 and last.casefold() in CLOSED
-    return last.startswith(".") or is_closed or last in _MADE or holds_secrets(parts)
+    return last.startswith(".") or is_closed(parts) or last in _MADE or holds_secrets(parts)
 
 
 def _is_text(data: bytes) -> bool:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.processes.line_diff import unified
 from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.errors import NotFound
 from navigator_kernel.events import StepCompleted, StepStarted
-from navigator_kernel.tools.writing import unified
 from navigator_kernel.values.http.endpoint import Call, Endpoint
 from navigator_kernel.values.packet import yaml_of
 
@@ -41,7 +41,7 @@ class RunSteps(Struct, frozen=True, kw_only=True):
 
 
 class ChangedFile(Struct, frozen=True, kw_only=True):
-    """A changed file; `new` is true if the run created it. `diff` is unified, or the sizes for a long file."""
+    """A changed file; `new` is true if the run created it. `diff` is unified and whole."""
 
     path: str
     new: bool

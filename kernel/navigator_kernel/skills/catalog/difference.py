@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.adapters.processes.line_diff import unified
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.catalog.digest import folder_files
 from navigator_kernel.text import clean
@@ -48,12 +48,10 @@ def _read(path: Path) -> bytes:
 def _of_file(path: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
     if before == after:
         return
-    name = clean(path, lines=False)
-    old, new = (f"a/{name}" if before is not None else "/dev/null"), (f"b/{name}" if after is not None else "/dev/null")
     if any(b"\0" in data or len(data) > FILE for data in (before or b"", after or b"")):
-        yield f"--- {old}"
-        yield f"+++ {new}"
+        name = clean(path, lines=False)
+        yield f"--- {f'a/{name}' if before is not None else '/dev/null'}"
+        yield f"+++ {f'b/{name}' if after is not None else '/dev/null'}"
         yield "@@ the contents differ @@"
         return
-    one, other = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
-    yield from difflib.unified_diff(one, other, old, new, lineterm="")
+    yield from unified(path, before, after).removesuffix("\n").split("\n")

@@ -24,6 +24,11 @@ const CHANGES = ['ApprovalResolved', 'RunCompleted', 'RunError', 'RunCancelled']
 
 export type ApprovalAnswer = 'yes' | 'session' | 'no' | 'cancel'
 
+/** Whether a yes can be for the whole session: to a change of a file it is for that change alone. */
+export function isLasting(subject: string): boolean {
+  return subject.includes('@sha256:')
+}
+
 export const useInbox = defineStore('inbox', () => {
   const waiting = ref<Waiting[]>([])
   const error = ref<unknown>(null)

@@ -1,0 +1,99 @@
+"""Compares two texts line by line with git, in a process with a time limit. A line ends at `\\n`, as in editors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from navigator_kernel.text import escape_controls
+
+SECONDS = 5.0  # until git is killed
+CONTEXT = 3  # lines around a change
+_NO_END = b"\\ No newline at end of file"
+_OPTIONS = f"--text --no-ext-diff --no-textconv --no-color --no-renames --diff-algorithm=myers --unified={CONTEXT}"
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_DIR": os.devnull,  # a repository around the temporary folder has no say
+}
+
+
+def unified(name: str, before: bytes | None, after: bytes | None) -> str:
+    """The whole change of the file `name` as a unified diff, empty if there is none; None is a file that is not there.
+    Bytes that are not UTF-8 are written as `\\xe9`. Without git, or if it takes too long, all lines between the first
+    and the last difference are shown as removed and added."""
+    if before == after:
+        return ""
+    shown = escape_controls(name)
+    head = [
+        f"--- {'/dev/null' if before is None else f'a/{shown}'}",
+        f"+++ {'/dev/null' if after is None else f'b/{shown}'}",
+    ]
+    one, other = before or b"", after or b""
+    lines = [] if one == other else _by_git(one, other) or _replaced(one, other)
+    return "\n".join((*head, b"\n".join((*lines, b"")).decode("utf-8", "backslashreplace")))
+
+
+def _by_git(before: bytes, after: bytes) -> list[bytes] | None:
+    """The lines of the hunks; None if git did not make them."""
+    with tempfile.TemporaryDirectory(prefix="navigator-") as folder:
+        for name, data in (("a", before), ("b", after)):
+            (Path(folder) / name).write_bytes(data)
+        argv = ["git", "--no-pager", "diff", "--no-index", *_OPTIONS.split(), "--", "a", "b"]
+        env = {**_ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath), "HOME": folder, "XDG_CONFIG_HOME": folder}
+        try:
+            done = subprocess.run(
+                argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+    lines = done.stdout.removesuffix(b"\n").split(b"\n")
+    first = next((at for at, line in enumerate(lines) if line.startswith(b"@@")), None)
+    if done.returncode != 1 or first is None:
+        return None
+    return [_place(line) for line in lines[first:]]
+
+
+def _place(line: bytes) -> bytes:
+    """The line; that of a hunk's place without the text of the file that git adds to it."""
+    return line[: line.index(b"@@", 2) + 2] if line.startswith(b"@@") else line
+
+
+def _replaced(before: bytes, after: bytes) -> list[bytes]:
+    """One hunk with all lines between the first and the last difference; its time grows with the length only."""
+    old, new = _lines(before), _lines(after)
+    same = same_start(old, new)
+    last = same_start(old[same:][::-1], new[same:][::-1])
+    first, tail = max(same - CONTEXT, 0), min(last, CONTEXT)
+    counts = [len(lines) - last + tail - first for lines in (old, new)]
+    at = [first + 1 if count else first for count in counts]
+    end = len(old) - last
+    return [
+        f"@@ -{at[0]},{counts[0]} +{at[1]},{counts[1]} @@".encode(),
+        *_signed(b" ", old[first:same]),
+        *_signed(b"-", old[same:end]),
+        *_signed(b"+", new[same : len(new) - last]),
+        *_signed(b" ", old[end : end + tail]),
+    ]
+
+
+def same_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many items at the beginning are the same."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
+
+
+def _signed(sign: bytes, lines: Sequence[bytes]) -> list[bytes]:
+    signed = [sign + line.removesuffix(b"\n") for line in lines]
+    return signed if not lines or lines[-1].endswith(b"\n") else [*signed, _NO_END]
+
+
+def _lines(data: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    return [*lines[:-1], *filter(None, [lines[-1][:-1]])]

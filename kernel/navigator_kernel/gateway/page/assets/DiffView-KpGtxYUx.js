@@ -1,3 +1,0 @@
-import{C as e,I as t,Ot as n,R as r,jt as i,m as a,t as o,u as s,v as c}from"./_plugin-vue_export-helper-BRLusTPZ.js";import{i as l}from"./index-DXUaimMt.js";var u=[`aria-label`],d=5e3,f=o(e({__name:`DiffView`,props:{diff:{},label:{}},setup(e){let o=e,f=a(()=>l(o.diff).replace(/\n$/,``).split(`
-`).slice(0,d));function p(e){return e.startsWith(`+++`)||e.startsWith(`---`)?`file`:e.startsWith(`@@`)?`place`:e.startsWith(`+`)?`added`:e.startsWith(`-`)?`removed`:``}return(a,o)=>(t(),c(`pre`,{class:`code diff`,tabindex:`0`,"aria-label":e.label},[(t(!0),c(s,null,r(f.value,(e,r)=>(t(),c(`span`,{key:r,class:n(p(e))},i(e)+`
-`,3))),128))],8,u))}}),[[`__scopeId`,`data-v-a9a09153`]]);export{f as t};
