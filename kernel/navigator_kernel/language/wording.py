@@ -194,6 +194,12 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "Runs the command of a skill in a sandbox and returns its output. arguments is its command line, without the name:",
         "在沙箱中运行技能的命令并返回其输出。arguments 是不含名称的命令行参数：",
     ),
+    "ask.run_files": ("{what}\nthe files that it names:\n{files}", "{what}\n其中提到的文件：\n{files}"),
+    "ask.file": ("{path} ({size} bytes):\n{text}", "{path}（{size} 字节）：\n{text}"),
+    "ask.file_of_bytes": (
+        "{path} ({size} bytes that are not text, sha256:{digest})",
+        "{path}（{size} 字节，不是文本，sha256:{digest}）",
+    ),
     "ask.fetch": ("let the skill {skill} get a page from {host}:", "允许技能 {skill} 从 {host} 获取网页："),
     "ask.again": (
         "repeat a call that was interrupted when the process was stopped, and that may have had an effect: {tool} {arguments}",

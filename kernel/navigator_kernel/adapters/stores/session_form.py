@@ -30,6 +30,7 @@ def session_to_dict(session: Session) -> dict[str, Any]:
             "asked_at": approval.asked_at,
             "workflow": approval.workflow,
             "agreed": list(approval.agreed),
+            "also": list(approval.also),
             "wider": approval.wider,
         },
         "question": None if session.question is None else asdict(session.question),
@@ -76,5 +77,6 @@ def _approval(raw: Mapping[str, Any]) -> PendingApproval:
         asked_at=raw["asked_at"],
         workflow=raw.get("workflow", ""),
         agreed=tuple(map(str, raw.get("agreed", ()))),
+        also=tuple(map(str, raw.get("also", ()))),
         wider=raw.get("wider", ""),
     )
