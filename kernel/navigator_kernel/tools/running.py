@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from glob import iglob
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,6 +52,7 @@ _UNASKED = {
     "pytest": ("conftest.py",),
     "just": ("justfile",),
 }
+_OF_SHELLS = frozenset(". : alias cd command eval exec export set source trap ulimit umask unset".split())
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
 
 Needed = Callable[["SkillDef", "Path | None", Sequence[str]], tuple[str, ...]]
@@ -161,7 +163,7 @@ def _plain_words(line: str) -> list[str]:
         words = shlex.split(line)
     except ValueError:
         return []
-    return [] if not words or re.fullmatch(r"\w+=.*", words[0]) or words[0] in {"cd", "source", "export"} else words
+    return [] if not words or re.fullmatch(r"\w+=.*", words[0]) or words[0] in _OF_SHELLS else words
 
 
 def _placed(word: str, places: Places) -> str:
@@ -216,9 +218,9 @@ def named_files(text: str, places: Places) -> list[Path]:
     """The real paths of the files of the workspace and of earlier turns that a command line or a script names: by path,
     in quotes, after a redirection, as a module, by a pattern, in a folder that it names, or as what a program reads
     unasked (`make`)."""
-    words = dict.fromkeys([*_shell_words(text), *(word for hit in _QUOTED.finditer(text) for word in hit.groups() if word)])
-    words |= dict.fromkeys(_PIECE.findall(text))
-    folders = [word for word in words if word.strip("./") and (places.workspace / word[:LONGEST_NAME]).is_dir()]
+    quoted = [word for hit in _QUOTED.finditer(text) for word in hit.groups() if word]
+    words = dict.fromkeys([*_shell_words(text), *quoted, *_PIECE.findall(text)])
+    folders = [word for word in words if word.strip("./") and os.path.isdir(places.workspace / word)]
     found: dict[Path, None] = {}
     for base in (places.workspace, *(places.workspace / folder for folder in folders[:FOLDERS])):
         for word in words:
@@ -228,10 +230,10 @@ def named_files(text: str, places: Places) -> list[Path]:
 
 def _reached(word: str, base: Path, places: Places) -> Iterator[Path]:
     for name in _names_in(word):
-        paths = islice(base.glob(name), MATCHES) if set(name) & set("*?[") else (base / name,)
-        for path in paths:
-            if os.path.lexists(path):
-                real = Path(os.path.realpath(path))
+        matches = islice(iglob(name, root_dir=base, include_hidden=True), MATCHES)
+        for path in matches if set(name) & set("*?[") else (name,):
+            if os.path.lexists(base / path):
+                real = Path(os.path.realpath(base / path))
                 if real.is_file() and (real.is_relative_to(places.workspace) or real in places.earlier):
                     yield real
 
