@@ -64,9 +64,11 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
             raise KernelError(f"{command!r} {how}: {said}", hint="it stands in the text of the skill")
         return outcome.stdout.decode("utf-8", "replace").strip()
 
-    async def _run(self, executor: Executor, packet: Packet, argv: tuple[str, ...], *, for_order: bool = False) -> Outcome:
-        """Runs a process of the skill. `for_order` says that one yes to the skill's bytes covers several, and those that
-        are run again when the order continues."""
+    async def _run(
+        self, executor: Executor, packet: Packet, argv: tuple[str, ...], *, for_order: bool = False
+    ) -> Outcome:
+        """Runs a process of the skill. `for_order` says that one yes to the skill's bytes covers several, also when the
+        order continues."""
         skill = executor.skill
         job = Job(
             actor="type_a",

@@ -92,7 +92,7 @@ def escape_controls(text: str) -> str:
 
 
 def shown_lines(text: str, mark: str = "│ ") -> str:
-    """`text` for a person to approve: nothing in it is invisible or out of sight. Each line begins with `mark`, and each
+    """`text` for a person to approve: nothing in it is invisible or out of sight. Each line begins with `mark`, each
     further piece of a long one with `│…`; many blanks or empty lines are counted (`␠×2000`, `↵×90`)."""
     shown: list[str] = []
     for is_empty, group in groupby(text.split("\n"), key=lambda line: not line):

@@ -312,8 +312,8 @@ LINES = (
     "python3 job.py;true",
     'python3 "my job.py"',
     "python3 {workspace}/job.py",
-    "python3 -c \"$(cat job.py)\"",
-    "for one in ./*.py; do python3 \"$one\"; done",
+    'python3 -c "$(cat job.py)"',
+    'for one in ./*.py; do python3 "$one"; done',
     "python3 -m job",
     "cd lib && python3 ../job.py",
     "python3 starts.py",
@@ -324,7 +324,7 @@ LINES = (
 @pytest.mark.requirement("JIT-12", "X-43")
 @pytest.mark.parametrize("line", LINES)
 def test_the_same_call_with_other_bytes_of_any_file_that_it_reaches_is_asked_about(box: Toolbox, line: str) -> None:
-    files = {name: "open('ran.txt', 'a').write('first ')\n" for name in ("job.py", "my job.py", "lib/job.py")}
+    files = dict.fromkeys(("job.py", "my job.py", "lib/job.py"), "open('ran.txt', 'a').write('first ')\n")
     files |= {"starts.py": "import job\n", "starts.sh": "python3 lib/job.py\n"}
     for number, (name, text) in enumerate(files.items(), 100):
         box.call("write", number, file_path=name, content=text)
@@ -351,7 +351,7 @@ def test_the_same_call_with_other_bytes_of_any_file_that_it_reaches_is_asked_abo
         "python3 -m lib.job",
         "cd lib; python3 job.py",
         "make -C lib",
-        'bash -c \'python3 "my job.py"\'',
+        "bash -c 'python3 \"my job.py\"'",
         "python3 link.py",
         "env -S'python3 job.py'",
         "python3 -c 'import job'",
@@ -367,8 +367,10 @@ def test_a_question_about_a_command_shows_the_files_that_it_names(box: Toolbox, 
     (box.workspace / "link.py").symlink_to("lib/job.py")
     with pytest.raises(ConsentNeeded) as needed:
         box.call("run", command=line.format(workspace=box.workspace))
-    assert "job.py and \\x1b[8mmore" in needed.value.message or "__main__.py and \\x1b" in needed.value.message or (
-        "make" in line and "Makefile and \\x1b" in needed.value.message
+    assert (
+        "job.py and \\x1b[8mmore" in needed.value.message
+        or "__main__.py and \\x1b" in needed.value.message
+        or ("make" in line and "Makefile and \\x1b" in needed.value.message)
     )
 
 
@@ -415,7 +417,11 @@ def test_a_yes_covers_one_run_of_one_script_of_the_skill(box: Toolbox) -> None:
     with pytest.raises(ConsentNeeded) as needed:
         box.call("run", command="python3 scripts/hello.py a")
     box.yes(needed.value)
-    for number, line in ((1, "bash scripts/make.sh"), (1, "python3 scripts/hello.py b"), (2, "python3 scripts/hello.py a")):
+    for number, line in (
+        (1, "bash scripts/make.sh"),
+        (1, "python3 scripts/hello.py b"),
+        (2, "python3 scripts/hello.py a"),
+    ):
         with pytest.raises(ConsentNeeded):
             box.call("run", number, command=line)
     assert "hello a" in box.call("run", command="python3 scripts/hello.py a").text
@@ -443,7 +449,9 @@ def test_an_edit_that_cannot_be_made_tells_nothing_of_a_file_that_may_not_be_rea
     edit: dict[str, Any] = {"file_path": str(box.root / "other.txt"), "old_string": old, "new_string": "x"}
     with pytest.raises(ConsentNeeded) as needed:
         box.call("edit", **edit)
-    assert needed.value.message == f"let the skill painter read files of {box.root} that you did not name, all but secrets"
+    assert (
+        needed.value.message == f"let the skill painter read files of {box.root} that you did not name, all but secrets"
+    )
     box.yes(needed.value)
     assert box.call("edit", **edit).failed
 

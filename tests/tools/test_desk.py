@@ -71,7 +71,11 @@ def desk(
 ) -> GuardedTools:
     held = {tool.name: tool for tool in tools}
     return GuardedTools(
-        tools=lambda: held, always=Table(), consents=book or no_consents(), audit=record or Record(), policy=policy or Policy()
+        tools=lambda: held,
+        always=Table(),
+        consents=book or no_consents(),
+        audit=record or Record(),
+        policy=policy or Policy(),
     )
 
 

@@ -44,7 +44,9 @@ class Approvals(Struct):
             self._agreed[key] = kept
         self._count += 1
         name = f"call:{digest_of(key, subject, self._count)}"
-        approval = Approval(id=name, subject=subject, question=question, also=also, tool=tool, arguments=dict(arguments))
+        approval = Approval(
+            id=name, subject=subject, question=question, also=also, tool=tool, arguments=dict(arguments)
+        )
         others = [
             (other, held) for other, held in self._waiting.items() if (held[0], held[1].subject) != (key, subject)
         ]

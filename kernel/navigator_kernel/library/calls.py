@@ -134,7 +134,7 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
         subject = f"tool:{RUN_SKILL}@sha256:{digest_of(skill.name, digest, others)}"
         shown = cut_text(escape_controls(", ".join(others)), DESCRIBED)
         question = say("ask.read_files", "en", skill=escape_controls(skill.name), files=shown)
-        facts = {"tool": RUN_SKILL, "skill": skill.name}
+        facts: dict[str, Any] = {"tool": RUN_SKILL, "skill": skill.name}
         self.consents.require(run, subject, question, by_name=True, for_order=True, **facts)
 
     def _assigned(self, skill: SkillDef, run: str) -> AgentTask:

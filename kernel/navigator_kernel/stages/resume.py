@@ -102,8 +102,8 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     ):
         return Resumed(message=message, session=free, approved=held)
     if held is not None and (lasting := _lasting(message, held)):
-        wider = (held.wider,) if held.wider and message.attended else ()
-        session = free if lasting == "always" else replace(free, grants=_with(free.grants, held.subject, *held.also, *wider))
+        wider = (*held.also, *((held.wider,) if held.wider and message.attended else ()))
+        session = free if lasting == "always" else replace(free, grants=_with(free.grants, held.subject, *wider))
         return Resumed(message=message, session=session, approved=held, lasting=lasting)
     if again and session.retry and session.failures < FAILURES:  # SAF-7, bounded by SAF-5
         return Resumed(message=message, session=free, approved=PendingApproval(packets=session.retry, subject="retry"))

@@ -122,7 +122,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             return ToolAnswer(text=clean(found.text), files=found.files)
         if place.zone == "earlier" and call.name == EDIT:
             place = self._copied(place, places, work.intent)
-        if work.intent and (done := self._done_before(work, call, place)) is not None:
+        if work.intent and (done := self._done_before(work, place)) is not None:
             return done
         again = needs_again(work, call, arguments) if work.intent and not self._is_as_before(work, place) else ()
         try:
@@ -130,7 +130,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             return self._write(work, call, change, executor, (*reading, *again))
         except ConsentNeeded:
             raise
-        except KernelError:  # the reason tells what is in the file
+        except KernelError:  # the reason says what is in the file
             self._ask(work, reading, tool=READ)
             raise
 
@@ -181,7 +181,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         """Whether the file is as it was before the change that a killed process was about to make."""
         return _digest(writing.now_in(place)) == work.intent[0]
 
-    def _done_before(self, work: AgentTask, call: ToolCall, place: Place) -> ToolAnswer | None:
+    def _done_before(self, work: AgentTask, place: Place) -> ToolAnswer | None:
         """The answer to a change that was made just before the process was killed; None for one that may still have to
         be made."""
         self.writer(place.root).sweep(place.path)

@@ -55,7 +55,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
             "ask.skill_tools", work.language, skill=escape_controls(work.skill), tools=cut_text(names, NAMES)
         )
         subject = skill_subject(work.skill, work.digest)
-        facts = {"skill": work.skill, "tools": list(wanted)}
+        facts: dict[str, Any] = {"skill": work.skill, "tools": list(wanted)}
         self.consents.require(work.run, subject, question, by_name=True, for_order=True, **facts)
 
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
@@ -135,10 +135,9 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
             needs = (*needs, Need(subject_of(call, arguments, tool, work), question))
             lasting = "" if leaks else _lasting_subject(tool, work)
         if needs:
-            own, held = needs[-1], {"tool": tool.name, "arguments": dict(arguments)}
-            self.consents.require(
-                work.run, own.subject, own.question, by_name=True, lasting=lasting, also=needs[:-1], **held
-            )
+            own, also = needs[-1], needs[:-1]
+            facts: dict[str, Any] = {"tool": tool.name, "arguments": dict(arguments), "lasting": lasting, "also": also}
+            self.consents.require(work.run, own.subject, own.question, by_name=True, **facts)
 
     def _allowed(self, work: AgentTask) -> tuple[str, ...]:
         """The declared tools that exist and are not denied."""

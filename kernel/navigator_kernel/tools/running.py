@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from glob import iglob
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,12 +34,13 @@ if TYPE_CHECKING:
 
 SECONDS, MOST = 120.0, 600.0  # seconds for a command, and the most it can request
 SHOWN = 16_000  # characters of its output for a model
-FOLDERS, MATCHES, STARS = 20, 200, 8  # folders that a line names, files of one pattern, and its stars
+FOLDERS, MATCHES, STARS = 8, 200, 8  # folders that a line names, files of one pattern, and its stars
 LONGEST_NAME = 1_000  # characters of a word that may name a file
 LINE = 3_000  # characters of a command, which is shown whole to the person
 _SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
 _PIECE = lazy_compile(r"[^\s'\"`$()<>|&;{},=:@\\#+!]+")
 _QUOTED = lazy_compile(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"")
+_STARS = lazy_compile(r"\*+")
 _MODULE = lazy_compile(r"\w+(?:\.\w+)*")
 # Files that are programs by their name, and those that a program reads although no word names them
 _PROGRAMS = frozenset(
@@ -196,8 +196,8 @@ def _digest(command: Command, places: Places, skill: str, call: str, packages: S
 
 
 def files_shown(command: Command, places: Places, language: Language) -> str:
-    """The files of the workspace and of earlier turns that a command names, and the programs that these name, each whole:
-    a model or an earlier command may have written them. UsageProblem if they are too long for a person."""
+    """The files of the workspace and of earlier turns that a command names, and the programs that these name, whole: a
+    model or an earlier command may have written them. UsageProblem if they are too long for a person."""
     shown: dict[Path, str] = {}
     left = [("\n".join([command.written, *command.argv]), False)]
     while left:
@@ -218,9 +218,10 @@ def named_files(text: str, places: Places) -> list[Path]:
     """The real paths of the files of the workspace and of earlier turns that a command line or a script names: by path,
     in quotes, after a redirection, as a module, by a pattern, in a folder that it names, or as what a program reads
     unasked (`make`)."""
+    text = text.replace(f"{places.workspace}/", "")
     quoted = [word for hit in _QUOTED.finditer(text) for word in hit.groups() if word]
     words = dict.fromkeys([*_shell_words(text), *quoted, *_PIECE.findall(text)])
-    folders = [word for word in words if word.strip("./") and os.path.isdir(places.workspace / word)]
+    folders = [word for word in words if word.strip("./") and _is_folder(places.workspace / word)]
     found: dict[Path, None] = {}
     for base in (places.workspace, *(places.workspace / folder for folder in folders[:FOLDERS])):
         for word in words:
@@ -230,21 +231,30 @@ def named_files(text: str, places: Places) -> list[Path]:
 
 def _reached(word: str, base: Path, places: Places) -> Iterator[Path]:
     for name in _names_in(word):
-        matches = islice(iglob(name, root_dir=base, include_hidden=True), MATCHES)
-        for path in matches if set(name) & set("*?[") else (name,):
-            if os.path.lexists(base / path):
-                real = Path(os.path.realpath(base / path))
+        matches = islice(base.glob(name), MATCHES) if set(name) & set("*?[") else (base / name,)
+        for path in matches:
+            if os.path.lexists(path):
+                real = Path(os.path.realpath(path))
                 if real.is_file() and (real.is_relative_to(places.workspace) or real in places.earlier):
                     yield real
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # it is no path: too long a name
+        return False
+
+
 def _names_in(word: str) -> Iterator[str]:
     """The paths that a word may mean."""
-    if not word or len(word) > LONGEST_NAME:
+    if not word or len(word) > LONGEST_NAME or "\x00" in word:
         return
     is_pattern = set(word) & set("*?[")
-    if not is_pattern or (not word.startswith("/") and ".." not in word and word.count("*") <= STARS):
+    if not is_pattern:
         yield word
+    elif word.count("*") <= STARS and not word.startswith("/") and ".." not in word:
+        yield _STARS.sub("*", word)
     if word.startswith("-") and word[2:]:
         yield from _names_in(word[2:])
     yield from _UNASKED.get(word.rpartition("/")[2], ())
@@ -262,13 +272,14 @@ def _shell_words(text: str) -> list[str]:
     words = shlex.shlex(text[:LINE], posix=True, punctuation_chars=True)
     words.commenters, words.whitespace_split, found = "", True, []
     with suppress(ValueError):
-        found += list(words)
+        for word in words:
+            found.append(word)  # noqa: PERF402 - those before an error count
     return found
 
 
 def _text_of(path: Path) -> str | None:
     """The content with bytes that are not UTF-8 as escapes; None if it is not text, or is too long to show."""
-    data = read_inside(path.parent, (path.name,), 2 * LONGEST)
+    data = read_inside(path.parent, (path.name,), 4 * LONGEST + 1)  # what is longer has too many characters
     lost = len(data) - len(data.decode("utf-8", "ignore").encode()) + data.count(0)
     is_text = lost * 10 <= len(data) or path.suffix in _PROGRAMS or data.startswith(b"#!")
     return data.decode("utf-8", "backslashreplace") if is_text else None

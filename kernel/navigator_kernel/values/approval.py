@@ -14,8 +14,8 @@ from navigator_kernel.values.request import Session
 
 class Approval(Struct, frozen=True, kw_only=True):
     """`Kernel.approve`, `deny` and `allow` take `id`. `subject` says what an approval covers: it ends in a digest of
-    the bytes or the arguments, if there are any; `also` are the other subjects of the same question. `tool` and `arguments` are of a call that another agent's model
-    made; they are empty for a run that waits."""
+    the bytes or the arguments, if there are any; `also` are the other subjects of the same question. `tool` and
+    `arguments` are of a call that another agent's model made; they are empty for a run that waits."""
 
     id: str
     subject: str

@@ -38,11 +38,11 @@ class Report(Struct, frozen=True, kw_only=True):
     tried (X-6).
 
     The other fields are the kernel's own notes, which no rendering shows and no agent can write: `target` is what the
-    order was for, `subject` what needs a yes before it can be done, `also` what the same yes must cover too, `wider` what a yes
-    for the session also covers, `offloaded` the file with all of an output that was too long, `progress` how far waiting or failed work came, as
-    JSON; `by_model` says that `raw` is a model's own words; `private` that it may contain the person's files or data,
-    which only a model's answer to the message alone does not; `unanswered` that it failed because no model gave an
-    answer.
+    order was for, `subject` what needs a yes before it can be done, `also` what the same yes must cover too, `wider`
+    what a yes for the session also covers, `offloaded` the file with all of an output that was too long, `progress` how
+    far waiting or failed work came, as JSON; `by_model` says that `raw` is a model's own words; `private` that it may
+    contain the person's files or data, which only a model's answer to the message alone does not; `unanswered` that it
+    failed because no model gave an answer.
     """
 
     state: State

@@ -11,8 +11,8 @@ AGAIN = "again:"  # subject prefix of a call that may already have acted
 
 
 class Need(NamedTuple):
-    """A consent that a call needs: its subject, and the question to the person. `for_order` says that a yes names a kind
-    of access: it holds for the whole run, and no call uses it up."""
+    """A consent that a call needs: its subject, and the question to the person. `for_order` says that a yes is to a
+    kind of access: it holds for the whole run, and no call uses it up."""
 
     subject: str
     question: str

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.inside import open_inside
-from navigator_kernel.adapters.files.tree import DEEPEST, Listing, entries_below
+from navigator_kernel.adapters.files.tree import Listing, entries_below
 from navigator_kernel.errors import Refused
 
 ENTRIES, BYTES, SECONDS = 140_000, 1024**3, 60.0  # more than fit a workspace, whose 512 MiB count each entry as 4 KiB
@@ -61,7 +61,7 @@ class Fingerprint(Struct):
     def _line(self, folder: Path, path: str, seen: os.stat_result) -> bytes:
         content, mode = b"", stat.S_IFMT(seen.st_mode) if stat.S_ISDIR(seen.st_mode) else seen.st_mode
         if stat.S_ISLNK(seen.st_mode):
-            content = os.readlink(os.fsencode(folder / path))
+            content = os.fsencode((folder / path).readlink())
         elif stat.S_ISREG(seen.st_mode):
             content = self.of_file(folder, path.split("/")).encode()
         return b"\0".join([os.fsencode(path), f"{mode:o}".encode(), content])
