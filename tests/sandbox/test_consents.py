@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dispatch.orders import StillClock
 from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.sandbox.consents import BY_INSTALLING, FEW, KEPT, TOGETHER, ConsentStore
+from navigator_kernel.sandbox.guard import ConsentGate
+from navigator_kernel.values.job import Job
 from navigator_kernel.values.standing import Need
 from tools.test_desk import Record
 
@@ -147,3 +152,22 @@ def test_a_yes_for_once_to_a_wider_subject_covers_no_other_call(book: ConsentSto
     book.allow("run", "scripts@sha256:0")
     for call in ("it#1", "it#2"):
         book.require("run", call, "do it", lasting="scripts@sha256:0")
+
+
+@pytest.mark.requirement("SAF-3", "JIT-12")
+def test_network_and_packages_are_one_question_and_a_yes_to_it_is_for_one_process(
+    book: ConsentStore, tmp_path: Path
+) -> None:
+    gate = ConsentGate(book, ProcessRunner())
+    wants: dict[str, Any] = {"wants": ("network", "packages"), "packages": ("numpy",)}
+    job = Job(
+        actor="tool", subject="s", digest="#1", run="run", argv=("touch", "a b"), cwd=tmp_path, timeout=20, **wants
+    )
+    with pytest.raises(ConsentNeeded) as caught:
+        asyncio.run(gate.run(job))
+    question, subject = caught.value.message, str(caught.value.data["subject"])
+    assert question.startswith("run s: touch 'a b'; let it") and question.count("; let it") == 2 and "numpy" in question
+    book.allow("run", subject, once=True)
+    assert asyncio.run(gate.run(job)).exit_code == 0 and (tmp_path / "a b").exists()
+    with pytest.raises(ConsentNeeded):
+        asyncio.run(gate.run(job))

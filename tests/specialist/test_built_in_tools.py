@@ -150,9 +150,9 @@ def test_a_second_question_keeps_the_consents_of_the_first(writer: Place, server
     codes = [asked(writer, words)["exit_code"] for words in ("/song-writer a song", "yes", "yes")]
     assert codes == [9, 9, 0] and len(answers(server)) == 3
     says(server, call("read", **other), HELLO)
-    server.requests.clear()
-    assert writer.json("ask", "--session", "t", "/song-writer a song")["exit_code"] == 9
-    assert asked(writer, "/song-writer another song")["exit_code"] == 9
+    for session in ("s", "t"):  # neither the next order nor another session has it
+        server.requests.clear()
+        assert writer.json("ask", "--session", session, "/song-writer a song")["exit_code"] == 9
 
 
 @pytest.mark.requirement("JIT-12", "X-41")
