@@ -338,7 +338,7 @@ def test_a_yes_to_a_tool_that_only_reads_is_for_one_call_and_one_for_the_session
     held, order = desk(look, book=book), work("look")
     with pytest.raises(ConsentNeeded) as caught:
         call(held, order, "look", at="sea")
-    lasting, precise = caught.value.data["subject"], *caught.value.data["also"]
+    lasting, (precise,) = str(caught.value.data["subject"]), caught.value.data["also"]
     for subject in (lasting, precise):
         book.allow("run-1", subject, once=True)
     with pytest.raises(ConsentNeeded):

@@ -15,7 +15,8 @@ from navigator_kernel.agent_loop.skill_tool import NAME as SKILL
 from navigator_kernel.agent_loop.specialist import work_of
 from navigator_kernel.errors import ConsentNeeded, KernelError, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, cut_text, escape_controls, shorten
+from navigator_kernel.text import clean, escape_controls, shorten
+from navigator_kernel.tools.again import LONGEST
 from navigator_kernel.values.approval import Approval, digest_of
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.work import AgentTask
@@ -132,7 +133,9 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
             return
         digest = self.catalogue.create_executor(skill.namespace).digest
         subject = f"tool:{RUN_SKILL}@sha256:{digest_of(skill.name, digest, others)}"
-        shown = cut_text(escape_controls(", ".join(others)), DESCRIBED)
+        shown = escape_controls(", ".join(others))
+        if len(shown) > LONGEST:
+            raise UsageProblem("it names more files than the person can be shown", hint="name fewer files")
         question = say("ask.read_files", "en", skill=escape_controls(skill.name), files=shown)
         facts: dict[str, Any] = {"tool": RUN_SKILL, "skill": skill.name}
         self.consents.require(run, subject, question, by_name=True, for_order=True, **facts)

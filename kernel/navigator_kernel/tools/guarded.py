@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.events import UICommand
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, cut_text, escape_controls, shown_line
+from navigator_kernel.text import clean, escape_controls, shown_line
 from navigator_kernel.tools.again import needs_again, shown_arguments
 from navigator_kernel.values.allowed import FETCH
 from navigator_kernel.values.chat import ToolCall, ToolSpec
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Consents
 
 MOST = 16_000  # characters of a result for a model
-NAMES = 2_000  # characters of the tools' names in a question to the person
 
 
 class GuardedTools(Struct, frozen=True, kw_only=True):
@@ -51,9 +50,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         if work.standing != "unknown" or not wanted:
             return
         names = ", ".join(escape_controls(name) for name in wanted)
-        question = say(
-            "ask.skill_tools", work.language, skill=escape_controls(work.skill), tools=cut_text(names, NAMES)
-        )
+        question = say("ask.skill_tools", work.language, skill=escape_controls(work.skill), tools=names)
         subject = skill_subject(work.skill, work.digest)
         facts: dict[str, Any] = {"skill": work.skill, "tools": list(wanted)}
         self.consents.require(work.run, subject, question, by_name=True, for_order=True, **facts)
