@@ -242,7 +242,7 @@ def _reached(word: str, base: Path, places: Places) -> Iterator[Path]:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # it is no path: too long a name
+    except OSError:  # a name that is too long for a path
         return False
 
 
