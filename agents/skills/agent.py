@@ -57,14 +57,18 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
 
     async def _printed(self, executor: Executor, packet: Packet, command: str) -> str:
         """What a command in the text of a skill prints; nothing of a message is in it (X-4)."""
-        outcome = await self._run(executor, packet, ("/bin/sh", "-c", command))
+        outcome = await self._run(executor, packet, ("/bin/sh", "-c", command), for_order=True)
         if outcome.exit_code != 0:
             said = outcome.stderr.decode("utf-8", "replace").strip()[-MESSAGE_LIMIT:]
             how = f"ended with {outcome.exit_code}" if outcome.exit_code else "took too long"
             raise KernelError(f"{command!r} {how}: {said}", hint="it stands in the text of the skill")
         return outcome.stdout.decode("utf-8", "replace").strip()
 
-    async def _run(self, executor: Executor, packet: Packet, argv: tuple[str, ...]) -> Outcome:
+    async def _run(
+        self, executor: Executor, packet: Packet, argv: tuple[str, ...], *, for_order: bool = False
+    ) -> Outcome:
+        """Runs a process of the skill. `for_order` says that one yes to the skill's bytes covers several, also when the
+        order continues."""
         skill = executor.skill
         job = Job(
             actor="type_a",
@@ -81,6 +85,7 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
             reads=self._reads(executor, packet),
             project=self.ports.root,
             env={**_environment(packet), "SKILL_ROOT": str(skill.folder or skill.path.parent)},
+            for_order=for_order,
         )
         return await self.ports.sandbox.run(job)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
+from navigator_kernel.consent_port import Consents as Consents
 from navigator_kernel.values.owner import Viewer
 from navigator_kernel.values.redact import Redact, same
 
@@ -231,30 +232,6 @@ class Sandbox(Protocol):
     async def run(self, job: Job) -> Outcome:
         """Runs the job to its end; its whole process tree has ended on return. ConsentNeeded, Refused or NoSandbox if
         it must not or cannot run."""
-
-
-class Consents(Protocol):
-    def allow(self, run: str, subject: str) -> None:
-        """Records consent to `subject` for this run. `*` has no meaning, as it may come from a file."""
-
-    def allow_orders(self, run: str) -> None:
-        """Records `--yes`: consent to everything that the run asks for, except what needs consent by name."""
-
-    def require(
-        self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: Sequence[str] = (), **facts: Any
-    ) -> None:
-        """ConsentNeeded, with `facts`, unless the person agreed to `subject` for this run or trusts its digest. With
-        `by_name`, `allow_orders` does not count. Consent to a subject in `unless` also covers `subject`."""
-
-    def trusted(self, subject: str) -> bool: ...
-
-    def subjects(self) -> tuple[str, ...]:
-        """All trusted subjects, sorted."""
-
-    def trust(self, *subjects: str, note: str) -> None:
-        """Trusts subjects permanently; `note` says why."""
-
-    def distrust(self, *subjects: str) -> None: ...
 
 
 class LifecyclePort(Protocol):

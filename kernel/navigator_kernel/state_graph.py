@@ -148,7 +148,8 @@ class Nodes(Struct):
         if not agreed:
             declined = say("declined", language_of(_said(state)))
             return await self._over(state, AIMessage(declined), "success") | State(waits={}, progress="")
-        self.kernel.consents.allow(state["run"], waits["subject"])
+        for subject in (waits["subject"], *waits.get("also", ())):
+            self.kernel.consents.allow(state["run"], subject, once=True)
         again = [_again(packet) for packet in state["steps"][0]]
         return State(waits={}, steps=[again, *state["steps"][1:]])
 
@@ -180,7 +181,8 @@ class Nodes(Struct):
             held.emit(ApprovalRequested(subject=report.subject, detail=report.summary))
             asked = {key: report.data[key] for key in ("tool", "arguments") if key in report.data}
             await self._close()
-            return told | State(waits={"question": report.summary, "subject": report.subject, **asked})
+            also = {"also": list(report.also)} if report.also else {}
+            return told | State(waits={"question": report.summary, "subject": report.subject, **also, **asked})
         message = AIMessage(report.raw or report.summary, additional_kwargs={"state": report.state})
         if report.state in {"success", "partial"} and len(state["steps"]) > 1:
             return told | State(messages=[message], steps=state["steps"][1:], progress="")

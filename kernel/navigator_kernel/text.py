@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any, AnyStr, Literal, cast
 
 Language = Literal["en", "zh"]
@@ -41,6 +42,8 @@ _UNWANTED = lazy_compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_BLANKS = lazy_compile("[ \t\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}")
+EMPTY, WIDEST = 8, 200  # empty lines, and characters of a line, that a person is shown as they are
 _BREAKS = lazy_compile("[\n\u2028\u2029]")
 _CJK = lazy_compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _GAPS = lazy_compile(r"[\s_]+")
@@ -96,6 +99,34 @@ def escape_controls(text: str) -> str:
     """`text` on one line, with what `clean` removes written as `\\x1b`, for a person to approve."""
     lines = _BREAKS.sub(lambda hit: hit.group().encode("unicode_escape").decode(), text)
     return _UNWANTED.sub(lambda hit: hit.group().encode("unicode_escape").decode(), lines)
+
+
+def shown_lines(text: str, mark: str = "│ ") -> str:
+    """`text` for a person to approve: nothing in it is invisible or out of sight. Each line begins with `mark`, each
+    further piece of a long one with `│…`; many blanks or empty lines are counted (`␠×2000`, `↵×90`)."""
+    shown: list[str] = []
+    for is_empty, group in groupby(text.split("\n"), key=lambda line: not line):
+        lines = list(group)
+        if is_empty and len(lines) > EMPTY:
+            shown.append(f"{mark}↵×{len(lines)}")
+            continue
+        for line in map(shown_line, lines):
+            pieces = [line[at : at + WIDEST] for at in range(0, max(len(line), 1), WIDEST)]
+            shown += [f"{mark if not at else '│…'}{piece}" for at, piece in enumerate(pieces)]
+    return "\n".join(shown)
+
+
+def shown_command(argv: Sequence[str]) -> str:
+    """A command for a person to approve: its words with quotes; a line break in it is marked on both sides."""
+    from shlex import join  # takes 1 ms, and only a question needs it
+
+    first, *rest = join(argv).split("\n")
+    return "↵\n".join([shown_line(first), *([shown_lines("\n".join(rest))] if rest else [])])
+
+
+def shown_line(line: str) -> str:
+    """The line for a person to approve: what `clean` removes is written as `\\x1b`, and many blanks are counted."""
+    return _BLANKS.sub(lambda hit: f"␠×{len(hit.group())}", escape_controls(line))
 
 
 def language_of(text: str) -> Language:

@@ -106,7 +106,7 @@ async def run_turn(
             workflow=outcome.view,
             waits_for=outcome.waits_for,
             question=outcome.question,
-            agreed=_consents_of(resumed),
+            agreed=kernel.consents.left(turn_plan.work.view.token if turn_plan.work else run, _consents_of(resumed)),
             outcome=resumed.outcome,
             answer=resumed.value,
             told=turn_plan.told,
@@ -220,11 +220,16 @@ async def _execute(
 
 
 def _grant(resumed: Resumed, run: str, kernel: Kernel) -> None:
+    """Allows what was granted for the session, and each consent of the orders that continue for one execution."""
     approved = resumed.approved
-    for subject in (*resumed.session.grants, *_consents_of(resumed)):
+    run = (approved.workflow if approved else "") or run
+    for subject in resumed.session.grants:
         kernel.consents.allow(run, subject)
-    if approved and resumed.lasting == "always" and is_lasting(approved.subject):
-        kernel.consents.trust(approved.subject, note=f"always, answered in session {resumed.session.id}")
+    for subject in _consents_of(resumed):
+        kernel.consents.allow(run, subject, once=True)
+    lasting = filter(is_lasting, (approved.subject, *approved.also) if approved else ())
+    if resumed.lasting == "always" and (subjects := tuple(lasting)):
+        kernel.consents.trust(*subjects, note=f"always, answered in session {resumed.session.id}")
 
 
 def _consents_of(resumed: Resumed) -> tuple[str, ...]:
@@ -232,7 +237,7 @@ def _consents_of(resumed: Resumed) -> tuple[str, ...]:
     approved = resumed.approved
     if approved is None:
         return ()
-    return approved.agreed if resumed.declined else (*approved.agreed, approved.subject)
+    return approved.agreed if resumed.declined else approved.covered
 
 
 def _learn(request: PreprocessingResult, kernel: Kernel) -> None:

@@ -12,6 +12,7 @@ from acp.helpers import image_block, resource_link_block
 
 from cli.support import Place
 from editors.editor import CANCEL, Editor, said, talk
+from gateway.served import edit_of
 from library.test_kernel import all_gone, begun
 from models.wire_server import Said, WireServer
 from navigator_kernel import Event, Kernel
@@ -68,6 +69,17 @@ def test_an_edit_waits_for_the_yes_in_the_editor_and_continues_in_the_same_promp
     assert [status for _, status in editor.calls] == ["in_progress", "pending", "in_progress", "completed"]
     assert (place.root / "notes.txt").read_text() == "row, row\n"
     assert editor.text == "I will write. \n\nDone."
+
+
+@pytest.mark.requirement("JIT-12")
+def test_an_edit_of_a_file_that_nobody_named_ends_after_one_yes(
+    with_model: Kernel, place: Place, server: WireServer
+) -> None:
+    file = place.root / "unnamed.txt"
+    says(server, Said(calls=[("edit", edit_of(file))]), Said(text="It is longer."))
+    editor = Editor("allow")
+    assert said(editor, place.root, "/song-writer a song") == "end_turn"
+    assert len(editor.asked) == 1 and file.read_text() == "first\nsecond\n"
 
 
 @pytest.mark.requirement("JIT-12")

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import httpx2
@@ -72,6 +73,12 @@ class Person(NamedTuple):
 
     def token(self, *options: str) -> str:
         return str(self.json("serve", "--new-token", *options)["token"])
+
+
+def edit_of(file: Path) -> str:
+    """The arguments of an edit that adds a line to `file`, which no message named."""
+    file.write_text("first\n")
+    return json.dumps({"file_path": str(file), "old_string": "first", "new_string": "first\nsecond"})
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.ag_ui import Event, asked, events, in_order, interrupts, kinds, of_kind, read, resumed, text
 from gateway.ag_ui_turns import answered, calls, prepared, recorded, resume, turn, waiting_task
-from gateway.served import Person, Served
+from gateway.served import Person, Served, edit_of
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import says
 
@@ -95,6 +95,17 @@ def test_a_resume_gives_the_call_that_waited_its_result(
     assert [one["toolCallId"] for one in results] == [interrupts(held)[0]["toolCallId"]]
     assert result in results[0]["content"] and not of_kind(more, "TOOL_CALL_START")
     assert more[-1]["outcome"] == {"type": "success"}
+
+
+@pytest.mark.requirement("JIT-12")
+def test_an_edit_of_a_file_that_nobody_named_ends_after_one_yes(
+    person: Person, served: Served, model: WireServer
+) -> None:
+    file = person.here.root / "unnamed-too.txt"
+    body = asked("/song-writer a song")
+    held = turn(served, model, body, Said(calls=[("edit", edit_of(file))]), Said(text="It is longer."))
+    more = resume(served, model, answered(held, body["threadId"], payload=True))
+    assert more[-1]["outcome"] == {"type": "success"} and file.read_text() == "first\nsecond\n"
 
 
 @pytest.mark.wide

@@ -23,7 +23,7 @@ from gateway.openai_clients import (
     text_of,
     until,
 )
-from gateway.served import Person, Served, serving
+from gateway.served import Person, Served, edit_of, serving
 from models.wire_server import HELLO, MODES, Said, WireServer
 from specialist.turns import of_phase_two, says
 
@@ -101,6 +101,19 @@ def test_a_pending_approval_is_a_question_and_the_next_turn_answers_it(client: O
     answer = asked(client, "delete task 1", text_of(question), "yes", model=TASKS)
     assert text_of(answer) == "It is gone."
     assert "task_delete: success" in answer.choices[0].message.reasoning_content
+
+
+@pytest.mark.requirement("JIT-12")
+def test_an_edit_of_a_file_that_nobody_named_ends_after_one_yes(
+    person: Person, client: OpenAI, model: WireServer
+) -> None:
+    file = person.here.root / "unnamed-again.txt"
+    model.requests.clear()
+    says(model, Said(calls=[("edit", edit_of(file))]), Said(text="It is longer."))
+    question = text_of(asked(client, "lengthen it", model=SONG))
+    assert "read files of" in question and "+second" in question
+    assert text_of(asked(client, "lengthen it", question, "yes", model=SONG)) == "It is longer."
+    assert file.read_text() == "first\nsecond\n"
 
 
 def test_an_approval_is_answered_once(client: OpenAI, model: WireServer) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.served import Person, Served, sent
+from gateway.served import Person, Served, edit_of, sent
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import says
 
@@ -69,6 +69,22 @@ def test_after_the_last_event_of_a_turn_its_approval_is_listed_and_a_next_run_is
         with served.client() as client:
             assert approval in waiting(client)
             assert client.post(f"/api/sessions/ends-{number}/runs", json={"message": "no"}).status_code == 202
+
+
+@pytest.mark.requirement("JIT-12")
+def test_an_edit_of_a_file_that_nobody_named_ends_after_one_yes(
+    person: Person, served: Served, model: WireServer
+) -> None:
+    file = person.here.root / "unnamed.txt"
+    model.requests.clear()
+    says(model, Said(calls=[("edit", edit_of(file))]), Said(text="It is longer."))
+    with served.client() as client:
+        before = waiting(client)
+        served.chat("/song-writer a song", "edits")
+        (approval,) = waiting(client) - before
+        assert events_of(client, answer(client, approval).json()["run"])[-1] == "RunCompleted"
+        assert waiting(client) == before
+    assert file.read_text() == "first\nsecond\n"
 
 
 def test_a_no_does_nothing(served: Served, model: WireServer, task: int) -> None:

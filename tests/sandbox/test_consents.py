@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dispatch.orders import StillClock
 from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.sandbox.consents import BY_INSTALLING, FEW, KEPT, TOGETHER, ConsentStore
+from navigator_kernel.sandbox.guard import ConsentGate
+from navigator_kernel.values.job import Job
+from navigator_kernel.values.standing import Need
 from tools.test_desk import Record
 
 pytestmark = pytest.mark.requirement("SAF-1")
@@ -95,3 +101,73 @@ def test_the_oldest_of_too_many_runs_is_forgotten(book: ConsentStore) -> None:
 def test_trust_in_a_script_of_a_project_counts_for_nothing(book: ConsentStore) -> None:
     book.trust("script:x@sha256:0", "type_a:x@sha256:0", note="why")
     assert [book.trusted(one) for one in ("script:x@sha256:0", "type_a:x@sha256:0")] == [False, True]
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_yes_for_once_is_used_up_by_one_execution(book: ConsentStore) -> None:
+    book.allow("run", "it", once=True)
+    book.require("run", "it", "do it")
+    with pytest.raises(ConsentNeeded):
+        book.require("run", "it", "do it")
+    book.allow("run", "it", once=True)
+    book.require("run", "it", "do it")
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_yes_to_a_kind_of_access_holds_for_the_run_and_no_other(book: ConsentStore) -> None:
+    book.allow("run", "it", once=True)
+    for _ in range(3):
+        book.require("run", "it", "read", for_order=True)
+    assert (book.left("run", ["it", "else"]), book.left("other", ["it"])) == (("it",), ())
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_yes_for_once_does_not_weaken_one_that_lasts(book: ConsentStore) -> None:
+    book.allow("run", "it")
+    book.allow("run", "it", once=True)
+    for _ in range(3):
+        book.require("run", "it", "do it")
+
+
+@pytest.mark.requirement("JIT-12")
+def test_all_that_is_missing_is_asked_in_one_question_and_nothing_is_used_up_before(book: ConsentStore) -> None:
+    also = (Need("read@sha256:0", "read it", for_order=True), Need("again:it", "repeat it"))
+    book.allow("run", "again:it", once=True)
+    with pytest.raises(ConsentNeeded) as caught:
+        book.require("run", "it#1", "change it", lasting="it@sha256:0", also=also)
+    assert caught.value.message == "read it; change it"
+    assert (caught.value.data["subject"], caught.value.data["also"]) == ("it@sha256:0", ["it#1", "read@sha256:0"])
+    assert book.left("run", ["again:it"])
+    for subject in (caught.value.data["subject"], *caught.value.data["also"]):
+        book.allow("run", subject, once=True)
+    book.require("run", "it#1", "change it", lasting="it@sha256:0", also=also)
+    assert book.left("run", ["it#1", "it@sha256:0", "again:it", "read@sha256:0"]) == ("read@sha256:0",)
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_yes_for_once_to_a_wider_subject_covers_no_other_call(book: ConsentStore) -> None:
+    book.allow("run", "scripts@sha256:0", once=True)
+    with pytest.raises(ConsentNeeded):
+        book.require("run", "it#1", "do it", lasting="scripts@sha256:0")
+    book.allow("run", "scripts@sha256:0")
+    for call in ("it#1", "it#2"):
+        book.require("run", call, "do it", lasting="scripts@sha256:0")
+
+
+@pytest.mark.requirement("SAF-3", "JIT-12")
+def test_network_and_packages_are_one_question_and_a_yes_to_it_is_for_one_process(
+    book: ConsentStore, tmp_path: Path
+) -> None:
+    gate = ConsentGate(book, ProcessRunner())
+    wants: dict[str, Any] = {"wants": ("network", "packages"), "packages": ("numpy",)}
+    job = Job(
+        actor="tool", subject="s", digest="#1", run="run", argv=("touch", "a b"), cwd=tmp_path, timeout=20, **wants
+    )
+    with pytest.raises(ConsentNeeded) as caught:
+        asyncio.run(gate.run(job))
+    question, subject = caught.value.message, str(caught.value.data["subject"])
+    assert question.startswith("run s: touch 'a b'; let it") and question.count("; let it") == 2 and "numpy" in question
+    book.allow("run", subject, once=True)
+    assert asyncio.run(gate.run(job)).exit_code == 0 and (tmp_path / "a b").exists()
+    with pytest.raises(ConsentNeeded):
+        asyncio.run(gate.run(job))

@@ -114,6 +114,47 @@ def test_an_edit_is_shown_then_made_and_can_be_undone(writer: Place, server: Wir
     assert (notes.read_text(), (writer.root / "new.txt").exists()) == (NOTES, False)
 
 
+@pytest.mark.requirement("JIT-12")
+def test_an_edit_of_a_file_that_nobody_named_ends_after_one_yes(writer: Place, server: WireServer) -> None:
+    notes = str(writer.root / "notes.txt")
+    edit = call("edit", file_path=notes, old_string="two", new_string="2")
+    says(server, edit, call("read", file_path=notes), Said(text="Done."))
+    waits = asked(writer, "/song-writer a song")
+    assert "read files of" in waits["report"]["summary"] and "-two\n+2\n" in waits["report"]["summary"]
+    assert (asked(writer, "yes")["exit_code"], (writer.root / "notes.txt").read_text()) == (
+        0,
+        NOTES.replace("two", "2"),
+    )
+
+
+@pytest.mark.requirement("JIT-12", "X-43")
+def test_a_yes_is_for_one_execution_over_turns_and_for_one_session(writer: Place, server: WireServer) -> None:
+    """The model writes a script, runs it, and makes the same call again: alike, then rewritten."""
+    script, run = "open('ran.txt', 'a').write('ran ')\n", call("run", command="cat job.py|python3")
+    again = [Said(calls=run.calls) for _ in range(2)]
+    evil = call("write", file_path="job.py", content="open('evil.txt', 'w').close()\n")
+    says(server, call("write", file_path="job.py", content=script), run, again[0], evil, again[1], HELLO)
+    first = asked(writer, "/song-writer a song")
+    assert "open('ran.txt', 'a')" in first["report"]["summary"]
+    assert asked(writer, "yes")["exit_code"] == 9
+    last = asked(writer, "yes")
+    assert last["exit_code"] == 9 and "evil.txt" in last["report"]["summary"]
+    (folder,) = (writer.root / "mybox/workspace").glob("*/")
+    assert (folder / "ran.txt").read_text() == "ran ran " and not (folder / "evil.txt").exists()
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_second_question_keeps_the_consents_of_the_first(writer: Place, server: WireServer) -> None:
+    other = {"file_path": str(writer.root / "notes.txt")}
+    says(server, call("read", **other), call("run", command="true"), call("read", **other), Said(text="Done."))
+    codes = [asked(writer, words)["exit_code"] for words in ("/song-writer a song", "yes", "yes")]
+    assert codes == [9, 9, 0] and len(answers(server)) == 3
+    says(server, call("read", **other), HELLO)
+    for session in ("s", "t"):  # neither the next order nor another session has it
+        server.requests.clear()
+        assert writer.json("ask", "--session", session, "/song-writer a song")["exit_code"] == 9
+
+
 @pytest.mark.requirement("JIT-12", "X-41")
 @pytest.mark.parametrize("words", [("ask", "/song-writer change notes.txt"), ("chat",)], ids=["ask", "chat"])
 def test_a_terminal_shows_the_diff_line_by_line(writer: Place, server: WireServer, words: tuple[str, ...]) -> None:

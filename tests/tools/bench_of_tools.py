@@ -17,6 +17,7 @@ from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.ports import Kernel
 from navigator_kernel.tools.built_in import BuiltInTools
 from navigator_kernel.values.chat import ToolCall
+from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 from person_state import accept
 from skill_repositories import skill_text
@@ -59,8 +60,14 @@ class Toolbox:
                 return self.call(tool, number, **arguments)
             except ConsentNeeded as needed:
                 self.asked.append(needed)
-                self.kernel.consents.allow(self.work.run, str(needed.data["subject"]))
+                self.yes(needed)
         raise AssertionError("it asks without end")
+
+    def yes(self, needed: ConsentNeeded, *, session: bool = False) -> None:
+        """Agrees once to what was asked, or for the session."""
+        for subject in (str(needed.data["subject"]), *needed.data.get("also", ())):
+            if not session or is_lasting(subject):
+                self.kernel.consents.allow(self.work.run, subject, once=not session)
 
     @property
     def workspace(self) -> Path:

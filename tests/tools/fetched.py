@@ -50,7 +50,7 @@ class Fetched:
             return self.call(url, number)
         except ConsentNeeded as needed:
             self.asked.append(needed)
-            self.box.kernel.consents.allow(self.work.run, str(needed.data["subject"]))
+            self.box.yes(needed)
             return self.call(url, number)
 
     @property

@@ -189,13 +189,15 @@ def test_a_change_in_the_project_is_shown_as_a_diff_and_asked_about_each_time(bo
 
 
 @pytest.mark.requirement("JIT-12")
-def test_scripts_of_the_skill_are_asked_about_once_and_other_commands_each_time(box: Toolbox) -> None:
-    assert "hello a" in box.agreed("run", command="python3 scripts/hello.py a").text
+def test_a_yes_for_the_session_covers_the_scripts_of_the_skill_and_no_other_command(box: Toolbox) -> None:
+    with pytest.raises(ConsentNeeded) as needed:
+        box.call("run", command="python3 scripts/hello.py a")
+    assert "scripts/hello.py a" in needed.value.message
+    box.yes(needed.value, session=True)
     assert "hello b" in box.call("run", 2, argv=["python3", f"{box.work.folder}/scripts/hello.py", "b"]).text
     assert "hello c" in box.call("run", 3, command="python3 $SKILL_ROOT/scripts/hello.py 'c'").text
     with pytest.raises(ConsentNeeded):
         box.call("run", 4, command="python3 -c 'print(1)'")
-    assert len(box.asked) == 1 and "hello.py" in box.asked[0].message
 
 
 def test_a_file_made_by_a_command_is_available_to_the_next_one(box: Toolbox) -> None:
@@ -209,7 +211,7 @@ def test_a_yes_to_a_command_is_not_one_to_the_next_nor_to_other_bytes(box: Toolb
     box.call("write", file_path="a.py", content="print('first')\n")
     with pytest.raises(ConsentNeeded) as needed:
         box.call("run", command="python3 a.py")
-    box.kernel.consents.allow(box.work.run, str(needed.value.data["subject"]))
+    box.yes(needed.value)
     box.call("write", 2, file_path="a.py", content="print('second')\n")
     with pytest.raises(ConsentNeeded):
         box.call("run", command="python3 a.py")

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from dispatch.orders import StillClock
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded, Refused
 from navigator_kernel.events import UICommand
 from navigator_kernel.ports import Consents
+from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.text import Language
 from navigator_kernel.tools.guarded import GuardedTools, subject_of
 from navigator_kernel.values.chat import ToolCall, ToolSpec
@@ -49,32 +53,9 @@ class Served(Tool):
     outward: bool = True
 
 
-@dataclass
-class Book:
-    """Consents with one approved subject."""
-
-    agreed: str = ""
-    asked: list[str] = field(default_factory=list)
-
-    def allow(self, run: str, subject: str) -> None:
-        self.agreed = subject
-
-    def allow_orders(self, run: str) -> None: ...
-
-    def require(self, run: str, subject: str, detail: str, **facts: Any) -> None:
-        self.asked.append(detail)
-        if subject != self.agreed:
-            raise ConsentNeeded(detail, subject=subject, **facts)
-
-    def trusted(self, subject: str) -> bool:
-        return False
-
-    def subjects(self) -> tuple[str, ...]:
-        return ()
-
-    def trust(self, *subjects: str, note: str) -> None: ...
-
-    def distrust(self, *subjects: str) -> None: ...
+def no_consents() -> ConsentStore:
+    """Consents that nobody has given yet."""
+    return ConsentStore(Path("no-such-folder/trust.json"), FolderWriter([]), StillClock())
 
 
 @dataclass
@@ -90,7 +71,11 @@ def desk(
 ) -> GuardedTools:
     held = {tool.name: tool for tool in tools}
     return GuardedTools(
-        tools=lambda: held, always=Table(), consents=book or Book(), audit=record or Record(), policy=policy or Policy()
+        tools=lambda: held,
+        always=Table(),
+        consents=book or no_consents(),
+        audit=record or Record(),
+        policy=policy or Policy(),
     )
 
 
@@ -145,11 +130,11 @@ def test_there_a_tool_that_only_reads_asks_once_data_could_leave_with_the_call()
 
 @pytest.mark.requirement("JIT-12")
 def test_there_every_other_tool_asks_each_time() -> None:
-    send, book = Served("send", confirm="Call send?", only_reads=False), Book()
+    send, book = Served("send", confirm="Call send?", only_reads=False), no_consents()
     held = directly(send, book=book)
     with pytest.raises(ConsentNeeded) as caught:
         call(held, WORK, "send", to="Ann")
-    book.allow("run-1", caught.value.data["subject"])
+    book.allow("run-1", caught.value.data["subject"], once=True)
     assert not call(held, WORK, "send", to="Ann").failed
     with pytest.raises(ConsentNeeded):
         call(held, WORK, "send", to="Bob")
@@ -189,13 +174,13 @@ def test_a_tool_denied_by_policy_is_neither_offered_nor_called(policy: Policy) -
 
 @pytest.mark.requirement("JIT-12", "SAF-1")
 def test_one_that_asks_runs_only_after_a_yes_to_the_same_arguments() -> None:
-    sink, book = Tool("sink", confirm="Sink {boat}?"), Book()
+    sink, book = Tool("sink", confirm="Sink {boat}?"), no_consents()
     held = desk(sink, book=book)
     with pytest.raises(ConsentNeeded) as caught:
         call(held, work("sink"), "sink", boat="Ann")
     assert caught.value.message == 'Sink Ann? sink {"boat": "Ann"}'
     assert (caught.value.data["arguments"], sink.ran) == ({"boat": "Ann"}, [])
-    book.allow("run-1", caught.value.data["subject"])
+    book.allow("run-1", caught.value.data["subject"], once=True)
     assert not call(held, work("sink"), "sink", boat="Ann").failed
     for boat in ("Bob", "Ann"):  # other arguments, then the same ones again
         with pytest.raises(ConsentNeeded):
@@ -205,12 +190,12 @@ def test_one_that_asks_runs_only_after_a_yes_to_the_same_arguments() -> None:
 
 @pytest.mark.requirement("JIT-12")
 def test_a_call_that_was_under_way_when_the_process_was_killed_is_made_again_by_a_yes_alone() -> None:
-    sink, book = Tool("sink"), Book()
+    sink, book = Tool("sink"), no_consents()
     held, order = desk(sink, book=book), replace(work("sink"), begun="call-1")
     with pytest.raises(ConsentNeeded) as caught:
         call(held, order, "sink", boat="Ann")
     assert "may have had an effect" in caught.value.message and 'sink {"boat": "Ann"}' in caught.value.message
-    book.allow("run-1", caught.value.data["subject"])
+    book.allow("run-1", caught.value.data["subject"], once=True)
     with pytest.raises(ConsentNeeded):
         call(held, order, "sink", boat="Bob")
     assert not call(held, order, "sink", boat="Ann").failed
@@ -343,7 +328,46 @@ def test_after_a_built_in_tool_gave_data_what_goes_outward_asks() -> None:
 
 
 def test_a_built_in_tool_that_reaches_others_is_asked_about_like_one_of_theirs() -> None:
-    book = Book()
     with pytest.raises(ConsentNeeded, match="Fetch it"):
-        call(replace(desk(book=book), built_in=Files()), work(), "fetch", url="x")
-    assert len(book.asked) == 1
+        call(replace(desk(), built_in=Files()), work(), "fetch", url="x")
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_yes_to_a_tool_that_only_reads_is_for_one_call_and_one_for_the_session_for_all() -> None:
+    look, book = Served("look", confirm="Look?", outward=False), no_consents()
+    held, order = desk(look, book=book), work("look")
+    with pytest.raises(ConsentNeeded) as caught:
+        call(held, order, "look", at="sea")
+    lasting, (precise,) = str(caught.value.data["subject"]), caught.value.data["also"]
+    for subject in (lasting, precise):
+        book.allow("run-1", subject, once=True)
+    with pytest.raises(ConsentNeeded):
+        call(held, order, "look", at="sky")
+    assert not call(held, order, "look", at="sea").failed
+    with pytest.raises(ConsentNeeded):
+        call(held, order, "look", at="sea")
+    book.allow("run-1", lasting)
+    assert not call(held, order, "look", at="sky").failed and not call(held, order, "look", at="sky").failed
+
+
+@pytest.mark.requirement("JIT-12", "SAF-5")
+def test_a_call_that_was_under_way_and_needs_a_yes_of_its_own_asks_both_in_one_question() -> None:
+    sink, book = Tool("sink", confirm="Sink {boat}?"), no_consents()
+    held, order = desk(sink, book=book), replace(work("sink"), begun="call-1")
+    with pytest.raises(ConsentNeeded) as caught:
+        call(held, order, "sink", boat="Ann")
+    assert "may have had an effect" in caught.value.message and "Sink Ann?" in caught.value.message
+    for subject in (caught.value.data["subject"], *caught.value.data["also"]):
+        book.allow("run-1", subject, once=True)
+    assert not call(held, order, "sink", boat="Ann").failed
+
+
+@pytest.mark.requirement("JIT-12")
+def test_long_arguments_are_shown_whole_and_too_long_ones_are_refused() -> None:
+    sink = Tool("sink", confirm="Sink?")
+    middle = f"{'a' * 40_000}; rm -rf important{' ' * 2_000}{'b' * 40_000}"
+    with pytest.raises(ConsentNeeded) as caught:
+        call(desk(sink), work("sink"), "sink", boat=middle)
+    assert f"{'a' * 40_000}; rm -rf important␠×2000{'b' * 40_000}" in caught.value.message
+    answer = call(desk(sink), work("sink"), "sink", boat="a" * 100_000)
+    assert answer.failed and "too long to show" in answer.text and not sink.ran

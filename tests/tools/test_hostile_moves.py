@@ -314,7 +314,7 @@ def test_a_yes_to_one_call_does_not_cover_another_call_or_a_changed_file(box: To
     edit = {"file_path": "notes.txt", "old_string": "one", "new_string": "1"}
     with pytest.raises(ConsentNeeded) as needed:
         box.call("edit", 7, **edit)
-    box.kernel.consents.allow(box.work.run, str(needed.value.data["subject"]))
+    box.yes(needed.value)
     before = box.project()["notes.txt"]
     if other == "bytes":
         before = b"one\nchanged meanwhile\n"
@@ -332,7 +332,7 @@ def test_a_yes_to_one_call_does_not_cover_another_call_or_a_changed_file(box: To
 def test_a_yes_to_a_command_is_not_for_the_file_as_it_is_changed_afterwards(box: Toolbox) -> None:
     with pytest.raises(ConsentNeeded) as needed:
         box.call("run", 7, command="python3 planted.py")
-    box.kernel.consents.allow(box.work.run, str(needed.value.data["subject"]))
+    box.yes(needed.value)
     box.call("write", 8, file_path="planted.py", content="open('ran.txt', 'w')\n")
     with pytest.raises(ConsentNeeded):
         box.call("run", 7, command="python3 planted.py")

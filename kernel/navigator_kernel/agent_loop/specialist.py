@@ -187,14 +187,14 @@ class Specialist(Struct, kw_only=True):
     def waiting(self, waits: ApprovalRequired, work: AgentTask, began: float) -> Report:
         """Asks for approval of a call with its arguments (JIT-12)."""
         asked = waits.asked
-        facts = {name: held for name, held in asked.data.items() if name != "wider"}
+        facts = {name: held for name, held in asked.data.items() if name not in {"wider", "also"}}
         data: dict[str, Any] = {"required": ["consent"], "optional": [], "reason": "consent", **facts}
         data |= {"skill": work.skill} if work.skill else {}
         question = say("ask.approve", work.language, what=asked.message)
         meta, subject, wider = self._meta(work, began), str(asked.data["subject"]), str(asked.data.get("wider", ""))
         kept = redacted(waits.progress, self.redact).kept()
         held = Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)
-        return replace(held, wider=wider)
+        return replace(held, also=tuple(asked.data.get("also", ())), wider=wider)
 
     def failed(self, error: KernelError, work: AgentTask, progress: AgentState, began: float) -> Report:
         """The report of a failed loop, with its state and partial answer, so that a retry repeats nothing."""

@@ -85,7 +85,12 @@ class Turns(Struct, frozen=True, kw_only=True):
         except NotFound:
             session = Session(id=held.session)
         now = self.kernel.clock.now()
-        waiting = PendingApproval(packets=(), subject=subject, asked_at=now, workflow=held.token)
+        asked = session.approval
+        if asked is None or (asked.workflow, asked.subject) != (held.token, subject):
+            last = next((one.report for one in reversed(held.records) if one.report is not None), None)
+            also = last.also if last is not None and last.subject == subject else ()
+            asked = PendingApproval(packets=(), subject=subject, workflow=held.token, also=also)
+        waiting = replace(asked, asked_at=now)
         said = "是" if language_of(held.plan.description) == "zh" else "yes"
         return Message(text=said, attended=False), replace(session, approval=waiting, question=None)
 
@@ -170,7 +175,7 @@ def _goes_on(resumed: Resumed) -> tuple[str, int | None, tuple[str, ...]]:
         return "", None, ()
     if is_interrupted(held):
         return (*run_of(held.subject), held.agreed)
-    return "", None, (*held.agreed, held.subject)
+    return "", None, held.covered
 
 
 def refuse_message(text: str) -> None:

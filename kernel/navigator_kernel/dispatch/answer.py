@@ -47,7 +47,8 @@ def failure(error: BaseException, meta: Meta, language: Language = "en") -> Repo
     if isinstance(error, ConsentNeeded):
         data = {"required": ["consent"], "optional": [], "reason": "consent", **_facts(error)}
         asked, subject = say("ask.approve", language, what=message), str(data.get("subject", ""))
-        return Report(state="pending", summary=asked, meta=meta, data=data, subject=subject)
+        also = tuple(map(str, data.pop("also", ())))
+        return Report(state="pending", summary=asked, meta=meta, data=data, subject=subject, also=also)
     if isinstance(error, InputNeeded):
         return Report(state="pending", summary=message, meta=meta, data={**_facts(error), "reason": "input"})
     summary = say("agent.crashed", language, type=kind, msg=message)

@@ -194,6 +194,9 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "Runs the command of a skill in a sandbox and returns its output. arguments is its command line, without the name:",
         "在沙箱中运行技能的命令并返回其输出。arguments 是不含名称的命令行参数：",
     ),
+    "ask.run_files": ("{what}\nthe files that it names:\n{files}", "{what}\n其中提到的文件：\n{files}"),
+    "ask.file": ("{path} ({size} bytes):\n{text}", "{path}（{size} 字节）：\n{text}"),
+    "ask.file_of_bytes": ("{path} ({size} bytes that are not text, sha256:{digest})", "{path}（{size} 字节，不是文本，sha256:{digest}）"),
     "ask.fetch": ("let the skill {skill} get a page from {host}:", "允许技能 {skill} 从 {host} 获取网页："),
     "ask.again": (
         "repeat a call that was interrupted when the process was stopped, and that may have had an effect: {tool} {arguments}",
@@ -208,10 +211,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "skill {name} was neither installed nor trusted by the person: navigator skill trust {name}",
         "技能 {name} 未由用户安装或信任：navigator skill trust {name}",
     ),
-    "ask.skill_tools": (
-        "let the skill {skill}, which you neither installed nor trusted, use the tools {tools}",
-        "允许您未安装也未信任的技能 {skill} 使用工具 {tools}",
-    ),
+    "ask.skill_tools": ("let the skill {skill}, which you neither installed nor trusted, use the tools {tools}", "允许您未安装也未信任的技能 {skill} 使用工具 {tools}"),
     "ask.leaks": (
         "(the model has read your files or data, and this call may send them out)",
         "（模型已读取您的文件或数据，此调用可能将其发送出去）",

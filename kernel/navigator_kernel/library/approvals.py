@@ -29,7 +29,14 @@ class Approvals(Struct):
         return (*self._lasting, *self._agreed.pop(key, ()))
 
     def asked(
-        self, key: str, had: Collection[str], subject: str, question: str, tool: str, arguments: Mapping[str, Any]
+        self,
+        key: str,
+        had: Collection[str],
+        subject: str,
+        question: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        also: tuple[str, ...] = (),
     ) -> Approval:
         """Adds the question about a call that was not made, in place of the same earlier one; what the person `had`
         allowed for the call stays valid."""
@@ -37,7 +44,9 @@ class Approvals(Struct):
             self._agreed[key] = kept
         self._count += 1
         name = f"call:{digest_of(key, subject, self._count)}"
-        approval = Approval(id=name, subject=subject, question=question, tool=tool, arguments=dict(arguments))
+        approval = Approval(
+            id=name, subject=subject, question=question, also=also, tool=tool, arguments=dict(arguments)
+        )
         others = [
             (other, held) for other, held in self._waiting.items() if (held[0], held[1].subject) != (key, subject)
         ]
@@ -56,7 +65,7 @@ class Approvals(Struct):
         if lasting == "session" and not is_lasting(approval.subject):
             raise UsageProblem(f"a yes to {approval.tool!r} applies to this call only", hint='allow it "once"')
         del self._waiting[name]
+        subjects = (approval.subject, *approval.also)
         if lasting == "session":
-            self._lasting.add(approval.subject)
-        else:
-            self._agreed.setdefault(key, set()).add(approval.subject)
+            self._lasting.update(filter(is_lasting, subjects))
+        self._agreed.setdefault(key, set()).update(subjects)

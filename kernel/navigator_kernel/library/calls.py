@@ -15,7 +15,8 @@ from navigator_kernel.agent_loop.skill_tool import NAME as SKILL
 from navigator_kernel.agent_loop.specialist import work_of
 from navigator_kernel.errors import ConsentNeeded, KernelError, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, cut_text, escape_controls, shorten
+from navigator_kernel.text import clean, escape_controls, shorten
+from navigator_kernel.tools.again import LONGEST
 from navigator_kernel.values.approval import Approval, digest_of
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.work import AgentTask
@@ -87,7 +88,8 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
             return await self._called(name, arguments, run, key, had)
         except ConsentNeeded as asked:
             subject = str(asked.data["subject"])
-            approval = self.approvals.asked(key, had, subject, asked.message, name, arguments)
+            also = tuple(asked.data.get("also", ()))
+            approval = self.approvals.asked(key, had, subject, asked.message, name, arguments, also)
         except KernelError as error:
             hint = f" ({error.hint})" if error.hint else ""
             return Called(say("tool.failed", "en", error=f"{clean(error.message)}{hint}"), run, failed=True)
@@ -118,7 +120,8 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
         self._ask_for_files(skill, words, run)
         reply = await self.run_skill(skill.name, words, had)
         if reply.approval is not None:
-            raise ConsentNeeded(reply.approval.question, hint="the person agrees", subject=reply.approval.subject)
+            wants = {"subject": reply.approval.subject, "also": reply.approval.also}
+            raise ConsentNeeded(reply.approval.question, hint="the person agrees", **wants)
         text = clean(reply.report.raw or reply.report.summary)
         failed = reply.report.state in {"error", "timeout", "pending"}
         return Called(text if len(text) <= ANSWER else f"{text[:ANSWER]} …", reply.run, failed)
@@ -130,9 +133,12 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
             return
         digest = self.catalogue.create_executor(skill.namespace).digest
         subject = f"tool:{RUN_SKILL}@sha256:{digest_of(skill.name, digest, others)}"
-        shown = cut_text(escape_controls(", ".join(others)), DESCRIBED)
+        shown = escape_controls(", ".join(others))
+        if len(shown) > LONGEST:
+            raise UsageProblem("it names more files than the person can be shown", hint="name fewer files")
         question = say("ask.read_files", "en", skill=escape_controls(skill.name), files=shown)
-        self.consents.require(run, subject, question, by_name=True, tool=RUN_SKILL, skill=skill.name)
+        facts: dict[str, Any] = {"tool": RUN_SKILL, "skill": skill.name}
+        self.consents.require(run, subject, question, by_name=True, for_order=True, **facts)
 
     def _assigned(self, skill: SkillDef, run: str) -> AgentTask:
         """The task for the tools of `skill`, with its current bytes. What another agent's model has read is unknown

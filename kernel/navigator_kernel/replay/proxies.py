@@ -235,6 +235,13 @@ class NullSink:
         return lambda *_args, **_facts: None
 
 
+class UnusedConsents(NullSink):
+    """Stands in for the consents during a replay, in which nothing is executed and so nothing is used up."""
+
+    def left(self, _run: str, subjects: Sequence[str]) -> tuple[str, ...]:
+        return tuple(subjects)
+
+
 class InMemoryRunLog(Struct):
     """Implements `ports.RunLog` in memory."""
 
@@ -263,6 +270,6 @@ def taped(kernel: Kernel, tape: Tape) -> Kernel:
     }
     if tape.playing:
         nothing = NullSink()
-        replaced |= dict.fromkeys(("consents", "lessons", "writer", "audit"), nothing)
+        replaced |= dict.fromkeys(("lessons", "writer", "audit"), nothing) | {"consents": UnusedConsents()}
         replaced |= {"run_log": InMemoryRunLog([]), "finish_hook": lambda _reply: None}
     return replace(kernel, **replaced)

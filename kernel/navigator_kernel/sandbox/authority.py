@@ -60,11 +60,11 @@ TABLE: tuple[Permission, ...] = (
     ),
     Permission(
         actor="tool",
-        reads="its skill's folder, files named by the person, the workspace; the project after one consent a session",
+        reads="its skill's folder, files named by the person, the workspace; the project after one consent an order",
         writes=("mybox/workspace/<run>", "files of the project, each after its diff was approved"),
         network="none; `fetch` asks hosts that the policy names",
-        consent="a script of the skill, and a host of `fetch`, once a session; any other command, each change in the "
-        "project, and each page after your data was read, every time; --yes is not enough",
+        consent="each command with the files that it can reach, each change in the project, each page; a consent for "
+        "the session covers the skill's scripts, or a host of `fetch` until your data was read; --yes is not enough",
     ),
     Permission(
         actor="shell",

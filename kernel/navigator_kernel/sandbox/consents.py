@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.errors import ConsentNeeded, Damaged
 from navigator_kernel.ports import NullAudit
+from navigator_kernel.values.standing import Need
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Clock, Writer
@@ -32,36 +33,76 @@ class ConsentStore(Struct):
     writer: Writer
     clock: Clock
     audit: Audit = field(default_factory=NullAudit)
-    _runs: dict[str, set[str]] = field(default_factory=dict)
+    _runs: dict[str, dict[str, bool]] = field(default_factory=dict)  # subject: whether it is for one execution
     _version: int = VERSION
 
-    def allow(self, run: str, subject: str) -> None:
+    def allow(self, run: str, subject: str, *, once: bool = False) -> None:
         if subject != EVERYTHING:  # a subject from a file never covers everything
-            self._agreed(run).add(subject)
+            agreed = self._agreed(run)
+            agreed[subject] = once and agreed.get(subject, True)
 
     def allow_orders(self, run: str) -> None:
-        self._agreed(run).add(EVERYTHING)
+        self._agreed(run)[EVERYTHING] = False
 
-    def _agreed(self, run: str) -> set[str]:
+    def left(self, run: str, subjects: Sequence[str]) -> tuple[str, ...]:
+        return tuple(subject for subject in subjects if subject in self._runs.get(run, {}))
+
+    def _agreed(self, run: str) -> dict[str, bool]:
         """The subjects that were agreed to for a run. If there are more than KEPT runs, the oldest is forgotten."""
-        held = self._runs.setdefault(run, set())
+        held = self._runs.setdefault(run, {})
         if len(self._runs) > KEPT:
             del self._runs[next(iter(self._runs))]
         return held
 
     def require(
-        self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: Sequence[str] = (), **facts: Any
+        self,
+        run: str,
+        subject: str,
+        detail: str,
+        *,
+        by_name: bool = False,
+        for_order: bool = False,
+        lasting: str = "",
+        unless: Sequence[str] = (),
+        also: Sequence[Need] = (),
+        **facts: Any,
     ) -> None:
-        agreed = self._runs.get(run, set())
-        wider = next((one for one in unless if one in agreed), "")
-        by = "a yes" if subject in agreed else f"a yes to {wider}" if wider else ""
-        by = by or ("--yes" if EVERYTHING in agreed and not by_name else "")
-        by = by or ("trust" if self.trusted(subject) else "")
-        if by:
-            self.audit.record("authorised", run=run, subject=subject, by=by)
-            return
-        self.audit.record("refused", run=run, subject=subject, why="nobody agreed to it")
-        raise ConsentNeeded(detail, hint="agree with --yes, or trust it by digest", subject=subject, **facts)
+        agreed = self._runs.get(run, {})
+        own = Need(subject, detail, for_order)
+        needs = (*also, own)
+        wider = (lasting, *unless) if lasting else tuple(unless)
+        by = {need: self._basis(agreed, need.subject, wider if need is own else (), by_name=by_name) for need in needs}
+        missing = [need for need in needs if not by[need]]
+        for need in missing or needs:
+            if missing:
+                self.audit.record("refused", run=run, subject=need.subject, why="nobody agreed to it")
+            else:
+                self.audit.record("authorised", run=run, subject=need.subject, by=by[need])
+                self._use_up(agreed, need, lasting)
+        if missing:
+            asked = [need.subject for need in missing]
+            if own in missing:  # it is named first, because a yes for longer is a yes to it
+                asked = [*([lasting] if lasting else []), subject, *asked[:-1]]
+            facts |= {"also": asked[1:]} if asked[1:] else {}
+            question = "; ".join(need.question for need in missing)
+            raise ConsentNeeded(question, hint="agree with --yes, or trust it by digest", subject=asked[0], **facts)
+
+    def _basis(self, agreed: dict[str, bool], subject: str, wider: Sequence[str], *, by_name: bool) -> str:
+        """What allows `subject`, or "". A yes to one of `wider` counts if it is for more than one execution."""
+        if subject in agreed:
+            return "a yes"
+        more = next((one for one in wider if agreed.get(one) is False), "")
+        if more:
+            return f"a yes to {more}"
+        if EVERYTHING in agreed and not by_name:
+            return "--yes"
+        return "trust" if any(map(self.trusted, (subject, *wider))) else ""
+
+    @staticmethod
+    def _use_up(agreed: dict[str, bool], need: Need, lasting: str) -> None:
+        for subject in () if need.for_order else (need.subject, lasting):
+            if agreed.get(subject):
+                del agreed[subject]
 
     def trusted(self, subject: str) -> bool:
         return subject in self._trusted() and not subject.startswith(ASKED_EACH_TIME)

@@ -19,7 +19,7 @@ from navigator_kernel.ports import NullAudit
 from navigator_kernel.sandbox.confinement import project_of
 from navigator_kernel.sandbox.policy import GIVEN, refusal
 from navigator_kernel.sandbox.traces import MOST, left_since
-from navigator_kernel.text import clean, cut_text, ends, escape_controls, size_of
+from navigator_kernel.text import clean, cut_text, ends, escape_controls, shown_command, size_of
 from navigator_kernel.values.job import ASKED
 from navigator_kernel.values.owner import Viewer
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.job import Job, Outcome
 
 
-SHOWN = 600  # characters of a command, and of its program, that a question shows; its facts contain the whole command
-SHOWN_OF_TOOL = 3_000  # the same for a command that a model wrote
+SHOWN = 600  # characters of a person's command, and of its program, that a question shows; its facts contain all of it
 TOOL = "tool"
 
 
@@ -92,14 +91,23 @@ class ConsentGate(Struct, frozen=True):
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
             by_name = job.actor == TOOL  # a model proposed the command, so `--yes` does not cover it
-            argv = escape_controls(" ".join(job.argv))
-            shown = argv if job.actor == "mcp_server" else _shown(job.argv, argv, SHOWN_OF_TOOL if by_name else SHOWN)
+            argv = shown_command(job.argv)
+            shown = argv if by_name or job.actor == "mcp_server" else _shown(job.argv, argv, SHOWN)
             what = f"run {cut_text(escape_controls(job.subject), SHOWN)}: {shown}"
             if job.actor == "mcp_server" and job.reads:
                 what += f" (it reads {', '.join(escape_controls(str(path)) for path in job.reads)})"
             packages = f" ({', '.join(job.packages)})" if job.packages else ""
             question = "; let it ".join([what, *asked]) + packages
-            self.consents.require(job.run, job.consent, question, by_name=by_name, command=argv)
+            self.consents.require(
+                job.run,
+                job.consent,
+                question,
+                by_name=by_name,
+                for_order=job.for_order,
+                lasting=job.lasting,
+                also=job.also,
+                command=argv,
+            )
 
     def _started(self, job: Job) -> None:
         facts = {"actor": job.actor, "subject": job.subject, "digest": job.digest, "origin": job.origin}

@@ -82,6 +82,7 @@ def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
         timeout=SECONDS,
         wants=("network",) if server.network or server.url else (),
         reads=reads,
+        for_order=True,  # each call of its tools is asked about
     )
 
 

@@ -173,7 +173,7 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
         case "yes_session" | "always":
             shell = approval.subject.startswith("shell:")
             lasting: Lasting = "always" if outcome == "always" and not shell else "session"
-            wider = (approval.wider,) if approval.wider and message.attended else ()
+            wider = (*approval.also, *((approval.wider,) if approval.wider and message.attended else ()))
             kept = free if lasting == "always" else replace(free, grants=_with(free.grants, approval.subject, *wider))
             return replace(base, session=kept, approved=approval, lasting=lasting, subject="")
         case "no" | "no_with_reason" if (without := _without(message, approval, reading)) is not None:

@@ -26,7 +26,6 @@ from navigator_kernel.values.request import (
     mark,
 )
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
-from navigator_kernel.values.standing import AGAIN, is_skill_subject
 from navigator_kernel.values.work import with_progress
 from navigator_kernel.values.workflow import PLAN
 
@@ -47,7 +46,7 @@ DIRECT = "direct"  # the target of an answer without a skill
 class TurnSummary(Struct, frozen=True, kw_only=True):
     """The data for a reply. `asked` is the message that started the work, not a later yes; `elapsed` the turn's time so
     far in seconds; `waits_for` the subject for which `workflow` needs a yes, `question` the text of that question;
-    `agreed` the subjects of these orders that already have a yes. `outcome` and `answer` say what the message meant,
+    `agreed` the subjects of these orders whose yes is not used up. `outcome` and `answer` say what the message meant,
     `told` is the kernel's own answer to it, `offer` what that answer offers to do.
     """
 
@@ -213,7 +212,7 @@ def _following(
     session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or told.notice is not None)
     session = replace(session, private=before.private or any(map(_tells_private, reports)))
     session = replace(session, written=_written(reports, before))
-    approval = _approval(plan, reports, report, told, now) if told.workflow is None else _workflow(told, now)
+    approval = _approval(plan, reports, report, told, now) if told.workflow is None else _workflow(report, told, now)
     if approval is not None:
         approval = replace(approval, question=told.question or report.summary)
     question = _question(decision, report, told, now) or before.question
@@ -265,23 +264,24 @@ def _said(report: Report, session: Session, told: TurnSummary, clock: Clock) -> 
 def _approval(
     plan: DispatchPlan, reports: Sequence[Report], report: Report, told: TurnSummary, now: str
 ) -> PendingApproval | None:
-    """The approval that is needed; after it, packets that stopped for lack of consent continue where they stopped."""
+    """The approval that is needed; after it, packets that stopped for lack of consent continue where they stopped, with
+    the consents that are not used up."""
     if report.state != "pending" or not report.subject:
         return None
     rest = (step.packets[0] for step in plan.steps[len(reports) :])
     packets = (with_progress(_packet_of(plan, reports), report), *rest)
-    again = report.subject.startswith(AGAIN)  # the approved call has not run yet
-    agreed = tuple(one for one in told.agreed if again or one.startswith(AGAIN) or is_skill_subject(one))
-    return PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=agreed, wider=report.wider)
+    held = PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=told.agreed)
+    return replace(held, also=report.also, wider=report.wider)
 
 
-def _workflow(told: TurnSummary, now: str) -> PendingApproval | None:
+def _workflow(report: Report, told: TurnSummary, now: str) -> PendingApproval | None:
     """The approval that a workflow needs; it continues from its journal, so no packets are stored here."""
     if told.workflow is None or not told.waits_for:
         return None
     view = told.workflow
+    approval = PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=view.token, also=report.also)
     steps = tuple(step.skill for step in view.plan.steps) if told.waits_for == PLAN else ()
-    return PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=view.token, steps=steps)
+    return replace(approval, agreed=told.agreed, steps=steps)
 
 
 def _question(decision: RouteDecision, report: Report, told: TurnSummary, now: str) -> PendingQuestion | None:

@@ -7,23 +7,32 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.errors import UsageProblem
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import cut_text, escape_controls
-from navigator_kernel.values.standing import AGAIN
+from navigator_kernel.text import escape_controls, shown_line
+from navigator_kernel.values.standing import AGAIN, Need
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Consents
     from navigator_kernel.values.chat import ToolCall
     from navigator_kernel.values.work import AgentTask
 
-SHOWN = 3_000  # characters of the arguments
+LONGEST = 100_000  # characters of a question to the person, which is whole or not asked
 
 
-def ask_again(consents: Consents, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> None:
-    """ConsentNeeded unless the person agreed to repeat exactly this call."""
+def needs_again(work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
+    """The consent to repeat exactly this call, if it was under way when a process was killed."""
+    if not work.begun:
+        return ()
     body = json.dumps([call.id, call.name, work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
     subject = f"{AGAIN}{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
-    shown = cut_text(escape_controls(json.dumps(dict(arguments), ensure_ascii=False, default=str)), SHOWN)
-    question = say("ask.again", work.language, tool=escape_controls(call.name), arguments=shown)
-    facts: dict[str, Any] = {"tool": call.name, "arguments": dict(arguments)}
-    consents.require(work.run, subject, question, by_name=True, **facts)
+    tool, shown = escape_controls(call.name), shown_arguments(arguments)
+    return (Need(subject, say("ask.again", work.language, tool=tool, arguments=shown)),)
+
+
+def shown_arguments(arguments: Mapping[str, Any]) -> str:
+    """The arguments as the person is shown them, whole; UsageProblem if they are too long for that."""
+    shown = shown_line(json.dumps(dict(arguments), ensure_ascii=False, default=str))
+    if len(shown) > LONGEST:
+        hint = "make several calls with shorter arguments"
+        raise UsageProblem("the arguments are too long to show to the person", hint=hint)
+    return shown

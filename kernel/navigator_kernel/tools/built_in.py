@@ -15,12 +15,13 @@ from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelErro
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, cut_text, escape_controls
 from navigator_kernel.tools import reading, running, writing
-from navigator_kernel.tools.again import ask_again
+from navigator_kernel.tools.again import needs_again
 from navigator_kernel.tools.obeyed import is_obeyed, is_program
 from navigator_kernel.tools.places import Place, Places, refuse_closed
 from navigator_kernel.tools.specs import schema_of, specs
 from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
 from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.standing import Need
 from navigator_kernel.values.tool import EDITS
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 
@@ -116,17 +117,24 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             return await self._run(work, call, arguments, places, executor)
         written = str(arguments.get(_PATHS.get(call.name, "path")) or places.folder)
         place = places.find(written, new=call.name == WRITE)
-        if place.zone == "project" and call.name != WRITE:
-            self._ask_to_read(work, executor)
+        reading = self._needs_to_read(work, executor) if place.zone == "project" and call.name != WRITE else ()
         if call.name in _LOOKS:
+            self._ask(work, reading, tool=READ)
             found = await asyncio.to_thread(_LOOKS[call.name], place, arguments)
             return ToolAnswer(text=clean(found.text), files=found.files)
         if place.zone == "earlier" and call.name == EDIT:
             place = self._copied(place, places, work.intent)
-        if work.intent and (done := self._done_before(work, call, arguments, place)) is not None:
+        if work.intent and (done := self._done_before(work, place)) is not None:
             return done
-        change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
-        return await self._write(work, call, change, executor)
+        again = needs_again(work, call, arguments) if work.intent and not self._is_as_before(work, place) else ()
+        try:
+            change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
+            return await self._write(work, call, change, executor, (*reading, *again))
+        except ConsentNeeded:
+            raise
+        except KernelError:  # the reason says what is in the file
+            self._ask(work, reading, tool=READ)
+            raise
 
     def _places(self, work: AgentTask) -> Places:
         self.writer(Path(work.workspace)).make_folder(Path(work.workspace))
@@ -156,38 +164,47 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             raise IntegrityMismatch(f"skill {work.skill!r} was changed meanwhile", hint="start again")
         return executor
 
-    def _ask_to_read(self, work: AgentTask, executor: Executor) -> None:
-        """Asks once per session for access to files of the project that the person did not name (JIT-12)."""
+    def _ask(self, work: AgentTask, needs: Sequence[Need], **facts: Any) -> None:
+        """ConsentNeeded unless the person agreed to all of `needs`."""
+        for own in needs[-1:]:
+            held = {**facts, "for_order": own.for_order, "also": needs[:-1]}
+            self.consents.require(work.run, own.subject, own.question, by_name=True, skill=work.skill, **held)
+
+    def _needs_to_read(self, work: AgentTask, executor: Executor) -> tuple[Need, ...]:
+        """The consent to read files of the project that the person did not name; a yes holds for the order (JIT-12)."""
         body = json.dumps([work.skill, executor.digest, str(self.root)])
         subject = f"tool:read@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
         question = say(
             "ask.read_project", work.language, skill=escape_controls(work.skill), folder=escape_controls(str(self.root))
         )
-        self.consents.require(work.run, subject, question, by_name=True, tool=READ, skill=work.skill)
+        return (Need(subject, question, for_order=True),)
 
-    def _done_before(
-        self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], place: Place
-    ) -> ToolAnswer | None:
-        """The answer to a change that was made just before the process was killed; None for one that is still to be
-        made. ConsentNeeded if the file has neither its old nor its new content."""
+    def _is_as_before(self, work: AgentTask, place: Place) -> bool:
+        """Whether the file is as it was before the change that a killed process was about to make."""
+        return _digest(writing.now_in(place)) == work.intent[0]
+
+    def _done_before(self, work: AgentTask, place: Place) -> ToolAnswer | None:
+        """The answer to a change that was made just before the process was killed; None for one that may still have to
+        be made."""
         self.writer(place.root).sweep(place.path)
-        data, (before, after) = writing.now_in(place), work.intent
-        now = _digest(data)
-        if now != after:
-            if now != before:
-                ask_again(self.consents, work, call, arguments)
+        data, after = writing.now_in(place), work.intent[1]
+        if _digest(data) != after:
             return None
         text = say("tool.wrote", work.language, path=str(place.path), size=f"{len(data or b''):,}")
         self.audit.record("wrote", run=work.run, path=str(place.path), sha256=after, skill=work.skill)
         return ToolAnswer(text=clean(text), changed=place.zone != "workspace")
 
-    async def _write(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> ToolAnswer:
+    async def _write(
+        self, work: AgentTask, call: ToolCall, change: Change, executor: Executor, also: tuple[Need, ...]
+    ) -> ToolAnswer:
+        """Writes the file, in the project after a yes to its diff; `also` are further consents that the call needs."""
         place, size = change.place, len(change.after)
         if place.zone == "earlier":
             raise UsageProblem("a file of an earlier turn is read-only", hint=f"write to {work.workspace}")
         if place.zone == "skill":
             raise UsageProblem("the skill's own files are read-only", hint=f"write to {work.workspace}")
         if place.zone == "workspace":
+            self._ask(work, also)
             self.intend(work.run, _digest(change.before), _digest(change.after))
             self.writer(place.root).write(place.path, change.after)
         else:
@@ -196,7 +213,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             change = change._replace(place=Place("project", self.root.resolve(), parts))
             if change.before == change.after:
                 return ToolAnswer(text=say("tool.same", work.language, path=str(place.path)))
-            await self._ask_to_change(work, call, change, executor)
+            await self._ask_to_change(work, call, change, executor, also)
             self.intend(work.run, _digest(change.before), _digest(change.after))
             self.change(work.run, change)
         digest = _digest(change.after)
@@ -205,7 +222,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         text = say("tool.wrote", work.language, path=str(place.path), size=f"{size:,}")
         return ToolAnswer(text=clean(f"{text}{diff}"), changed=place.zone != "workspace")
 
-    async def _ask_to_change(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> None:
+    async def _ask_to_change(
+        self, work: AgentTask, call: ToolCall, change: Change, executor: Executor, also: tuple[Need, ...]
+    ) -> None:
         """Asks for approval of a change with its diff, bound to the content before and after. Consent to a folder, or
         to all edits, covers no file that other programs run or obey."""
         place, parts = change.place, change.place.parts
@@ -225,7 +244,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         folders = [] if is_alone else [self._folder(work, executor, parts) for parts in _folders(parts)]
         facts |= {"wider": folders[0], "folder": str(place.path.parent)} if folders else {}
         wider = (EDITS, *folders) if folders else ()
-        self.consents.require(work.run, subject, question, by_name=True, unless=wider, **facts)
+        self.consents.require(work.run, subject, question, by_name=True, unless=wider, also=also, **facts)
 
     def _folder(self, work: AgentTask, executor: Executor, parts: tuple[str, ...]) -> str:
         """The subject of consent to all changes by this skill below a folder in one session."""
@@ -237,8 +256,16 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     ) -> ToolAnswer:
         command = running.command_of(arguments, places, _allowed(work))
         running.refuse_missing(command)
-        job = running.job_of(command, arguments, places, executor, work.run, call.id, self.needed)
-        outcome = await self.sandbox.run(job)
+        again = needs_again(work, call, arguments)
+        job = await asyncio.to_thread(
+            running.job_of, command, arguments, places, executor, work.run, call.id, self.needed, again
+        )
+        try:
+            outcome = await self.sandbox.run(job)
+        except ConsentNeeded as asked:
+            files = await asyncio.to_thread(running.files_shown, command, places, work.language)
+            what = say("ask.run_files", work.language, what=asked.message, files=files) if files else asked.message
+            raise ConsentNeeded(what, hint=asked.hint, **asked.data) from None
 
         def keep(text: str) -> str:
             return self._kept(places, f"output-{_short(call.id)}.txt", text.encode("utf-8", "replace"))

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from navigator_kernel.errors import ConsentNeeded, KernelError
+from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.events import UICommand
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, cut_text, escape_controls
-from navigator_kernel.tools.again import ask_again
-from navigator_kernel.values.allowed import FETCH, RUN
+from navigator_kernel.text import clean, escape_controls, shown_line
+from navigator_kernel.tools.again import needs_again, shown_arguments
+from navigator_kernel.values.allowed import FETCH
 from navigator_kernel.values.chat import ToolCall, ToolSpec
-from navigator_kernel.values.standing import skill_subject
+from navigator_kernel.values.standing import Need, skill_subject
 from navigator_kernel.values.tool import Result, filled
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Consents
 
 MOST = 16_000  # characters of a result for a model
-SHOWN = 2_000  # characters of the arguments in a question to the person
 
 
 class GuardedTools(Struct, frozen=True, kw_only=True):
@@ -43,7 +42,6 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
     policy: Policy
     built_in: BuiltIn | None = None
     direct: Callable[[], Mapping[str, Tool]] = dict
-    _used: set[str] = field(default_factory=set)
     _private: set[str] = field(default_factory=set)  # runs whose model got private data from a tool
 
     def admit(self, work: AgentTask) -> None:
@@ -52,11 +50,10 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         if work.standing != "unknown" or not wanted:
             return
         names = ", ".join(escape_controls(name) for name in wanted)
-        question = say(
-            "ask.skill_tools", work.language, skill=escape_controls(work.skill), tools=cut_text(names, SHOWN)
-        )
+        question = say("ask.skill_tools", work.language, skill=escape_controls(work.skill), tools=names)
         subject = skill_subject(work.skill, work.digest)
-        self.consents.require(work.run, subject, question, by_name=True, skill=work.skill, tools=list(wanted))
+        facts: dict[str, Any] = {"skill": work.skill, "tools": list(wanted)}
+        self.consents.require(work.run, subject, question, by_name=True, for_order=True, **facts)
 
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
         """The tools, which are the same for the same skill and policy, in the order of its manifest (X-40); none for an
@@ -89,27 +86,20 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         try:
             reaching = held.reaching(work, call, arguments)
         except KernelError as error:
-            why = f"{error.message}{f' ({error.hint})' if error.hint else ''}"
-            facts = {"why": escape_controls(error.message), "reason": error.data.get("reason", error.code)}
-            self.audit.record("refused", run=work.run, subject=f"tool:{call.name}", skill=work.skill, **facts)
-            return ToolAnswer(text=say("tool.failed", work.language, error=clean(why)), failed=True)
+            return self._refused(work, call, error)
         if reaching is not None:
             return await self._asked(reaching, work, call, arguments)
-        if work.begun and call.name == RUN:
-            ask_again(self.consents, work, call, arguments)
         answer = await held.call(work, call, arguments)
         self._private.add(work.run)
         return answer
 
     async def _asked(self, tool: Tool, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Asks for consent where needed, then calls the tool."""
-        if work.begun:
-            ask_again(self.consents, work, call, arguments)
         subject = subject_of(call, arguments, tool, work)
-        leaks = self._leaks(tool, work)
-        # Without a skill, the person's approval of a tool that only reads is enough, until a call could carry data out
-        if leaks or (tool.confirm and (work.skill or not getattr(tool, "only_reads", False))):
-            self._ask(tool, subject, arguments, work, leaks=leaks)
+        try:
+            self._ask(tool, call, arguments, work)
+        except UsageProblem as error:
+            return self._refused(work, call, error)
         facts = getattr(tool, "facts", {})
         self.audit.record("started", run=work.run, actor="tool", subject=subject, skill=work.skill, **facts)
         result = await _result(tool, arguments)
@@ -123,23 +113,28 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         seen = work.private or work.run in self._private
         return seen and bool(getattr(tool, "outward", True))
 
-    def _ask(self, tool: Tool, subject: str, arguments: Mapping[str, Any], work: AgentTask, *, leaks: bool) -> None:
-        """Asks with the arguments, each time (JIT-12). Consent covers these arguments only, except for a tool that only
-        reads according to its server: one consent covers it under the same bytes of the same skill. `--yes` covers
-        none, because a model chose the call."""
-        lasting = _lasting_subject(tool, work)
-        if lasting and not leaks:
-            subject = lasting
-        shown = cut_text(escape_controls(json.dumps(dict(arguments), ensure_ascii=False, default=str)), SHOWN)
-        asked = filled(tool.confirm, arguments) or f"Call {tool.name}?"
-        why = f" {say('ask.leaks', work.language)}" if leaks else ""
-        question = f"{escape_controls(asked)}{why} {tool.name} {shown}"
-        facts: dict[str, Any] = {"tool": tool.name, "arguments": dict(arguments)}
-        if subject in self._used:
-            raise ConsentNeeded(question, hint="agree to it again", subject=subject, **facts)
-        self.consents.require(work.run, subject, question, by_name=True, **facts)
-        if subject != lasting:
-            self._used.add(subject)
+    def _refused(self, work: AgentTask, call: ToolCall, error: KernelError) -> ToolAnswer:
+        why = f"{error.message}{f' ({error.hint})' if error.hint else ''}"
+        facts = {"why": escape_controls(error.message), "reason": error.data.get("reason", error.code)}
+        self.audit.record("refused", run=work.run, subject=f"tool:{call.name}", skill=work.skill, **facts)
+        return ToolAnswer(text=say("tool.failed", work.language, error=clean(why)), failed=True)
+
+    def _ask(self, tool: Tool, call: ToolCall, arguments: Mapping[str, Any], work: AgentTask) -> None:
+        """Asks with the arguments, each time (JIT-12). Consent covers this call only; for a tool that only reads
+        according to its server, one for longer covers it under the same bytes of the same skill. `--yes` covers none,
+        because a model chose the call."""
+        needs, leaks, lasting = needs_again(work, call, arguments), self._leaks(tool, work), ""
+        # Without a skill, the person's approval of a tool that only reads is enough, until a call could carry data out
+        if leaks or (tool.confirm and (work.skill or not getattr(tool, "only_reads", False))):
+            asked = shown_line(filled(tool.confirm, arguments) or f"Call {tool.name}?")
+            why = f" {say('ask.leaks', work.language)}" if leaks else ""
+            question = f"{asked}{why} {tool.name} {shown_arguments(arguments)}"
+            needs = (*needs, Need(subject_of(call, arguments, tool, work), question))
+            lasting = "" if leaks else _lasting_subject(tool, work)
+        if needs:
+            own, also = needs[-1], needs[:-1]
+            facts: dict[str, Any] = {"tool": tool.name, "arguments": dict(arguments), "lasting": lasting, "also": also}
+            self.consents.require(work.run, own.subject, own.question, by_name=True, **facts)
 
     def _allowed(self, work: AgentTask) -> tuple[str, ...]:
         """The declared tools that exist and are not denied."""

@@ -8,28 +8,50 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from navigator_kernel.adapters.files.fingerprint import Fingerprint
 from navigator_kernel.adapters.files.inside import read_inside
-from navigator_kernel.errors import KernelError, NotFound, Refused, UsageProblem
-from navigator_kernel.text import lazy_compile
+from navigator_kernel.errors import NotFound, Refused, UsageProblem
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import escape_controls, lazy_compile, shown_lines
+from navigator_kernel.tools.again import LONGEST
 from navigator_kernel.tools.places import ROOT_NAMES, Places, rooted
-from navigator_kernel.values.job import Job
+from navigator_kernel.values.job import Job, consent_subject
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Executor
+    from navigator_kernel.text import Language
     from navigator_kernel.values.allowed import Allowed
     from navigator_kernel.values.job import Outcome, Want
     from navigator_kernel.values.resource import SkillDef
+    from navigator_kernel.values.standing import Need
 
 SECONDS, MOST = 120.0, 600.0  # seconds for a command, and the most it can request
 SHOWN = 16_000  # characters of its output for a model
-LARGEST = 16 * 1024 * 1024  # bytes of a file that an approval covers
+FOLDERS, MATCHES, STARS = 8, 200, 8  # folders that a line names, files of one pattern, and its stars
+LONGEST_NAME = 1_000  # characters of a word that may name a file
 LINE = 3_000  # characters of a command, which is shown whole to the person
 _SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
+_PIECE = lazy_compile(r"[^\s'\"`$()<>|&;{},=:@\\#+!]+")
+_QUOTED = lazy_compile(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"")
+_STARS = lazy_compile(r"\*+")
+_MODULE = lazy_compile(r"\w+(?:\.\w+)*")
+# Files that are programs by their name, and those that a program reads although no word names them
+_PROGRAMS = frozenset(
+    ".py .pyw .sh .bash .zsh .js .mjs .cjs .ts .rb .pl .pm .r .R .lua .php .awk .sed .mk .tcl .jl .go .rs .c".split()
+)
+_UNASKED = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "npm": ("package.json",),
+    "pytest": ("conftest.py",),
+    "just": ("justfile",),
+}
+_OF_SHELLS = frozenset(". : alias cd command eval exec export set source trap ulimit umask unset".split())
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
 _ASSIGNMENT = lazy_compile(r"\w+=.*")
 
@@ -74,23 +96,26 @@ def job_of(
     run: str,
     call: str,
     needed: Needed,
+    also: tuple[Need, ...] = (),
 ) -> Job:
-    """The job for a command. The person is asked about a script of the skill once for these bytes of the skill, and
-    about any other command each time, by the call and the bytes of the files that it names (JIT-12)."""
+    """The job for a command. The person is asked each time, by the call and the bytes that it can reach (JIT-12); a yes
+    for longer is only possible for the skill's own scripts, all of them with these bytes of the skill. Reads every file
+    of the workspace."""
     named = [str(one) for one in arguments.get("packages") or ()]
     packages = needed(executor.skill, command.script, named)
     wants: tuple[Want, ...] = ("packages",) if packages else ()
-    own = command.script is not None and not named
-    digest = executor.digest if own else _digest(command, places, executor.digest, call, packages)
+    own, name = command.script is not None and not named, executor.skill.name
+    lasting = consent_subject("tool", name, executor.digest, executor.origin, wants) if own else ""
     return Job(
         actor="tool",
-        subject=executor.skill.name,
-        digest=digest,
+        subject=name,
+        digest=_digest(command, places, executor.digest, call, packages),
         run=run,
         argv=command.argv,
         cwd=places.workspace,
         timeout=_seconds(arguments),
-        origin=executor.origin if own else "",
+        lasting=lasting,
+        also=also,
         wants=wants,
         packages=packages,
         reads=(places.folder, *places.named, *places.earlier),
@@ -138,7 +163,7 @@ def _plain_words(line: str) -> list[str]:
         words = shlex.split(line)
     except ValueError:
         return []
-    return [] if not words or _ASSIGNMENT.fullmatch(words[0]) or words[0] in {"cd", "source", "export"} else words
+    return [] if not words or _ASSIGNMENT.fullmatch(words[0]) or words[0] in _OF_SHELLS else words
 
 
 def _placed(word: str, places: Places) -> str:
@@ -162,16 +187,112 @@ def _own_script(argv: Sequence[str], places: Places) -> Path | None:
 
 
 def _digest(command: Command, places: Places, skill: str, call: str, packages: Sequence[str]) -> str:
-    """The digest of this call: the command, the skill, the packages, and every file of the workspace that a word
-    names."""
-    files: dict[str, str] = {}
-    for word in command.written.split():
-        parts = os.path.normpath(word.strip("'\"")).split("/")
-        if parts[0] not in {"", ".", ".."}:
-            with suppress(KernelError):
-                files[word] = hashlib.sha256(read_inside(places.workspace, parts, LARGEST)).hexdigest()
+    """The digest of this call: the command, the skill, the packages, everything in the workspace, and the files that
+    the person named and that earlier turns wrote: other bytes are another call."""
+    held = Fingerprint()
+    files = [held.of_folder(places.workspace), held.of_files(places.named), held.of_files(places.earlier)]
     body = json.dumps([call, list(command.argv), skill, files, list(packages)], sort_keys=True)
     return f"#{hashlib.sha256(body.encode()).hexdigest()}"
+
+
+def files_shown(command: Command, places: Places, language: Language) -> str:
+    """The files of the workspace and of earlier turns that a command names, and the programs that these name, whole: a
+    model or an earlier command may have written them. UsageProblem if they are too long for a person."""
+    shown: dict[Path, str] = {}
+    left = [("\n".join([command.written, *command.argv]), False)]
+    while left:
+        text, only_programs = left.pop(0)
+        for path in named_files(text, places):
+            if path in shown or (only_programs and path.suffix not in _PROGRAMS):
+                continue
+            content = _text_of(path)
+            shown[path] = _shown_file(path, content, places, language)
+            left.append((content or "", True))
+            if sum(map(len, shown.values())) > LONGEST:
+                hint = "split them, or let a short script open the long ones, so that the command does not name them"
+                raise UsageProblem("the files that the command names are too long to show to the person", hint=hint)
+    return "\n".join(shown.values())
+
+
+def named_files(text: str, places: Places) -> list[Path]:
+    """The real paths of the files of the workspace and of earlier turns that a command line or a script names: by path,
+    in quotes, after a redirection, as a module, by a pattern, in a folder that it names, or as what a program reads
+    unasked (`make`)."""
+    text = text.replace(f"{places.workspace}/", "")
+    quoted = [word for hit in _QUOTED.finditer(text) for word in hit.groups() if word]
+    words = dict.fromkeys([*_shell_words(text), *quoted, *_PIECE.findall(text)])
+    folders = [word for word in words if word.strip("./") and _is_folder(places.workspace / word)]
+    found: dict[Path, None] = {}
+    for base in (places.workspace, *(places.workspace / folder for folder in folders[:FOLDERS])):
+        for word in words:
+            found |= dict.fromkeys(_reached(word, base, places))
+    return list(found)
+
+
+def _reached(word: str, base: Path, places: Places) -> Iterator[Path]:
+    for name in _names_in(word):
+        matches = islice(base.glob(name), MATCHES) if set(name) & set("*?[") else (base / name,)
+        for path in matches:
+            if os.path.lexists(path):
+                real = Path(os.path.realpath(path))
+                if real.is_file() and (real.is_relative_to(places.workspace) or real in places.earlier):
+                    yield real
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long for a path
+        return False
+
+
+def _names_in(word: str) -> Iterator[str]:
+    """The paths that a word may mean."""
+    if not word or len(word) > LONGEST_NAME or "\x00" in word:
+        return
+    is_pattern = set(word) & set("*?[")
+    if not is_pattern:
+        yield word
+    elif word.count("*") <= STARS and not word.startswith("/") and ".." not in word:
+        yield _STARS.sub("*", word)
+    if word.startswith("-") and word[2:]:
+        yield from _names_in(word[2:])
+    yield from _UNASKED.get(word.rpartition("/")[2], ())
+    if not is_pattern:
+        yield from (f"{word}/{name}" for name in ("__main__.py", "__init__.py", "index.js"))
+    if _MODULE.fullmatch(word):
+        parts = word.split(".")
+        for count in range(1, min(len(parts), 8) + 1):
+            path = "/".join(parts[:count])
+            yield from (f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py")
+
+
+def _shell_words(text: str) -> list[str]:
+    """The words of a line with their quotes removed; up to the place where it is not a line of a shell."""
+    words = shlex.shlex(text[:LINE], posix=True, punctuation_chars=True)
+    words.commenters, words.whitespace_split, found = "", True, []
+    with suppress(ValueError):
+        for word in words:
+            found.append(word)  # noqa: PERF402 - those before an error count
+    return found
+
+
+def _text_of(path: Path) -> str | None:
+    """The content with bytes that are not UTF-8 as escapes; None if it is not text, or is too long to show."""
+    data = read_inside(path.parent, (path.name,), 4 * LONGEST + 1)  # what is longer has too many characters
+    lost = len(data) - len(data.decode("utf-8", "ignore").encode()) + data.count(0)
+    is_text = lost * 10 <= len(data) or path.suffix in _PROGRAMS or data.startswith(b"#!")
+    return data.decode("utf-8", "backslashreplace") if is_text else None
+
+
+def _shown_file(path: Path, content: str | None, places: Places, language: Language) -> str:
+    inside = path.is_relative_to(places.workspace)
+    name = escape_controls(str(path.relative_to(places.workspace) if inside else path))
+    size = f"{path.stat().st_size:,}"
+    if content is None:
+        digest = Fingerprint().of_file(path.parent, (path.name,))
+        return say("ask.file_of_bytes", language, path=name, size=size, digest=digest)
+    return say("ask.file", language, path=name, size=size, text=shown_lines(content.removesuffix("\n")))
 
 
 def refuse_missing(command: Command) -> None:

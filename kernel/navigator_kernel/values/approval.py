@@ -14,12 +14,13 @@ from navigator_kernel.values.request import Session
 
 class Approval(Struct, frozen=True, kw_only=True):
     """`Kernel.approve`, `deny` and `allow` take `id`. `subject` says what an approval covers: it ends in a digest of
-    the bytes or the arguments, if there are any. `tool` and `arguments` are of a call that another agent's model
-    made; they are empty for a run that waits."""
+    the bytes or the arguments, if there are any; `also` are the other subjects of the same question. `tool` and
+    `arguments` are of a call that another agent's model made; they are empty for a run that waits."""
 
     id: str
     subject: str
     question: str
+    also: tuple[str, ...] = ()
     tool: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
@@ -31,8 +32,9 @@ def waiting_approval(session: Session, question: str = "") -> Approval | None:
     if held is None:
         return None
     keys = [packet.context.idempotency_key for packet in held.packets]
-    name = digest_of(session.id, held.subject, held.asked_at, held.workflow, keys)
-    return Approval(id=f"{session.id}:{name}", subject=held.subject, question=held.question or question)
+    name = digest_of(session.id, held.subject, *held.also, held.asked_at, held.workflow, keys)
+    question = held.question or question
+    return Approval(id=f"{session.id}:{name}", subject=held.subject, question=question, also=held.also)
 
 
 def digest_of(*parts: Any) -> str:

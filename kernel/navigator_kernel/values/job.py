@@ -8,6 +8,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from navigator_kernel.values.standing import Need
+
 Actor = Literal["type_a", "shell", "script", "mcp_server", "tool"]  # rows of the authority table that start processes
 
 Want = Literal[
@@ -28,7 +30,9 @@ class Job(Struct, frozen=True, kw_only=True):
     `project` is the root of the person's project, by default the one in whose `mybox` its `cwd` lies. `cwd` is the
     folder for its results, `scratch` its own for its home, temporary files and bytecode; it writes nowhere else.
     `reads` are the other paths that it may see, `packages` the packages that it needs. `is_shared` says that the
-    project has files of others, of which it must not even learn the names.
+    project has files of others, of which it must not even learn the names. `lasting` is a subject that a consent for
+    longer is for; `for_order` says that one consent holds for all such jobs of the run; `also` are further consents
+    that it needs.
     """
 
     actor: Actor
@@ -47,6 +51,9 @@ class Job(Struct, frozen=True, kw_only=True):
     scratch: Path | None = None
     project: Path | None = None
     is_shared: bool = False
+    lasting: str = ""
+    for_order: bool = False
+    also: tuple[Need, ...] = ()
 
     @property
     def consent(self) -> str:

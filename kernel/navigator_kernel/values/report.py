@@ -38,11 +38,11 @@ class Report(Struct, frozen=True, kw_only=True):
     tried (X-6).
 
     The other fields are the kernel's own notes, which no rendering shows and no agent can write: `target` is what the
-    order was for, `subject` what needs a yes before it can be done, `wider` what a yes for the session also covers,
-    `offloaded` the file with all of an output that was too long, `progress` how far waiting or failed work came, as
-    JSON; `by_model` says that `raw` is a model's own words; `private` that it may contain the person's files or data,
-    which only a model's answer to the message alone does not; `unanswered` that it failed because no model gave an
-    answer.
+    order was for, `subject` what needs a yes before it can be done, `also` what the same yes must cover too, `wider`
+    what a yes for the session also covers, `offloaded` the file with all of an output that was too long, `progress` how
+    far waiting or failed work came, as JSON; `by_model` says that `raw` is a model's own words; `private` that it may
+    contain the person's files or data, which only a model's answer to the message alone does not; `unanswered` that it
+    failed because no model gave an answer.
     """
 
     state: State
@@ -54,6 +54,7 @@ class Report(Struct, frozen=True, kw_only=True):
     effects: tuple[str, ...] = ()
     target: str = ""
     subject: str = ""
+    also: tuple[str, ...] = ()
     wider: str = ""
     offloaded: str = ""
     progress: str = ""
@@ -85,6 +86,7 @@ class Report(Struct, frozen=True, kw_only=True):
 def report_to_dict(report: Report) -> dict[str, Any]:
     """The whole report with the kernel's own notes; `report_of` is its inverse."""
     own: dict[str, Any] = {"target": report.target, "subject": report.subject, "wider": report.wider}
+    own |= {"also": list(report.also)} if report.also else {}
     own |= {"offloaded": report.offloaded, "progress": report.progress}
     own |= {"by_model": report.by_model, "private": report.private, "unanswered": report.unanswered}
     return {**report.to_dict(), **own}
@@ -103,6 +105,7 @@ def report_of(raw: Mapping[str, Any]) -> Report:
         effects=tuple(raw.get("effects", ())),
         target=raw.get("target", ""),
         subject=raw.get("subject", ""),
+        also=tuple(raw.get("also", ())),
         wider=raw.get("wider", ""),
         offloaded=raw.get("offloaded", ""),
         progress=raw.get("progress", ""),

@@ -115,7 +115,8 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     """Orders that wait for approval, with the subject that it would cover. `asked_at` is in ISO 8601.
 
     `workflow` is the token of a run that waits instead of orders. `agreed` are the subjects that were already approved
-    for these orders: an order that stops for a second question does not ask the first one again. `wider` is what an
+    for these orders and are not used up: an order that stops for a second question does not ask the first one again.
+    `also` are further subjects that the same approval covers, because the call needs them too. `wider` is what an
     approval for the whole session covers beside the subject, empty if nothing. `question` is the text that the person
     was asked, `steps` are the skills of a plan.
     """
@@ -125,9 +126,15 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     asked_at: str = ""
     workflow: str = ""
     agreed: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     wider: str = ""
     question: str = ""
     steps: tuple[str, ...] = ()
+
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """The subjects that the orders have consent to after a yes."""
+        return (*self.agreed, self.subject, *self.also)
 
 
 INTERRUPTED = "interrupted:"  # subject prefix of an order that a killed process left

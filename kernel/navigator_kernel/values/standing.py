@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Standing = Literal["unknown", "installed", "trusted"]
 _SKILL = "skill:"
 AGAIN = "again:"  # subject prefix of a call that may already have acted
+
+
+class Need(NamedTuple):
+    """A consent that a call needs: its subject, and the question to the person. `for_order` says that a yes is to a
+    kind of access: it holds for the whole run, and no call uses it up."""
+
+    subject: str
+    question: str
+    for_order: bool = False
 
 
 def install_subject(name: str, origin: str, digest: str) -> str:
@@ -18,10 +27,6 @@ def install_subject(name: str, origin: str, digest: str) -> str:
 def skill_subject(name: str, digest: str) -> str:
     """The subject of trust in a skill: its name and digest."""
     return f"{_SKILL}{name}@{digest}"
-
-
-def is_skill_subject(subject: str) -> bool:
-    return subject.startswith(_SKILL)
 
 
 def standing_of(name: str, origin: str, digest: str, subjects: Collection[str]) -> Standing:

@@ -94,7 +94,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
                 self.kernel.consents.allow(token, subject)
 
     def _begun(self, token: str, agreed: str) -> WorkflowRun:
-        """Approval of the plan stores it (WFL-9); approval of an effect is stored with the run."""
+        """Approval of the plan stores it (WFL-9)."""
         journal = self.kernel.journal
         run = journal.load(token)
         if run.state in ENDED:
@@ -103,10 +103,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
             stays = run.state != "proposed"
             journal.mark(token, "running", (), None if stays else store(run.plan, self.kernel, self.context.language))
         else:
-            if agreed.startswith("tool:"):  # for this call only
-                self.kernel.consents.allow(token, agreed)
-            covers_effect = agreed not in {"", REPEAT} and not agreed.startswith(("retry:", "tool:"))
-            journal.mark(token, "running", (agreed,) if covers_effect else ())
+            journal.mark(token, "running")
         return journal.load(token)
 
     async def _steps(self, run: WorkflowRun, agreed: str) -> tuple[WorkflowOutcome, str]:

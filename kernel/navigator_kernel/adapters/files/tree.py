@@ -67,6 +67,12 @@ def disk_used(folder: Path, limit: int) -> int:
     return limit + 1 if found.cut else used
 
 
+def entries_below(folder: Path, found: Listing, most: int) -> Iterator[tuple[str, list[tuple[str, os.stat_result]]]]:
+    """Yields each folder with a final slash and its entries, up to `most` in each, also of folders that their maker
+    closed; `found.cut` is set if that is not all."""
+    return _folders(folder, DEEPEST, found, most=most, closed=True)
+
+
 def _folders(
     folder: Path, depth: int, found: Listing, *, most: int, closed: bool = False
 ) -> Iterator[tuple[str, list[tuple[str, os.stat_result]]]]:

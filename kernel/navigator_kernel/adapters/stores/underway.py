@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.files.database import own_lock
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Busy, KernelError
+from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.packet import Packet, packet_from
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.request import INTERRUPTED, PendingApproval, Session
@@ -167,7 +168,7 @@ def _read(file: Path) -> Left:
     lines = [json.loads(line) for line in data.split(b"\n")[:-1]]
     if not lines:  # the file was just created, or its process was killed then
         raise ValueError("it is empty")
-    head, packet, progress = lines[0], None, None
+    head, packet, progress, has_acted = lines[0], None, None, False
     for line in lines:
         if "session" in line:
             head = line
@@ -178,6 +179,7 @@ def _read(file: Path) -> Left:
         elif "kept" in line:
             before = progress.messages[: line["from"]] if progress else ()
             more = progress_of(line["kept"])
+            has_acted = has_acted or any(message.role == "tool" for message in more.messages)
             progress = replace(more, messages=(*before, *more.messages))
         elif progress is not None:
             progress = replace(progress, intent=tuple(map(str, line["intent"])))
@@ -190,6 +192,6 @@ def _read(file: Path) -> Left:
         packets=(packet,),
         subject=f"{INTERRUPTED}{file.stem}:{len(data)}",
         asked_at=head["ts"],
-        agreed=tuple(map(str, head["agreed"])),
+        agreed=tuple(one for one in map(str, head["agreed"]) if not has_acted or is_lasting(one)),  # used up
     )
     return Left(session=head["session"], turn=head["turn"], order=order)
