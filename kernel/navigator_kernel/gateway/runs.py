@@ -136,7 +136,8 @@ def message_in(message: Message, session: Session, caller: Caller) -> tuple[Mess
     if resumed.approved is None or resumed.declined:
         return message, session
     if resumed.lasting == "always":
-        raise Refused("a lasting approval is given at the terminal", hint="navigator skill trust, or approve it once")
+        hint = "navigator skill trust NAME, or approve it once"
+        raise Refused("a lasting approval is given at the terminal", hint=hint)
     if not caller.may("approve"):
         raise Refused("this token may not approve", hint="use a token with the role approve", reason="role")
     return message, session

@@ -285,10 +285,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "to continue: navigator workflow resume {token}",
         "继续请用：navigator workflow resume {token}",
     ),
-    "workflow.repeat": (
-        "to repeat it: navigator workflow resume {token} --repeat",
-        "重复执行请用：navigator workflow resume {token} --repeat",
-    ),
     "workflow.result": ("the result is in {path}", "结果见 {path}"),
     "workflow.unwritten": ("the result could not be written to its file: {reason}", "结果未能写入文件：{reason}"),
     "workflow.left": (

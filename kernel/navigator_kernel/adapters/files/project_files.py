@@ -128,7 +128,7 @@ def refuse_named(parts: Sequence[str], written: str) -> None:
     records. Called before every read of a file that somebody else named."""
     folded = tuple(part.casefold() for part in parts)
     if folded[:2] in _OWN:
-        hint = "navigator why and navigator session show print it"
+        hint = "navigator why prints it, or navigator session show NAME"
         raise Refused(f"{written!r} is the kernel's own record", hint=hint, reason="kernel")
     if holds_secrets(folded):
         hint = "copy what is not secret into another file"

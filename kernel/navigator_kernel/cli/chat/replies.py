@@ -79,17 +79,12 @@ def for_chat(report: Report, language: Language) -> Report:
 def chat_hint(hint: str, language: Language) -> str:
     """The hint with chat's own commands in place of those of the shell; others are marked as commands for a shell."""
     for command, typed in _IN_CHAT:
-        hint = hint.replace(command, typed)
+        hint = hint.replace(f"navigator {command}", typed)
     return _COMMAND.sub(lambda hit: say("notice.shell", language, command=hit.group()), hint)
 
 
 # commands that chat has itself, longest first
-_IN_CHAT = (
-    ("navigator skill list", "/skills"),
-    ("navigator model use", "/model"),
-    ("navigator list", "/skills"),
-    ("navigator why", "/why"),
-)
+_IN_CHAT = (("skill list", "/skills"), ("model use", "/model"), ("list", "/skills"), ("why", "/why"))
 _COMMAND = lazy_compile(r"\bnavigator (?=[a-z])")
 
 
