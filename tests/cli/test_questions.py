@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,9 +123,9 @@ def test_a_workflow_command_waits_too(here: Place) -> None:
     ids=["Enter", "n", "number"],
 )
 def test_a_choice_of_skills_is_answered_below_it(
-    here: Place, message: str, letters: str, answer: str, result: str
+    tmp_path: Path, message: str, letters: str, answer: str, result: str
 ) -> None:
-    with terminal(here, "ask", message) as screen:
+    with terminal(place_in(tmp_path), "ask", message) as screen:
         assert screen.wait_for("\r\n> ").endswith(f"\r\n{letters}\r\n> ")
         screen.type(answer)
         screen.wait_for(result)
@@ -210,6 +214,50 @@ def test_an_answer_in_letters_leaves_the_language_as_it_is(here: Place) -> None:
         screen.wait_for("[y] 是  [n] 否  [e] 修改  [?]")
         screen.type("n\n")
         assert "已取消" in screen.rest()
+
+
+# An interrupted run
+
+
+@pytest.fixture
+def interrupted(writer: Place, server: WireServer) -> Place:
+    """A project in whose session `s` a process was killed while a model was working."""
+    killed = threading.Event()
+
+    def answer(_messages: object, _number: int) -> Said:
+        if len(of_phase_two(server)) == 1:
+            return Said(calls=[("read", '{"file_path": "notes.txt"}')])
+        killed.wait(60)
+        return HELLO
+
+    server.scripts["worker"] = answer
+    with terminal(writer, "ask", "--session", "s", "/song-writer read @notes.txt") as screen:
+        end = time.monotonic() + 60
+        while len(of_phase_two(server)) < 2:
+            assert time.monotonic() < end, screen.seen
+            time.sleep(0.02)
+        os.killpg(screen.process.pid, signal.SIGKILL)
+        screen.process.wait()
+    killed.set()
+    return writer
+
+
+@pytest.mark.parametrize(("letter", "result"), [("n", "not done, as you asked"), ("y", HELLO.text)])
+def test_an_interrupted_run_is_asked_about_before_another_message_is_sent(
+    interrupted: Place, letter: str, result: str
+) -> None:
+    with terminal(interrupted, "ask", "--session", "s", "/word-count one two") as screen:
+        shown = screen.wait_for(ONCE)
+        assert "this was interrupted when its process was stopped: /song-writer read" in shown
+        screen.type(f"{letter}\n")
+        rest = screen.rest()
+    assert rest.index(result) < rest.index("2 words")
+
+
+def test_the_answer_to_an_interrupted_run_is_not_asked_for_again(interrupted: Place) -> None:
+    with terminal(interrupted, "ask", "--session", "s", "no") as screen:
+        shown = screen.rest()
+    assert ONCE not in shown and "not done, as you asked" in shown
 
 
 # Leaving

@@ -260,7 +260,7 @@ def test_an_interrupted_step_is_repeated_by_the_suggested_command(here: Place) -
     journal.begin(token, 1, 1, "sha256:0")
     done = here.run("workflow", "resume", token)
     assert (done.code, "step 1" in done.out + done.err) == (9, True)
-    told = re.search(r"navigator (workflow \w+ [^\n]*)", done.err)
+    told = re.search(r"navigator (ask --session [^\n]*)", done.err)
     assert told is not None
     assert here.run(*told[1].split()).code == 0
 

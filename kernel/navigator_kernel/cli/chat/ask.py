@@ -31,7 +31,7 @@ PENDING = 9  # exit code
 @click.option("-y", "--yes", is_flag=True, help="Agree to everything that the message needs.")
 @click.option("--format", "form", type=click.Choice(SHAPES), help="Form of the answer.")
 @click.option("--show-prompt", is_flag=True, help="Without a model: print the prompt of the skill.")
-@click.option("--session", "session_name", help="Name of the session to continue or begin.")
+@click.option("--session", help="Name of the session to continue or begin.")
 @edits_options
 @unsafe_option
 @json_option
@@ -43,7 +43,7 @@ def command(
     yes: bool,
     form: str | None,
     show_prompt: bool,
-    session_name: str | None,
+    session: str | None,
     as_json: bool,
 ) -> int:
     """Send WORDS, or stdin where they are `-` or missing, and print the reply; on a terminal, ask what it asks.
@@ -54,9 +54,8 @@ def command(
     wanted = "raw" if show_prompt else form or app.settings.format
     asked, attended = FORMATS.get(wanted, "detail"), is_attended() and not as_json
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
-    session = open_session(app, session_name, text)
-    dialogue = Dialogue(app=app, form=wanted, as_json=as_json, kept=session_name is not None)
-    return dialogue.send(message, session)
+    dialogue = Dialogue(app=app, form=wanted, as_json=as_json, kept=session is not None)
+    return dialogue.send(message, open_session(app, session, text))
 
 
 class Dialogue(Struct, kw_only=True):

@@ -87,6 +87,8 @@ def read_message() -> str | None:
         while line.endswith("\\"):
             line = f"{line[:-1]}\n{_line('. ')}"
     except EOFError:
+        if sys.stdin.isatty():
+            sys.stderr.write("\n")
         return None
     except KeyboardInterrupt:
         sys.stderr.write("\n")

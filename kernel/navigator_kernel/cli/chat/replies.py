@@ -45,12 +45,15 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
         lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
     report = for_chat(reply.report, language) if in_chat else reply.report
     waits = reply.session.approval is not None or reply.session.question is not None
+    took = form in {"auto", "detail"} and reply.usage.requests > 0
     if waits and report.state == "pending" and can_answer() and form in {"auto", "detail"}:
+        if took:
+            _took(reply, language)  # before the question, so that its letters stand right below it
         _ask(report, style, language)
     else:
         _answer(report, form, style, language, streamed=streamed, in_chat=in_chat)
-    if form in {"auto", "detail"} and reply.usage.requests:
-        _took(reply, language)
+        if took:
+            _took(reply, language)
     if reply.workflow is not None and reply.workflow.result:
         note(say("workflow.result", language, path=reply.workflow.result))
     if reply.question:
