@@ -49,15 +49,14 @@ def texts_of(path: Path) -> Iterator[str]:
             inner.add(id(node.value))
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(part.value if isinstance(part, ast.Constant) else VALUE for part in node.values)
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else VALUE for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
             yield _filled(node.value)
 
 
 def commands_in(text: str) -> Iterator[str]:
     for hit in COMMAND.finditer(text):
-        rest = text[hit.end() :]
-        yield rest[: END.search(rest).start()].strip()  # type: ignore[union-attr] - `$` always matches
+        yield END.split(text[hit.end() :], maxsplit=1)[0].strip()
 
 
 def _filled(text: str) -> str:
@@ -109,6 +108,8 @@ def wrong(words: list[str]) -> str:
         typed = [one for one in (value if isinstance(value, tuple) else [value]) if isinstance(one, str)]
         if isinstance(param, click.Argument) and (param.required and not typed):
             return f"{context.command_path} needs {param.human_readable_name}"
-        if isinstance(param, click.Argument) and any(one.isalpha() and one.islower() and one not in ANSWERS for one in typed):
+        if isinstance(param, click.Argument) and any(
+            one.isalpha() and one.islower() and one not in ANSWERS for one in typed
+        ):
             return f"{context.command_path} is followed by words of the sentence: {typed}"
     return ""

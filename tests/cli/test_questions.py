@@ -19,6 +19,7 @@ from cli.terminals import Terminal, terminal
 from models.wire_server import HELLO, Said, WireServer, serving
 from navigator_kernel.cli.chat.question import OpenQuestion, command_for, open_question
 from navigator_kernel.cli.output import width
+from navigator_kernel.text import Language
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, Session
 from navigator_kernel.values.workflow import PLAN, REPEAT
 from person_state import accept
@@ -131,23 +132,28 @@ def test_a_choice_of_skills_is_answered_below_it(
         screen.wait_for(result)
 
 
+def waiting(approval: PendingApproval) -> Session:
+    return Session(id="s", approval=approval)
+
+
+def asking(options: tuple[str, ...] = (), rest: str = "") -> Session:
+    return Session(id="s", question=PendingQuestion(original="x", question="?", options=options, rest=rest))
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_no_line_of_letters_is_wider_than_a_screen_and_no_letter_is_without_a_meaning(language: str) -> None:
-    kinds = [
-        PendingApproval(packets=(), subject="shell:x@sha256:1"),
-        PendingApproval(packets=(), subject=PLAN, workflow="run-1"),
-        PendingApproval(packets=(), subject=REPEAT, workflow="run-1"),
-        PendingQuestion(original="x", question="?", options=("one",)),
-        PendingQuestion(original="x", question="?", options=("one", "two", "three")),
-        PendingQuestion(original="x", question="?", rest="y"),
-        PendingQuestion(original="x", question="?"),
+def test_no_line_of_letters_is_wider_than_a_screen_and_no_letter_is_without_a_meaning(language: Language) -> None:
+    sessions = [
+        waiting(PendingApproval(packets=(), subject="shell:x@sha256:1")),
+        waiting(PendingApproval(packets=(), subject=PLAN, workflow="run-1")),
+        waiting(PendingApproval(packets=(), subject=REPEAT, workflow="run-1")),
+        asking(("one",)),
+        asking(("one", "two", "three")),
+        asking(rest="x"),
+        asking(),
     ]
-    shown: list[OpenQuestion | None] = []
-    for one in kinds:
-        session = Session(id="s", approval=one) if isinstance(one, PendingApproval) else Session(id="s", question=one)
-        shown.append(open_question(session, language))  # type: ignore[arg-type] - one of both languages
-    shown.append(OpenQuestion(kind="call", letters="yane", language=language, folder="/x"))  # type: ignore[arg-type]
-    for question in shown:
+    questions = [open_question(session, language) for session in sessions]
+    questions.append(OpenQuestion(kind="call", letters="yane", language=language, folder="/x"))
+    for question in questions:
         assert question is not None
         assert width(question.line) < 80 and question.line.count("[?]") == 1
         assert all(width(line) < 80 for line in question.legend)
@@ -155,8 +161,7 @@ def test_no_line_of_letters_is_wider_than_a_screen_and_no_letter_is_without_a_me
 
 
 def test_a_consent_that_cannot_last_has_no_letter_for_the_session() -> None:
-    session = Session(id="s", approval=PendingApproval(packets=(), subject="script:x@sha256:1"))
-    question = open_question(session, "en")
+    question = open_question(waiting(PendingApproval(packets=(), subject="script:x@sha256:1")), "en")
     assert question is not None and question.line == ONCE
     assert question.message("a") == ""
 
@@ -164,7 +169,7 @@ def test_a_consent_that_cannot_last_has_no_letter_for_the_session() -> None:
 # Letters
 
 
-def test_a_question_mark_explains_the_letters_without_a_turn_and_enter_is_no_answer(
+def test_a_question_mark_explains_the_letters_without_a_turn_and_enter_answers_nothing(
     writer: Place, server: WireServer
 ) -> None:
     says(server, edit(), HELLO)
@@ -311,16 +316,16 @@ def test_from_a_pipe_the_hint_is_the_command_that_answers(here: Place, message: 
 @pytest.mark.parametrize(
     ("session", "answer"),
     [
-        (Session(id="a.b", approval=PendingApproval(packets=(), subject="x")), "yes"),
-        (Session(id="a.b", question=PendingQuestion(original="x", question="?", options=("one",))), "yes"),
-        (Session(id="a.b", question=PendingQuestion(original="x", question="?", options=("one", "two"))), "1"),
-        (Session(id="a.b", question=PendingQuestion(original="x", question="?")), "…"),
+        (waiting(PendingApproval(packets=(), subject="x")), "yes"),
+        (asking(("one",)), "yes"),
+        (asking(("one", "two")), "1"),
+        (asking(), "…"),
     ],
     ids=["approval", "one", "several", "parameter"],
 )
 def test_the_command_is_quoted_for_a_shell(session: Session, answer: str) -> None:
     words = shlex.split(command_for(session, "/a b/it's"))
-    assert words == ["navigator", "--root", "/a b/it's", "ask", "--session", "a.b", answer]
+    assert words == ["navigator", "--root", "/a b/it's", "ask", "--session", "s", answer]
     assert wrong(words[1:]) == ""
 
 
@@ -360,7 +365,19 @@ def test_a_long_question_is_printed_whole_in_a_pipe(writer: Place, server: WireS
 
 def test_chat_prints_no_hint_that_is_meant_for_the_shell(here: Place) -> None:
     here.write({".claude/skills/plain-prompt/SKILL.md": skill_text("plain-prompt", "Says how to write plainly")})
-    typed = ("!echo hi", "?", "n", TWO, "n", "/count-terms", "one two", "/plain-prompt x", "hello there", "/model", "/help")
+    typed = (
+        "!echo hi",
+        "?",
+        "n",
+        TWO,
+        "n",
+        "/count-terms",
+        "one two",
+        "/plain-prompt x",
+        "hello there",
+        "/model",
+        "/help",
+    )
     with terminal(here, "chat", columns=200) as screen:
         screen.wait_for("> ")
         shown = ""

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 OF_TERMINALS: Mapping[str, tuple[str, str]] = {
     "notice.few_skills": (
-        "installed skills: {count}. To add more, send the link of a GitHub repository, or see docs/skills-mapping.md (navigator skill mapping)",
-        "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md（navigator skill mapping）",
+        "installed skills: {count}. To add more, send the link of a GitHub repository, or see docs/skills-mapping.md "
+        "(navigator skill mapping)",
+        "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md"
+        "（navigator skill mapping）",
     ),
     "notice.few_skills_chat": (
         "installed skills: {count}. To add more, send the link of a GitHub repository, or see docs/skills-mapping.md",

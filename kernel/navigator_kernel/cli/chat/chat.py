@@ -40,8 +40,6 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     asks = can_answer() and not as_json
     while True:
         question = open_question(session, language, folder) if asks else None
-        if question is not None:
-            note(question.line)
         if (text := _read(question)) is None:
             break
         if not text.strip():
@@ -52,26 +50,15 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
                 break
             _own(app, word, rest.strip(), session, shown, replies)
             continue
-        try:
-            reply = _turn(app, text, session, shown, question.language_of(text) if question else None)
-        except Interrupted as error:
-            if error.data.get("signal"):
-                raise
-            note("stopped")
-            continue
-        except KernelError as error:
-            note(f"error: {error.message}")
-            if error.hint:
-                note(f"hint: {chat_hint(error.hint, language)}")
-            code = error.exit_code
-            continue
-        session, code = reply.session, reply.report.exit_code
-        language, folder = app.language or reply.language, str(reply.report.data.get("folder", ""))
-        replies.append(reply)
-    if not as_json and (session.approval is not None or session.question is not None):
-        note(say("notice.open", language, command=command_for(session, app.root_flag)))
+        reply, code = _attempt(app, text, session, shown, question, code)
+        if reply is not None:
+            session, language = reply.session, app.language or reply.language
+            folder = str(reply.report.data.get("folder", ""))
+            replies.append(reply)
     if as_json:
         document({"session": session.id, "replies": [reply.to_dict() for reply in replies], "exit_code": code})
+    elif session.approval is not None or session.question is not None:
+        note(say("notice.open", language, command=command_for(session, app.root_flag)))
     return code if not sys.stdin.isatty() else 0
 
 
@@ -117,14 +104,36 @@ def _block() -> str:
 
 def _read(question: OpenQuestion | None) -> str | None:
     """The next message, or the answer to `question`: empty to ask again, None at the end of input."""
-    text = read_message()
-    if question is None or text is None:
-        return text
+    if question is None:
+        return read_message()
+    note(question.line)
+    if (text := read_message()) is None:
+        return None
     try:
         return question.message(text)
     except (EOFError, KeyboardInterrupt):
         sys.stderr.write("\n")
         return ""
+
+
+def _attempt(
+    app: App, text: str, session: Session, shown: Shown, question: OpenQuestion | None, code: int
+) -> tuple[Reply | None, int]:
+    """The reply and its exit code. None, with `code` or the error's, for a turn that was stopped or failed; Interrupted
+    if a signal ends the program."""
+    try:
+        reply = _turn(app, text, session, shown, question.language_of(text) if question else None)
+    except Interrupted as error:
+        if error.data.get("signal"):
+            raise
+        note("stopped")
+        return None, code
+    except KernelError as error:
+        note(f"error: {error.message}")
+        if error.hint:
+            note(f"hint: {chat_hint(error.hint, app.spoken)}")
+        return None, error.exit_code
+    return reply, reply.report.exit_code
 
 
 def _turn(app: App, text: str, session: Session, shown: Shown, language: Language | None) -> Reply:

@@ -26,7 +26,7 @@ _LETTERS: Mapping[Kind, str] = {
     "one": "yn", "several": "1n", "rest": "yn", "value": "",
 }  # fmt: skip
 _NAMES = {"y": "yes", "a": "session", "n": "no", "e": "edit", "1": "numbers"}
-_SESSION = {"en": "for this session", "zh": "本次会话"}  # the answer in words: a letter alone answers only a model's call
+_SESSION = {"en": "for this session", "zh": "本次会话"}  # in words: the letter alone answers only a model's call
 _HELP = frozenset({"?", "help", "帮助"})
 
 

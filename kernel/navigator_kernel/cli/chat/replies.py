@@ -43,27 +43,22 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
     if reply.workflow is not None and form != "raw":
         _workflow(reply.workflow, language)
         lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
-    report = for_chat(reply.report, language) if in_chat else reply.report
     waits = reply.session.approval is not None or reply.session.question is not None
-    took = form in {"auto", "detail"} and reply.usage.requests > 0
+    report = for_chat(reply.report, language) if in_chat else reply.report
     if waits and report.state == "pending" and can_answer() and form in {"auto", "detail"}:
-        if took:
-            _took(reply, language)  # before the question, so that its letters stand right below it
+        _took(reply, form, language)  # before the question, so that its letters stand right below it
         _ask(report, style, language)
     else:
         _answer(report, form, style, language, streamed=streamed, in_chat=in_chat)
-        if took:
-            _took(reply, language)
+        _took(reply, form, language)
     if reply.workflow is not None and reply.workflow.result:
         note(say("workflow.result", language, path=reply.workflow.result))
     if reply.question:
         note(reply.question)
     if waits and not in_chat and not can_answer():
         note(say("notice.resume", language, command=command_for(reply.session, app.root_flag)))
-    if form == "protocol":
-        lines(sections(reply.sections, language))
-    elif form in {"auto", "detail"} and is_attended() and (not waits or app.settings.sections == "full"):
-        _beside(reply.sections, app.settings.sections, language)
+    how = app.settings.sections
+    _beside(reply.sections, "off" if waits and how == "compact" else how, form, language)
 
 
 def for_chat(report: Report, language: Language) -> Report:
@@ -74,8 +69,10 @@ def for_chat(report: Report, language: Language) -> Report:
     if data.get("reason") == "no_model":
         near = ", ".join(map(str, data.get("nearest", ())))
         summary = say("chat.near" if near else "chat.no_model", language, skills=near)
+    elif report.by_model or report.state == "success":
+        summary = report.summary
     else:
-        summary = report.summary if report.by_model or report.state == "success" else chat_hint(report.summary, language)
+        summary = chat_hint(report.summary, language)
     return replace(report, data=data, summary=summary)
 
 
@@ -151,8 +148,10 @@ def _whole(report: Report) -> str:
     return report.raw or ""
 
 
-def _took(reply: Reply, language: Language) -> None:
+def _took(reply: Reply, form: str, language: Language) -> None:
     """Prints the usage of all requests of the turn; the lines add up to `/cost`."""
+    if form not in {"auto", "detail"} or not reply.usage.requests:
+        return
     spent, models = reply.usage, ", ".join(clean(name, lines=False) for name in reply.models)
     if spent.unknown == spent.requests and not spent.input + spent.output:
         note(say("usage.all_unknown", language, model=models))
@@ -180,9 +179,13 @@ def _titled(held: Sections) -> list[tuple[str, list[str]]]:
     return [(f"section.{name}", body) for name, body in held.to_dict().items() if body]
 
 
-def _beside(held: Sections, how: str, language: Language) -> None:
-    """Prints a dim line for each section, or the sections in full (X-41)."""
-    if how == "full":
+def _beside(held: Sections, how: str, form: str, language: Language) -> None:
+    """Prints the sections on stdout with `protocol`; for a person a dim line for each, or all in full (X-41)."""
+    if form == "protocol":
+        lines(sections(held, language))
+    elif form not in {"auto", "detail"} or not is_attended():
+        return
+    elif how == "full":
         for line in sections(held, language):
             note(line, dim=True)
     elif how == "compact":
