@@ -31,9 +31,7 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
     "letter.session": ("[a]lways this session", "[a] 本次会话都可以"),
     "letter.no": ("[n]o", "[n] 否"),
     "letter.edit": ("[e]dit", "[e] 修改"),
-    "letter.numbers": ("1-{count}", "1-{count}"),
     "letter.none": ("[n]one", "[n] 都不用"),
-    "letter.help": ("[?]", "[?]"),
     "letter.later": ("[?]  Ctrl-D: answer later", "[?]  Ctrl-D：稍后回答"),
     # What the letters mean, a line each, below `?`
     "legend.call.y": ("yes, this once", "同意这一次"),

@@ -8,8 +8,10 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.bootstrap.turns import refuse_message
 from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
 from navigator_kernel.cli.chat.question import can_answer, command_for, open_question
+from navigator_kernel.cli.chat.replies import show
 from navigator_kernel.cli.chat.stream import waits
 from navigator_kernel.cli.chat.turns import is_answer, open_session, take_turn
 from navigator_kernel.cli.output import is_attended, note
@@ -101,8 +103,6 @@ class Dialogue(Struct, kw_only=True):
         return session
 
     def _take(self, message: Message, session: Session) -> Reply:
-        from navigator_kernel.cli.chat.replies import show
-
         reply = take_turn(self.app, message, session, listeners=(waits,), keep=self.kept)
         show(self.app, reply, form=self.form, as_json=self.as_json)
         self.code = reply.report.exit_code
@@ -114,8 +114,6 @@ def _folder(reply: Reply) -> str:
 
 
 def _message(words: tuple[str, ...]) -> str:
-    from navigator_kernel.bootstrap.turns import refuse_message
-
     text = sys.stdin.read() if words in {(), ("-",)} and not sys.stdin.isatty() else " ".join(words)
     refuse_message(text)
     return text

@@ -8,7 +8,7 @@ import click
 
 from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
 from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command_for, open_question, read_line
-from navigator_kernel.cli.chat.replies import chat_hint
+from navigator_kernel.cli.chat.replies import chat_hint, show
 from navigator_kernel.cli.chat.stream import Shown
 from navigator_kernel.cli.output import document, is_attended, lines, note
 from navigator_kernel.cli.project import App
@@ -138,7 +138,6 @@ def _attempt(
 
 def _turn(app: App, text: str, session: Session, shown: Shown, language: Language | None) -> Reply:
     """Takes the turn in `language`, by default the message's own, and shows the reply."""
-    from navigator_kernel.cli.chat.replies import show
     from navigator_kernel.cli.chat.turns import take_turn
 
     attended = is_attended() and not shown.quiet

@@ -25,7 +25,7 @@ _LETTERS: Mapping[Kind, str] = {
     "call": "yane", "effect": "yan", "plan": "yne", "again": "yn", "interrupted": "yn",
     "one": "yn", "several": "1n", "rest": "yn", "value": "",
 }  # fmt: skip
-_NAMES = {"y": "yes", "a": "session", "n": "no", "e": "edit", "1": "numbers"}
+_NAMES = {"y": "yes", "a": "session", "n": "no", "e": "edit"}
 _SESSION = {"en": "for this session", "zh": "本次会话"}  # in words: the letter alone answers only a model's call
 _HELP = frozenset({"?", "help", "帮助"})
 
@@ -45,9 +45,9 @@ class OpenQuestion(Struct, frozen=True, kw_only=True):
         """The line below the question."""
         if self.kind == "value":
             return say("letter.later", self.language)
-        named = {**_NAMES, "n": "none"} if self.kind == "several" else _NAMES
-        words = [say(f"letter.{named[letter]}", self.language, count=self.count) for letter in self.letters]
-        return "  ".join([*words, say("letter.help", self.language)])
+        names = {**_NAMES, "n": "none"} if self.kind == "several" else _NAMES
+        words = [f"1-{self.count}" if at == "1" else say(f"letter.{names[at]}", self.language) for at in self.letters]
+        return "  ".join([*words, "[?]"])
 
     @property
     def legend(self) -> list[str]:
