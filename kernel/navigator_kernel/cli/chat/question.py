@@ -91,10 +91,9 @@ class OpenQuestion(Struct, frozen=True, kw_only=True):
         return self.language if answer.isascii() else None
 
     def _reason(self) -> str:
-        """The answer with a reason against a call, or the change of a plan in the person's words."""
-        if self.kind == "call":
-            return f"e {read_line(say('notice.reason', self.language))}"
-        return read_line(say("notice.change", self.language))
+        """`e` with the person's words: a reason against a call, which may be empty, or the change of a plan."""
+        words = read_line(say("notice.reason" if self.kind == "call" else "notice.change", self.language))
+        return f"e {words}" if words.strip() or self.kind == "call" else ""
 
     def read(self) -> str | None:
         """Asks until there is an answer and returns it; None at the end of input. KeyboardInterrupt for Ctrl-C."""
