@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import Place, below, environment, place_in, type_a
+from cli.terminals import terminal
 
 pytestmark = pytest.mark.sample(1)
 
@@ -135,7 +136,8 @@ def test_the_sections_are_shown_as_they_are_set(here: Place, how: str, lines: in
 
 @pytest.mark.requirement("X-41")
 def test_a_question_is_asked_without_the_protocol(here: Place) -> None:
-    told = here.on_terminal("ask", "/word-count", env={"NO_COLOR": "1"})
+    with terminal(here, "ask", "/word-count", env={"NO_COLOR": "1"}) as screen:
+        told = screen.wait_for("> ")
     assert "word-count needs: " in told and "required" not in told and "\x1b" not in told
 
 

@@ -220,7 +220,7 @@ def test_ctrl_c_stops_the_turn_and_its_process_and_not_the_program(root: Path) -
     with terminal(root) as (process, screen):
         screen.until("> ")
         screen.type(b"/doze-long\n")
-        screen.until("yes/no")
+        screen.until("[y]es")
         screen.until("\n> ")
         screen.type(b"yes\n")
         pid = started(root)

@@ -65,7 +65,7 @@ def test_a_plan_to_install_and_run_is_shown_with_its_token_and_runs_when_it_is_a
     ]
     token = re.search(r'token: "([\w-]+)"', done.out)
     assert token is not None
-    assert f"navigator workflow approve {token[1]}" in done.err
+    assert re.search(r"^to answer: navigator ask --session [\w-]+ yes$", done.err, re.MULTILINE)
     assert not (here.root / ".claude" / "skills" / "csv-total").exists()
     approved = here.json("workflow", "approve", token[1])
     assert (approved["exit_code"], approved["report"]["data"]["output"]) == (0, 8)
@@ -260,7 +260,7 @@ def test_an_interrupted_step_is_repeated_by_the_suggested_command(here: Place) -
     journal.begin(token, 1, 1, "sha256:0")
     done = here.run("workflow", "resume", token)
     assert (done.code, "step 1" in done.out + done.err) == (9, True)
-    told = re.search(r"navigator (workflow \w+ [^\n]*)", done.err)
+    told = re.search(r"navigator (ask --session [^\n]*)", done.err)
     assert told is not None
     assert here.run(*told[1].split()).code == 0
 

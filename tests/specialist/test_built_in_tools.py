@@ -163,7 +163,7 @@ def test_a_terminal_shows_the_diff_line_by_line(writer: Place, server: WireServe
         if words == ("chat",):
             screen.wait_for("> ")
             screen.type("/song-writer change notes.txt\n")
-        shown = screen.wait_for("(yes/no)").replace("\r\n", "\n")
+        shown = screen.wait_for("[y]es").replace("\r\n", "\n")
     assert "\n one\n-two\n+2\n three\n" in shown
 
 

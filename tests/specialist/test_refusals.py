@@ -17,7 +17,7 @@ from specialist.turns import events, of_phase_two, says
 pytestmark = pytest.mark.ci
 
 NOTES = "one\ntwo\nthree\n"
-QUESTION = "(yes/no)"
+QUESTION = "[y]es"
 TOLD = "refused: the person said no to this call of edit. It was not done. Continue without it, or in another way."
 
 
@@ -66,7 +66,7 @@ def test_a_denial_and_its_reason_are_sent_to_the_model_which_continues(
     with terminal(writer, "chat") as screen:
         begin(screen)
         for line in typed:
-            screen.wait_for("why not: " if line is not typed[0] else "> ")
+            screen.wait_for("why not, or what instead: " if line is not typed[0] else "> ")
             screen.type(line)
         screen.wait_for(HELLO.text)
     assert answers(server) == [TOLD + (f"\nthe person's reason: {why}" if why else "")]
@@ -105,8 +105,9 @@ def test_a_yes_for_the_session_covers_changes_below_the_same_folder(writer: Plac
         screen.wait_for("> ")
         screen.type("/song-writer change @docs/notes.txt @docs/deep/more.txt @other/more.txt\n")
         screen.wait_for(QUESTION)
-        shown = screen.wait_for("the model gets your reason")
-        assert f"a         yes, for this session, all changes below {writer.root}/docs\r\n" in shown
+        screen.type("?\n")
+        assert f"a       yes, for this session, all changes below {writer.root}/docs\r\n" in screen.wait_for("Ctrl-D")
+        screen.wait_for(QUESTION)
         screen.type("a\n")
         assert "other/more.txt" in screen.wait_for(QUESTION)
     changed = NOTES.replace("two", "2")

@@ -78,7 +78,8 @@ TABLES: Mapping[str, str] = {
     "policy": "deny = [what no skill may do here], the same for one skill in policy.skills.NAME, and in policy.direct "
     "for messages without one; fetch = [hosts that the tool fetch may ask]; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
-    "mcp.servers": "MCP servers: command, args, env, network, or url and headers; user level only (navigator mcp add)",
+    "mcp.servers": "MCP servers: command, args, env, network, or url and headers; user level only; "
+    "navigator mcp add NAME adds one",
 }
 
 

@@ -54,7 +54,10 @@ async def _call(endpoint: Endpoint, request: Request) -> Call:
     caller: Caller = request.scope.get("caller") or Caller(id="", role="read")
     if endpoint.role is not None and not caller.may(endpoint.role):
         raise HttpProblem(
-            403, "role", f"this needs a token with the role {endpoint.role}", hint="navigator serve --new-token --role"
+            403,
+            "role",
+            f"this needs a token with the role {endpoint.role}",
+            hint=f"navigator serve --new-token --role {endpoint.role}",
         )
     return Call(
         caller=caller,

@@ -132,7 +132,8 @@ def may_approve(caller: Caller, resumed: Resumed) -> None:
     if resumed.approved is None or resumed.declined or resumed.approved.subject == "retry":
         return
     if resumed.lasting == "always":
-        raise Refused("a lasting approval is given at the terminal", hint="navigator skill trust, or approve it once")
+        hint = "navigator skill trust NAME, or approve it once"
+        raise Refused("a lasting approval is given at the terminal", hint=hint)
     if not caller.may("approve"):
         raise Refused("this token may not approve", hint="use a token with the role approve", reason="role")
 

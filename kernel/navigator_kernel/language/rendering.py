@@ -72,9 +72,9 @@ def result_lines(report: Report) -> list[str]:
 
 
 def _status(report: Report) -> str:
-    """The summary on one line. A long question keeps both ends, as a person must not miss its end. One with a diff is
-    shown as it is."""
-    if report.state == "pending" and report.data.get("diff"):
+    """The summary on one line. A long question keeps both ends, as a person must not miss its end. One for
+    an approval is shown as it is, with its diff or script."""
+    if report.state == "pending" and report.subject:
         return clean(report.summary)
     if report.state == "pending":
         return cut_text(" ".join(clean(report.summary).split()), QUESTION_LIMIT)

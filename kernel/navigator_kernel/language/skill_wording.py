@@ -150,6 +150,10 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
         "用 --skill 指定技能后显示其字节数和扫描发现",
     ),
     "verify.same": ("{count} skills unchanged since they were installed", "{count} 个技能与安装时一致"),
+    "verify.modified": ("{name}: changed {file}", "{name}：已修改 {file}"),
+    "verify.missing": ("{name}: missing {file}", "{name}：缺少 {file}"),
+    "verify.extra": ("{name}: added {file}", "{name}：新增 {file}"),
+    "verify.mode": ("{name}: other permissions {file}", "{name}：权限不同 {file}"),
     "verify.others": (
         "not installed by you, so only their own receipts say so: {names}",
         "并非由你安装，仅有其自带的安装记录为证：{names}",

@@ -9,35 +9,13 @@ from navigator_kernel.language.client_wording import OF_CLIENTS
 from navigator_kernel.language.model_wording import OF_MODELS
 from navigator_kernel.language.page_wording import OF_PAGES
 from navigator_kernel.language.skill_wording import OF_SKILLS
+from navigator_kernel.language.terminal_wording import OF_TERMINALS
 from navigator_kernel.language.why_wording import OF_WHY
 from navigator_kernel.text import Language
 from navigator_kernel.values.route import RouteDecision
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
-    "notice.few_skills": (
-        "installed skills: {count}. To add more, send the link of a GitHub repository, or see docs/skills-mapping.md (navigator skill mapping)",
-        "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md（navigator skill mapping）",
-    ),
     "page.loading": ("Loading {skill}…", "正在加载 {skill} 模块…"),
-    "notice.interrupted": (
-        "this was interrupted when its process was stopped: {asked}\n"
-        "`yes`, or the same message, continues it without repeating finished work; `no` or any other message abandons it",
-        "有一个进程在执行中被中断：{asked}\n回复“是”或同样的消息可继续，已完成的不会重复；回复“否”或其他消息则放弃",
-    ),
-    "notice.resume": (
-        'to answer: navigator ask --session {session} "…"',
-        '回答请用：navigator ask --session {session} "…"',
-    ),
-    "notice.answers": (
-        "y         yes, this once\na         yes, {what}\nn         no; the model continues without the call\n"
-        "e REASON  no; the model gets your reason, too\ncancel    end it here",
-        "y       同意这一次\na       {what}\nn       不同意，模型得知后继续\ne 原因  不同意，并把原因告诉模型\n取消    到此结束",
-    ),
-    "notice.answers_session": ("and for the same again in this session", "同意，本次会话中同样的操作不再询问"),
-    "notice.answers_folder": (
-        "for this session, all changes below {folder}",
-        "本次会话中同意对 {folder} 下的所有改动",
-    ),
     "reason.instruction": ("written as an instruction", "以指令形式给出"),
     "reason.exact": ("named exactly", "明确点名"),
     "reason.failed_twice": ("two failures in a row", "连续失败两次"),
@@ -280,7 +258,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "two failures in a row; stopped. What should change before the next try?",
         "连续失败 2 次，已停止。重试前需要调整什么？",
     ),
-    "ask.approve": ("this needs your approval: {what}. Continue? (yes/no)", "需要您的授权：{what}。是否继续？（是/否）"),
+    "ask.approve": ("this needs your approval: {what}", "需要您的授权：{what}"),
     "declined": ("not done, as you asked", "已取消"),
     "direct.no_model": ("No skill is needed, and no model is set up to answer.", "无需技能，也没有配置用于回答的模型。"),
     "direct.near": (
@@ -341,10 +319,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "to continue: navigator workflow resume {token}",
         "继续请用：navigator workflow resume {token}",
     ),
-    "workflow.repeat": (
-        "to repeat it: navigator workflow resume {token} --repeat",
-        "重复执行请用：navigator workflow resume {token} --repeat",
-    ),
     "workflow.result": ("the result is in {path}", "结果见 {path}"),
     "workflow.unwritten": ("the result could not be written to its file: {reason}", "结果未能写入文件：{reason}"),
     "workflow.left": (
@@ -396,6 +370,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "lifecycle.done": ("{operation} done", "{operation} 完成"),
     "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
     **OF_SKILLS,
+    **OF_TERMINALS,
     **OF_PAGES,
     **OF_WHY,
     **OF_MODELS,

@@ -134,7 +134,7 @@ def refuse_named(parts: Sequence[str], written: str, token: str = "") -> None:
     named."""
     folded = tuple(part.casefold() for part in parts)
     if folded[:2] in _OWN:
-        hint = "navigator why and navigator session show print it"
+        hint = "navigator why prints it, or navigator session show NAME"
         raise Refused(f"{written!r} is the kernel's own record", hint=hint, reason="kernel")
     if is_closed(folded, token):
         hint = "name a file of the project, or one that your own sessions wrote"

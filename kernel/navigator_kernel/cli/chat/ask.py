@@ -1,19 +1,31 @@
-"""`navigator ask`: one message in, one reply out."""
+"""`navigator ask`: one message in, one reply out; on a terminal, with the answers to its questions."""
 
 from __future__ import annotations
 
 import sys
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.bootstrap.turns import refuse_message
 from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.chat.question import can_answer, command_for, open_question
+from navigator_kernel.cli.chat.replies import show
 from navigator_kernel.cli.chat.stream import waits
-from navigator_kernel.cli.output import is_asked, is_attended
+from navigator_kernel.cli.chat.turns import is_answer, open_session, take_turn
+from navigator_kernel.cli.output import is_attended, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import SHAPES
+from navigator_kernel.errors import Interrupted
+from navigator_kernel.language.wording import say
+from navigator_kernel.stages.answers import is_interrupted
+from navigator_kernel.text import Language, language_of
+from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.report import FORMATS
-from navigator_kernel.values.request import Message
+from navigator_kernel.values.request import Message, Session
+
+PENDING = 9  # exit code
 
 
 @click.command("ask")
@@ -36,41 +48,72 @@ def command(
     session: str | None,
     as_json: bool,
 ) -> int:
-    """Send WORDS, or stdin where they are `-` or missing, and print the reply.
+    """Send WORDS, or stdin where they are `-` or missing, and print the reply; on a terminal, ask what it asks.
 
     The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
     """
-    from navigator_kernel.cli.chat.replies import show
-    from navigator_kernel.cli.chat.turns import open_session, take_turn
-
     text = _message(words)
     wanted = "raw" if show_prompt else form or app.settings.format
-    attended = is_attended() and not as_json
-    asked = FORMATS.get(wanted, "detail")
+    asked, attended = FORMATS.get(wanted, "detail"), is_attended() and not as_json
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
-    kept = session is not None
-    reply = take_turn(app, message, open_session(app, session, text), listeners=(waits,), keep=kept)
-    show(app, reply, form=wanted, as_json=as_json)
-    if attended and is_asked() and reply.session.question is not None and reply.session.question.options:
-        answer = choice("y" if len(reply.session.question.options) == 1 else "")
-        if answer:
-            reply = take_turn(app, replace(message, text=answer), reply.session, listeners=(waits,), keep=kept)
-            show(app, reply, form=wanted, as_json=as_json)
-    return reply.report.exit_code
+    dialogue = Dialogue(app=app, form=wanted, as_json=as_json, kept=session is not None)
+    return dialogue.send(message, open_session(app, session, text))
 
 
-def choice(usual: str) -> str:
-    """The person's answer to an offer of skills, `usual` for the Enter key alone; empty if the input is cancelled."""
-    try:
-        return input("> ").strip() or usual
-    except (EOFError, KeyboardInterrupt):
-        sys.stderr.write("\n")
-        return ""
+class Dialogue(Struct, kw_only=True):
+    """A message, and on a terminal the answers to all questions that follow. `form` is the format of the replies,
+    `kept` whether the session is stored even if nothing is open; `code` is the exit code so far."""
+
+    app: App
+    form: str
+    as_json: bool
+    kept: bool
+    code: int = 0
+
+    def send(self, message: Message, session: Session) -> int:
+        """Takes the turn, and one more for each answer, until nothing is open or the person leaves. Returns the exit
+        code: the last report's, or 130 after Ctrl-C at a question."""
+        waits_here = can_answer() and not self.as_json
+        if waits_here and is_interrupted(session.approval) and not is_answer(message, session):
+            session = self._answered(message, session, self.app.language or language_of(message.text))
+            if session.approval is not None or session.question is not None:
+                return self.code
+        reply = self._take(message, session)
+        if waits_here:
+            self._answered(message, reply.session, reply.language, _folder(reply))
+        return self.code
+
+    def _answered(self, message: Message, session: Session, language: Language, folder: str = "") -> Session:
+        """The session after the person's answers; something is open in it only if they left."""
+        language = self.app.language or language
+        while (question := open_question(session, language, folder)) is not None:
+            try:
+                answer = question.read()
+            except KeyboardInterrupt:
+                sys.stderr.write("\n")
+                self.code, answer = Interrupted.exit_code, None
+            if answer is None:
+                self.code = self.code or PENDING
+                note(say("notice.open", language, command=command_for(session, self.app.root_flag)))
+                break
+            self.kept = True  # a stored question must not be open for longer than this one
+            spoken = self.app.language or question.language_of(answer)
+            reply = self._take(replace(message, text=answer, language=spoken), session)
+            session, language, folder = reply.session, self.app.language or reply.language, _folder(reply)
+        return session
+
+    def _take(self, message: Message, session: Session) -> Reply:
+        reply = take_turn(self.app, message, session, listeners=(waits,), keep=self.kept)
+        show(self.app, reply, form=self.form, as_json=self.as_json)
+        self.code = reply.report.exit_code
+        return reply
+
+
+def _folder(reply: Reply) -> str:
+    return str(reply.report.data.get("folder", ""))
 
 
 def _message(words: tuple[str, ...]) -> str:
-    from navigator_kernel.bootstrap.turns import refuse_message
-
     text = sys.stdin.read() if words in {(), ("-",)} and not sys.stdin.isatty() else " ".join(words)
     refuse_message(text)
     return text

@@ -7,27 +7,17 @@ import sys
 import click
 
 from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command_for, open_question, read_line
+from navigator_kernel.cli.chat.replies import chat_hint, show
 from navigator_kernel.cli.chat.stream import Shown
 from navigator_kernel.cli.output import document, is_attended, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
-from navigator_kernel.stages.answers import asks_for_model
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import Language
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.workflows.orchestrator import COMMAND
-
-HELP = """\
-/help            this page
-/skills          the skills that are installed
-/why             why the last turn chose what it chose
-/cost            what models took in this conversation, by skill
-/model [name]    which model is asked; with a name, that one from now on
-/skill           the skill that a follow-up goes to
-/quit            leave (Ctrl-D does, too)
-/name words      run the skill called name          @path    put a file into the message
-!command         a shell command, asked first       #name    a stored workflow
-A line that ends in \\ goes on in the next one; a block between lines of \"\"\" is one message.
-Ctrl-C stops the turn, not the program."""
 
 
 @click.command("chat")
@@ -46,9 +36,12 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
 
     collect_garbage(app.root)
     session, replies, code = open_session(app, session_name), list[Reply](), 0
-    shown = Shown(quiet=as_json)
-    while (text := read_message()) is not None:
-        text = _with_reason(text, session)
+    shown, language, folder = Shown(quiet=as_json), app.spoken, ""
+    asks = can_answer() and not as_json
+    while True:
+        question = open_question(session, language, folder) if asks else None
+        if (text := _read(question)) is None:
+            break
         if not text.strip():
             continue
         word, _, rest = text.strip().partition(" ")
@@ -57,23 +50,15 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
                 break
             _own(app, word, rest.strip(), session, shown, replies)
             continue
-        try:
-            reply = _turn(app, text, session, shown)
-        except Interrupted as error:
-            if error.data.get("signal"):
-                raise
-            note("stopped")
-            continue
-        except KernelError as error:
-            note(f"error: {error.message}")
-            if error.hint:
-                note(f"hint: {error.hint}")
-            code = error.exit_code
-            continue
-        session, code = reply.session, reply.report.exit_code
-        replies.append(reply)
+        reply, code = _attempt(app, text, session, shown, question, code)
+        if reply is not None:
+            session, language = reply.session, app.language or reply.language
+            folder = str(reply.report.data.get("folder", ""))
+            replies.append(reply)
     if as_json:
         document({"session": session.id, "replies": [reply.to_dict() for reply in replies], "exit_code": code})
+    elif session.approval is not None or session.question is not None:
+        note(say("notice.open", language, command=command_for(session, app.root_flag)))
     return code if not sys.stdin.isatty() else 0
 
 
@@ -89,6 +74,8 @@ def read_message() -> str | None:
         while line.endswith("\\"):
             line = f"{line[:-1]}\n{_line('. ')}"
     except EOFError:
+        if sys.stdin.isatty():
+            sys.stderr.write("\n")
         return None
     except KeyboardInterrupt:
         sys.stderr.write("\n")
@@ -102,13 +89,7 @@ def _line(prompt: str) -> str:
         if not line:
             raise EOFError
         return line.rstrip("\n")
-    return _typed(prompt)
-
-
-def _typed(prompt: str) -> str:
-    import readline  # noqa: F401 - gives input() its editing and history
-
-    return input(prompt)
+    return read_line(prompt)
 
 
 def _block() -> str:
@@ -121,30 +102,52 @@ def _block() -> str:
     return "\n".join(kept)
 
 
-def _with_reason(text: str, session: Session) -> str:
-    """Asks the person for the reason of a refusal and adds it to `text`; empty if this is interrupted."""
-    held = session.approval
-    if text.strip().lower() != "e" or held is None or not is_attended() or not asks_for_model(held):
-        return text
+def _read(question: OpenQuestion | None) -> str | None:
+    """The next message, or the answer to `question`: empty to ask again, None at the end of input."""
+    if question is None:
+        return read_message()
+    note(question.line)
+    if (text := read_message()) is None:
+        return None
     try:
-        return f"{text} {_line('why not: ')}"
+        return question.message(text)
     except (EOFError, KeyboardInterrupt):
         sys.stderr.write("\n")
         return ""
 
 
-def _turn(app: App, text: str, session: Session, shown: Shown) -> Reply:
-    from navigator_kernel.cli.chat.replies import show
+def _attempt(
+    app: App, text: str, session: Session, shown: Shown, question: OpenQuestion | None, code: int
+) -> tuple[Reply | None, int]:
+    """The reply and its exit code. None, with `code` or the error's, for a turn that was stopped or failed; Interrupted
+    if a signal ends the program."""
+    try:
+        reply = _turn(app, text, session, shown, question.language_of(text) if question else None)
+    except Interrupted as error:
+        if error.data.get("signal"):
+            raise
+        note("stopped")
+        return None, code
+    except KernelError as error:
+        note(f"error: {error.message}")
+        if error.hint:
+            note(f"hint: {chat_hint(error.hint, app.spoken)}")
+        return None, error.exit_code
+    return reply, reply.report.exit_code
+
+
+def _turn(app: App, text: str, session: Session, shown: Shown, language: Language | None) -> Reply:
+    """Takes the turn in `language`, by default the message's own, and shows the reply."""
     from navigator_kernel.cli.chat.turns import take_turn
 
     attended = is_attended() and not shown.quiet
-    message = Message(text=text, interactive=True, language=app.language, attended=attended)
+    message = Message(text=text, interactive=True, language=app.language or language, attended=attended)
     try:
         reply = take_turn(app, message, session, listeners=(shown,), keep=True)
     finally:
         streamed = shown.end()
     if not shown.quiet:
-        show(app, reply, form=app.settings.format, as_json=False, streamed=streamed)
+        show(app, reply, form=app.settings.format, as_json=False, streamed=streamed, in_chat=True)
     return reply
 
 
@@ -153,7 +156,8 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
 
     match word:
         case "/help":
-            lines([HELP, f"/{COMMAND.name} need", f"                 {COMMAND.description}"])
+            lines([*say("chat.help", app.spoken).split("\n"), f"/{COMMAND.name} need"])
+            lines([f"                 {COMMAND.description}"])
         case "/cost":
             lines(list(shown.costs()))
         case "/model":
@@ -178,7 +182,7 @@ def _model(app: App, name: str) -> None:
             check_provider(spelled_out(name, app.settings.models)[0], app.settings.models)
         except KernelError as error:
             note(f"error: {error.message}")
-            note(f"hint: {error.hint}")
+            note(f"hint: {chat_hint(error.hint, app.spoken)}")
             return
         app.use_model(name)
-    lines([app.settings.models.default or "none: navigator model use PROVIDER:MODEL"])
+    lines([app.settings.models.default or "none: /model PROVIDER:MODEL sets one for this conversation"])

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from navigator_kernel.cli.output import document, is_attended, lines, note, style_of
+import click
+from msgspec.structs import replace
+
+from navigator_kernel.cli.chat.question import can_answer, command_for
+from navigator_kernel.cli.output import cut, document, is_attended, lines, note, style_of, width
 from navigator_kernel.language.rendering import render_report, render_sentence
 from navigator_kernel.language.wording import say
-from navigator_kernel.stages.answers import asks_for_model
-from navigator_kernel.text import clean
-from navigator_kernel.values.job import is_lasting
+from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.report import FORMATS
-from navigator_kernel.values.workflow import MAX_STEPS, REPEAT, WorkflowView, outline
+from navigator_kernel.values.workflow import MAX_STEPS, WorkflowView, outline
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
@@ -21,33 +25,85 @@ if TYPE_CHECKING:
     from navigator_kernel.values.reply import Reply, Sections
     from navigator_kernel.values.report import Report, Style
 
+AROUND = 4  # lines of the screen for the line of letters, the prompt and what is typed
+HEAD = 200  # columns of a question's first line, repeated below its pages
 
-def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = False) -> None:
+
+def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = False, in_chat: bool = False) -> None:
     """Prints the report on stdout in the format `form`. The notice, and for a person the sections, go to stderr (X-41,
-    X-44); with `protocol` the sections go to stdout. With `streamed`, a model's answer was printed already."""
+    X-44); with `protocol` the sections go to stdout. With `streamed`, a model's answer was printed already; `in_chat`,
+    hints say what to type there."""
     if as_json:
         document(reply.to_dict())
         return
     language = app.language or reply.language
     style = style_of(app.settings.style)
     if reply.notice is not None and reply.notice.code == "few_skills":
-        note(say("notice.few_skills", language, count=reply.notice.count))
+        note(say("notice.few_skills_chat" if in_chat else "notice.few_skills", language, count=reply.notice.count))
     if reply.workflow is not None and form != "raw":
         _workflow(reply.workflow, language)
         lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
-    _answer(reply.report, form, style, language, streamed=streamed)
-    if form in {"auto", "detail"} and reply.usage.requests:
-        _took(reply, language)
+    waits = reply.session.approval is not None or reply.session.question is not None
+    report = for_chat(reply.report, language) if in_chat else reply.report
+    if waits and report.state == "pending" and can_answer() and form in {"auto", "detail"}:
+        _took(reply, form, language)  # before the question, so that its letters stand right below it
+        _ask(report, style, language)
+    else:
+        _answer(report, form, style, language, streamed=streamed, in_chat=in_chat)
+        _took(reply, form, language)
     if reply.workflow is not None and reply.workflow.result:
         note(say("workflow.result", language, path=reply.workflow.result))
-    _asked(reply, language)
-    if form == "protocol":
-        lines(sections(reply.sections, language))
-    elif form in {"auto", "detail"} and is_attended():
-        _beside(reply.sections, app.settings.sections, language)
+    for text in filter(None, (reply.question, reply.open)):
+        note(text)
+    if waits and not in_chat and not can_answer():
+        note(say("notice.resume", language, command=command_for(reply.session, app.root_flag)))
+    how = app.settings.sections
+    _beside(reply.sections, "off" if waits and how == "compact" else how, form, language)
 
 
-def _answer(report: Report, form: str, style: Style, language: Language, *, streamed: bool) -> None:
+def for_chat(report: Report, language: Language) -> Report:
+    """The report with hints that a person can follow in chat; a skill's or a model's own words stay."""
+    data = dict(report.data)
+    if data.get("hint"):
+        data["hint"] = chat_hint(str(data["hint"]), language)
+    if data.get("reason") == "no_model":
+        near = ", ".join(map(str, data.get("nearest", ())))
+        summary = say("chat.near" if near else "chat.no_model", language, skills=near)
+    elif report.by_model or report.state == "success":
+        summary = report.summary
+    else:
+        summary = chat_hint(report.summary, language)
+    return replace(report, data=data, summary=summary)
+
+
+def chat_hint(hint: str, language: Language) -> str:
+    """The hint with chat's own commands in place of those of the shell; others are marked as commands for a shell."""
+    for command, typed in _IN_CHAT:
+        hint = hint.replace(f"navigator {command}", typed)
+    return _COMMAND.sub(lambda hit: say("notice.shell", language, command=hit.group()), hint)
+
+
+# commands that chat has itself, longest first
+_IN_CHAT = (("skill list", "/skills"), ("model use", "/model"), ("list", "/skills"), ("why", "/why"))
+_COMMAND = lazy_compile(r"\bnavigator (?=[a-z])")
+
+
+def _ask(report: Report, style: Style, language: Language) -> None:
+    """Prints a question; one that is longer than the screen through the pager, and then what it is about."""
+    text = render_sentence(report, style).rstrip()
+    size = os.get_terminal_size(sys.stdout.fileno())
+    rows = sum(max(1, -(-width(line) // (size.columns or 80))) for line in text.split("\n"))
+    if rows + AROUND <= (size.lines or 24):
+        lines(text)
+        return
+    click.echo_via_pager(clean(text) + "\n")
+    head, count = text.partition("\n")[0].rstrip(" :："), text.count("\n") + 1
+    lines(say("notice.lines", language, what=cut(head, HEAD), count=f"{count:,}"))
+
+
+def _answer(
+    report: Report, form: str, style: Style, language: Language, *, streamed: bool, in_chat: bool = False
+) -> None:
     """Prints a model's answer as the model wrote it and in full, and its failure on stderr. Any other report is printed
     as a report, or for a person as a sentence."""
     if form == "auto" and report.raw is None and (report.unanswered or report.data.get("type") == "Unfinished"):
@@ -55,7 +111,7 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
         return
     if form not in {"auto", "detail"} or not report.by_model or report.raw is None:
         if form == "auto" and is_attended() and "prompt" in report.data and report.state == "success":
-            _unworked(str(report.data.get("skill", "")), language)
+            _unworked(str(report.data.get("skill", "")), language, in_chat=in_chat)
         elif form == "auto" and is_attended():
             lines(render_sentence(report, style))
         else:
@@ -92,8 +148,10 @@ def _whole(report: Report) -> str:
     return report.raw or ""
 
 
-def _took(reply: Reply, language: Language) -> None:
+def _took(reply: Reply, form: str, language: Language) -> None:
     """Prints the usage of all requests of the turn; the lines add up to `/cost`."""
+    if form not in {"auto", "detail"} or not reply.usage.requests:
+        return
     spent, models = reply.usage, ", ".join(clean(name, lines=False) for name in reply.models)
     if spent.unknown == spent.requests and not spent.input + spent.output:
         note(say("usage.all_unknown", language, model=models))
@@ -105,11 +163,11 @@ def _took(reply: Reply, language: Language) -> None:
     note(told)
 
 
-def _unworked(skill: str, language: Language) -> None:
+def _unworked(skill: str, language: Language, *, in_chat: bool) -> None:
     """Prints what a prompt skill needs if there is no model, and what can be done instead."""
     lines(say("prompt.unworked", language, skill=clean(skill, lines=False)))
-    for way in ("model", "host", "show"):
-        note(say(f"prompt.way_{way}", language))
+    for way in ("chat.way_model",) if in_chat else ("prompt.way_model", "prompt.way_host", "prompt.way_show"):
+        note(say(way, language))
 
 
 def sections(held: Sections, language: Language) -> list[str]:
@@ -121,9 +179,13 @@ def _titled(held: Sections) -> list[tuple[str, list[str]]]:
     return [(f"section.{name}", body) for name, body in held.to_dict().items() if body]
 
 
-def _beside(held: Sections, how: str, language: Language) -> None:
-    """Prints a dim line for each section, or the sections in full (X-41)."""
-    if how == "full":
+def _beside(held: Sections, how: str, form: str, language: Language) -> None:
+    """Prints the sections on stdout with `protocol`; for a person a dim line for each, or all in full (X-41)."""
+    if form == "protocol":
+        lines(sections(held, language))
+    elif form not in {"auto", "detail"} or not is_attended():
+        return
+    elif how == "full":
         for line in sections(held, language):
             note(line, dim=True)
     elif how == "compact":
@@ -141,23 +203,3 @@ def _workflow(view: WorkflowView, language: Language) -> None:
         note(say("workflow.left", language, limit=count, steps="; ".join(view.left)))
     if count > MAX_STEPS:
         note(say("workflow.many", language, count=count))
-
-
-def _asked(reply: Reply, language: Language) -> None:
-    """Prints what the turn waits for, and how to answer from a shell."""
-    if reply.question:
-        note(reply.question)
-    approval = reply.session.approval
-    if approval is not None and approval.workflow:
-        key = "repeat" if approval.subject == REPEAT else "resume" if approval.subject.startswith("retry:") else "token"
-        note(say(f"workflow.{key}", language, token=approval.workflow))
-    elif approval is not None and asks_for_model(approval) and is_attended():
-        folder = clean(str(reply.report.data.get("folder", "")), lines=False) if approval.wider else ""
-        what = say("notice.answers_folder" if folder else "notice.answers_session", language, folder=folder)
-        lasts = bool(approval.wider) or is_lasting(approval.subject)
-        for line in say("notice.answers", language, what=what).split("\n"):
-            if lasts or not line.startswith("a "):
-                note(line)
-        note(say("notice.resume", language, session=reply.session.id))
-    elif approval is not None or reply.session.question is not None:
-        note(say("notice.resume", language, session=reply.session.id))

@@ -11,7 +11,7 @@ from navigator_kernel.bootstrap.turns import Keep, Turns
 from navigator_kernel.cli.output import note
 from navigator_kernel.errors import Busy, Interrupted
 from navigator_kernel.language.wording import say
-from navigator_kernel.stages.answers import is_interrupted
+from navigator_kernel.stages.answers import is_interrupted, resume
 from navigator_kernel.text import escape_controls, shorten
 from navigator_kernel.values.tool import EDITS
 
@@ -47,6 +47,12 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
         return asyncio.run(_stoppable(turn, ended_by))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         raise Interrupted("stopped", hint="nothing is half-written", signal="".join(ended_by)) from error
+
+
+def is_answer(message: Message, session: Session) -> bool:
+    """Whether the message says yes or no to what `session` waits for."""
+    resumed = resume(message, session)
+    return resumed.approved is not None or resumed.declined
 
 
 def turns_of(app: App) -> Turns:

@@ -17,6 +17,7 @@ from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import outline, plan_to_dict
 
 if TYPE_CHECKING:
+    from navigator_kernel.values.request import Session
     from navigator_kernel.values.workflow import WorkflowRun
 
 
@@ -169,17 +170,13 @@ def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bo
     return _turn(app, "yes" if app.language == "en" else said.text, session, yes=yes, as_json=as_json)
 
 
-def _turn(app: App, said: str, session: Any, *, yes: bool, as_json: bool) -> int:
-    from navigator_kernel.cli.chat.replies import show as show_reply
-    from navigator_kernel.cli.chat.stream import waits
-    from navigator_kernel.cli.chat.turns import take_turn
+def _turn(app: App, said: str, session: Session, *, yes: bool, as_json: bool) -> int:
+    from navigator_kernel.cli.chat.ask import Dialogue
 
     form, attended = app.settings.format, is_attended() and not as_json
     asked = FORMATS.get(form, "detail")
     message = Message(text=said, consent=yes, format=asked, language=app.language, attended=attended)
-    reply = take_turn(app, message, session, listeners=(waits,), keep=session.turn > 0)
-    show_reply(app, reply, form=form, as_json=as_json)
-    return reply.report.exit_code
+    return Dialogue(app=app, form=form, as_json=as_json, kept=session.turn > 0).send(message, session)
 
 
 # How to continue a run, by its state

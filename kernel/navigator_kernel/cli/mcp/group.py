@@ -81,7 +81,7 @@ def _check(app: App, *, as_json: bool) -> None:
     lines(f"{numbered(len(served), 'skill')} served as resources; route finds {len(every)}")
     if left_out:
         lines(f"left out: {', '.join(left_out)}")
-        note("navigator skill validate --strict says why")
+        note("navigator skill validate NAME --strict says why")
 
 
 def _server(app: App) -> Server[Any]:

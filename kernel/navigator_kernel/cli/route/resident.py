@@ -39,7 +39,7 @@ def serve(app: App, routed: Routed, *, idle: float, ready: Callable[[Path], None
     """Answers until nobody has asked for `idle` seconds, a signal ends it, or its socket was replaced; calls `ready`
     when it can answer. The errors of `navigator route`, and Busy if another process answers for this project."""
     if any(app.flags.values()):
-        raise UsageProblem("--serve takes no settings from flags", hint="navigator config set keeps them")
+        raise UsageProblem("--serve takes no settings from flags", hint="navigator config set KEY VALUE keeps them")
     path = Path(socket_path(str(app.root)))
     if len(os.fsencode(path)) > PATH_LIMIT:
         raise KernelError(f"{str(path)!r} is over the {PATH_LIMIT} bytes that a socket may have", hint=_SHORTER)

@@ -13,6 +13,7 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, filter_options, reach_options
+from navigator_kernel.errors import IntegrityMismatch
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
 from navigator_kernel.text import Language, shorten
 
@@ -93,7 +94,12 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
 @pass_app
 def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
     """Check installed skills against their receipts; exit code 6 if files changed."""
-    found = open_lifecycle(app.root).perform("verify", {"name": name, **where})
+    try:
+        found = open_lifecycle(app.root).perform("verify", {"name": name, **where})
+    except IntegrityMismatch as error:
+        if not as_json:
+            lines(_differences(error.data["skills"], app.spoken))
+        raise
     if as_json:
         document(found)
         return
@@ -102,6 +108,13 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
     if others:
         names = BETWEEN[app.spoken].join(others)
         note(say("verify.others", app.spoken, names=names))
+
+
+def _differences(skills: Sequence[Mapping[str, Any]], language: Language) -> list[str]:
+    """A line for each file that is not as it was installed."""
+    kinds = ("modified", "missing", "extra", "mode")
+    found = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
+    return [say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in found]
 
 
 def _about(one: Mapping[str, Any], language: Language) -> list[str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 REASON = 1_000  # characters of the reason for a refusal
 _ANSWERS: Mapping[str, str] = {"yes": "yes", "session": "for this session", "no": "no", "cancel": "cancel"}
-_HERE = "navigator skill trust, or approve it once"
+_HERE = "navigator skill trust NAME, or approve it once"
 
 
 class KeptSession(Struct, frozen=True, kw_only=True):

@@ -125,7 +125,7 @@ def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: InstallScope
     if held is None:
         raise Refused(f"{str(target)!r} was not installed by navigator", hint="move the folder away")
     if (target.is_symlink() or folder_digest(target) != held.digest) and not options.force:
-        hint = f"navigator skill verify {name} names the changes; --force replaces them"
+        hint = f"navigator skill verify {name} names the changes; to restore it, move {str(target)!r} away"
         raise Refused(f"skill {name!r} was changed since it was installed", hint=hint)
 
 

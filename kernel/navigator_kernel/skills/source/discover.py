@@ -323,5 +323,5 @@ def _only(word: str, hits: Sequence[Found], contents: Contents, usable: Callable
 def unknown(word: str, names: Sequence[str]) -> SkillNotFound:
     """The error for a name that is not one of `names`."""
     near = suggestions(word, names)
-    hint = f"did you mean {', '.join(near)}?" if near else "navigator skill info lists its skills"
+    hint = f"did you mean {', '.join(near)}?" if near else "navigator skill info SOURCE lists its skills"
     return SkillNotFound(f"no skill here is called {clean(word, lines=False)!r}", hint=hint, suggestions=near)

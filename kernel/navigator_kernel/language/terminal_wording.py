@@ -1,0 +1,101 @@
+"""The sentences that only a terminal shows, each in English and Chinese: questions, answers, and what chat prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OF_TERMINALS: Mapping[str, tuple[str, str]] = {
+    "notice.few_skills": (
+        "installed skills: {count}. To add more, send the link of a GitHub repository, or see docs/skills-mapping.md "
+        "(navigator skill mapping)",
+        "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md"
+        "（navigator skill mapping）",
+    ),
+    "notice.few_skills_chat": (
+        "installed skills: {count}. To add more, send the link of a GitHub repository, or see docs/skills-mapping.md",
+        "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md",
+    ),
+    "notice.interrupted": (
+        "this was interrupted when its process was stopped: {asked}\n"
+        "`yes`, or the same message, continues it without repeating finished work; `no` abandons it",
+        "有一个进程在执行中被中断：{asked}\n回复“是”或同样的消息可继续，已完成的不会重复；回复“否”则放弃",
+    ),
+    "notice.resume": ("to answer: {command}", "回答请用：{command}"),
+    "notice.open": ("the question stays open; to answer it: {command}", "问题仍未回答；回答请用：{command}"),
+    "notice.lines": ("{what} ({count} lines, shown above)", "{what}（共 {count} 行，见上）"),
+    "notice.reason": ("why not, or what instead: ", "原因，或希望改成什么："),
+    "notice.change": ("what instead: ", "希望改成什么："),
+    "notice.shell": ("(in a shell) {command}", "（在命令行中）{command}"),
+    # The line of letters
+    "letter.yes": ("[y]es", "[y] 是"),
+    "letter.session": ("[a]lways this session", "[a] 本次会话都可以"),
+    "letter.no": ("[n]o", "[n] 否"),
+    "letter.edit": ("[e]dit", "[e] 修改"),
+    "letter.none": ("[n]one", "[n] 都不用"),
+    "letter.later": ("[?]  Ctrl-D: answer later", "[?]  Ctrl-D：稍后回答"),
+    # What the letters mean, a line each, below `?`
+    "legend.call.y": ("yes, this once", "同意这一次"),
+    "legend.call.n": ("no; the model continues without the call", "不同意；模型不做此操作，继续工作"),
+    "legend.call.e": ("no; you are asked for the reason, and the model gets it", "不同意；请说明原因，会转告模型"),
+    "legend.effect.y": ("yes, this once", "同意这一次"),
+    "legend.effect.n": ("no; nothing is done", "不同意；什么都不做"),
+    "legend.session": ("yes, and for the same again in this session", "同意，本次会话中同样的操作不再询问"),
+    "legend.folder": ("yes, for this session, all changes below {folder}", "本次会话中同意对 {folder} 下的所有改动"),
+    "legend.plan.y": ("run these steps", "执行这些步骤"),
+    "legend.plan.n": ("run none of them", "都不执行"),
+    "legend.plan.e": ("run none of them yet; you are asked what to change", "先不执行；请说明要怎么改"),
+    "legend.again.y": ("do this step again", "再次执行这一步"),
+    "legend.again.n": ("stop here; finished steps stay as they are", "到此为止；已完成的步骤保持原样"),
+    "legend.interrupted.y": ("continue, without repeating finished work", "继续，已完成的不会重复"),
+    "legend.interrupted.n": ("abandon it", "放弃"),
+    "legend.one.y": ("use it", "使用"),
+    "legend.one.n": ("use no skill", "不使用技能"),
+    "legend.rest.y": ("do only what fits", "只做适合的部分"),
+    "legend.rest.n": ("do nothing", "什么都不做"),
+    "legend.several.1": ("use this one; its name works, too", "使用对应的一个；也可以输入名称"),
+    "legend.several.n": ("use none of them", "都不使用"),
+    "legend.value": ("type what is missing; `cancel` ends it", "请输入缺少的内容；输入“取消”则结束"),
+    "legend.cancel": ("end the work here", "到此结束"),
+    "legend.later": ("leave it open, to answer later", "稍后再回答"),
+    # What chat says in place of a hint for the shell
+    "chat.no_model": (
+        "No skill is needed, and no model is set up to answer. To set one: /model PROVIDER:MODEL",
+        "无需技能，也没有配置用于回答的模型。设置模型：/model PROVIDER:MODEL",
+    ),
+    "chat.near": (
+        "No skill fits, and no model is set up, so nothing was done. Nearest skills: {skills}; to use one, type /name. "
+        "To set a model: /model PROVIDER:MODEL",
+        "没有合适的技能，也没有配置模型，因此什么都没有做。最接近的技能：{skills}；输入 /名称 可直接使用。"
+        "设置模型：/model PROVIDER:MODEL",
+    ),
+    "chat.way_model": (
+        "to set one: /model anthropic:claude-haiku-4-5",
+        "设置模型：/model anthropic:claude-haiku-4-5",
+    ),
+    "chat.help": (
+        "/help            this page\n"
+        "/skills          the skills that are installed\n"
+        "/why             why the last turn chose what it chose\n"
+        "/cost            what models took in this conversation, by skill\n"
+        "/model [name]    which model is asked; with a name, that one from now on\n"
+        "/skill           the skill that a follow-up goes to\n"
+        "/quit            leave (Ctrl-D does, too)\n"
+        "/name words      run the skill called name          @path    put a file into the message\n"
+        "!command         a shell command, asked first       #name    a stored workflow\n"
+        "?                at a question: what its letters mean\n"
+        'A line that ends in \\ goes on in the next one; a block between lines of """ is one message.\n'
+        "Ctrl-C stops the turn, not the program.",
+        "/help            本页\n"
+        "/skills          已安装的技能\n"
+        "/why             上一轮为何这样选择\n"
+        "/cost            本次对话中模型的用量，按技能列出\n"
+        "/model [名称]    当前模型；给出名称则从现在起改用它\n"
+        "/skill           后续请求由哪个技能处理\n"
+        "/quit            退出（Ctrl-D 也可以）\n"
+        "/名称 内容       执行该技能                          @路径    把文件放进消息\n"
+        "!命令            shell 命令，先询问                  #名称    已保存的工作流\n"
+        "?                有问题待回答时：各字母的含义\n"
+        '以 \\ 结尾的行在下一行继续；两行 """ 之间的内容是一条消息。\n'
+        "Ctrl-C 停止本轮，不退出程序。",
+    ),
+}
