@@ -12,17 +12,17 @@ from bench.conversation_stubs import ASKING, OFFERS, Offer, Wanted, asking
 
 
 def choice_scene(row: Row) -> Scene:
-    context = row["context"]
-    said = re.search(r"[\"“](.+?)[\"”]", context)
-    options = _options(context)
-    offer = next((one for one in OFFERS if list(one.skills) == options and _same_language(one.said, row)), None)
-    if offer is None:
+    context, language = row["context"], row["lang"]
+    quoted, options = re.search(r"[\"“](.+?)[\"”]", context), _options(context)
+    said = quoted.group(1) if quoted else context
+    fits = [one for one in OFFERS if list(one.skills) == options and one.language in {"", language}]
+    if not fits:
         print(f"no offer is prepared for {context!r}", file=sys.stderr)
-        what = said.group(1) if said else context
-        offer = Offer(what, {name: f"{name.replace('-', ' ')}: {what}" for name in options})
+    offer = fits[0] if fits else Offer({name: f"{name.replace('-', ' ')}: {said}" for name in options})
+    said = offer.said or said
     skills = [Skill(name, what) for name, what in {**offer.skills, **offer.beside}.items()]
-    wanted = Wanted(f"choice:{','.join(options)}:{offer.said}", skills, settings=offer.settings, warm=(offer.said,))
-    return Scene(row, wanted, _play_choice, {"offer": offer, "options": options})
+    wanted = Wanted(f"choice:{','.join(options)}:{said}", skills, settings=offer.settings, warm=(said,))
+    return Scene(row, wanted, _play_choice, {"said": said, "options": options})
 
 
 def _options(context: str) -> list[str]:
@@ -34,16 +34,12 @@ def _options(context: str) -> list[str]:
     return numbered or re.findall(r"[a-z][\w]*(?:-[\w]+)*(?=\s*(?:\?|吗))", asked)[:1]
 
 
-def _same_language(said: str, row: Row) -> bool:
-    return bool(re.search(r"[\u4e00-\u9fff]", said)) == bool(row["lang"] == "zh")
-
-
 def _play_choice(scene: Scene, stage: Stage, session: str) -> Seen:
-    offer, options, text = scene.facts["offer"], scene.facts["options"], scene.row["text"]
-    first = tried(stage, session, offer.said, "question")
+    asked, options, text = scene.facts["said"], scene.facts["options"], scene.row["text"]
+    first = tried(stage, session, asked, "question")
     offered = list(((first.get("report") or {}).get("data") or {}).get("options", ()))
     if offered != options:
-        raise SetupFailed(f"{offer.said!r} offers {offered}, not {options}")
+        raise SetupFailed(f"{asked!r} offers {offered}, not {options}")
     reply = stage.say(session, text)
     label, _, known = label_of(reply)
     if ran := stage.effects():
@@ -51,7 +47,7 @@ def _play_choice(scene: Scene, stage: Stage, session: str) -> Seen:
     if stage.waiting(session) == "question":
         return Seen(_still_open(scene, stage, session, label, known=known))
     said = stage.history(session)
-    if any(offer.said in one and squash(text) in squash(one.replace(offer.said, "")) for one in said):
+    if any(asked in one and squash(text) in squash(one.replace(asked, "")) for one in said):
         return Seen("refine")  # routed again with both messages, and nothing fits
     if known:
         one = "no" if len(options) == 1 else "none"
@@ -63,12 +59,12 @@ def _play_choice(scene: Scene, stage: Stage, session: str) -> Seen:
 
 def _picked(ran: Sequence[Effect], scene: Scene) -> str:
     """The outcome where a skill ran: with both messages it was routed again."""
-    offer, options, text = scene.facts["offer"], scene.facts["options"], scene.row["text"]
+    asked, options, text = scene.facts["said"], scene.facts["options"], scene.row["text"]
     first = ran[0]
     given = squash(" ".join(map(str, first.input)))
-    if squash(offer.said) not in given:
+    if squash(asked) not in given:
         return "other"
-    if len(ran) > 1 or (squash(text) and squash(text) in given.replace(squash(offer.said), "", 1)):
+    if len(ran) > 1 or (squash(text) and squash(text) in given.replace(squash(asked), "", 1)):
         return "refine"
     if first.name not in options:
         return "other"

@@ -121,76 +121,60 @@ def _wrote(stage: Stage, run: str) -> bool:
 
 
 class Offer(NamedTuple):
-    """How the router is brought to offer skills: the message, the skills in the order of the offer with their
-    descriptions, others beside them, and settings."""
+    """How the router is brought to offer skills for the message of a context: their descriptions in the order of the
+    offer, others beside them, and settings. `language` is the only one that it works in, `said` a message to send
+    instead."""
 
-    said: str
     skills: Mapping[str, str]
     beside: Mapping[str, str] = {}
     settings: str = ""
+    language: str = ""
+    said: str = ""
 
 
-# Found by search: with these descriptions the router offers exactly these skills for the message. Where it cannot be
-# brought to that by the words of the context, the message says the same in a few more words.
+# Found by search: with these descriptions the router offers exactly these skills for the messages of the contexts
 OFFERS = (
     Offer(
-        "how long is README.md",
         {"word-count": "Counts how many words a file has and how long it is（统计文件有多少字、有多长）"},
         settings='boldness = "cautious"\n',
     ),
     Offer(
-        "README.md 有多长",
-        {"word-count": "Counts how many words a file has and how long it is（统计文件有多少字、有多长）"},
-        settings='boldness = "cautious"\n',
-    ),
-    *(
-        Offer(
-            said,
-            {"csv-report": "Makes something nice of numbers（整理数据）"},
-            {"pdf": "Makes PDF files（做成 PDF）"},
-            settings='encoder = "off"\n',
-        )
-        for said in ("make something nice out of the sales numbers", "把销售数据整理得好看点")
-    ),
-    *(
-        Offer(
-            said,
-            {"translate": "Translates into another language（翻译成别的语言）"},
-            {"slides": "Makes nice slides（好看的幻灯片）"},
-            settings='encoder = "off"\n',
-        )
-        for said in ("put this in another language", "把这个换成别的语言")
-    ),
-    *(
-        Offer(
-            said,
-            {
-                "pdf": "Turns notes into a PDF document（把笔记做成 PDF 文档）",
-                "docx": "Turns text into Word（做成 Word 文档）",
-                "xlsx": "Makes Excel documents of notes（笔记、Excel 文档）",
-            },
-        )
-        for said in ("turn the notes into a document", "把笔记做成文档")
+        {"csv-report": "Makes something nice of numbers（整理数据）"},
+        {"pdf": "Makes PDF files（做成 PDF）"},
+        settings='encoder = "off"\n',
     ),
     Offer(
-        "look over my repo",
+        {"translate": "Translates into another language（翻译成别的语言）"},
+        {"slides": "Makes nice slides（好看的幻灯片）"},
+        settings='encoder = "off"\n',
+    ),
+    Offer(
+        {
+            "pdf": "Turns notes into a PDF document（把笔记做成 PDF 文档）",
+            "docx": "Turns text into Word（做成 Word 文档）",
+            "xlsx": "Makes Excel documents of notes（笔记、Excel 文档）",
+        }
+    ),
+    Offer(
         {
             "todo-scan": "Check a repo: TODO（检查仓库）",
             "lint-check": "Goes over a repository and finds lint problems（检查我的仓库）",
             "secret-scan": "Goes over a repository（仓库）",
         },
+        language="en",
+        said="look over my repo",  # `check` would name lint-check, which is then taken
     ),
     Offer(
-        "检查一下我的仓库",
         {
             "todo-scan": "Looks over a repo for TODO comments（检查一下仓库里的待办）",
             "lint-check": "Looks over a repo for lint problems（检查仓库里的代码）",
             "secret-scan": "Finds secrets（仓库）",
         },
+        language="zh",
     ),
     Offer(
-        "tell the team about it",
         {"send-report": "Sends the team a message by mail", "slack-post": "Sends the team a message by Slack"},
+        language="en",
     ),
-    Offer("跟团队说一声", {"send-report": "Tells the team by mail（跟团队说一声）", "slack-post": "跟团队说"}),
+    Offer({"send-report": "Tells the team by mail（跟团队说一声）", "slack-post": "跟团队说"}, language="zh"),
 )

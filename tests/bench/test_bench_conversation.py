@@ -14,10 +14,10 @@ from bench.conversation_scenes import scene_of
 from bench.conversation_stage import CommandLine, Stage
 from models.wire_server import WireServer, serving
 
-pytestmark = pytest.mark.ci
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
 
 MAIL = "send-report wants to send mail to ann@example.com. Continue?"
-CHOICE = 'user: "put this in another language" - assistant: Use translate? (y or n)'
+CHOICE = 'user: "say this in another language" - assistant: Use translate? (y or n)'
 
 
 def row(state: str, context: str, text: str) -> Row:
@@ -31,6 +31,7 @@ def server() -> Iterator[WireServer]:
 
 
 def stage_for(row: Row, folder: Path, server: WireServer) -> Stage:
+    """A new project of the kind that the row needs."""
     wanted, stage = scene_of(row).wanted, Stage(folder, server)
     stage.build(wanted.skills, model=wanted.model, settings=wanted.settings, warm=wanted.warm)
     return stage
@@ -54,14 +55,14 @@ def test_an_effect_that_happened_is_a_yes_whatever_the_reply_says(tmp_path: Path
 
 
 def test_a_consent_for_more_than_once_is_told_from_a_yes(tmp_path: Path, server: WireServer) -> None:
-    asked = "fetch-page wants to access the network: api.github.com. Allow?"
+    asked = "fetch-page wants to access the network: example.org. Allow?"
     rows = [row("approval", asked, text) for text in ("yes", "for this session", "always")]
     stage = stage_for(rows[0], tmp_path, server)
     assert [scene_of(one).on(stage).outcome for one in rows] == ["yes", "yes_session", "always"]
 
 
 def test_the_value_is_the_one_that_the_skill_got(tmp_path: Path, server: WireServer) -> None:
-    given = row("missing", "log-summary needs the log file. Which file?", "app.log")
+    given = row("missing", "log-summary needs a log. Which one?", "app.log")
     assert scene_of(given).on(stage_for(given, tmp_path, server)).outcome == "value:app.log"
 
 
