@@ -16,7 +16,7 @@ WEB := kernel/navigator_kernel/gateway/web
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-wide test-further coverage test-slow test-mutation bench bench-routing lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm test-open-webui
+.PHONY: help demo test test-only test-wide test-further coverage test-slow test-mutation bench bench-routing bench-conversation lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm test-open-webui
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ bench-routing: $(STAMP)  ## Measure the router (DATA=folder with dev/ and catalo
 	@PYTHONPATH=tests:kernel $(BIN)/python -m bench.bench_routing --data $(or $(DATA),../shared/routing) \
 		--out $(or $(OUT),build/bench-routing.json) $(if $(SIZES),--sizes $(SIZES)) \
 		$(if $(DATA),,--errors docs/reference/routing-errors.md --plot docs/reference/routing.png)
+
+bench-conversation: $(STAMP)  ## See what follows what people say next (ROWS=file, OUT=file, SURFACE=ask|chat|http, SAMPLE=100)
+	@PYTHONPATH=tests:kernel $(BIN)/python -m bench.bench_conversation --rows $(or $(ROWS),../shared/conversation/dev.jsonl) \
+		--out $(or $(OUT),build/bench-conversation.jsonl) $(if $(SURFACE),--surface $(SURFACE)) $(if $(SAMPLE),--sample $(SAMPLE))
 
 lint: $(STAMP)  ## Check style, types, imports, words and generated pages
 	@$(BIN)/ruff check --quiet $(SOURCES)
