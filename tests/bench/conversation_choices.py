@@ -78,7 +78,7 @@ def _still_open(scene: Scene, stage: Stage, session: str, label: str, *, known: 
     ran = stage.effects()
     if ran and _picked(ran, scene) in {"refine", "other"}:
         return _picked(ran, scene)
-    return "other" if known and label == "" else "question"
+    return "other" if known and label in {"", "other"} else "question"
 
 
 def missing_scene(row: Row) -> Scene:

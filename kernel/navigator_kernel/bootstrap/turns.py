@@ -143,7 +143,8 @@ class Turns(Struct, frozen=True, kw_only=True):
         )
         for subject in agreed:
             kernel.consents.allow(stream.run, subject)
-        kept = kernel.underway.kept(run, session, held, size) if kernel.underway else nullcontext()
+        is_open = is_interrupted(resumed.session.approval)
+        kept = kernel.underway.kept(run, session, held, size, is_open=is_open) if kernel.underway else nullcontext()
         with kept:
             try:
                 reply = await run_turn(message, session, kernel, stream, resumed)

@@ -6,6 +6,7 @@ withdrawn, or a day old.
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -155,7 +156,10 @@ def _on_question(message: Message, session: Session, question: PendingQuestion, 
         return replace(base, message=replace(same, answers=answers, target=question.target), rounds=question.rounds)
     if question.rounds > ROUNDS:
         return replace(base, outcome="other")
-    text = f"{question.original.rstrip()} {reading.value or said}"
+    value = reading.value or said
+    if reading.value and question.original.lstrip().startswith(("/", "@@")) and set(value) & set("\\\"'"):
+        value = shlex.quote(value)  # it is read as a word of the command
+    text = f"{question.original.rstrip()} {value}"
     return replace(
         base, message=replace(message, text=text, answers=answers, target=question.target), rounds=question.rounds
     )

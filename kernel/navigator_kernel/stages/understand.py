@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import MOST, Clause, clauses, parts
+from navigator_kernel.language.signs import is_path
 from navigator_kernel.language.wording import say
 from navigator_kernel.values.request import mark
 from navigator_kernel.values.route import (
@@ -72,8 +73,9 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if request.target and not _another(found, request.target):
         return _intent(Skills(names=(request.target,)), "session", "answer")
     # SEN-7, X-12: what continues the run before goes to the same subagent, unless it clearly means another skill
-    if request.way == "follow_up" and session.sticky is not None and not _another(found, session.sticky.target):
-        action = _followed(request.need, session.sticky, router)
+    last = session.sticky
+    if request.way == "follow_up" and last is not None and not _leaves(request, found, last.target, router):
+        action = _followed(request.need, last, router)
         return _intent(action, "session", "follow_up")
     return _retrieved(found, request)
 
@@ -136,6 +138,15 @@ def _spelled_out(command: CommandInstruction) -> Action:
             return Workflow(name=command.name)
         case _:
             return Skills(names=(command.name,), arguments=command.args, direct_call=True)
+
+
+def _leaves(request: PreprocessingResult, found: Retrieval, target: str, router: Router) -> bool:
+    """Whether what continues the run before clearly means another skill. The name of a file, like todo.md, says nothing
+    about the skill that is meant."""
+    if not _another(found, target):
+        return False
+    plain = " ".join(word for word in matter(request).split() if not is_path(word))
+    return _another(router.retrieve(plain), target)
 
 
 def _another(found: Retrieval, target: str) -> bool:

@@ -15,7 +15,7 @@ from navigator_kernel.adapters.stores.session_form import session_from, session_
 from navigator_kernel.adapters.stores.sqlite import connect, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.redact import Redact, same
-from navigator_kernel.values.request import Said, Session
+from navigator_kernel.values.request import INTERRUPTED, Said, Session
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
@@ -140,9 +140,14 @@ def _about(state: str) -> str:
 
 
 def _waiting(state: str) -> str:
-    """The answer that the session waits for: `approval`, `question` or empty; `damaged` if that cannot be read."""
+    """What the session waits for: `approval`, `interrupted`, `question` or empty; `damaged` if that cannot be read."""
     try:
         held = json.loads(state)
     except ValueError:
         return "damaged"
-    return "approval" if held.get("approval") else "question" if held.get("question") else ""
+    approval, question = held.get("approval"), held.get("question")
+    if question and not question.get("aside"):
+        return "question"
+    if approval:
+        return "interrupted" if str(approval.get("subject", "")).startswith(INTERRUPTED) else "approval"
+    return "question" if question else ""

@@ -57,16 +57,20 @@ class Underway:
         self._runs: dict[str, _Run] = {}
 
     @contextmanager
-    def kept(self, run: str, session: Session, agreed: Sequence[str], expected: int | None = None) -> Iterator[None]:
+    def kept(
+        self, run: str, session: Session, agreed: Sequence[str], expected: int | None = None, *, is_open: bool = False
+    ) -> Iterator[None]:
         """Keeps the orders that models work on until the turn ends. `agreed` lists what the person agreed to for
-        them; `expected` is the size of the file that is continued."""
+        them; `expected` is the size of the file that is continued. With `is_open` the session still waits with what a
+        killed process left; otherwise that is forgotten then."""
         head = {"v": 1, "session": session.id, "turn": session.turn, "ts": self._clock.now(), "agreed": list(agreed)}
         self._runs[run] = _Run(head=head, expected=expected)
         try:
             yield
         finally:
             self.leave(run)
-            self.forget(session.id)
+            if not is_open:
+                self.forget(session.id)
 
     def leave(self, run: str) -> None:
         """Stops keeping the run and removes its file."""
