@@ -112,10 +112,10 @@ def test_deleting_takes_the_history_too(store: SqliteSessions) -> None:
     assert store.history("s") == []
 
 
-def test_the_session_list_shows_a_pending_approval(store: SqliteSessions) -> None:
+def test_the_session_list_shows_what_is_asked_last(store: SqliteSessions) -> None:
     store.save(full_session())
     store.save(Session(id="free", turn=1))
-    assert {one["id"]: one["waiting"] for one in store.listed()} == {"s": "approval", "free": ""}
+    assert {one["id"]: one["waiting"] for one in store.listed()} == {"s": "question", "free": ""}
 
 
 def test_a_file_that_is_not_a_database_is_reported_as_damaged_and_left_untouched(store: SqliteSessions) -> None:

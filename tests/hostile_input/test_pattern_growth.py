@@ -35,6 +35,7 @@ def patterns() -> list[Use]:
             if isinstance(value, text.LatePattern):
                 names.setdefault(id(value), f"{module.__name__}.{name}")
                 methods.setdefault(id(value), set()).update(called.get(name, ()))
+    gc.unfreeze()  # conftest.py takes what is loaded early out of the reach of get_objects
     made = [one for one in gc.get_objects() if isinstance(one, text.LatePattern)]
     uses = [Use(names.get(id(one), repr(one.pattern)), one, frozenset(methods.get(id(one)) or UNKNOWN)) for one in made]
     return sorted(uses, key=lambda use: use.place)

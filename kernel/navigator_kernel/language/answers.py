@@ -695,8 +695,9 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="thanks" if "thanks" in marks and "stop" not in marks else "stop")
     if "again" in marks:
         return _repeated(found)
-    if not content and not found.weak & {"change", "next"}:
-        return Reading(outcome="thanks")  # or nothing that can be told: there is nothing to do
+    talks = bool(marks & {"thanks", "praise"}) and "request" not in found.weak
+    if not content and ("else" not in marks or talks):
+        return Reading(outcome="thanks")  # or an answer to nothing: there is nothing to do
     return Reading(outcome="other")
 
 
@@ -761,12 +762,12 @@ def _after_error(found: _Found, state: OpenState) -> Reading:
         fixed = _has_path(content) or ("change" in found.weak and bool(content))
         return Reading(outcome="retry_with" if fixed else "retry", reason=found.text)
     if not content:
-        return Reading(outcome="question")
+        return Reading(outcome="other" if "else" in marks else "question")
     first = found.clauses[0].pieces[0]
     if "request" in first.signs and "change" not in first.signs and "verb.use" not in first.signs:
         return Reading(outcome="other")
     statement = found.weak & {"change", "fact"} or "go" in marks or _has_path(content)
-    return Reading(outcome="retry_with" if statement else "question", reason=found.text)
+    return Reading(outcome="retry_with" if statement else "other", reason=found.text)
 
 
 def _idle(found: _Found, state: OpenState) -> Reading:

@@ -19,11 +19,9 @@ _TOKEN = lazy_compile(
     r"|(?P<sign>\S)"
 )
 _UNSEEN = lazy_compile("[\u200b-\u200f\u2060\ufe0e\ufe0f\u200d\u20e3\U0001f3fb-\U0001f3ff]")
-_REPEATED = lazy_compile(r"(.)\1+")
-_CONSENT = ("yes", "go", "always", "session", "use", "verb.", "kind.")  # signs that no word with a wrong letter has
+_HELD, _DOUBLED = lazy_compile(r"(.)\1{2,}"), lazy_compile(r"(.)\1$")  # nooo, yepp
 _PATH, _ENDING = 260, 8  # characters of a path and of its ending
 _NOT_IN_PATHS = frozenset(",;!\"'<>|*?，。、；“”「」（）()")
-_LONG = 5  # letters from which a word may lack one, or have one too many
 _MOST = 14  # words, or characters of Chinese, in a phrase
 
 
@@ -153,34 +151,14 @@ def _signs(keys: Sequence[str], phrases: Mapping[tuple[str, ...], frozenset[str]
 
 
 def _misspelt(word: str, phrases: Mapping[tuple[str, ...], frozenset[str]]) -> frozenset[str] | None:
-    """The signs of a word with a letter held too long or two letters exchanged; for one that agrees to nothing, also
-    with one letter too many or too few."""
+    """The signs of a word with a letter held too long, or with two letters exchanged."""
     if len(word) < 3 or not word.isascii() or not word.isalpha():
         return None
     swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
-    for near in (_REPEATED.sub(r"\1\1", word), _REPEATED.sub(r"\1", word), *swapped):
+    for near in (_HELD.sub(r"\1\1", word), _HELD.sub(r"\1", word), _DOUBLED.sub(r"\1", word), *swapped):
         if near != word and (signs := phrases.get((near,))):
             return signs
-    if len(word) < _LONG:
-        return None
-    shorter = {word[:at] + word[at + 1 :] for at in range(len(word))}
-    longer = _longer().get(word)
-    near_words = [*sorted(shorter), *([longer] if longer else [])]
-    return next(
-        (
-            signs
-            for near in near_words
-            if (signs := phrases.get((near,))) and not any(sign.startswith(_CONSENT) for sign in signs)
-        ),
-        None,
-    )
-
-
-@cache
-def _longer() -> Mapping[str, str]:
-    """The English words of the lists with one letter left out, by what remains."""
-    single = (key[0] for key in _phrases() if len(key) == 1 and len(key[0]) > _LONG and key[0].isascii())
-    return {word[:at] + word[at + 1 :]: word for word in single for at in range(len(word))}
+    return None
 
 
 @cache

@@ -80,6 +80,7 @@ def asks_for_model(approval: PendingApproval) -> bool:
 
 def resume(message: Message, session: Session, now: str = "") -> Resumed:
     """Reads the message. What was asked more than a day before `now` (ISO 8601) is no longer open."""
+    message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
     session = _fresh(session, now)
     question, approval = session.question, session.approval
     if approval is not None and is_interrupted(approval) and _is_same(message, approval):
@@ -218,8 +219,11 @@ def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed
             return replace(base, session=replace(free, sticky=None, failures=0), topic="released")
         case "undo" | "thanks" | "complaint" | "nothing" if not session.talks or reading.outcome == "undo":
             return replace(base, session=session, topic=reading.outcome)
-        case "question" if session.retry or session.failures or (last is not None and not session.talks):
-            return replace(base, session=session, message=replace(message, way="plain"))
+        case "question" if session.retry or (last is not None and not session.talks):
+            target = (
+                session.retry[0].task_spec.target.partition(":")[2] if session.retry else last.target if last else ""
+            )
+            return replace(base, session=session, message=replace(message, way="about", target=target))
         case _:
             return replace(base, outcome="other")
 

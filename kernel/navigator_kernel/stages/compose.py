@@ -81,7 +81,7 @@ def compose(
         sections=Sections() if _is_answer(reports) else _sections(decision, plan, reports, session, told),
         session=session,
         language=told.request.language,
-        said=_said(report, session, told, clock),
+        said=() if _asks(decision, session, told) else _said(report, told, clock),
         notice=told.notice,
         workflow=told.workflow,
         question=told.question,
@@ -251,10 +251,16 @@ def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]
     return (with_progress(again, reports[-1]), *(step.packets[0] for step in plan.steps[len(reports) :]))
 
 
-def _said(report: Report, session: Session, told: TurnSummary, clock: Clock) -> tuple[Said, ...]:
-    """The history entries of a turn: message and answer; empty if it ended in a question."""
-    if session.approval is not None or session.question is not None:
-        return ()
+def _asks(decision: RouteDecision, session: Session, told: TurnSummary) -> bool:
+    """Whether the turn ended in a question, a new one or one that is asked again."""
+    before = told.session
+    again = isinstance(decision.result, Direct) and decision.result.topic in {"open", "edit"}
+    slots = ((session.approval, before.approval), (session.question, before.question))
+    return again or any(slot is not None and slot is not kept for slot, kept in slots)
+
+
+def _said(report: Report, told: TurnSummary, clock: Clock) -> tuple[Said, ...]:
+    """The history entries of a turn: message and answer."""
     now = clock.now()
     user = Said(role="user", text=told.asked, run=told.run, ts=now)
     answered = report.raw if report.by_model else None

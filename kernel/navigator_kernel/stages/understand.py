@@ -67,10 +67,12 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
     found = router.retrieve(matter(request))
+    if request.way == "about" and found.band == "route" and found.candidates[0].name == request.target:
+        return _intent(Direct(), "session", "no_skill")
     leaders = _leaders(found, request, session, router)
     if leaders and request.target in {"", *(leader.name for leader in leaders)}:
         return _side_by_side(leaders, found)
-    if request.target and not _another(found, request.target):
+    if request.target and request.way != "about" and not _another(found, request.target):
         return _intent(Skills(names=(request.target,)), "session", "answer")
     # SEN-7, X-12: what continues the run before goes to the same subagent, unless it clearly means another skill
     last = session.sticky

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
@@ -11,9 +10,10 @@ from typing import Any, NamedTuple
 from navigator_kernel.adapters.files.inside import read_inside
 from navigator_kernel.adapters.processes.line_diff import same_start, unified
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
-from navigator_kernel.text import escape_controls
+from navigator_kernel.text import escape_controls, lazy_compile
 from navigator_kernel.tools.places import Place
 
+_RETURN, _END = lazy_compile("\r\n"), lazy_compile("\r?\n")
 LARGEST = 4 * 1024 * 1024  # bytes of a file to write or edit
 WIDTH = 78  # columns of a line of a diff as a person sees it; a terminal of 80 columns does not break it
 TAB = 8  # columns of a tab, at most
@@ -87,7 +87,7 @@ def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
 def _replaced(text: str, old: str, new: str) -> str:
     """`text` with every `old` replaced by `new`, both with `\\n` as line ends. Only what differs is replaced, and its
     line ends become those of the lines that it replaces or that follow it; all other lines stay as they are."""
-    returns = [hit.start() - at for at, hit in enumerate(re.finditer("\r\n", text))]  # where each is without `\r`
+    returns = [hit.start() - at for at, hit in enumerate(_RETURN.finditer(text))]  # where each is without `\r`
     plain = text.replace("\r\n", "\n")
     begin = same_start(old, new)
     end = same_start(old[begin:][::-1], new[begin:][::-1])
@@ -105,7 +105,7 @@ def _with_ends(new: str, text: str, first: int, last: int) -> str:
     line there."""
     if "\n" not in new:
         return new
-    ends = re.findall("\r?\n", text[first:last])
+    ends = _END.findall(text[first:last])
     near = text.find("\n", last) if "\n" in text[last:] else text.rfind("\n", 0, first)
     ends = ends or ["\r\n" if near > 0 and text[near - 1] == "\r" else "\n"]
     lines = new.split("\n")

@@ -16,8 +16,9 @@ from navigator_kernel.values.report import Format
 DOCUMENTS = frozenset({".md", ".txt", ".rst", ".csv", ".tsv", ".json", ".yaml", ".yml", ".html", ".xml", ".tex"})
 
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
-# How the skill of a message was found by then: chosen by the person, none wanted, or that of the run before
-Way = Literal["", "chosen", "plain", "follow_up"]
+# How a message is to be understood: its skill was chosen by the person, none is wanted, it continues the run before, or
+# it asks about that run, whose skill is not run again then
+Way = Literal["", "chosen", "plain", "follow_up", "about"]
 
 
 class Message(Struct, frozen=True, kw_only=True):
