@@ -70,12 +70,15 @@ class UICommand(Struct, frozen=True, kw_only=True):
 
 class RunCompleted(Struct, frozen=True, kw_only=True):
     """The turn ended with a reply; `sections` are its sections by name (X-41). `data` is that of a reply that no step
-    made, such as the skills that a question offers; the data of a step is in its StepCompleted."""
+    made, such as the skills that a question offers; the data of a step is in its StepCompleted. `answer` is the word
+    for what the message meant to what was open or had just run (`yes`, `no_with_reason`, `follow_up`), empty for a new
+    request."""
 
     state: str
     summary: str
     sections: Mapping[str, Json] = field(default_factory=dict)
     data: Mapping[str, Json] = field(default_factory=dict)
+    answer: str = ""
 
 
 class RunError(Struct, frozen=True, kw_only=True):

@@ -332,7 +332,9 @@ def _finish(reply: Reply, kernel: Kernel, emit: Emit, *, has_step: bool) -> None
         emit(RunContent(text=reply.report.summary))
     sections = {name: held for name, held in reply.sections.to_dict().items() if held}
     data = {} if has_step else kernel.redact(dict(reply.report.data))
-    emit(RunCompleted(state=reply.report.state, summary=reply.report.summary, sections=sections, data=data))
+    report, outcome = reply.report, (reply.answer or {}).get("outcome", "")
+    answer = "" if outcome == "other" else outcome
+    emit(RunCompleted(state=report.state, summary=report.summary, sections=sections, data=data, answer=answer))
     kernel.finish_hook(reply)
 
 

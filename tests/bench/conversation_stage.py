@@ -311,7 +311,7 @@ class Gateway(Surface):
             (one.get("payload", one) for one in bodies if one.get("type") == "RouteDecided"), {}
         )
         report = {name: ended.get(name) for name in ("state", "summary", "data")}
-        told = {"answer": ended["answer"]} if "answer" in ended else {}
+        told = {"answer": {"outcome": ended["answer"]}} if "answer" in ended else {}
         return {"report": report, "route": routed.get("decision") or {}, **told}
 
     def close(self) -> None:

@@ -1,0 +1,155 @@
+"""What a session does with what a person says after a run, at a question, and when nothing is open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.files.changes import ChangeStore
+from navigator_kernel.bootstrap.built_in import open_changes
+from turns.conftest import Talk, Talker, put
+
+TWO = "run shout-loud on @a.py and then count the terms in it"
+COUNTED = """import pathlib, sys
+pathlib.Path("ran").write_text(" ".join(sys.argv[2:]))
+print("sent")
+"""
+TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\n'
+
+
+@pytest.fixture
+def sender(root: Path, talker: Talker) -> Talk:
+    put(root, "send-it", "Sends a report to the team", TEXT, COUNTED)
+    return talker()
+
+
+def runs(root: Path) -> list[str]:
+    return sorted(path.read_text() for path in root.glob("mybox/workspace/*/ran"))
+
+
+@pytest.mark.requirement("SAF-1", "STK-2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["don't", "stop it", "undo that", "that was wrong", "never again", "don't do that again", "no", "yes", "ok"],
+        *["不用了", "别发了", "撤回", "发错了", "谢谢", "好", "thanks!", "you sent it to the wrong team"],
+    ],
+)
+def test_nothing_runs_again_by_itself(sender: Talk, root: Path, text: str) -> None:
+    sender.say("/send-it the report", consent=True)
+    sender.say(text, consent=True)
+    assert len(runs(root)) == 1
+    assert sender.session.approval is None
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("text", ["again", "once more, please", "再来一次", "重发"])
+def test_a_run_is_repeated_by_an_explicit_wish_and_asks_again(sender: Talk, root: Path, text: str) -> None:
+    sender.say("/send-it the report")
+    sender.say("yes")
+    assert runs(root) == ["the report"]
+    asked = sender.say(text)
+    assert (asked.report.state, len(runs(root))) == ("pending", 1)
+    sender.say("yes")
+    assert runs(root) == ["the report", "the report"]
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize("text", ["yes", "go ahead", "again", "可以", "1"])
+def test_what_was_refused_does_not_come_back(sender: Talk, root: Path, text: str) -> None:
+    sender.say("/send-it the report")
+    sender.say("no")
+    sender.say(text)
+    assert (runs(root), sender.session.approval) == ([], None)
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize(
+    "text",
+    ["what will it send?", "wait", "hm", "is this safe", "会发给谁", "等等", "/word-count one two"],
+)
+def test_an_approval_stays_open_and_is_said_to_be_open(sender: Talk, root: Path, text: str) -> None:
+    sender.say("/send-it the report")
+    waits = sender.session.approval
+    reply = sender.say(text)
+    assert sender.session.approval == waits and runs(root) == []
+    assert waits is not None and waits.question.partition("\n")[0][:40] in f"{reply.open} {reply.report.summary}"
+    sender.say("yes")
+    assert runs(root) == ["the report"]
+
+
+def test_a_new_question_replaces_an_open_one_and_says_so(sender: Talk, root: Path) -> None:
+    put(root, "post-it", "Posts a report", TEXT, COUNTED)
+    sender.say("/send-it the report")
+    reply = sender.say("/post-it another")
+    assert "send-it" in reply.open
+    sender.say("yes")
+    assert runs(root) == ["another"]
+
+
+def changed(talk: Talk) -> ChangeStore:
+    """The store, in which the last run has changed README.md."""
+    store, sticky = open_changes(talk.kernel.root), talk.session.sticky
+    assert sticky is not None
+    (talk.kernel.root / "README.md").write_text("old\n")
+    store.make(sticky.run, "README.md", b"old\n", b"new\n")
+    return store
+
+
+@pytest.mark.requirement("SAF-1")
+def test_undo_offers_to_put_back_what_the_last_run_changed(sender: Talk) -> None:
+    sender.say("/send-it the report", consent=True)
+    changed(sender)
+    offered = sender.say("undo that")
+    assert (offered.report.state, "README.md" in offered.report.summary) == ("pending", True)
+    assert (sender.kernel.root / "README.md").read_text() == "new\n"
+    done = sender.say("yes")
+    assert (done.report.state, "README.md" in done.report.summary) == ("success", True)
+    assert (sender.kernel.root / "README.md").read_text() == "old\n"
+
+
+@pytest.mark.parametrize("text", ["no", "wait", "what was changed?"])
+def test_nothing_is_put_back_without_a_yes(sender: Talk, text: str) -> None:
+    sender.say("/send-it the report", consent=True)
+    changed(sender)
+    sender.say("undo")
+    sender.say(text)
+    assert (sender.kernel.root / "README.md").read_text() == "new\n"
+
+
+def test_undo_says_plainly_where_nothing_can_be_taken_back(sender: Talk) -> None:
+    sender.say("/send-it the report", consent=True)
+    reply = sender.say("撤回")
+    assert (reply.report.state, "无法从这里撤回" in reply.report.summary) == ("success", True)
+
+
+def test_a_run_of_yesterday_is_not_repeated(sender: Talk, root: Path) -> None:
+    sender.say("/send-it the report", consent=True)
+    sticky = sender.session.sticky
+    assert sticky is not None
+    sender.session = replace(sender.session, sticky=replace(sticky, at="2026-01-30T01:00:00.000Z"))
+    assert sender.say("again", consent=True).decision.reason == "nothing"
+    assert len(runs(root)) == 1
+
+
+@pytest.mark.requirement("SEN-2")
+def test_a_fix_is_added_to_the_request_that_failed(root: Path, talker: Talker) -> None:
+    script = "import sys\nprint(sys.argv[2])\nsys.exit('no such place' if 'docs/' not in sys.argv[2] else 0)\n"
+    put(root, "read-it", "Reads a thing", TEXT, script)
+    talk = talker()
+    assert talk.say("/read-it the-report", consent=True).report.state == "error"
+    fixed = talk.say("it's in docs/", consent=True)
+    assert (fixed.report.state, fixed.report.data["output"]) == ("success", "the-report it's in docs/")
+
+
+@pytest.mark.requirement("WFL-5")
+@pytest.mark.parametrize("text", ["skip step 1", "only the second", "先不要第一步", "is that all?"])
+def test_a_plan_that_is_to_be_changed_does_not_run_as_shown(talk: Talk, root: Path, text: str) -> None:
+    talk.say(TWO)
+    waits = talk.session.approval
+    reply = talk.say(text)
+    assert waits is not None and waits.steps == ("shout-loud", "count-terms")
+    assert (reply.report.state, talk.session.approval) == ("pending", waits)
+    assert not list(root.glob("mybox/workspace/*/*"))
