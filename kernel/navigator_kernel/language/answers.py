@@ -61,6 +61,8 @@ _WHY = lazy_compile(r"(?is)\s*e(?:[\s:：,，]|$)(?P<why>.*)")
 _INSTRUCTION = lazy_compile(r"(?:/|@@|#(?!\d))[^\W_][\w-]*(?=\s|$)|!(?![\[!])[ \t]*[^\s`!]")
 _ASKING = frozenset({"what", "where", "who", "why", "how", "or not", "what exactly", "where exactly"})
 _ASKED_BEHIND = frozenset({"不", "没", "没有", "否"})  # 它算标点不, 有方案没
+_SCORN = lazy_compile(r"([\u4e00-\u9fff])(?:什么|啥|个屁|个鬼|个头)\1?(?<=[^么啥])|([\u4e00-\u9fff])(?:什么|啥)\2")
+_PRONOUNS = frozenset({"it", "that", "this", "them", "它", "这个"})
 _SAME = frozenset(
     {"what about", "how about", "same for", "same with", "the same for", "the same with", "do the same for"}
 )
@@ -74,7 +76,7 @@ _TEXT_WANTED = lazy_compile(
     r"|正文|文字|内容|文本|标题|描述|消息|句子|要什么"
 )
 _SCOPE = lazy_compile(r"(?i)^s$|^s\b|session|conversation|chat|until i|till i|会话|对话|聊天")
-_EITHER = lazy_compile(r"(?!不|错)([\u4e00-\u9fff])不\1|是.{1,12}还是")
+_EITHER = lazy_compile(r"(?!不|错|了|好)([\u4e00-\u9fff])不\1|是.{1,12}还是")
 _AGREE = frozenset({"yes", "go"})
 _WIDTH = frozenset({"session", "always", "once"})
 _FIRM = frozenset(
@@ -172,12 +174,15 @@ def _found(plain: str, state: OpenState) -> _Found:
     content: list[str] = []
     asks = False
     last = ""
+    scorns = _SCORN.search(plain) is not None
     for clause in parts:
         asks |= clause.asked or _asks(clause)
         own: set[str] = set()
         content.append(_weigh(clause, kinds, own, weak))
         last = "no" if own & {"no", "stop"} else "yes" if own & _AGREE else last
         marks |= own
+    if scorns:
+        marks, asks, last = marks | {"no"}, False, "no"
     return _Found(frozenset(marks), frozenset(weak), tuple(content), asks, parts, plain, last)
 
 
@@ -339,7 +344,7 @@ def _approval(found: _Found, state: OpenState) -> Reading:
     marks, content, head = found.marks, _text_of(found), plain_head(state.question)
     if found.text.casefold() in {"a", "s"}:
         return Reading(outcome="yes_session")
-    if _is_request(found, head) and "change" not in found.weak:
+    if _is_request(found, head) and "change" not in found.weak and not marks & {"no", "stop"}:
         return Reading(outcome="other")
     if found.asks:
         new = any(is_path(word) and word.casefold() not in head for word in content.split())
@@ -380,7 +385,11 @@ def _choice_one(found: _Found, state: OpenState) -> Reading:
     marks, content = found.marks, _text_of(found)
     if "topic" in marks and content:
         return Reading(outcome="other")
-    corrected = bool(content) and bool(found.weak & {"change"} or marks & {"correct"})
+    others = zip(found.clauses, found.content, strict=True)
+    apart = any(words and not any(piece.signs & {"no", "neg"} for piece in clause.pieces) for clause, words in others)
+    corrected = bool(content) and (
+        "correct" in marks or (apart and "change" in found.weak) or (apart and "no" in marks)
+    )
     if found.asks:
         return Reading(outcome="refine" if corrected and "correct" in marks else "question")
     if marks & {"no", "stop", "undo"} or marks & {"self"}:
@@ -412,7 +421,7 @@ def _choice_many(found: _Found, state: OpenState) -> Reading:
     if (
         len(wanted) == 1
         and loose <= (4 if "verb.use" in found.weak or "go" in marks else 2)
-        and not marks & {"wait", "blame"}
+        and not (marks & {"wait", "blame"} and len(found.clauses) == 1)
     ):
         return Reading(outcome="pick", value=str(state.options.index(wanted[0]) + 1))
     if len(wanted) > 1 or (unwanted and not wanted and left):
@@ -433,27 +442,31 @@ def _mentions(found: _Found, options: Sequence[str]) -> tuple[list[str], list[st
     wanted: list[str] = []
     unwanted: list[str] = []
     beyond = 0
+    replaces = False  # a clause like "no, wait" takes back what stood before it
     for clause in found.clauses:
         alone = all(_is_light(piece) or piece.signs & _BESIDE_A_PLACE or _is_place(piece) for piece in clause.pieces)
         named: list[str] = []
         negated = corrects = False
-        for piece in clause.pieces:
-            option = _option(piece, options, alone=alone)
+        places = [_option(piece, options, alone=alone) for piece in clause.pieces]
+        for at, (piece, option) in enumerate(zip(clause.pieces, places, strict=True)):
             if piece.signs & {"neg", "no", "except"}:
-                if named and not corrects:  # 2 不行
+                if not any(places[at + 1 :]) and named:  # 2 不行
                     unwanted += named
                     named = []
-                else:
-                    corrects = (bool(wanted) and not piece.signs & {"neg"} - {"no"}) or piece.text in {
-                        "不",
-                        "啊不",
-                        "哦不",
-                    }
-                    negated = not (corrects and wanted)
+                elif not named:
+                    corrects = bool(wanted) and (
+                        piece.text in {"不", "啊不", "哦不"} or not piece.signs & {"neg", "except"}
+                    )
+                    negated = not corrects
+                else:  # the mail thing, not slack
+                    negated = True
             elif option is None:
                 beyond += 1
             elif option:
                 (unwanted if negated else named).append(option)
+        turns = not any(places) and any(piece.signs & {"no", "correct", "wait"} for piece in clause.pieces)
+        replaces = replaces or (bool(wanted) and turns)
+        corrects = corrects or (replaces and bool(named))
         if corrects and wanted:  # 2, no, 3
             unwanted += wanted
             wanted = []
@@ -506,6 +519,8 @@ def _missing(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="cancel")
     value = _value(found)
     strong = _has_path(value) or any(char.isdigit() for char in value)
+    if "no" in marks and value and not strong and _is_vague(found, value):
+        return Reading(outcome="cancel")
     if (
         marks & {"no", "self"}
         and not strong
@@ -537,6 +552,7 @@ def _value(found: _Found) -> str:
     """The value in an answer, without the words around it and without what it rules out; empty if there is none."""
     kept: list[str] = []
     paths: list[str] = []
+    parts = [clause for clause in found.clauses if clause.pieces]
     for clause in found.clauses:
         pieces = list(clause.pieces)
         if pieces and "no" in pieces[0].signs and "neg" not in pieces[0].signs:
@@ -551,10 +567,17 @@ def _value(found: _Found) -> str:
         called = next((n for n, piece in enumerate(pieces) if piece.text.casefold() in _CALLED), None)
         pieces = pieces[called + 1 :] if called is not None and called + 1 < len(pieces) else pieces
         text = _trimmed(clause.text[pieces[0].start : pieces[-1].end])
+        firm = all(piece.signs for piece in pieces) and any(piece.signs & {"no", "correct", "wait"} for piece in pieces)
+        if firm and kept:
+            kept = []  # "French. No, sorry, Italian": what stood before it is taken back
         if text and not (all(piece.signs for piece in pieces) and any(piece.signs & _FIRM for piece in pieces)):
             kept.append(text)
     if paths:
         mails = [path for path in paths if "@" in path[1:]]
+        if len(set(mails)) > 1 and any(
+            "@" in c.text[c.pieces[0].start : c.pieces[-1].end] and _limits(c) for c in parts
+        ):
+            return ""  # which of them are meant cannot be told
         return ", ".join(dict.fromkeys(mails)) if mails else paths[-1].removeprefix("@")
     if len(kept) > 1:
         kept = [text for text in kept if not _is_known(text)] or kept[-1:]
@@ -565,6 +588,13 @@ def _value(found: _Found) -> str:
     if number and all(word == number or _is_known(word) for word in "".join(kept).replace("px", " ").split()):
         return number.replace(",", "")
     return "".join(kept)
+
+
+def _limits(clause: Clause) -> bool:
+    """Whether the clause says something about what it names, or names only a part: `only tom`, `sue is on holiday`."""
+    return any(
+        "fact" in piece.signs or piece.text.casefold() in {"only", "just", "只", "只要"} for piece in clause.pieces
+    )
 
 
 def _is_known(text: str) -> bool:
@@ -695,8 +725,11 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="thanks" if "thanks" in marks and "stop" not in marks else "stop")
     if "again" in marks:
         return _repeated(found)
-    talks = bool(marks & {"thanks", "praise"}) and "request" not in found.weak
-    if not content and ("else" not in marks or talks):
+    few_words = (
+        len(content.split()) <= 3 and sum(not char.isascii() for char in content) <= 4 and not _has_path(content)
+    )
+    talks = bool(marks & {"thanks", "praise", "yes"}) and not found.weak & {"request", "next", "adds"} and few_words
+    if talks or (not content and "else" not in marks):
         return Reading(outcome="thanks")  # or an answer to nothing: there is nothing to do
     return Reading(outcome="other")
 
@@ -705,6 +738,8 @@ def _repeated(found: _Found) -> Reading:
     """The same once more, or with another input: if the clause that says so names something of its own."""
     for clause, content in zip(found.clauses, found.content, strict=True):
         if content and any("again" in piece.signs for piece in clause.pieces):
+            if any(piece.text.casefold() in _PRONOUNS for piece in clause.pieces):
+                continue  # "count it again, i added a paragraph"
             adds = any(piece.signs & {"next", "adds"} for piece in clause.pieces) or _has_path(content)
             return Reading(outcome="follow_up" if adds else "question")
     return Reading(outcome="retry")
@@ -733,6 +768,12 @@ def _adds(found: _Found) -> bool:
     adds = any("adds" in piece.signs for clause in found.clauses for piece in clause.pieces)
     files = [word for word in content.split() if is_path(word)]
     short = len(content.split()) <= 4 and sum(not char.isascii() for char in content) <= 12
+    if first is not None and first.signs & {"filler", "light"} and not files:  # "now smaller", but not "now commit it"
+        begins = (
+            begins
+            and count <= 3
+            and not any(piece.text.casefold() in _PRONOUNS for c in found.clauses for piece in c.pieces)
+        )
     if "no" in found.marks and not (adds and len(found.clauses) > 1):
         return False
     if files and not request and len(content.split()) == len(files):
@@ -763,8 +804,14 @@ def _after_error(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="retry_with" if fixed else "retry", reason=found.text)
     if not content:
         return Reading(outcome="other" if "else" in marks else "question")
-    first = found.clauses[0].pieces[0]
-    if "request" in first.signs and "change" not in first.signs and "verb.use" not in first.signs:
+    first = _first(found)
+    if _is_request(found, plain_head(state.question)) and not marks & {"again"}:
+        asks_anew = any(
+            "request" in p.signs and not p.signs & {"fact", "lead"} for c in found.clauses for p in c.pieces
+        )
+        if asks_anew:
+            return Reading(outcome="other")
+    if first is not None and "request" in first.signs and "change" not in first.signs and "verb.use" not in first.signs:
         return Reading(outcome="other")
     statement = found.weak & {"change", "fact"} or "go" in marks or _has_path(content)
     return Reading(outcome="retry_with" if statement else "other", reason=found.text)
