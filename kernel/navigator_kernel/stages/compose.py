@@ -170,8 +170,8 @@ def _asked_again(told: TurnSummary, clock: Clock) -> Report:
         return _own("pending", question.question, data, told, clock)
     plan = approval is not None and bool(approval.steps)
     data = {"reason": "plan" if plan else "consent", "required": ["approval" if plan else "consent"], "optional": []}
-    question = approval.question if approval else ""
-    return _own("pending", f"{told.told}\n{question}" if told.told else question, data, told, clock)
+    text = approval.question if approval else ""
+    return _own("pending", f"{told.told}\n{text}" if told.told else text, data, told, clock)
 
 
 def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:

@@ -11,17 +11,11 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
+from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.changes import ChangeStore, FileChange
-
-_SAID = {
-    "undone": "as it was before the run again",
-    "as before": "was already as before the run",
-    "changed since": "was changed after the run, and is kept; --force restores it anyway",
-}
-
 
 @click.command("diff")
 @click.argument("run", required=False)
@@ -56,7 +50,10 @@ def undo(app: App, *, run: str | None, force: bool, as_json: bool) -> int:
     if as_json:
         document({"run": run, "files": [{"path": path, "state": how} for path, how in done], "exit_code": code})
     else:
-        lines(f"{escape_controls(path)}: {_SAID[how]}" for path, how in done)
+        words = (say(f"undo.{how.replace(' ', '_')}", app.spoken, path=escape_controls(path)) for path, how in done)
+        lines(words)
+        if code:
+            note("--force restores what was changed after the run, too")
     return code
 
 
