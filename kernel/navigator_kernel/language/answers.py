@@ -39,22 +39,8 @@ HEAD = 300  # characters of a question that name its effect; a diff may follow
 _BESIDE_A_PLACE = frozenset(
     {"yes", "go", "verb.use", "no", "neg", "wait", "lead", "tail", "change", "correct", "thanks"}
 )
-_NO_VALUE = (
-    "我",
-    "你",
-    "i ",
-    "im ",
-    "ill ",
-    "same",
-    "the same",
-    "like last",
-    "原来",
-    "上次",
-    "之前",
-    "和上",
-    "跟上",
-    "和之",
-    "跟之",
+_NO_VALUE = tuple(
+    "我|你|i |im |ill |one |the one |same|the same|like last|原来|上次|之前|和上|跟上|和之|跟之".split("|")
 )
 _CALLED = frozenset({"is called", "called", "named", "its called", "叫", "叫做", "名叫", "名字是"})
 _WHY = lazy_compile(r"(?is)\s*e(?:[\s:：,，]|$)(?P<why>.*)")
@@ -63,6 +49,7 @@ _ASKING = frozenset({"what", "where", "who", "why", "how", "or not", "what exact
 _ASKED_BEHIND = frozenset({"不", "没", "没有", "否"})  # 它算标点不, 有方案没
 _SCORN = lazy_compile(r"([\u4e00-\u9fff])(?:什么|啥|个屁|个鬼|个头)\1?(?<=[^么啥])|([\u4e00-\u9fff])(?:什么|啥)\2")
 _PRONOUNS = frozenset({"it", "that", "this", "them", "它", "这个"})
+_ONCE_MORE = lazy_compile(r"再[给发跑帮来试查数算翻做弄执].{0,6}一[次遍回]")
 _SAME = frozenset(
     {"what about", "how about", "same for", "same with", "the same for", "the same with", "do the same for"}
 )
@@ -175,6 +162,7 @@ def _found(plain: str, state: OpenState) -> _Found:
     asks = False
     last = ""
     scorns = _SCORN.search(plain) is not None
+    marks |= {"again"} if _ONCE_MORE.search(plain) else set()
     for clause in parts:
         asks |= clause.asked or _asks(clause)
         own: set[str] = set()
@@ -239,6 +227,9 @@ def _weigh(clause: Clause, kinds: set[str], marks: set[str], weak: set[str]) -> 
                 marks.add("push")
                 at = pieces.index(behind) + 1
                 continue
+            if behind.signs <= {"always", "light", "vague"} and "always" in behind.signs:
+                at = pieces.index(behind) + 1  # "not always, just for this session" refuses the width alone
+                continue
             if "stop" not in signs:
                 marks.add("no")
                 if behind.signs & {"always", "again", "undo"}:
@@ -254,7 +245,7 @@ def _weigh(clause: Clause, kinds: set[str], marks: set[str], weak: set[str]) -> 
             weak.update(signs)
             marks.update({"else"} - ({"else"} if signs & {"filler", "object"} else set()))
             continue
-        strong = signs & (_FIRM | _WIDTH)
+        strong = signs & (_FIRM | _WIDTH) - ({"topic"} if content else set())  # "into Polish, btw" changes no subject
         kind = {sign.partition(".")[2] for sign in signs if sign.startswith("verb.")}
         if kind & kinds:
             strong |= {"go"}
@@ -346,6 +337,8 @@ def _approval(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="yes_session")
     if _is_request(found, head) and "change" not in found.weak and not marks & {"no", "stop"}:
         return Reading(outcome="other")
+    if found.asks and _ends_in_refusal(found):
+        return Reading(outcome="no")
     if found.asks:
         new = any(is_path(word) and word.casefold() not in head for word in content.split())
         return Reading(outcome="other" if "topic" in marks or new else "question")
@@ -370,6 +363,13 @@ def _approval(found: _Found, state: OpenState) -> Reading:
     if found.weak & {"change", "verb.use"} and content:
         return _refused(found.text)
     return Reading(outcome="question")
+
+
+def _ends_in_refusal(found: _Found) -> bool:
+    """Whether a rhetorical question is followed by a refusal: `在周五？想都别想`."""
+    own = set[str]()
+    last = found.clauses[-1]
+    return not last.asked and not _weigh(last, set(), own, set()) and "no" in own
 
 
 def _withdrawn(found: _Found) -> Reading:
@@ -581,7 +581,9 @@ def _value(found: _Found) -> str:
         return ", ".join(dict.fromkeys(mails)) if mails else paths[-1].removeprefix("@")
     if len(kept) > 1:
         kept = [text for text in kept if not _is_known(text)] or kept[-1:]
-    numbers = {text for text in found.text.replace("px", " ").split() if text.strip(".,!").replace(",", "").isdigit()}
+    numbers = {
+        text for text in " ".join(kept).replace("px", " ").split() if text.strip(".,!").replace(",", "").isdigit()
+    }
     if len(numbers) > 1 or len(kept) > 1:
         return ""  # which of them cannot be told
     number = next(iter(numbers), "").strip(".,!")
@@ -738,7 +740,8 @@ def _repeated(found: _Found) -> Reading:
     """The same once more, or with another input: if the clause that says so names something of its own."""
     for clause, content in zip(found.clauses, found.content, strict=True):
         if content and any("again" in piece.signs for piece in clause.pieces):
-            if any(piece.text.casefold() in _PRONOUNS for piece in clause.pieces):
+            verb = all(any(s.startswith("verb.") for s in p.signs) for p in clause.pieces if p.text in content.split())
+            if verb or any(piece.text.casefold() in _PRONOUNS for piece in clause.pieces):
                 continue  # "count it again, i added a paragraph"
             adds = any(piece.signs & {"next", "adds"} for piece in clause.pieces) or _has_path(content)
             return Reading(outcome="follow_up" if adds else "question")
@@ -759,7 +762,8 @@ def _adds(found: _Found) -> bool:
     content = _text_of(found)
     if found.marks & {"stop", "topic", "self", "thanks", "praise", "negated"}:
         return False
-    first = found.clauses[0].pieces[0] if found.clauses and found.clauses[0].pieces else None
+    pieces = [piece for clause in found.clauses for piece in clause.pieces]
+    first = next((piece for piece in pieces if not piece.signs & {"yes", "thanks", "praise"}), None)
     count = sum(len(clause.pieces) for clause in found.clauses)
     if not content and count < 2 and not (first is not None and "adds" in first.signs and len(first.text) > 3):
         return False
@@ -774,11 +778,12 @@ def _adds(found: _Found) -> bool:
             and count <= 3
             and not any(piece.text.casefold() in _PRONOUNS for c in found.clauses for piece in c.pieces)
         )
-    if "no" in found.marks and not (adds and len(found.clauses) > 1):
+    if "no" in found.marks and not ((adds or begins) and len(found.clauses) > 1):
         return False
     if files and not request and len(content.split()) == len(files):
         return True  # a file name alone, or with words of no weight
-    if found.asks and not begins and not found.text.rstrip("?？").endswith("呢"):
+    asked = any("question" in piece.signs and not piece.signs & {"next", "adds"} for piece in pieces)
+    if found.asks and (asked or not begins) and not found.text.rstrip("?？").endswith("呢"):
         return False
     if first is not None and first.text.casefold() in _SAME:
         return True
@@ -795,6 +800,8 @@ def _after_error(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="complaint")
     if marks & {"self"}:
         return Reading(outcome="stop")
+    if "no" in marks and not marks & {"stop", "again"} and _says_how(found):
+        return Reading(outcome="retry_with", reason=found.text)
     if marks & {"stop", "no", "thanks"} and not _has_path(content) and not ("again" in marks and found.last != "no"):
         return Reading(outcome="stop")
     if "undo" in marks:
@@ -815,6 +822,15 @@ def _after_error(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="other")
     statement = found.weak & {"change", "fact"} or "go" in marks or _has_path(content)
     return Reading(outcome="retry_with" if statement else "other", reason=found.text)
+
+
+def _says_how(found: _Found) -> bool:
+    """Whether a clause beside the refusal says what to do instead: `no, not month, use the "date" column`."""
+    for clause, content in zip(found.clauses, found.content, strict=True):
+        signs = {sign for piece in clause.pieces for sign in piece.signs}
+        if content and "fact" in signs and not signs & {"no", "neg"}:
+            return len(found.clauses) > 1
+    return False
 
 
 def _idle(found: _Found, state: OpenState) -> Reading:

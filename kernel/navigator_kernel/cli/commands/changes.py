@@ -17,6 +17,7 @@ from navigator_kernel.text import escape_controls
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.changes import ChangeStore, FileChange
 
+
 @click.command("diff")
 @click.argument("run", required=False)
 @json_option
