@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from time import thread_time
+from typing import Any, get_args
+
 import pytest
 
+from navigator_kernel.language.answers import OpenState, Situation, read
 from navigator_kernel.stages.answers import Resumed, resume
 from navigator_kernel.values.chat import ChatMessage, ToolCall
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
@@ -328,3 +337,61 @@ def test_a_no_to_all_options_leaves_the_message_to_be_answered_without_a_skill()
     found = asked_which(*CHARTS, text="no")
     assert (found.message.text, found.message.way, found.message.answers) == ("make a chart ", "plain", ("before",))
     assert (found.session, found.rounds) == (Session(id="s", turn=3), 2)
+
+
+# What people say next: 840 messages in nine situations, half of them in Chinese
+
+ROWS = [json.loads(line) for line in Path(__file__).with_name("answers.jsonl").read_text("utf-8").splitlines()]
+
+
+def outcome_of(row: dict[str, Any]) -> str:
+    state = OpenState(situation=row["state"], question=row.get("question", ""), options=tuple(row.get("options", ())))
+    reading = read(row["text"], state)
+    told = "question" if reading.outcome == "help" else reading.outcome
+    return f"{told}:{folded(reading.value)}" if told in {"pick", "value"} else told
+
+
+def folded(text: str) -> str:
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(re.sub(r"\s*(?:[,;、]|\s(?:and|和|与)\s)\s*", " ", text).split())
+
+
+def fits(outcome: str, wanted: Sequence[str]) -> bool:
+    kinds = {f"{kind}:{folded(value)}" if value else kind for kind, _, value in (one.partition(":") for one in wanted)}
+    return outcome in kinds or (outcome == "no_with_reason" and "no" in kinds)
+
+
+@pytest.mark.requirement("SAF-1")
+def test_no_message_does_what_its_writer_would_regret() -> None:
+    harmful = []
+    for row in ROWS:
+        outcome = outcome_of(row)
+        any_value = f"{outcome.partition(':')[0]}:*" in row["never"]
+        if not fits(outcome, row["ok"]) and (any_value or fits(outcome, row["never"])):
+            harmful.append((row["text"], outcome, row["ok"]))
+    assert harmful == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nineteen_of_twenty_messages_are_understood(language: str) -> None:
+    rows = [row for row in ROWS if row["lang"] == language]
+    wrong = [(row["text"], outcome_of(row)) for row in rows if not fits(outcome_of(row), row["ok"])]
+    assert len(wrong) <= len(rows) / 20, wrong
+
+
+@pytest.mark.parametrize("situation", get_args(Situation))
+def test_an_answer_of_blanks_and_of_any_length_is_read_at_once(situation: Situation) -> None:
+    state = OpenState(situation=situation, question="send a mail", options=("a-b", "c-d"))
+    began = thread_time()
+    for text in (
+        "",
+        " ",
+        "yes" + " " * 20_000 + "x",
+        "no " * 5_000,
+        "“" * 9_000,
+        "?" * 9_000,
+        "是" * 9_000,
+        "1、" * 9_000,
+    ):
+        assert read(text, state).outcome not in {"yes", "yes_session", "always"}
+    assert thread_time() - began < 2

@@ -106,7 +106,8 @@ class _Found(NamedTuple):
 
 def read(text: str, state: OpenState) -> Reading:
     """The meaning of `text`, in time that grows with its length; over LONGEST characters it is a new request."""
-    plain = normal(text[: LONGEST + 1].strip()) if len(text) > LONGEST else normal(text)
+    text = text.strip()
+    plain = normal(text[: LONGEST + 1])
     if state.situation == "idle" and len(plain) > IDLE:
         return Reading(outcome="other")
     if state.situation in {"approval", "plan"} and (letter := _WHY.match(text)):
@@ -114,7 +115,7 @@ def read(text: str, state: OpenState) -> Reading:
         return Reading(outcome=outcome, reason=letter["why"].strip()[:REASON])
     if _INSTRUCTION.match(plain):
         return Reading(outcome="other")
-    if len(plain) > LONGEST:
+    if len(text) > LONGEST:
         return _long(text, plain, state)
     if plain in {"?", "h", "help", "/?", "？"} and state.situation not in {"idle", "after_run", "after_error"}:
         return Reading(outcome="help")
@@ -134,7 +135,10 @@ def is_no(text: str) -> bool:
 
 
 def _long(text: str, plain: str, state: OpenState) -> Reading:
-    """A long message refuses if its beginning does, with all of it as the reason; otherwise it is a new request."""
+    """A long message is the text that was asked for, or refuses if its beginning does, with all of it as the reason;
+    otherwise it is a new request."""
+    if state.situation == "free" or (state.situation == "missing" and _TEXT_WANTED.search(state.question)):
+        return Reading(outcome="value", value=text)
     if state.situation in {"approval", "missing"}:
         begin = clauses(plain)[:1]
         found = _found(begin[0].text[: begin[0].pieces[-1].end], state) if begin and begin[0].pieces else None
