@@ -139,10 +139,10 @@ def _long(text: str, plain: str, state: OpenState) -> Reading:
     otherwise it is a new request."""
     if state.situation == "free" or (state.situation == "missing" and _TEXT_WANTED.search(state.question)):
         return Reading(outcome="value", value=text)
-    if state.situation in {"approval", "missing"}:
+    if state.situation == "approval":
         begin = clauses(plain)[:1]
         found = _found(begin[0].text[: begin[0].pieces[-1].end], state) if begin and begin[0].pieces else None
-        if found is not None and found.marks & {"no", "stop"} and not found.content:
+        if found is not None and found.marks & {"no", "stop"} and not _text_of(found):
             return _refused(text)
     return Reading(outcome="other")
 
@@ -214,7 +214,7 @@ def _asks(clause: Clause) -> bool:
 
 def _weigh(clause: Clause, kinds: set[str], marks: set[str], weak: set[str]) -> str:
     """Adds the signs of a clause to `marks` and `weak`; returns its words that no list has. The mark `else` says that
-    something in it is no part of a yes."""
+    something in it does not belong to a yes."""
     content: list[str] = []
     pieces = clause.pieces
     at = 0
@@ -604,7 +604,7 @@ def _limits(clause: Clause) -> bool:
 
 
 def _is_known(text: str) -> bool:
-    """Whether every word of the text is on a list: it is no value then."""
+    """Whether every word of the text is on a list: it cannot be a value then."""
     return all(piece.signs for clause in clauses(text) for piece in clause.pieces)
 
 
