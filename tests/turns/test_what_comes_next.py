@@ -144,6 +144,15 @@ def test_a_fix_is_added_to_the_request_that_failed(root: Path, talker: Talker) -
     assert (fixed.report.state, fixed.report.data["output"]) == ("success", "the-report it's in docs/")
 
 
+@pytest.mark.requirement("SEN-2")
+def test_a_path_takes_the_place_of_the_one_that_was_not_there(root: Path, talker: Talker) -> None:
+    script = "import sys\nprint(sys.argv[2])\nsys.exit(0 if sys.argv[2] == 'src/b.log' else 'no such file')\n"
+    put(root, "read-it", "Reads a thing", TEXT, script)
+    talk = talker()
+    assert talk.say("/read-it a.log", consent=True).report.state == "error"
+    assert talk.say("it's src/b.log, sorry", consent=True).report.state == "success"
+
+
 @pytest.mark.requirement("WFL-5")
 @pytest.mark.parametrize("text", ["skip step 1", "only the second", "先不要第一步", "is that all?"])
 def test_a_plan_that_is_to_be_changed_does_not_run_as_shown(talk: Talk, root: Path, text: str) -> None:

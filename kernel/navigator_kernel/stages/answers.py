@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, read
+from navigator_kernel.language.signs import is_path
 from navigator_kernel.text import clean
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.request import (
@@ -35,6 +36,7 @@ FAILURES = 2  # SAF-5
 EXPIRES = timedelta(days=1)
 RECENT = timedelta(hours=6)  # how long a run can be repeated, taken back or continued without its name
 UNDO = "undo:"  # subject prefix of an offer to put back what a run changed
+_AROUND = ",.;:!?，。；：！？、“”\"'()（）"  # punctuation around a path
 _DROPS = ("cancel", "no", "none")
 
 
@@ -201,11 +203,11 @@ def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed
             return replace(base, approved=PendingApproval(packets=session.retry, subject="retry"))
         case "retry" if session.failures:
             return replace(base, topic="failed_twice")
-        case "retry_with" if session.retry and session.failures < FAILURES:
+        case "retry_with" if session.retry and session.retry[0].agent == "skills" and session.failures < FAILURES:
             failed = session.retry[0]
-            text = f"{failed.task_spec.intent.rstrip()} {message.text.strip()}"
+            text = _mended(failed.task_spec.intent, message.text.strip())
             kind, _, name = failed.task_spec.target.partition(":")
-            target = name if kind == "skill" and failed.agent == "skills" else ""
+            target = name if kind == "skill" else ""
             return replace(base, message=replace(message, text=text, answers=(message.text.strip(),), target=target))
         case "retry" if last is not None and last.text:
             chosen = last.agent == "skills" and not last.text.lstrip().startswith(("/", "@@", "#"))
@@ -226,6 +228,17 @@ def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed
             return replace(base, session=session, message=replace(message, way="about", target=target))
         case _:
             return replace(base, outcome="other")
+
+
+def _mended(request: str, fix: str) -> str:
+    """The request that failed, with the fix in it: a path in place of its only one, anything else behind it."""
+    old = [word for word in request.split() if is_path(word.strip(_AROUND))]
+    new = [word for word in fix.split() if is_path(word.strip(_AROUND))]
+    if len(old) != 1 or len(new) != 1:
+        return f"{request.rstrip()} {fix}"
+    before, after = old[0].strip(_AROUND), new[0].strip(_AROUND)
+    mark = "@" if before.startswith("@") and not after.startswith("@") else ""
+    return request.replace(before, f"{mark}{after}")
 
 
 def _aside(message: Message, session: Session, question: PendingQuestion, resumed: Resumed) -> Resumed:
