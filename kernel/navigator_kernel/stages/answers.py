@@ -232,7 +232,8 @@ def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed
 
 def _mended(request: str, fix: str) -> str:
     """The request that failed, with the fix in it: a path in place of its only one, anything else behind it."""
-    old = [word for word in request.split() if is_path(word.strip(_AROUND))]
+    words = request.split()[request.startswith(("/", "@@")) :]  # without the name of a skill
+    old = [word for word in words if is_path(word.strip(_AROUND))]
     new = [word for word in fix.split() if is_path(word.strip(_AROUND))]
     if len(old) != 1 or len(new) != 1:
         return f"{request.rstrip()} {fix}"
