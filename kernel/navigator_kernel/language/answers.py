@@ -47,7 +47,7 @@ _WHY = lazy_compile(r"(?is)\s*e(?:[\s:：,，]|$)(?P<why>.*)")
 _INSTRUCTION = lazy_compile(r"(?:/|@@|#(?!\d))[^\W_][\w-]*(?=\s|$)|!(?![\[!])[ \t]*[^\s`!]")
 _ASKING = frozenset({"what", "where", "who", "why", "how", "or not", "what exactly", "where exactly"})
 _ASKED_BEHIND = frozenset({"不", "没", "没有", "否"})  # 它算标点不, 有方案没
-_SCORN = lazy_compile(r"([\u4e00-\u9fff])(?:什么|啥|个屁|个鬼|个头)\1?(?<=[^么啥])|([\u4e00-\u9fff])(?:什么|啥)\2")
+_SCORN = lazy_compile(r"([\u4e00-\u9fff])(?:什么|啥)\1|[\u4e00-\u9fff](?:个屁|个鬼|个锤子)")  # 删什么删
 _PRONOUNS = frozenset({"it", "that", "this", "them", "它", "这个"})
 _ONCE_MORE = lazy_compile(r"再[给发跑帮来试查数算翻做弄执].{0,6}一[次遍回]")
 _SAME = frozenset(
@@ -247,7 +247,8 @@ def _weigh(clause: Clause, kinds: set[str], marks: set[str], weak: set[str]) -> 
             continue
         if _is_light(piece):
             weak.update(signs)
-            marks.update({"else"} - ({"else"} if signs & {"filler", "object"} else set()))
+            if not signs & {"filler", "object"}:
+                marks.add("else")
             continue
         strong = signs & (_FIRM | _WIDTH) - ({"topic"} if content else set())  # "into Polish, btw" changes no subject
         kind = {sign.partition(".")[2] for sign in signs if sign.startswith("verb.")}
