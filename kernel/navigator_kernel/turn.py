@@ -81,7 +81,9 @@ async def run_turn(
     if resumed is None:  # an answer to what is open, something about the last run, or a new message
         resumed = resume(message, session, kernel.clock.now())
     began = kernel.clock.monotonic()
-    message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
+    text = f"/{message.skill} {message.text}" if message.skill else message.text
+    text = text if resumed.message.text == text else message.text  # not where it answers what is open
+    message = replace(message, text=text.encode("utf-8", "replace").decode("utf-8"))
     language = message.language or language_of(message.text)
     emit = counted = _Counted(emit)
     run = emit(RunStarted(session=session.id, message=message.text, language=language)).run

@@ -143,7 +143,7 @@ def test_a_turn_that_was_stopped_leaves_the_conversation_as_it_was(here: Place) 
         screen.wait_for("stopped")
         screen.wait_for("> ")
         screen.type("again\n")
-        screen.wait_for("word-count needs: the text to count")
+        screen.wait_for("2 words")
 
 
 @pytest.mark.wide

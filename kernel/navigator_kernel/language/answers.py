@@ -745,10 +745,12 @@ def _repeated(found: _Found) -> Reading:
     """The same once more, or with another input: if the clause that says so names something of its own."""
     for clause, content in zip(found.clauses, found.content, strict=True):
         if content and any("again" in piece.signs for piece in clause.pieces):
+            if _has_path(content) or len(content.split()) > 3:
+                return Reading(outcome="other")  # a request of its own
             verb = all(any(s.startswith("verb.") for s in p.signs) for p in clause.pieces if p.text in content.split())
             if verb or any(piece.text.casefold() in _PRONOUNS for piece in clause.pieces):
                 continue  # "count it again, i added a paragraph"
-            adds = any(piece.signs & {"next", "adds"} for piece in clause.pieces) or _has_path(content)
+            adds = any(piece.signs & {"next", "adds"} for piece in clause.pieces)
             return Reading(outcome="follow_up" if adds else "question")
     return Reading(outcome="retry")
 
