@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -13,7 +14,7 @@ import termios
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cli.support import Place, environment
 
@@ -30,6 +31,7 @@ class Terminal:
     process: subprocess.Popen[bytes]
     master: int
     seen: str = ""
+    decoder: codecs.IncrementalDecoder = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
 
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
@@ -48,7 +50,7 @@ class Terminal:
             if not ready:
                 return False
             try:
-                self.seen += os.read(self.master, 65_536).decode("utf-8", "replace")
+                self.seen += self.decoder.decode(os.read(self.master, 65_536))  # a character may come in parts
             except OSError as error:
                 raise AssertionError(f"it ended before {wanted!r}: {self.seen!r}") from error
         return True
