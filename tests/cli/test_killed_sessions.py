@@ -87,12 +87,13 @@ def test_the_same_message_or_a_yes_continues_with_it(here: Place, server: WireSe
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("answer", ["no", "/song-writer another one"])
-def test_a_no_or_another_message_gives_it_up(here: Place, server: WireServer, answer: str) -> None:
+@pytest.mark.parametrize(("answer", "state", "count"), [("no", "", 2), ("/song-writer another one", "interrupted", 4)])
+def test_a_no_gives_it_up_and_another_message_leaves_it_open(
+    here: Place, server: WireServer, answer: str, state: str, count: int
+) -> None:
     killed(here, server, "--session", "s")
     here.run("ask", "--session", "s", answer)
-    assert waiting(here) == [("s", "")]
-    assert len(server.requests) == (2 if answer == "no" else 4)
+    assert (waiting(here), len(server.requests)) == ([("s", state)], count)
 
 
 @pytest.mark.wide

@@ -188,15 +188,13 @@ def test_the_style_that_is_asked_for_is_kept_through_a_conversation(here: Place)
     [
         ("!echo hi-there\nyes\n", ["pending", "success"], True),
         ("!echo hi-there\nno\n", ["pending", "success"], False),
-        ("!echo hi-there\nno\nyes\n", ["pending", "success", "pending"], False),
-        ("!echo hi-there\n/word-count one\nyes\n", ["pending", "success"], False),
-        ("yes\n", ["pending"], False),
+        ("!echo hi-there\nno\nyes\n", ["pending", "success", "success"], False),
+        ("!echo hi-there\n/word-count one\nyes\n", ["pending", "success", "success"], True),
+        ("yes\n", ["success"], False),
     ],
     ids=["yes", "no", "no then yes", "something else then yes", "yes to nothing"],
 )
-def test_a_yes_answers_only_the_question_just_before_it(
-    here: Place, lines: str, states: list[str], shown: bool
-) -> None:
+def test_a_yes_answers_only_a_question_that_is_open(here: Place, lines: str, states: list[str], shown: bool) -> None:
     replies = here.run("chat", "--json", stdin=lines).document["replies"]
     assert [reply["report"]["state"] for reply in replies][: len(states)] == states
     assert any(reply["report"]["data"].get("stdout") == "hi-there" for reply in replies) is shown
