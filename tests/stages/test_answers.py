@@ -124,7 +124,6 @@ def test_a_yes_that_nobody_asked_for_does_nothing(text: str) -> None:
         ("/csv-report", "@data.csv", "/csv-report @data.csv"),
         ("/csv-report", "/home/me/data.csv", "/csv-report /home/me/data.csv"),
         ("/word-count", "stop words are common", "/word-count stop words are common"),
-        ("/word-count", "yes", "/word-count yes"),
         ("install the x skill", "acme/skills", "install the x skill acme/skills"),
     ],
 )
@@ -161,6 +160,17 @@ def test_a_question_that_stands_aside_is_answered_by_a_value_and_dropped_by_a_re
     assert resume(Message(text="app.log"), session).message.text == "/log-summary app.log"
     assert resume(Message(text="review this code: return a - b"), session).session.question == question
     assert resume(Message(text="cancel"), session).session.question is None
+
+
+@pytest.mark.parametrize("text", ["yes", "thanks", "好的"])
+def test_a_bare_yes_is_not_the_text_that_was_asked_for(text: str) -> None:
+    assert resume(Message(text=text), waiting()).topic == "open"
+
+
+def test_a_request_is_not_the_text_that_was_asked_for_even_later() -> None:
+    found = resume(Message(text="now translate it"), waiting())
+    assert (found.outcome, found.message.text) == ("other", "now translate it")
+    assert resume(Message(text="review this code: return a - b"), found.session).message.text.startswith("review")
 
 
 @pytest.mark.parametrize("text", ["which files are there?", "idk", "hm"])

@@ -134,10 +134,15 @@ def is_no(text: str) -> bool:
     return read(text, OpenState(situation="missing")).outcome == "cancel"
 
 
+def wants_text(state: OpenState) -> bool:
+    """Whether a text in the person's own words is missing, not a file, a name or a number."""
+    return state.situation == "missing" and _TEXT_WANTED.search(state.question) is not None
+
+
 def _long(text: str, plain: str, state: OpenState) -> Reading:
     """A long message is the text that was asked for, or refuses if its beginning does, with all of it as the reason;
     otherwise it is a new request."""
-    if state.situation == "free" or (state.situation == "missing" and _TEXT_WANTED.search(state.question)):
+    if state.situation == "free" or wants_text(state):
         return Reading(outcome="value", value=text)
     if state.situation == "approval":
         begin = clauses(plain)[:1]
@@ -510,14 +515,13 @@ def _missing(found: _Found, state: OpenState) -> Reading:
     marks, content = found.marks, _text_of(found)
     if "topic" in marks and content:
         return Reading(outcome="other")
-    if _TEXT_WANTED.search(state.question):
-        given_up = marks & {"stop", "no"} and "else" not in marks
-        asks = found.asks and not content and "else" not in marks
-        return (
-            Reading(outcome="cancel")
-            if given_up
-            else Reading(outcome="question" if asks else "value", value=found.text)
-        )
+    if wants_text(state):
+        first = _first(found)
+        if "else" not in marks:  # nothing but a refusal, a yes or thanks: nothing to work on
+            return Reading(outcome="cancel" if marks & {"stop", "no"} else "question")
+        if first is not None and "request" in first.signs and not found.text.startswith(('"', "“", "「")):
+            return Reading(outcome="other")
+        return Reading(outcome="value", value=found.text)
     if is_path(found.text):
         return Reading(outcome="value", value=found.text.removeprefix("@"))
     if marks & {"stop"} and not _has_path(found.text):

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, read
+from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, read, wants_text
 from navigator_kernel.language.signs import is_path
 from navigator_kernel.text import clean
 from navigator_kernel.values.job import is_lasting
@@ -247,8 +247,10 @@ def _aside(message: Message, session: Session, question: PendingQuestion, resume
     and dropped by a refusal of nothing else."""
     if resumed.outcome not in {"other", "stop", "nothing", "thanks"}:
         return resumed
-    reading = read(message.text, _open_question(question))
-    if reading.outcome == "pick" or (reading.outcome == "value" and _open_question(question).situation == "missing"):
+    state = _open_question(question)
+    reading = read(message.text, state)
+    named = reading.outcome == "value" and state.situation == "missing" and not wants_text(state)
+    if reading.outcome == "pick" or named:  # any message could be a text, so none is taken for it
         return _on_question(message, session, question, reading)
     if reading.outcome in _DROPS and resumed.outcome != "other":
         return replace(resumed, session=replace(resumed.session, question=None))
