@@ -1,7 +1,7 @@
 """Says what a person's next message means, given what is open: read by rule, and never more than its words.
 
 A message agrees only if every word of it agrees or weighs nothing. Refusals and doubts win over everything else, and
-a message that cannot be told is a question, which changes nothing. The words are data: `answers.toml`.
+an unclear message counts as a question, which changes nothing. The words are data: `answers.toml`.
 """
 
 from __future__ import annotations
@@ -586,7 +586,7 @@ def _value(found: _Found) -> str:
         if len(set(mails)) > 1 and any(
             "@" in c.text[c.pieces[0].start : c.pieces[-1].end] and _limits(c) for c in parts
         ):
-            return ""  # which of them are meant cannot be told
+            return ""  # it is not clear which of them are meant
         return ", ".join(dict.fromkeys(mails)) if mails else paths[-1].removeprefix("@")
     if len(kept) > 1:
         kept = [text for text in kept if not _is_known(text)] or kept[-1:]
@@ -594,7 +594,7 @@ def _value(found: _Found) -> str:
         text for text in " ".join(kept).replace("px", " ").split() if text.strip(".,!").replace(",", "").isdigit()
     }
     if len(numbers) > 1 or len(kept) > 1:
-        return ""  # which of them cannot be told
+        return ""  # it is not clear which of them is meant
     number = next(iter(numbers), "").strip(".,!")
     if number and all(word == number or _is_known(word) for word in "".join(kept).replace("px", " ").split()):
         return number.replace(",", "")
