@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import ast
+import gc
+import importlib
+import inspect
+import pkgutil
 from collections.abc import Callable, Iterator
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]  # no public way to the parse tree
+from types import ModuleType
 from typing import Any, NamedTuple
 
+import navigator_kernel
 from cpu_time import thread_seconds
+from navigator_kernel import text
 from wide import sample
 
 METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")
 FIRST = 19  # characters; only a pattern that takes exponential time is slow on so few
 SIZES = (FIRST, 200, 1_000, 4_000)
+UNKNOWN = {"finditer", "fullmatch"}  # of a pattern that has no name: each way to read a text
 TIMES = 4
 NOISE = 0.002  # seconds
 ENOUGH = 0.1  # seconds
@@ -193,3 +201,25 @@ def methods_of(tree: ast.AST) -> dict[str, set[str]]:
             name = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
             found.setdefault(name, set()).add(node.attr)
     return found
+
+
+def _modules() -> list[ModuleType]:
+    every = pkgutil.walk_packages(navigator_kernel.__path__, "navigator_kernel.")
+    return [importlib.import_module(one.name) for one in every if not one.name.endswith("__main__")]
+
+
+def made_by_modules() -> list[tuple[str, str | bytes, int, set[str]]]:
+    """Place, source, flags and methods of each pattern that exists when every module of the kernel is loaded."""
+    names: dict[int, str] = {}
+    methods: dict[int, set[str]] = {}
+    for module in _modules():
+        called = methods_of(ast.parse(inspect.getsource(module))) if module.__file__ else {}
+        for name, value in vars(module).items():
+            if isinstance(value, text.LatePattern):
+                names.setdefault(id(value), f"{module.__name__}.{name}")
+                methods.setdefault(id(value), set()).update(called.get(name, ()))
+    gc.unfreeze()  # what was loaded early may be out of the reach of get_objects
+    made = [one for one in gc.get_objects() if isinstance(one, text.LatePattern)]
+    return [
+        (names.get(id(one), repr(one.pattern)), one.pattern, one.flags, methods.get(id(one)) or UNKNOWN) for one in made
+    ]

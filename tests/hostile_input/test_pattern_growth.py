@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-import ast
-import gc
-import importlib
-import inspect
-import pkgutil
+import multiprocessing
 import re
-from types import ModuleType
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-import navigator_kernel
-from hostile_input.pumps import METHODS, Use, methods_of, slow
-from navigator_kernel import text
+from hostile_input.pumps import METHODS, UNKNOWN, Use, made_by_modules, slow
+from navigator_kernel.skills.scan.rule import rules
 
 FEW, MANY = 8, 40  # texts for each pattern, in `make test` and in the gate
-UNKNOWN = frozenset({"finditer", "fullmatch"})  # of a pattern that has no name: each way to read a text
-
-
-def modules() -> list[ModuleType]:
-    every = pkgutil.walk_packages(navigator_kernel.__path__, "navigator_kernel.")
-    return [importlib.import_module(one.name) for one in every if not one.name.endswith("__main__")]
 
 
 def patterns() -> list[Use]:
-    """All patterns that exist when every module of the kernel is loaded, in the order of their names."""
-    names: dict[int, str] = {}
-    methods: dict[int, set[str]] = {}
-    for module in modules():
-        called = methods_of(ast.parse(inspect.getsource(module))) if module.__file__ else {}
-        for name, value in vars(module).items():
-            if isinstance(value, text.LatePattern):
-                names.setdefault(id(value), f"{module.__name__}.{name}")
-                methods.setdefault(id(value), set()).update(called.get(name, ()))
-    gc.unfreeze()  # conftest.py takes what is loaded early out of the reach of get_objects
-    made = [one for one in gc.get_objects() if isinstance(one, text.LatePattern)]
-    uses = [Use(names.get(id(one), repr(one.pattern)), one, frozenset(methods.get(id(one)) or UNKNOWN)) for one in made]
-    return sorted(uses, key=lambda use: use.place)
+    """The patterns of the modules and of the scanner's rules, in the order of their names."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:  # the tests before made others
+        made = fresh.submit(made_by_modules).result()
+    of_rules = [
+        (f"{rule.code} {field}", source, re.IGNORECASE | re.MULTILINE, UNKNOWN)
+        for rule in rules()
+        for field in ("any", "near", "known", "malice", "mild")
+        for source in getattr(rule, field)
+    ]
+    uses = [Use(place, re.compile(source, flags), frozenset(ways)) for place, source, flags, ways in made + of_rules]
+    return sorted(uses, key=lambda use: (use.place, str(use.pattern.pattern)))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +54,7 @@ def test_a_pattern_that_takes_linear_time_is_not_reported(source: str, method: s
 
 def test_every_pattern_of_the_kernel_takes_linear_time() -> None:
     uses = patterns()
-    assert len(uses) > 400
+    assert len(uses) > 600
     assert [found for use in uses if (found := slow(use, FEW))] == []
 
 
