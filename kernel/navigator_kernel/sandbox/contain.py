@@ -53,14 +53,14 @@ class ContainedRunner(Struct):
             raise _uncontainable(job)
         scratch = new_scratch()
         job = replace(job, scratch=scratch)
-        make_scratch(scratch)
+        lock = make_scratch(scratch)
         try:
             if rung is None:
                 return await self.inner.run(job)
             with _prepared(job, rung) as contained:
                 return await self.inner.run(job, contained)
         finally:
-            await remove_scratch_aside(scratch)
+            await remove_scratch_aside(scratch, lock)
 
     def argv(self, job: Job) -> tuple[str, ...]:
         """The command line for a job that another part starts, contained except for the control group; NoSandbox and
@@ -79,9 +79,13 @@ class ContainedRunner(Struct):
         held = self._remembered()
         if held.get("key") == key and str(held.get("rung")) in found:
             return found[str(held["rung"])]
-        best = _tried(tuple(found.values()))
-        if best is not None:
-            self._keep({"key": key, "rung": best.name})
+        return self.tried_again()
+
+    def tried_again(self) -> SandboxBackend | None:
+        """The best backend that works now, whatever worked before; the next run uses it."""
+        best = _tried(rungs())
+        if best is not None or self._remembered():
+            self._keep({"key": _machine(), "rung": best.name if best else ""})
         return best
 
     def _remembered(self) -> dict[str, Any]:
