@@ -163,23 +163,24 @@ def _sandbox(_: Checked) -> Iterator[Finding]:
     """Starts a program in the sandbox, with the limits of a run."""
     from navigator_kernel.sandbox.contain import REMEDIES
 
-    rung = open_sandbox().tried_again()
+    rung, failed = open_sandbox().tried_again()
+    reasons = [f"{name} does not work: {reason}" for name, reason in failed.items()]
+    state: State = "ok"
     if rung is None:
-        detail = "skills with a command do not run"
-        yield Finding(what="sandbox", state="missing", detail=detail, remedy="; ".join(REMEDIES))
-        return
-    better = "" if rung.name == "bubblewrap" or shutil.which("bwrap") else "apt-get install bubblewrap"
-    detail = rung.name if not (rung.name == "landlock" and shutil.which("bwrap")) else f"{rung.name}; bubblewrap cannot start here"
-    yield Finding(what="sandbox", state="ok", detail=detail, remedy=better)
+        state, detail, remedy = "missing", "skills with a command do not run", "; ".join(REMEDIES)
+    else:
+        detail, remedy = rung.name, "" if rung.name == "bubblewrap" or failed else "apt-get install bubblewrap"
+    yield Finding(what="sandbox", state=state, detail="; ".join([detail, *reasons]), remedy=remedy)
 
 
 def _threads(_: Checked) -> Iterator[Finding]:
     """The system counts all threads of the person, a browser's too, against one limit."""
     import resource
 
+    from navigator_kernel.adapters.processes.launcher import threads_of_user
     from navigator_kernel.sandbox.confinement import PROCESSES
 
-    count = _threads_of_user()
+    count = threads_of_user()
     limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     if os.getuid() == 0 or limit == resource.RLIM_INFINITY:
         yield Finding(what="threads", state="ok", detail=f"{count}; the system sets no limit")
@@ -189,15 +190,6 @@ def _threads(_: Checked) -> Iterator[Finding]:
     yield Finding(
         what="threads", state="missing" if few else "ok", detail=f"{count} of at most {limit}", remedy=remedy
     )
-
-
-def _threads_of_user() -> int:
-    count = 0
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            seen = dict(line.partition(":")[::2] for line in (process / "status").read_text().splitlines())
-            count += int(seen["Threads"]) if seen["Uid"].split()[0] == str(os.getuid()) else 0
-    return count
 
 
 def _folders(checked: Checked) -> Iterator[Finding]:
