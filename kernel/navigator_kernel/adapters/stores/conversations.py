@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.stores.sqlite import connect, transaction
+from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
 KEPT = 20_000  # stored digests; an older conversation begins a new session
 LIKELY = 10  # sessions with the same conversation that are returned
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS ends (digest TEXT NOT NULL, session TEXT NOT NULL, turn INTEGER NOT NULL,"
-    " at TEXT NOT NULL, PRIMARY KEY (digest, session)) WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS ends_by_time ON ends (at)",
+VERSIONS: Versions = (
+    (
+        "CREATE TABLE IF NOT EXISTS ends (digest TEXT NOT NULL, session TEXT NOT NULL, turn INTEGER NOT NULL,"
+        " at TEXT NOT NULL, PRIMARY KEY (digest, session)) WITHOUT ROWID",
+        "CREATE INDEX IF NOT EXISTS ends_by_time ON ends (at)",
+    ),
 )
 
 
@@ -54,4 +56,4 @@ class Conversations(Struct, frozen=True, kw_only=True):
             )
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, _TABLES, hint="move the file away; conversations begin new sessions")
+        return connect(self.file, self.writer, VERSIONS)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
-from navigator_kernel.adapters.stores.sqlite import connect, transaction
+from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.request import INTERRUPTED, Said, Session
@@ -20,11 +20,13 @@ from navigator_kernel.values.request import INTERRUPTED, Said, Session
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL,"
-    " turn INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
-    " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
+VERSIONS: Versions = (
+    (
+        "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL,"
+        " turn INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
+        " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
+    ),
 )
 TITLE = 120  # characters
 _SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # fields with text of messages, and their empty values
@@ -124,7 +126,7 @@ class SqliteSessions(Struct, frozen=True):
         return self._open()
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, _TABLES, hint="move the file away; sessions start again")
+        return connect(self.file, self.writer, VERSIONS)
 
 
 def _about(state: str) -> str:
