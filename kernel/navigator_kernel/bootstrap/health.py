@@ -23,6 +23,7 @@ from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_le
 from navigator_kernel.bootstrap.places import box_of, private_writer, project_state
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
+from navigator_kernel.storage_errors import LONGEST, storage_failed
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.project_state import ProjectState
@@ -48,7 +49,6 @@ _MIB = 1024 * 1024
 _TAPES = 32 * _MIB  # bytes of the newest recordings that are read
 _FULL, _NARROW = 16 * _MIB, 512 * _MIB  # bytes of free space: nothing works, and a run may not have what it is allowed
 _RUBBISH = 64 * _MIB  # bytes of left-overs that are worth a line
-_PATH = 490  # bytes of a folder's path: SQLite opens paths of at most 512
 
 State = Literal["ok", "note", "missing", "damaged"]
 
@@ -201,23 +201,22 @@ def _folders(checked: Checked) -> Iterator[Finding]:
         "your state": (user_state(), state, "XDG_STATE_HOME"),
         "your state of this project": (checked.state.folder, state, "XDG_STATE_HOME"),
         "your cache": (user_cache(), "nothing can be installed", "XDG_CACHE_HOME"),
-        "the project's mybox": (box_of(checked.root), "runs leave no logs and no files", ""),
+        "the project's mybox": (box_of(checked.root), "runs leave no logs and no files", "--root"),
         "temporary files": (new_scratch().parent, "no skill with a command runs", "TMPDIR"),
     }
     spaces: dict[int, tuple[str, Path]] = {}
     for name, (folder, loss, variable) in folders.items():
         there = next(path for path in (folder, *folder.parents) if path.is_dir())
-        moved = f"; {variable} names another folder" if variable else ""
         try:
             _try_folder(there)
             spaces.setdefault(there.stat().st_dev, (name, there))
         except OSError as error:
-            why = f"{str(there)!r} cannot be used: {error.strerror}"
-            yield Finding(what=name, state="damaged", detail=f"{why}; {loss}", remedy=f"check the disk and the rights{moved}")
+            failed = storage_failed(f"{str(there)!r} cannot be used", error)
+            yield Finding(what=name, state="damaged", detail=f"{failed.message}; {loss}", remedy=failed.hint)
             continue
-        if len(os.fsencode(folder)) > _PATH:
+        if len(os.fsencode(folder)) > LONGEST - 20:
             detail = f"the path of {str(folder)!r} is longer than a database's may be; {loss}"
-            yield Finding(what=name, state="damaged", detail=detail, remedy=f"use a shorter path{moved}")
+            yield Finding(what=name, state="damaged", detail=detail, remedy=f"use a shorter path; {variable} names another folder")
             continue
         yield Finding(what=name, state="ok", detail=str(folder))
     for name, there in spaces.values():
@@ -282,8 +281,6 @@ def _rubbish(checked: Checked) -> Iterator[Finding]:
 
 
 def _databases(checked: Checked) -> Iterator[Finding]:
-    if find_spec("navigator_kernel.adapters.stores.salvage") is None:
-        return
     from navigator_kernel.adapters.stores.salvage import check
 
     files = sorted((*checked.state.folder.glob("*.sqlite"), *user_state().glob("*.sqlite")))
