@@ -19,19 +19,23 @@ WAIT = 30.0  # seconds that a writer waits for another
 
 @contextmanager
 def connect(
-    file: Path, writer: Writer, tables: Sequence[str], *, hint: str, durable: bool = False
+    file: Path, writer: Writer, tables: Sequence[str], *, hint: str, durable: bool = False, reads: bool = False
 ) -> Iterator[sqlite3.Connection]:
     """Opens a connection in autocommit mode. `tables` are CREATE TABLE IF NOT EXISTS statements; with `durable`, a
-    commit also survives a power cut.
+    commit also survives a power cut. A caller that only `reads` makes no file, and claims no state.
 
     Busy if another process writes for too long, Damaged (with `hint`) if the file cannot be used.
     """
-    writer.make_folder(file.parent)
+    is_new = reads and not file.exists()
+    if not reads:
+        writer.make_folder(file.parent)
     try:
-        database = sqlite3.connect(file, timeout=WAIT, isolation_level=None)
+        database = sqlite3.connect(":memory:" if is_new else file, timeout=WAIT, isolation_level=None)
     except sqlite3.Error as error:
         raise _damaged(file, error, hint) from error
     try:
+        if not is_new:
+            write_ahead(database)
         _prepare(database, tables, durable=durable)
         yield database
     except sqlite3.OperationalError as error:
@@ -73,7 +77,6 @@ def write_ahead(database: sqlite3.Connection) -> None:
 
 
 def _prepare(database: sqlite3.Connection, tables: Sequence[str], *, durable: bool) -> None:
-    write_ahead(database)
     if database.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone()[0] < len(tables):
         for statement in tables:
             database.execute(statement)
