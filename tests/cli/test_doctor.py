@@ -15,13 +15,14 @@ import pytest
 
 from cli.support import Place, below, environment, place_in, type_a
 from navigator_kernel.adapters.files.scratch import left_scratch, make_scratch, new_scratch, remove_scratch
-from navigator_kernel.bootstrap.health import Finding, findings, repair
+from navigator_kernel.bootstrap.health import OF_STATE, Finding, findings, repair
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.config.settings import load_settings, user_state
 from navigator_kernel.errors import KernelError
 
 DATABASES = ("sessions.sqlite", "workflows.sqlite", "conversations.sqlite", "planner.sqlite")
 STATE = ("disabled.json", "usage.json", "lessons.json", "gateway-tokens.json", "audit.jsonl", "audit.head")
+PROJECT = ("project.json", "project-id")
 HOME = ("trust.json", "audit.key", "home.json")
 RECORDS = ("skills.lock.json", ".claude/skills/skills.db", ".claude/skills/.navigator/maker.json")
 PLACES = 50
@@ -54,7 +55,8 @@ def here(tmp_path: Path, source: Path) -> Place:
 
 def files_of(here: Place) -> dict[str, Path]:
     state = project_state(here.root).folder
-    named = {name: state / name for name in (*DATABASES, *STATE)}
+    named = {name: state / name for name in (*DATABASES, *STATE, "project.json")}
+    named["project-id"] = here.root / "mybox" / "state" / "project-id"
     named |= {name: user_state() / name for name in HOME}
     named |= {name: here.root / name for name in RECORDS}
     tapes = sorted((state / "tapes").glob("*.json"))
@@ -76,7 +78,7 @@ def scribbled(data: bytes, at: int) -> bytes:
 
 
 HARMS: dict[str, Callable[[bytes, int], bytes]] = {"cut": cut, "emptied": empty, "random": scribbled}
-FILES = (*DATABASES[:1], *STATE, *HOME, *RECORDS, "tape")
+FILES = (*DATABASES[:1], *STATE, *PROJECT, *HOME, *RECORDS, "tape")
 
 
 def contents(here: Place) -> dict[str, bytes]:
@@ -132,11 +134,7 @@ def test_doctor_names_and_repairs_a_file_that_is_damaged_at_any_of_50_places(her
 
 def state_findings(here: Place) -> list[Finding]:
     """What doctor says of the files, without the checks of the machine."""
-    return [
-        one
-        for one in findings(here.root, load_settings, unused)
-        if one.what not in {"settings", "model", "encoder", "plugins"}
-    ]
+    return list(findings(here.root, lambda: load_settings(here.root), unused, OF_STATE))
 
 
 def unused() -> Any:
@@ -147,7 +145,7 @@ def _kept(here: Place) -> list[Path]:
     """The files of the state and the records, without those of caches."""
     folders = (user_state(), here.root / ".claude" / "skills" / ".navigator")
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file() and "cache" not in path.parts]
-    return [*found, here.root / "skills.lock.json", here.root / ".claude" / "skills" / "skills.db"]
+    return [*found, here.root / "skills.lock.json", here.root / "mybox" / "state" / "project-id", here.root / ".claude" / "skills" / "skills.db"]
 
 
 @pytest.mark.requirement("LIF-13")

@@ -76,11 +76,13 @@ class Checked(NamedTuple):
     kernel: Callable[[], Kernel]
 
 
-def findings(root: Path, settings: Callable[[], Settings], kernel: Callable[[], Kernel]) -> Iterator[Finding]:
-    """Yields a finding for each check; an unreadable file is a finding, not an error. Changes nothing: a file that is
-    written to try a folder is removed again."""
+def findings(
+    root: Path, settings: Callable[[], Settings], kernel: Callable[[], Kernel], checks: Sequence[Check] | None = None
+) -> Iterator[Finding]:
+    """Yields a finding for each of the checks, by default of all; an unreadable file is a finding, not an error.
+    Changes nothing: a file that is written to try a folder is removed again."""
     checked = Checked(root, project_state(root), settings, kernel)
-    for check in _CHECKS:
+    for check in checks or CHECKS:
         try:
             yield from check(checked)
         except (KernelError, OSError, ValueError) as error:
@@ -278,6 +280,23 @@ def _rubbish(checked: Checked) -> Iterator[Finding]:
 
 
 # The person's state
+
+
+def _project(checked: Checked) -> Iterator[Finding]:
+    """The record by which the person's state is known as that of this project."""
+    state = checked.state
+
+    def claim() -> list[str]:
+        state.claim()
+        return [f"project: {str(state.folder)!r} is known as its state again"]
+
+    for fault in state.faults():
+        hint = f"{_REPAIR} makes it again" if state.record else "navigator project list shows all states"
+        yield Finding(
+            what="project", state="damaged" if state.record else "note", detail=fault, remedy=hint, mend=claim if state.record else None
+        )
+    if not state.faults():
+        yield Finding(what="project", state="ok", detail=str(state.folder))
 
 
 def _databases(checked: Checked) -> Iterator[Finding]:
@@ -483,18 +502,6 @@ def _moved(file: Path, loss: str) -> dict[str, str | Callable[[], list[str]]]:
     return {"remedy": remedy, "mend": mend}
 
 
-_CHECKS: tuple[Callable[[Checked], Iterator[Finding]], ...] = (
-    _system,
-    _sandbox,
-    _threads,
-    _folders,
-    _locks,
-    _settings,
-    _skills,
-    _databases,
-    _state_files,
-    _runs,
-    _audit,
-    _plugins,
-    _rubbish,
-)
+Check = Callable[[Checked], Iterator[Finding]]
+OF_STATE: tuple[Check, ...] = (_project, _skills, _databases, _state_files, _runs, _audit)
+CHECKS: tuple[Check, ...] = (_system, _sandbox, _threads, _folders, _locks, _settings, *OF_STATE, _plugins, _rubbish)

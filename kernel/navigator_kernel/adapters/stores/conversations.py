@@ -43,7 +43,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
     def find(self, digest: str) -> list[KnownEnd]:
         """The sessions whose conversation has this digest, newest first."""
         query = "SELECT session, turn FROM ends WHERE digest = ? ORDER BY at DESC, session DESC LIMIT ?"
-        with self._open() as database:
+        with self._open(reads=True) as database:
             return [KnownEnd(*row) for row in database.execute(query, (digest, LIKELY))]
 
     def keep(self, digest: str, session: str, turn: int) -> None:
@@ -55,5 +55,5 @@ class Conversations(Struct, frozen=True, kw_only=True):
                 "DELETE FROM ends WHERE at <= (SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?)", (self.most,)
             )
 
-    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, VERSIONS)
+    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        return connect(self.file, self.writer, VERSIONS, reads=reads)

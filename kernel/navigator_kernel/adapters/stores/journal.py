@@ -51,7 +51,7 @@ class SqliteJournal(Struct, frozen=True):
             )
 
     def load(self, token: str) -> WorkflowRun:
-        with self._open() as database:
+        with self._open(reads=True) as database:
             row = database.execute(f"{_SHOWN} WHERE token = ?", (token,)).fetchone()
             steps = database.execute(
                 "SELECT step, attempt, digest, started, ended, report FROM steps WHERE token = ?"
@@ -63,7 +63,7 @@ class SqliteJournal(Struct, frozen=True):
         return _run(row, steps)
 
     def listed(self) -> list[WorkflowRun]:
-        with self._open() as database:
+        with self._open(reads=True) as database:
             rows = database.execute(f"{_SHOWN} ORDER BY created DESC, token DESC").fetchall()
             steps = database.execute(
                 "SELECT token, step, attempt, digest, started, ended, report FROM steps"
@@ -116,8 +116,8 @@ class SqliteJournal(Struct, frozen=True):
     def _plan(self, plan: WorkflowPlan) -> str:
         return json.dumps(self.redact(plan_to_dict(plan)), ensure_ascii=False)
 
-    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, VERSIONS, durable=True)
+    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        return connect(self.file, self.writer, VERSIONS, durable=True, reads=reads)
 
 
 def _run(row: Sequence[Any], steps: Sequence[Sequence[Any]]) -> WorkflowRun:

@@ -20,18 +20,23 @@ Versions = Sequence[Sequence[str]]  # the statements that make each version from
 
 
 @contextmanager
-def connect(file: Path, writer: Writer, versions: Versions, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+def connect(
+    file: Path, writer: Writer, versions: Versions, *, durable: bool = False, reads: bool = False
+) -> Iterator[sqlite3.Connection]:
     """Opens a connection in autocommit mode; makes a missing file, and brings an older one to the newest version. With
-    `durable`, a commit also survives a power cut.
+    `durable`, a commit also survives a power cut. A caller that only `reads` makes no file, and claims no state.
 
     Busy if another process writes for too long, Damaged if the content cannot be read, StorageFailed if the disk does
     not allow the work, KernelError for a file of a newer navigator.
     """
-    writer.make_folder(file.parent)
-    _make_missing(file, versions)
+    is_new = reads and not file.exists()
+    if not reads:
+        writer.make_folder(file.parent)
+    if not is_new:
+        _make_missing(file, versions)
     database = None
     try:
-        database = sqlite3.connect(file, timeout=WAIT, isolation_level=None)
+        database = sqlite3.connect(":memory:" if is_new else file, timeout=WAIT, isolation_level=None)
         migrate(database, file, versions)
         database.execute("PRAGMA secure_delete = ON")  # overwrites deleted bytes, such as an order with a secret
         database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")

@@ -55,6 +55,8 @@ def command(
     """
     text = _message(words)
     wanted = "raw" if show_prompt else form or app.settings.format
+    if can_answer() and not as_json:
+        app.settle_state()
     asked, attended = FORMATS.get(wanted, "detail"), is_attended() and not as_json
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
     dialogue = Dialogue(app=app, form=wanted, as_json=as_json, kept=session is not None)
