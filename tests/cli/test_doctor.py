@@ -32,7 +32,10 @@ PYTHON = (sys.executable, "-c")
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     root = tmp_path / "source"
-    files = {**below("maker", type_a("maker", "print('made')\n")), **below("other", type_a("other", "print('other')\n"))}
+    files = {
+        **below("maker", type_a("maker", "print('made')\n")),
+        **below("other", type_a("other", "print('other')\n")),
+    }
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -145,7 +148,12 @@ def _kept(here: Place) -> list[Path]:
     """The files of the state and the records, without those of caches."""
     folders = (user_state(), here.root / ".claude" / "skills" / ".navigator")
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file() and "cache" not in path.parts]
-    return [*found, here.root / "skills.lock.json", here.root / "mybox" / "state" / "project-id", here.root / ".claude" / "skills" / "skills.db"]
+    return [
+        *found,
+        here.root / "skills.lock.json",
+        here.root / "mybox" / "state" / "project-id",
+        here.root / ".claude" / "skills" / "skills.db",
+    ]
 
 
 @pytest.mark.requirement("LIF-13")
@@ -154,7 +162,9 @@ def test_a_receipt_that_cannot_be_read_does_not_stop_the_update_of_other_skills(
     before = receipt.read_bytes()
     receipt.write_bytes(before[:100])
     (source / "maker" / "run.py").write_text("print('made anew')\n")
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", "two"], cwd=source, check=True)
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", "two"], cwd=source, check=True
+    )
     done = here.run("update", "--json")
     told = {one["name"]: one["action"] for one in done.document["skills"]}
     assert (done.code, told) == (1, {"maker": "updated", "other": "unreadable"})

@@ -54,14 +54,14 @@ State = Literal["ok", "note", "missing", "damaged"]
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """The result of one check. A `note` names something that works anyway. `mend` repairs it, and returns what it did;
+    """The result of one check. A `note` names something that works anyway. `fix` repairs it, and returns what it did;
     None if only the person can, as `remedy` says."""
 
     what: str
     state: State
     detail: str
     remedy: str = ""
-    mend: Callable[[], list[str]] | None = None
+    fix: Callable[[], list[str]] | None = None
 
     def to_dict(self) -> dict[str, str]:
         return {"what": self.what, "state": self.state, "detail": self.detail, "remedy": self.remedy}
@@ -94,11 +94,11 @@ def repair(root: Path, found: Sequence[Finding]) -> tuple[list[str], list[str]]:
     """Repairs what can be repaired, and brings the lock and skills.db up to date. Returns what was done, and what could
     not be done."""
     done, failed = list[str](), list[str]()
-    for one in (*found, Finding(what="records", state="ok", detail="", mend=partial(_rewrite_records, root))):
-        if one.mend is None:
+    for one in (*found, Finding(what="records", state="ok", detail="", fix=partial(_rewrite_records, root))):
+        if one.fix is None:
             continue
         try:
-            done += one.mend()
+            done += one.fix()
         except (KernelError, OSError) as error:
             failed.append(f"{one.what} was not repaired: {error}")
     return done, failed
@@ -189,9 +189,7 @@ def _threads(_: Checked) -> Iterator[Finding]:
         return
     few = limit - count < PROCESSES
     remedy = f"a skill may start {PROCESSES}; end other programs, or raise the limit (ulimit -u)" if few else ""
-    yield Finding(
-        what="threads", state="missing" if few else "ok", detail=f"{count} of at most {limit}", remedy=remedy
-    )
+    yield Finding(what="threads", state="missing" if few else "ok", detail=f"{count} of at most {limit}", remedy=remedy)
 
 
 def _folders(checked: Checked) -> Iterator[Finding]:
@@ -218,7 +216,9 @@ def _folders(checked: Checked) -> Iterator[Finding]:
             continue
         if len(os.fsencode(folder)) > LONGEST - 20:
             detail = f"the path of {str(folder)!r} is longer than a database's may be; {loss}"
-            yield Finding(what=name, state="damaged", detail=detail, remedy=f"use a shorter path; {variable} names another folder")
+            yield Finding(
+                what=name, state="damaged", detail=detail, remedy=f"use a shorter path; {variable} names another folder"
+            )
             continue
         yield Finding(what=name, state="ok", detail=str(folder))
     for name, there in spaces.values():
@@ -293,7 +293,11 @@ def _project(checked: Checked) -> Iterator[Finding]:
     for fault in state.faults():
         hint = f"{_REPAIR} makes it again" if state.record else "navigator project list shows all states"
         yield Finding(
-            what="project", state="damaged" if state.record else "note", detail=fault, remedy=hint, mend=claim if state.record else None
+            what="project",
+            state="damaged" if state.record else "note",
+            detail=fault,
+            remedy=hint,
+            fix=claim if state.record else None,
         )
     if not state.faults():
         yield Finding(what="project", state="ok", detail=str(state.folder))
@@ -311,9 +315,7 @@ def _databases(checked: Checked) -> Iterator[Finding]:
             continue
         lost = _DATABASES.get(file.name, "its contents")
         remedy = f"{_REPAIR} saves what can be read, and keeps the file; at worst you lose {lost}"
-        yield Finding(
-            what=file.name, state="damaged", detail=problem, remedy=remedy, mend=partial(_rebuild, file)
-        )
+        yield Finding(what=file.name, state="damaged", detail=problem, remedy=remedy, fix=partial(_rebuild, file))
     if sound == len(files):
         yield Finding(what="databases", state="ok", detail=f"{sound} are sound")
 
@@ -353,7 +355,7 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
         ("examples", lessons.path, lambda: len(lessons.all()), "skills with examples", "learned examples are gone"),
     )
     for what, file, count, unit, loss in kinds:
-        yield _tried(what, lambda count=count, unit=unit: f"{count()} {unit}", *_aside_at(file, loss))  # type: ignore[misc]
+        yield _tried(what, partial(_counted, count, unit), *_aside_at(file, loss))
     if find_spec("starlette") is not None:
         from navigator_kernel.gateway.gateway import open_tokens
 
@@ -364,11 +366,16 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
     yield _tried("home", lambda: _home_note(home), f"{_REPAIR} writes it again", partial(_write_home_note, home))
 
 
+def _counted(count: Callable[[], int], unit: str) -> str:
+    return f"{count()} {unit}"
+
+
 def _home_note(file: Path) -> str:
     if not os.path.lexists(file):
         return "not used yet"
     try:
-        return f"version {json.loads(file.read_text())['v']}, upgraded at {int(json.loads(file.read_text())['upgraded_at'])}"
+        note = json.loads(file.read_text(encoding="utf-8"))
+        return f"version {int(note['v'])}" + (", upgraded" if int(note["upgraded_at"]) else "")
     except (ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{str(file)!r} cannot be read; state of an earlier version is not taken over") from error
 
@@ -386,7 +393,7 @@ def _runs(checked: Checked) -> Iterator[Finding]:
     left = open_underway(checked.root, lambda value: value)
     for file in left.damaged():
         loss = f"the work of run {file.stem} cannot go on; send its message again"
-        yield Finding(what="unfinished work", state="damaged", detail=f"{str(file)!r} cannot be read", **_moved(file, loss))
+        yield _unreadable("unfinished work", f"{str(file)!r} cannot be read", file, loss)
     tapes = sorted((checked.state.folder / "tapes").glob("*.json"), reverse=True)  # a run's id begins with its time
     total, damaged = 0, 0
     for file in tapes:
@@ -397,7 +404,7 @@ def _runs(checked: Checked) -> Iterator[Finding]:
             load_tape(checked.root, file.stem)
         except KernelError as error:
             damaged += 1
-            yield Finding(what="recording", state="damaged", detail=error.message, **_moved(file, "it cannot be replayed"))
+            yield _unreadable("recording", error.message, file, "it cannot be replayed")
     if not damaged:
         yield Finding(what="recordings", state="ok", detail=f"{len(tapes)} runs")
 
@@ -406,10 +413,10 @@ def _audit(checked: Checked) -> Iterator[Finding]:
     audit = open_audit(checked.root)
     remedy = f"{_REPAIR} keeps it under another name and begins a new record"
 
-    def mend() -> list[str]:
+    def fix() -> list[str]:
         return [f"audit log: the old one is now {path}" for path in audit.begin_again()]
 
-    yield _tried("audit log", lambda: f"{len(audit.entries())} entries, as they were written", remedy, mend)
+    yield _tried("audit log", lambda: f"{len(audit.entries())} entries, as they were written", remedy, fix)
 
 
 # Skills, settings and plugins
@@ -473,17 +480,15 @@ def _plugins(checked: Checked) -> Iterator[Finding]:
     yield _tried("plugins", agents, "navigator plugin list names them")
 
 
-def _tried(
-    what: str, look: Callable[[], str], remedy: str, mend: Callable[[], list[str]] | None = None
-) -> Finding:
-    """The finding of a check that raises if something is damaged. Where a repair exists, its remedy is the one to say."""
+def _tried(what: str, look: Callable[[], str], remedy: str, fix: Callable[[], list[str]] | None = None) -> Finding:
+    """The finding of a check that raises if something is damaged. With `fix`, `remedy` says what that does."""
     try:
         return Finding(what=what, state="ok", detail=look())
     except KernelError as error:
-        hint = remedy if mend else error.hint or remedy
-        return Finding(what=what, state="damaged", detail=error.message, remedy=hint, mend=mend)
+        hint = remedy if fix else error.hint or remedy
+        return Finding(what=what, state="damaged", detail=error.message, remedy=hint, fix=fix)
     except (OSError, ValueError) as error:
-        return Finding(what=what, state="damaged", detail=str(error), remedy=remedy, mend=mend)
+        return Finding(what=what, state="damaged", detail=str(error), remedy=remedy, fix=fix)
 
 
 def _aside_at(file: Path, loss: str) -> tuple[str, Callable[[], list[str]]]:
@@ -497,9 +502,9 @@ def _set_aside(file: Path) -> list[str]:
     return [f"{file}: it is now {kept.name}"]
 
 
-def _moved(file: Path, loss: str) -> dict[str, str | Callable[[], list[str]]]:
-    remedy, mend = _aside_at(file, loss)
-    return {"remedy": remedy, "mend": mend}
+def _unreadable(what: str, detail: str, file: Path, loss: str) -> Finding:
+    remedy, fix = _aside_at(file, loss)
+    return Finding(what=what, state="damaged", detail=detail, remedy=remedy, fix=fix)
 
 
 Check = Callable[[Checked], Iterator[Finding]]

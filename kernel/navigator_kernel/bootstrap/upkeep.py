@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -85,7 +85,7 @@ def leftovers(root: Path, days: int) -> tuple[list[Leftover], str]:
     kept = [one.at for one in old if one.at < known]
     if not kept:
         return gone, ""
-    newest = datetime.fromtimestamp(max(kept)).date()
+    newest = datetime.fromtimestamp(max(kept), UTC).date()
     return gone, (
         f"{len(kept)} old files and sessions are kept: the newest is of {newest}, and nothing followed for a year, so "
         "the clock may be wrong; navigator gc --days 0 removes them"

@@ -37,8 +37,8 @@ def new_scratch() -> Path:
 
 
 def make_scratch(folder: Path) -> int:
-    """Makes the folder with its parts, and returns the open folder, locked, for `remove_scratch`; OSError if anything is
-    there already. It gets its name after it is locked: `left_scratch` never sees it without an owner."""
+    """Makes the folder with its parts, and returns the open folder, locked, for `remove_scratch`; OSError if anything
+    is there already. It gets its name after it is locked: `left_scratch` never sees it without an owner."""
     if os.path.lexists(folder):
         raise FileExistsError(f"{str(folder)!r} exists already")
     new = folder.with_name(f".{folder.name}")

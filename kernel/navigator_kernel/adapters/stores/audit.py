@@ -34,7 +34,9 @@ SIZE_LIMIT = 1024**3  # bytes of the whole record
 KEY_BYTES = 32
 _MARK = b',"mac":"'  # between the facts of a line and its code
 _CODE = 64  # hexadecimal digits of a code
-_HINT = "nothing after it can be relied on; navigator doctor --repair keeps it under another name and begins a new record"
+_HINT = (
+    "nothing after it can be relied on; navigator doctor --repair keeps it under another name and begins a new record"
+)
 _ENDS = "navigator doctor --repair keeps both files under other names and begins a new record"
 _NO_KEY = (
     "put it back from a backup, or say navigator doctor --repair, which keeps the record under another name and begins "

@@ -11,15 +11,17 @@ from navigator_kernel.cli.project import App
 
 
 @click.command("doctor")
-@click.option("--repair", "mending", is_flag=True, help="Repair what is damaged; a file that is replaced is kept beside it.")
+@click.option(
+    "--repair", "repairs", is_flag=True, help="Repair what is damaged; a file that is replaced is kept beside it."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Also show the checks without a problem.")
 @json_option
 @pass_app
-def command(app: App, *, mending: bool, verbose: bool, as_json: bool) -> int:
+def command(app: App, *, repairs: bool, verbose: bool, as_json: bool) -> int:
     """Check everything; exit code 1 if something is damaged."""
     found = list(findings(app.root, lambda: app.settings, lambda: app.kernel))
     repaired: list[str] = []
-    if mending:
+    if repairs:
         repaired, failed = repair(app.root, found)
         for one in failed:
             note(one)

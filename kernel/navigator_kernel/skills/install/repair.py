@@ -57,7 +57,9 @@ def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> 
     return {**told, "missing": missing, "unreadable": unreadable, "unlinked": gone, "swept": swept}
 
 
-def _rewritten(place: InstallScope, deps: InstallDeps) -> tuple[Mapping[str, Receipt], dict[str, bytes], dict[str, str]]:
+def _rewritten(
+    place: InstallScope, deps: InstallDeps
+) -> tuple[Mapping[str, Receipt], dict[str, bytes], dict[str, str]]:
     """All receipts, the contents by slot of the files that must be rewritten, and the skills whose receipts stay
     unreadable, with what to do."""
     damaged: list[str] = []
