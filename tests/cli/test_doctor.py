@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +18,8 @@ import pytest
 
 from cli.support import Place, below, environment, place_in, type_a
 from navigator_kernel.adapters.files.scratch import left_scratch, make_scratch, new_scratch, remove_scratch
-from navigator_kernel.bootstrap.health import OF_STATE, Finding, findings, repair
+from navigator_kernel.adapters.processes.launcher import threads_of_user
+from navigator_kernel.bootstrap.health import CHECKS, OF_STATE, Finding, findings, repair
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.config.settings import load_settings, user_state
 from navigator_kernel.errors import KernelError
@@ -122,12 +126,15 @@ def test_doctor_names_and_repairs_a_file_that_is_damaged_at_any_of_50_places(her
     for harm in HARMS.values():
         for at in range(PLACES if harm is not empty else 1):
             file = files_of(here)[name]
-            file.write_bytes(harm(file.read_bytes(), at))
-            found = state_findings(here)
+            before = file.read_bytes()
+            file.write_bytes(harm(before, at))
+            found = state_findings(here, name)
             if not [one for one in found if one.state == "damaged"]:
-                assert name.endswith(".sqlite") and sessions(here) == ["one"], (name, harm, at)  # in unused space
-            repair(here.root, found)
-            assert [one for one in state_findings(here) if one.state == "damaged"] == [], (name, harm, at)
+                unused = name.endswith(".sqlite") and sessions(here) == ["one"]
+                assert unused or file.read_bytes().rstrip() == before.rstrip(), (name, harm, at)
+            if at % 5 == 0:
+                repair(here.root, found)
+                assert [one for one in state_findings(here, name) if one.state == "damaged"] == [], (name, harm, at)
             for path in _kept(here):
                 if path not in saved:
                     path.unlink()
@@ -135,12 +142,13 @@ def test_doctor_names_and_repairs_a_file_that_is_damaged_at_any_of_50_places(her
                 path.write_bytes(data)
 
 
-def state_findings(here: Place) -> list[Finding]:
-    """What doctor says of the files, without the checks of the machine."""
-    return list(findings(here.root, lambda: load_settings(here.root), unused, OF_STATE))
+def state_findings(here: Place, name: str) -> list[Finding]:
+    """What doctor says of the state, or of the records of skills, without the checks of the machine."""
+    checks = [check for check in OF_STATE if (check.__name__ == "_skills") == (name in RECORDS)]
+    return list(findings(here.root, lambda: load_settings(here.root), no_kernel, checks))
 
 
-def unused() -> Any:
+def no_kernel() -> Any:
     raise KernelError("not asked for")
 
 
@@ -234,13 +242,73 @@ def test_doctor_without_repair_changes_nothing(here: Place) -> None:
     assert after == before
 
 
-@pytest.mark.wide
-def test_doctor_takes_a_few_seconds_of_work_with_100_skills(tmp_path: Path) -> None:
+def machine(here: Place) -> dict[str, Finding]:
+    checks = [check for check in CHECKS if check not in OF_STATE and check.__name__ in {"_threads", "_folders"}]
+    return {one.what: one for one in findings(here.root, lambda: load_settings(here.root), no_kernel, checks)}
+
+
+def test_doctor_says_that_locks_do_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = place_in(tmp_path)
-    for number in range(100):
-        here.write(below(f".claude/skills/s{number}", type_a(f"s{number}", "print(1)\n")))
-    here.said("doctor")
-    assert len(here.json("doctor")["findings"]) > 20
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    told = machine(here)["your state"]
+    assert (told.state, "No locks available" in told.detail, "XDG_STATE_HOME" in told.remedy) == ("damaged", True, True)
+
+
+def test_doctor_says_that_the_path_of_the_state_is_too_long_for_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = place_in(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path.joinpath(*["x" * 100] * 5)))
+    told = machine(here)["your state of this project"]
+    assert (told.state, "longer than" in told.detail) == ("damaged", True)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="the system does not limit the threads of root")
+def test_doctor_says_that_there_are_too_many_threads(tmp_path: Path) -> None:
+    here = place_in(tmp_path)
+    now, (_, hard) = threads_of_user(), resource.getrlimit(resource.RLIMIT_NPROC)
+    limited = f"ulimit -Su {now + 60} && exec {sys.executable} -m navigator_kernel.cli.main doctor --json"
+    done = subprocess.run(
+        ["/bin/sh", "-c", limited], cwd=here.root, env=environment(), capture_output=True, check=False
+    )
+    told = {one["what"]: one for one in json.loads(done.stdout)["findings"]}["threads"]
+    assert (told["state"], f"at most {now + 60}" in told["detail"], hard != 0) == ("missing", True, True)
+
+
+MOUNTS = ["unshare", "-m"] if os.getuid() == 0 else ["unshare", "-Urm"]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("mount", "words"),
+    [
+        (
+            "mount -t tmpfs -o size=1m none {0} && {{ dd if=/dev/zero of={0}/big bs=64k 2>/dev/null; :; }}",
+            "No space left",
+        ),
+        ("mount --bind {0} {0} && mount -o remount,bind,ro {0}", "Read-only file system"),
+    ],
+    ids=["full", "read-only"],
+)
+def test_doctor_says_that_the_state_cannot_be_written(here: Place, mount: str, words: str) -> None:
+    if subprocess.run([*MOUNTS, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount anything")
+    script = f"{mount.format(user_state())} && exec {sys.executable} -m navigator_kernel.cli.main doctor"
+    done = subprocess.run(
+        [*MOUNTS, "/bin/sh", "-c", script],
+        cwd=here.root,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert f"your state: '{user_state()}' cannot be used: {words}" in done.stdout
+    assert "no skill runs" in done.stdout
 
 
 def test_a_folder_of_a_killed_run_is_left_and_one_of_a_living_run_is_not(tmp_path: Path) -> None:
