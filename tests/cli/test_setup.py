@@ -163,7 +163,7 @@ def test_gc_under_a_clock_that_is_30_years_ahead_keeps_what_is_old_and_says_so(h
 
 
 def test_gc_removes_old_recordings_and_sessions_of_single_calls_and_no_others(here: Place) -> None:
-    here.said("ask", "--session", "mine", "hello there")
+    here.run("ask", "--session", "mine", "hello there")
     sessions, name = open_sessions(here.root), "t1.openai-20260131-093000123-9f3ac1"
     sessions.save(Session(id=name, turn=1))
     tapes = project_state(here.root).folder / "tapes"
@@ -181,13 +181,13 @@ def test_gc_removes_old_recordings_and_sessions_of_single_calls_and_no_others(he
 
 def test_left_overs_are_removed_once_a_day_after_a_message(here: Place) -> None:
     old = here.root / "mybox" / "logs" / "runs" / "old.jsonl"
-    here.said("ask", "hello there")
+    here.run("ask", "hello there")
     here.write({"mybox/logs/runs/old.jsonl": "x"})
     os.utime(old, (OLD, OLD))
-    here.said("ask", "hello there")
+    here.run("ask", "hello there")
     assert old.exists()
     os.utime(project_state(here.root).folder / "collected", (OLD, OLD))
-    here.said("ask", "hello there")
+    here.run("ask", "hello there")
     assert not old.exists()
 
 
