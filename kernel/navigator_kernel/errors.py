@@ -77,6 +77,13 @@ class Damaged(KernelError):
     code, exit_code = "damaged", 6
 
 
+class StorageFailed(KernelError):
+    """A file or a database cannot be read or written now; it is not damaged. `data["kind"]` is one word for the cause:
+    full, read_only, no_locks, too_long, fault, link or other."""
+
+    code = "storage"
+
+
 class FetchFailed(KernelError):
     """A source could not be reached or read."""
 

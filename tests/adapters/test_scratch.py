@@ -19,8 +19,7 @@ if not os.geteuid():
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
 made = new_scratch()
-make_scratch(made)
-remove_scratch(made)
+remove_scratch(made, make_scratch(made))
 print(made.parent)
 """
 
@@ -31,9 +30,9 @@ def test_it_is_in_the_named_temporary_folder_and_closed_to_others(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     made = new_scratch()
-    make_scratch(made)
+    handle = make_scratch(made)
     assert made.parent == tmp_path.resolve() and stat.S_IMODE(made.stat().st_mode) == 0o700
-    remove_scratch(made)
+    remove_scratch(made, handle)
     assert not made.exists()
 
 

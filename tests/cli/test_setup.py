@@ -13,7 +13,11 @@ import pytest
 
 from cli.support import MODULE, Place, environment, place_in
 from navigator_kernel import __version__
+from navigator_kernel.bootstrap.parts import open_sessions
+from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.cli.registry import COMMANDS, navigator
+from navigator_kernel.config.settings import user_cache
+from navigator_kernel.values.request import Session
 
 pytestmark = pytest.mark.sample(2)
 
@@ -145,6 +149,46 @@ def test_gc_does_not_follow_a_box_that_is_a_link_out_of_the_project(here: Place,
     (here.root / "mybox" / "temp").symlink_to(outside)
     here.run("gc")
     assert (outside / "kept.txt").exists()
+
+
+def test_gc_under_a_clock_that_is_30_years_ahead_keeps_what_is_old_and_says_so(here: Place) -> None:
+    """The files are 30 years old for that clock."""
+    name = here.root / "mybox" / "logs" / "runs" / "old.jsonl"
+    here.write({"mybox/logs/runs/old.jsonl": "x", "mybox/logs/runs/new.jsonl": "x"})
+    os.utime(name, (OLD - 30 * 31_536_000, OLD - 30 * 31_536_000))
+    done = here.run("gc")
+    assert (name.exists(), "the clock may be wrong" in done.err) == (True, True)
+    assert here.json("gc", "--days", "0")["removed"]
+    assert not name.exists()
+
+
+def test_gc_removes_old_recordings_and_sessions_of_single_calls_and_no_others(here: Place) -> None:
+    here.run("ask", "--session", "mine", "hello there")
+    sessions, name = open_sessions(here.root), "t1.openai-20260131-093000123-9f3ac1"
+    sessions.save(Session(id=name, turn=1))
+    tapes = project_state(here.root).folder / "tapes"
+    [tape] = tapes.glob("*.json")
+    half = user_cache() / "repos" / ".navigator-note-0123456789abcdef.tmp"
+    half.parent.mkdir(parents=True, exist_ok=True)
+    half.write_text("x")
+    for path in (tape, half):
+        os.utime(path, (OLD, OLD))
+    assert f"session {name}" not in here.json("gc")["removed"]
+    assert (tape.exists(), half.exists()) == (False, False)
+    assert f"session {name}" in here.json("gc", "--days", "0")["removed"]
+    assert [row["id"] for row in sessions.listed()] == ["mine"]
+
+
+def test_left_overs_are_removed_once_a_day_after_a_message(here: Place) -> None:
+    old = here.root / "mybox" / "logs" / "runs" / "old.jsonl"
+    here.run("ask", "hello there")
+    here.write({"mybox/logs/runs/old.jsonl": "x"})
+    os.utime(old, (OLD, OLD))
+    here.run("ask", "hello there")
+    assert old.exists()
+    os.utime(project_state(here.root).folder / "collected", (OLD, OLD))
+    here.run("ask", "hello there")
+    assert not old.exists()
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["after init", "before init"])

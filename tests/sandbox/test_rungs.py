@@ -19,9 +19,9 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import NoSandbox, NotFound, UsageProblem
 from navigator_kernel.sandbox import cgroup, contain
-from navigator_kernel.sandbox.backends import SandboxBackend, landlock_abi, rungs, works
+from navigator_kernel.sandbox.backends import SandboxBackend, landlock_abi, rungs
 from navigator_kernel.sandbox.confinement import confinement
-from navigator_kernel.sandbox.contain import ContainedRunner
+from navigator_kernel.sandbox.contain import ContainedRunner, trial
 from navigator_kernel.sandbox.seccomp import program
 from navigator_kernel.values.job import Job, Outcome
 
@@ -52,7 +52,7 @@ def test_the_best_that_works_is_used_and_remembered(
     monkeypatch.setattr(contain, "rungs", lambda: (broken("best"), good))
     assert runner.rung() is good
     assert json.loads(runner.memory.read_text())["rung"] == good.name
-    monkeypatch.setattr(contain, "works", lambda *_: pytest.fail("it was tried again"))
+    monkeypatch.setattr(contain, "trial", lambda *_: pytest.fail("it was tried again"))
     assert runner.rung() is good
     assert ran(runner, job(tmp_path)).stdout == b"hello\n"
 
@@ -70,11 +70,11 @@ def test_another_start_of_the_machine_tries_again(runner: ContainedRunner, monke
     monkeypatch.setattr(contain, "_machine", lambda: ["another"])
     tried: list[str] = []
 
-    def works(rung: SandboxBackend, _: Path) -> bool:
+    def works(rung: SandboxBackend) -> str:
         tried.append(rung.name)
-        return True
+        return ""
 
-    monkeypatch.setattr(contain, "works", works)
+    monkeypatch.setattr(contain, "trial", works)
     assert runner.rung() is not None and tried == [rungs()[0].name]
 
 
@@ -86,7 +86,7 @@ def test_a_sandbox_that_contains_nothing_is_not_taken_for_one(tmp_path: Path, mo
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
     assert shutil.which("bwrap") == str(fake)
-    assert rungs()[0].name == "bubblewrap" and not works(rungs()[0], tmp_path)
+    assert rungs()[0].name == "bubblewrap" and trial(rungs()[0]) == "it does not hide files"
 
 
 def test_with_bubblewrap_hidden_landlock_takes_over(
@@ -94,7 +94,8 @@ def test_with_bubblewrap_hidden_landlock_takes_over(
 ) -> None:
     if not landlock_abi():
         pytest.skip("this kernel has no Landlock")
-    monkeypatch.setattr("navigator_kernel.sandbox.backends.shutil.which", lambda *_, **__: None)
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name, **given: None if name == "bwrap" else which(name, **given))
     found = runner.rung()
     assert found is not None and found.name == "landlock"
 
@@ -227,12 +228,13 @@ def test_a_folder_that_its_maker_closed_is_measured_and_a_link_in_its_place_chan
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root needs a group")
 def test_a_group_counts_and_goes_away() -> None:
-    held = cgroup.made(3, 1 << 30)
-    if held is None:
-        pytest.skip("no control group can be made here")
-    assert all((folder / "cgroup.procs").exists() for folder in held.folders)
     waits = subprocess.Popen(["sleep", "600"])
-    held.take(waits.pid)
+    held = cgroup.grouped(waits.pid, 3, 1 << 30)
+    if held is None:
+        waits.kill()
+        waits.wait()
+        pytest.skip("no control group can be made here")
+    assert all(str(waits.pid) in (folder / "cgroup.procs").read_text() for folder in held.folders)
     held.remove()
     assert waits.wait() == -9
     assert not any(folder.exists() for folder in held.folders)

@@ -1,23 +1,32 @@
-"""Checks for missing and damaged parts: `navigator doctor`, and the worker's `run doctor`."""
+"""Checks for missing and damaged parts, and their repair: `navigator doctor`, and the worker's `run doctor`."""
 
 from __future__ import annotations
 
 import json
+import os
 import platform
+import secrets
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
-from navigator_kernel.errors import KernelError, UsageProblem
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_lessons, open_sandbox, open_underway
+from navigator_kernel.bootstrap.places import box_of, private_writer, project_state
+from navigator_kernel.config.settings import user_cache, user_state
+from navigator_kernel.errors import Damaged, KernelError, UsageProblem
+from navigator_kernel.storage_errors import LONGEST, storage_failed
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Kernel
 
@@ -27,78 +36,86 @@ _EXTRAS = (
     ("mcp", "mcp", "not installed"),
     ("planner", "sqlalchemy", "not installed; tasks and notes cannot be kept"),
 )
-
-
+# The databases of a project's state, and what a person loses of a damaged one at worst
+_DATABASES = {
+    "sessions.sqlite": "conversations",
+    "workflows.sqlite": "workflow runs with their approvals",
+    "conversations.sqlite": "which session a client of the API continues; it begins a new one with its own messages",
+    "planner.sqlite": "tasks, notes and dates",
+}
 _MARKS = {"damaged": "!!", "missing": "--", "note": "..", "ok": "ok"}
+_REPAIR = "navigator doctor --repair"
+_MIB = 1024 * 1024
+_TAPES = 32 * _MIB  # bytes of the newest recordings that are read
+_FULL, _NARROW = 16 * _MIB, 512 * _MIB  # bytes of free space: nothing works, and a run may not have what it is allowed
+_RUBBISH = 64 * _MIB  # bytes of left-overs that are worth a line
+
+State = Literal["ok", "note", "missing", "damaged"]
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """The result of one check. A `note` is about the text of a skill, which works anyway."""
+    """The result of one check. A `note` names something that works anyway. `fix` repairs it, and returns what it did;
+    None if only the person can, as `remedy` says."""
 
     what: str
-    state: Literal["ok", "note", "missing", "damaged"]
+    state: State
     detail: str
     remedy: str = ""
+    fix: Callable[[], list[str]] | None = None
 
     def to_dict(self) -> dict[str, str]:
         return {"what": self.what, "state": self.state, "detail": self.detail, "remedy": self.remedy}
 
 
-def findings(root: Path, settings: Callable[[], Settings], kernel: Callable[[], Kernel]) -> Iterator[Finding]:
-    """Yields a finding for each check; an unreadable file is a finding, not an error."""
-    version = platform.python_version()
-    yield Finding(what="python", state="ok" if sys.version_info >= (3, 11) else "damaged", detail=version)
-    system = platform.system()
-    remedy = (
-        "" if system == "Linux" else "processes are contained on Linux only; skills with a command may not run here"
-    )
-    yield Finding(what="system", state="ok" if system == "Linux" else "missing", detail=system, remedy=remedy)
-    yield _sandbox()
-    git = shutil.which("git")
-    yield Finding(
-        what="git",
-        state="ok" if git else "missing",
-        detail=git or "not found",
-        remedy="" if git else "apt-get install git",
-    )
-    for extra, module, without in _EXTRAS:
-        there = find_spec(module) is not None
-        yield Finding(
-            what=f"extra {extra}",
-            state="ok" if there else "missing",
-            detail="installed" if there else without,
-            remedy="" if there else f"pip install 'navigator-kernel[{extra}]'",
-        )
-    yield _tried("settings", lambda: f"{len(settings().origins)} settings", "navigator config path names the files")
-    yield _tried("model", lambda: settings().models.default or "none is set", "navigator model list names them")
-    yield _tried("encoder", lambda: _encoder(settings()), "navigator config list names the settings")
-    yield from _skills(root)
-    yield _tried("trust", _trust, "remove the file; you will be asked for trust again")
-    yield _tried("plugins", lambda: _plugins(kernel()), "navigator plugin list names them")
+class Checked(NamedTuple):
+    """What is checked: a project, with the person's state of it."""
+
+    root: Path
+    state: ProjectState
+    settings: Callable[[], Settings]
+    kernel: Callable[[], Kernel]
 
 
-def _encoder(settings: Settings) -> str:
-    from navigator_kernel.adapters.index.use_encoder import check
+def findings(
+    root: Path, settings: Callable[[], Settings], kernel: Callable[[], Kernel], checks: Sequence[Check] | None = None
+) -> Iterator[Finding]:
+    """Yields a finding for each of the checks, by default of all; an unreadable file is a finding, not an error.
+    Changes nothing: a file that is written to try a folder is removed again."""
+    checked = Checked(root, project_state(root), settings, kernel)
+    for check in checks or CHECKS:
+        try:
+            yield from check(checked)
+        except (KernelError, OSError, ValueError) as error:
+            hint = error.hint if isinstance(error, KernelError) else ""
+            yield Finding(what=check.__name__.strip("_"), state="damaged", detail=str(error), remedy=hint)
 
-    if settings.encoder == "off":
-        return "switched off; messages are matched by words only"
-    try:
-        check()
-    except KernelError as error:
-        raise type(error)(f"{error.message}; messages are matched by words only", hint=error.hint) from error
-    return "messages are matched by words and meaning"
+
+def repair(root: Path, found: Sequence[Finding]) -> tuple[list[str], list[str]]:
+    """Repairs what can be repaired, and brings the lock and skills.db up to date. Returns what was done, and what could
+    not be done."""
+    done, failed = list[str](), list[str]()
+    for one in (*found, Finding(what="records", state="ok", detail="", fix=partial(_rewrite_records, root))):
+        if one.fix is None:
+            continue
+        try:
+            done += one.fix()
+        except (KernelError, OSError) as error:
+            failed.append(f"{one.what} was not repaired: {error}")
+    return done, failed
 
 
 def shown(found: Sequence[Finding], *, every: bool = False) -> list[str]:
-    """The lines that a person reads: damaged and missing parts, the number of skills with each note, and the counts; or
-    `every` finding."""
+    """The lines that a person reads: damaged and missing parts, notes, of those about the text of skills only the
+    number, and the counts; or `every` finding."""
     lines: list[str] = []
+    of_skills = Counter(one.what for one in found if one.state == "note" and one.what.startswith("manifest"))
     for one in sorted(found, key=lambda one: list(_MARKS).index(one.state)):
-        if every or one.state in {"damaged", "missing"}:
+        if every or (one.state != "ok" and not (one.state == "note" and one.what in of_skills)):
             lines += [f"{_MARKS[one.state]}  {one.what}: {one.detail}", *([f"    {one.remedy}"] if one.remedy else [])]
-    notes = Counter(one.what for one in found if one.state == "note")
-    if notes and not every:
-        lines += [f"{_MARKS['note']}  {what}: {n} {'skill' if n == 1 else 'skills'}" for what, n in notes.most_common()]
+    if of_skills and not every:
+        lines += [
+            f"{_MARKS['note']}  {what}: {n} {'skill' if n == 1 else 'skills'}" for what, n in of_skills.most_common()
+        ]
         lines.append("    navigator doctor -v names them")
     counts = {state: sum(one.state == state for one in found) for state in _MARKS}
     named = {**{state: state for state in counts}, "note": "note" if counts["note"] == 1 else "notes"}
@@ -120,35 +137,324 @@ def answered(
     return code, json.dumps({"findings": [one.to_dict() for one in found], "exit_code": code}, ensure_ascii=False)
 
 
-def _sandbox() -> Finding:
+# The machine
+
+
+def _system(_: Checked) -> Iterator[Finding]:
+    new_enough = sys.version_info >= (3, 11)
+    yield Finding(what="python", state="ok" if new_enough else "damaged", detail=platform.python_version())
+    system, git = platform.system(), shutil.which("git")
+    remedy = "processes are contained on Linux only; skills with a command may not run here"
+    is_linux = system == "Linux"
+    yield Finding(
+        what="system", state="ok" if is_linux else "missing", detail=system, remedy="" if is_linux else remedy
+    )
+    git_remedy = "" if git else "apt-get install git"
+    yield Finding(what="git", state="ok" if git else "missing", detail=git or "not found", remedy=git_remedy)
+    for extra, module, without in _EXTRAS:
+        there = find_spec(module) is not None
+        yield Finding(
+            what=f"extra {extra}",
+            state="ok" if there else "missing",
+            detail="installed" if there else without,
+            remedy="" if there else f"pip install 'navigator-kernel[{extra}]'",
+        )
+
+
+def _sandbox(_: Checked) -> Iterator[Finding]:
+    """Starts a program in the sandbox, with the limits of a run."""
     from navigator_kernel.sandbox.contain import REMEDIES
 
-    rung = open_sandbox().rung()
+    rung, failed = open_sandbox().tried_again()
+    reasons = [f"{name} does not work: {reason}" for name, reason in failed.items()]
+    state: State = "ok"
     if rung is None:
-        remedy = "; ".join(REMEDIES)
-        return Finding(what="sandbox", state="missing", detail="skills with a command do not run", remedy=remedy)
-    better = "" if rung.name == "bubblewrap" else "apt-get install bubblewrap"
-    return Finding(what="sandbox", state="ok", detail=rung.name, remedy=better)
+        state, detail, remedy = "missing", "skills with a command do not run", "; ".join(REMEDIES)
+    else:
+        detail, remedy = rung.name, "" if rung.name == "bubblewrap" or failed else "apt-get install bubblewrap"
+    yield Finding(what="sandbox", state=state, detail="; ".join([detail, *reasons]), remedy=remedy)
 
 
-def _skills(root: Path) -> Iterator[Finding]:
+def _threads(_: Checked) -> Iterator[Finding]:
+    """The system counts all threads of the person, a browser's too, against one limit."""
+    import resource
+
+    from navigator_kernel.adapters.processes.launcher import threads_of_user
+    from navigator_kernel.sandbox.confinement import PROCESSES
+
+    count = threads_of_user()
+    limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if os.getuid() == 0 or limit == resource.RLIM_INFINITY:
+        yield Finding(what="threads", state="ok", detail=f"{count}; the system sets no limit")
+        return
+    few = limit - count < PROCESSES
+    remedy = f"a skill may start {PROCESSES}; end other programs, or raise the limit (ulimit -u)" if few else ""
+    yield Finding(what="threads", state="missing" if few else "ok", detail=f"{count} of at most {limit}", remedy=remedy)
+
+
+def _folders(checked: Checked) -> Iterator[Finding]:
+    """Writes, syncs, locks and removes a file in each folder that work writes to, and looks at the space there."""
+    from navigator_kernel.adapters.files.scratch import new_scratch
+
+    state = "sessions, approvals and the audit log are not kept, so no skill runs"
+    folders = {
+        "your state": (user_state(), state, "XDG_STATE_HOME"),
+        "your state of this project": (checked.state.folder, state, "XDG_STATE_HOME"),
+        "your cache": (user_cache(), "nothing can be installed", "XDG_CACHE_HOME"),
+        "the project's mybox": (box_of(checked.root), "runs leave no logs and no files", "--root"),
+        "temporary files": (new_scratch().parent, "no skill with a command runs", "TMPDIR"),
+    }
+    spaces: dict[int, tuple[str, Path]] = {}
+    for name, (folder, loss, variable) in folders.items():
+        there = next(path for path in (folder, *folder.parents) if path.is_dir())
+        try:
+            _try_folder(there)
+            spaces.setdefault(there.stat().st_dev, (name, there))
+        except OSError as error:
+            failed = storage_failed(f"{str(there)!r} cannot be used", error)
+            yield Finding(what=name, state="damaged", detail=f"{failed.message}; {loss}", remedy=failed.hint)
+            continue
+        if len(os.fsencode(folder)) > LONGEST - 20:
+            detail = f"the path of {str(folder)!r} is longer than a database's may be; {loss}"
+            yield Finding(
+                what=name, state="damaged", detail=detail, remedy=f"use a shorter path; {variable} names another folder"
+            )
+            continue
+        yield Finding(what=name, state="ok", detail=str(folder))
+    for name, there in spaces.values():
+        yield _space(name, there)
+
+
+def _try_folder(folder: Path) -> None:
+    """OSError if no file can be written, locked or removed there."""
+    import fcntl
+
+    path = folder / f".navigator-doctor-{secrets.token_hex(8)}.tmp"  # a name that is cleaned up if this is killed
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(handle, bytes(4096))
+        os.fsync(handle)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(handle)
+        path.unlink()
+
+
+def _space(name: str, folder: Path) -> Finding:
+    seen = os.statvfs(folder)
+    free, files = seen.f_bavail * seen.f_frsize, seen.f_favail if seen.f_files else 1
+    detail = f"{free // _MIB} MiB free in {str(folder)!r}" + ("" if files else ", and no more files can be made")
+    state: State = "damaged" if free < _FULL or not files else "missing" if free < _NARROW else "ok"
+    remedy = "" if state == "ok" else "navigator gc --days 0 removes old files; a run may use up to 512 MiB"
+    return Finding(what=f"space for {name}", state=state, detail=detail, remedy=remedy)
+
+
+def _locks(checked: Checked) -> Iterator[Finding]:
+    """The locks that living processes hold, as the system lists them."""
+    held: dict[tuple[int, int], str] = {}
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            words = line.split()
+            if words[1] == "FLOCK":
+                major, minor, inode = words[5].split(":")
+                held[os.makedev(int(major, 16), int(minor, 16)), int(inode)] = words[4]
+    taken = []
+    for folder in (user_state(), checked.state.folder.parent, checked.state.folder, checked.state.folder / "underway"):
+        for path in sorted((*folder.glob("*.lock"), *folder.glob("*.jsonl"))):
+            with suppress(OSError):
+                seen = path.stat()
+                if process := held.get((seen.st_dev, seen.st_ino)):
+                    taken.append(f"process {process} holds {path.name}")
+    yield Finding(what="locks", state="ok", detail="; ".join(taken) or "none is held")
+
+
+def _rubbish(checked: Checked) -> Iterator[Finding]:
+    from navigator_kernel.bootstrap.upkeep import KEEP_DAYS, leftovers, size_of
+
+    found, sentence = leftovers(checked.root, KEEP_DAYS)
+    size = sum(map(size_of, found))
+    detail = f"{len(found)} old or left over, {size // _MIB} MiB" if found else "none"
+    state: State = "note" if size >= _RUBBISH or sentence else "ok"
+    remedy = sentence or ("navigator gc removes them" if found else "")
+    yield Finding(what="rubbish", state=state, detail=detail, remedy=remedy)
+
+
+# The person's state
+
+
+def _project(checked: Checked) -> Iterator[Finding]:
+    """The record by which the person's state is known as that of this project."""
+    state = checked.state
+
+    def claim() -> list[str]:
+        state.claim()
+        return [f"project: {str(state.folder)!r} is known as its state again"]
+
+    for fault in state.faults():
+        hint = f"{_REPAIR} makes it again" if state.record else "navigator project list shows all states"
+        yield Finding(
+            what="project",
+            state="damaged" if state.record else "note",
+            detail=fault,
+            remedy=hint,
+            fix=claim if state.record else None,
+        )
+    if not state.faults():
+        yield Finding(what="project", state="ok", detail=str(state.folder))
+
+
+def _databases(checked: Checked) -> Iterator[Finding]:
+    from navigator_kernel.adapters.stores.salvage import check
+
+    files = sorted((*checked.state.folder.glob("*.sqlite"), *user_state().glob("*.sqlite")))
+    sound = 0
+    for file in files:
+        problem = check(file)
+        if not problem:
+            sound += 1
+            continue
+        lost = _DATABASES.get(file.name, "its contents")
+        remedy = f"{_REPAIR} saves what can be read, and keeps the file; at worst you lose {lost}"
+        yield Finding(what=file.name, state="damaged", detail=problem, remedy=remedy, fix=partial(_rebuild, file))
+    if sound == len(files):
+        yield Finding(what="databases", state="ok", detail=f"{sound} are sound")
+
+
+def _rebuild(file: Path) -> list[str]:
+    from navigator_kernel.adapters.stores.salvage import rebuild
+
+    saved = rebuild(file)
+    rows = ", ".join(f"{count} {table}" for table, count in saved.rows.items()) or "nothing"
+    return [f"{file.name}: {rows} saved; the damaged file is {saved.original}"]
+
+
+def _state_files(checked: Checked) -> Iterator[Finding]:
+    """Files of JSON that cannot be made again: a repair gives a damaged one another name, so that work goes on."""
+    from navigator_kernel.adapters.models.tooling import kept_tooling
+    from navigator_kernel.adapters.stores.tool_pins import load_pins
+    from navigator_kernel.bootstrap.consents import open_consents
+    from navigator_kernel.bootstrap.models import tooling_file
+    from navigator_kernel.bootstrap.servers import tool_file
+    from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
+    from navigator_kernel.skills.catalog.usage import read_uses
+
+    root, state = checked.root, checked.state.folder
+    lessons, trust = open_lessons(root), user_state() / "trust.json"
+
+    def uses() -> int:
+        if (counts := read_uses(state / "usage.json")) is None:
+            raise Damaged(f"{str(state / 'usage.json')!r} cannot be read")
+        return len(counts)
+
+    kinds: tuple[tuple[str, Path, Callable[[], int], str, str], ...] = (
+        ("trust", trust, lambda: len(open_consents().subjects()), "subjects trusted", "you are asked for trust again"),
+        ("approved tools", tool_file(), lambda: len(load_pins(tool_file())), "tools", "you approve MCP tools again"),
+        ("tested models", tooling_file(), lambda: len(kept_tooling(tooling_file())), "models", "test models again"),
+        ("switches", switches_path(state), lambda: len(disabled_names(state)), "skills off", "every skill is on"),
+        ("uses", state / "usage.json", uses, "skills used", "counts begin at zero"),
+        ("examples", lessons.path, lambda: len(lessons.all()), "skills with examples", "learned examples are gone"),
+    )
+    for what, file, count, unit, loss in kinds:
+        yield _tried(what, partial(_counted, count, unit), *_aside_at(file, loss))
+    if find_spec("starlette") is not None:
+        from navigator_kernel.gateway.gateway import open_tokens
+
+        tokens = open_tokens(root)
+        new = "clients need new ones (navigator serve --new-token)"
+        yield _tried("tokens", lambda: f"{len(tokens.listed())} tokens of the server", *_aside_at(tokens.file, new))
+    home = user_state() / "home.json"
+    yield _tried("home", lambda: _home_note(home), f"{_REPAIR} writes it again", partial(_write_home_note, home))
+
+
+def _counted(count: Callable[[], int], unit: str) -> str:
+    return f"{count()} {unit}"
+
+
+def _home_note(file: Path) -> str:
+    if not os.path.lexists(file):
+        return "not used yet"
+    try:
+        note = json.loads(file.read_text(encoding="utf-8"))
+        return f"version {int(note['v'])}" + (", upgraded" if int(note["upgraded_at"]) else "")
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{str(file)!r} cannot be read; state of an earlier version is not taken over") from error
+
+
+def _write_home_note(file: Path) -> list[str]:
+    """Writes a note that allows nothing: no file that a clone brings may count as state of an earlier version."""
+    private_writer(file.parent).write(file, json.dumps({"v": 2, "upgraded_at": 0}).encode(), mode=0o600)
+    return [str(file)]
+
+
+def _runs(checked: Checked) -> Iterator[Finding]:
+    """Unfinished work of models, and recordings of runs."""
+    from navigator_kernel.bootstrap.tapes import load_tape
+
+    left = open_underway(checked.root, lambda value: value)
+    for file in left.damaged():
+        loss = f"the work of run {file.stem} cannot go on; send its message again"
+        yield _unreadable("unfinished work", f"{str(file)!r} cannot be read", file, loss)
+    tapes = sorted((checked.state.folder / "tapes").glob("*.json"), reverse=True)  # a run's id begins with its time
+    total, damaged = 0, 0
+    for file in tapes:
+        total += file.stat().st_size
+        if total > _TAPES:
+            break
+        try:
+            load_tape(checked.root, file.stem)
+        except KernelError as error:
+            damaged += 1
+            yield _unreadable("recording", error.message, file, "it cannot be replayed")
+    if not damaged:
+        yield Finding(what="recordings", state="ok", detail=f"{len(tapes)} runs")
+
+
+def _audit(checked: Checked) -> Iterator[Finding]:
+    audit = open_audit(checked.root)
+    remedy = f"{_REPAIR} keeps it under another name and begins a new record"
+
+    def fix() -> list[str]:
+        return [f"audit log: the old one is now {path}" for path in audit.begin_again()]
+
+    yield _tried("audit log", lambda: f"{len(audit.entries())} entries, as they were written", remedy, fix)
+
+
+# Skills, settings and plugins
+
+
+def _settings(checked: Checked) -> Iterator[Finding]:
+    settings = checked.settings
+    yield _tried("settings", lambda: f"{len(settings().origins)} settings", "navigator config path names the files")
+    yield _tried("model", lambda: settings().models.default or "none is set", "navigator model list names them")
+    yield _tried("encoder", lambda: _encoder(settings()), "navigator config list names the settings")
+
+
+def _encoder(settings: Settings) -> str:
+    from navigator_kernel.adapters.index.use_encoder import check
+
+    if settings.encoder == "off":
+        return "switched off; messages are matched by words only"
+    try:
+        check()
+    except KernelError as error:
+        raise type(error)(f"{error.message}; messages are matched by words only", hint=error.hint) from error
+    return "messages are matched by words and meaning"
+
+
+def _skills(checked: Checked) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
-    catalogue = open_catalogue(root)
+    catalogue = open_catalogue(checked.root)
     yield _tried("skills", lambda: f"{len(catalogue.list_resources())} resources", "fix the named file")
     try:
         notes = catalogue.diagnostics()
     except KernelError:
         notes = ()
     for note in notes:
-        state: Literal["damaged", "note"] = "damaged" if note.level == "error" else "note"
+        state: State = "damaged" if note.level == "error" else "note"
         yield Finding(what=f"manifest {note.code}", state=state, detail=f"{note.path}: {note.message}")
-    lifecycle = open_lifecycle(root)
-    yield _tried(
-        "records",
-        lambda: f"{lifecycle.perform('check', {})['count']} installed skills recorded",
-        "navigator doctor --repair",
-    )
+    lifecycle = open_lifecycle(checked.root)
+    yield _tried("records", lambda: f"{lifecycle.perform('check', {})['count']} installed skills recorded", _REPAIR)
     yield _tried(
         "receipts",
         lambda: f"{lifecycle.perform('verify', {})['count']} skills as installed",
@@ -156,23 +462,51 @@ def _skills(root: Path) -> Iterator[Finding]:
     )
 
 
-def _trust() -> str:
-    from navigator_kernel.bootstrap.consents import open_consents
+def _rewrite_records(root: Path) -> list[str]:
+    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
-    return f"{len(open_consents().subjects())} subjects trusted"
-
-
-def _plugins(kernel: Kernel) -> str:
-    failures = kernel.failures()
-    if failures:
-        raise KernelError(
-            "; ".join(f"{failure['plugin']} in {failure['hook']}: {failure['error']}" for failure in failures)
-        )
-    return f"{len({agent.name for agent in kernel.agents.values()})} agents"
+    levels = open_lifecycle(root).perform("repair", {})["levels"]
+    return [f"{level['level']}: {name}" for level in levels for name in level["rewritten"]]
 
 
-def _tried(what: str, look: Callable[[], str], remedy: str) -> Finding:
+def _plugins(checked: Checked) -> Iterator[Finding]:
+    def agents() -> str:
+        kernel = checked.kernel()
+        if failures := kernel.failures():
+            told = (f"{failure['plugin']} in {failure['hook']}: {failure['error']}" for failure in failures)
+            raise KernelError("; ".join(told))
+        return f"{len({agent.name for agent in kernel.agents.values()})} agents"
+
+    yield _tried("plugins", agents, "navigator plugin list names them")
+
+
+def _tried(what: str, look: Callable[[], str], remedy: str, fix: Callable[[], list[str]] | None = None) -> Finding:
+    """The finding of a check that raises if something is damaged. With `fix`, `remedy` says what that does."""
     try:
         return Finding(what=what, state="ok", detail=look())
     except KernelError as error:
-        return Finding(what=what, state="damaged", detail=error.message, remedy=error.hint or remedy)
+        hint = remedy if fix else error.hint or remedy
+        return Finding(what=what, state="damaged", detail=error.message, remedy=hint, fix=fix)
+    except (OSError, ValueError) as error:
+        return Finding(what=what, state="damaged", detail=str(error), remedy=remedy, fix=fix)
+
+
+def _aside_at(file: Path, loss: str) -> tuple[str, Callable[[], list[str]]]:
+    """The remedy and the repair of a file that a person can do without."""
+    return f"{_REPAIR} gives the file another name; then {loss}", partial(_set_aside, file)
+
+
+def _set_aside(file: Path) -> list[str]:
+    kept = file.with_name(f"{file.name}.damaged-{secrets.token_hex(4)}")
+    FolderWriter([file.parent]).move(file, kept)
+    return [f"{file}: it is now {kept.name}"]
+
+
+def _unreadable(what: str, detail: str, file: Path, loss: str) -> Finding:
+    remedy, fix = _aside_at(file, loss)
+    return Finding(what=what, state="damaged", detail=detail, remedy=remedy, fix=fix)
+
+
+Check = Callable[[Checked], Iterator[Finding]]
+OF_STATE: tuple[Check, ...] = (_project, _skills, _databases, _state_files, _runs, _audit)
+CHECKS: tuple[Check, ...] = (_system, _sandbox, _threads, _folders, _locks, _settings, *OF_STATE, _plugins, _rubbish)

@@ -1,43 +1,175 @@
-"""Removes temporary files and old logs from `mybox`, never workflows, state or the lock (X-19)."""
+"""Removes what nobody needs any more: temporary files, remains of killed processes, and old logs, recordings and
+sessions of single calls. Workflows, other state and the lock are never removed (X-19)."""
 
 from __future__ import annotations
 
-import logging
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.bootstrap.parts import open_journal
-from navigator_kernel.bootstrap.places import box_of
+from navigator_kernel.adapters.files.scratch import left_scratch
+from navigator_kernel.adapters.files.tree import remove_tree
+from navigator_kernel.adapters.files.writer import HALF_WRITTEN, FolderWriter
+from navigator_kernel.bootstrap.parts import open_journal, open_sessions, state_writer
+from navigator_kernel.bootstrap.places import box_of, project_state
+from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import KernelError
+from navigator_kernel.text import lazy_compile, warn
 
 KEEP_DAYS = 30
+DAY, YEAR = 86_400.0, 365 * 86_400.0  # seconds
+WRITING = 600.0  # seconds after which nobody is writing a half-written file any more
+TAPES, SESSIONS = 64 * 1024 * 1024, 1_000  # bytes of recordings, and sessions of single calls, that are kept at most
 _AGED = ("logs/runs", "workspace")
+_DEEPEST = 3  # levels of folders below which no file is written by way of a temporary one
+_LARGE = {"environments", "encoders", ".git"}
+_SINGLE = lazy_compile(r"(\w+\.)?openai-\d{8}-\d{9}-[0-9a-f]{6}")  # a session that its client did not name
 
 
-def collect_garbage(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> list[str]:
-    """Removes the files and returns their paths, relative to the project; with `dry_run`, only returns them."""
-    box = box_of(root)
-    gone = list(_all(box / "temp"))
-    before = time.time() - days * 86_400
-    aged = [path for name in _AGED for path in _all(box / name) if path.lstat().st_mtime < before]
-    held = _open_runs(root) if aged else frozenset()
-    gone += [path for path in aged if path.name not in held]
-    writer = FolderWriter([box / "temp", *(box / name for name in _AGED)], within=box.parent)
-    if not dry_run:
-        gone = [path for path in gone if _removed(path, writer)]
-    return [(path.relative_to(root) if path.is_relative_to(root) else path).as_posix() for path in gone]
+class Leftover(NamedTuple):
+    """`name` is what a person is shown, `path` where it is (None for a row of a database), `at` its time."""
+
+    name: str
+    path: Path | None
+    at: float
+    remove: Callable[[], object]
 
 
-def _removed(path: Path, writer: FolderWriter) -> bool:
-    """Removes `path`; a failure is logged and does not end the command."""
+def collect_garbage(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> tuple[list[str], str]:
+    """Removes what `leftovers` finds, and returns the names and its sentence; with `dry_run`, only returns them. What
+    cannot be removed is named in a warning and stays."""
+    found, sentence = leftovers(root, days)
+    return [one.name for one in found if dry_run or _removed(one)], sentence
+
+
+def collect_daily(root: Path) -> None:
+    """Does the same once a day, in a project that has state; a failure is a warning."""
+    state = project_state(root)
+    note = state.folder / "collected"
     try:
-        writer.remove(path)
-    except KernelError as error:
-        logging.getLogger("navigator").warning("%s", error.message)
+        seen = note.stat().st_mtime if note.exists() else 0.0
+        if not state.folder.is_dir() or abs(time.time() - seen) < DAY:
+            return
+        state_writer(state).write(note, b"")
+        collect_garbage(root)
+    except (OSError, KernelError) as error:
+        warn("old files were not removed: %s", error)
+
+
+def leftovers(root: Path, days: int) -> tuple[list[Leftover], str]:
+    """What may be removed, and a sentence about what is kept because the clock may be wrong, or "".
+
+    Logs, workspaces, recordings and sessions of single calls go by age. A clock that is far ahead must not remove
+    everything: where there was nothing for a year, all that is older stays, except with 0 days.
+    """
+    box, state = box_of(root), project_state(root)
+    inside = FolderWriter([box / "temp", *(box / name for name in _AGED)], within=box.parent)
+    gone = [_file(path, root, inside.remove) for path in _all(box / "temp")]
+    gone += [_file(path, root, remove_tree) for path in left_scratch()]
+    gone += [_file(path, root, Path.unlink) for top in (user_cache(), user_state(), box) for path in _half_written(top)]
+    tapes = [_file(path, root, state_writer(state).remove) for path in _all(state.folder / "tapes")]
+    single = list(_single_calls(root))
+    dated = [_file(path, root, inside.remove) for name in _AGED for path in _all(box / name)] + tapes + single
+
+    now = time.time()
+    known = _known_since([one.at for one in dated], now) if days else float("-inf")
+    old = [one for one in dated if one.at < now - days * DAY]
+    busy = _open_runs(root) if old else frozenset()
+    gone += [one for one in old if one.at >= known and not (one.path and one.path.name in busy)]
+    gone += [one for one in (*_beyond(tapes, TAPES, _size), *_beyond(single, SESSIONS, lambda _: 1)) if one not in old]
+    kept = [one.at for one in old if one.at < known]
+    if not kept:
+        return gone, ""
+    newest = datetime.fromtimestamp(max(kept), UTC).date()
+    return gone, (
+        f"{len(kept)} old files and sessions are kept: the newest is of {newest}, and nothing followed for a year, so "
+        "the clock may be wrong; navigator gc --days 0 removes them"
+    )
+
+
+def size_of(one: Leftover) -> int:
+    """Bytes, of a folder with what is in it; 0 for a session."""
+    if one.path is None or not one.path.is_dir() or one.path.is_symlink():
+        return _size(one)
+    from navigator_kernel.adapters.files.tree import listed
+
+    return sum(size for _, size, _ in listed(one.path, seconds=0.2).files.values())
+
+
+def _removed(one: Leftover) -> bool:
+    try:
+        if problems := one.remove():
+            warn("%s was not removed: %s", one.name, problems)
+            return False
+    except (OSError, KernelError) as error:
+        warn("%s was not removed: %s", one.name, error)
         return False
     return True
+
+
+def _file(path: Path, root: Path, remove: Callable[[Path], object]) -> Leftover:
+    shown = (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+    try:
+        at = path.lstat().st_mtime
+    except OSError:
+        at = time.time()  # another process has removed it
+    return Leftover(shown, path, at, partial(remove, path))
+
+
+def _half_written(top: Path) -> Iterator[Path]:
+    """The temporary files of killed processes below `top`."""
+    before = time.time() - WRITING
+    for folder, inner, names in os.walk(top):
+        here = Path(folder)
+        inner[:] = [name for name in inner if name not in _LARGE and len(here.parts) - len(top.parts) < _DEEPEST]
+        for path in (here / name for name in names):
+            with suppress(OSError):
+                if path.match(HALF_WRITTEN) and path.lstat().st_mtime < before:
+                    yield path
+
+
+def _single_calls(root: Path) -> Iterator[Leftover]:
+    """The sessions of calls that sent a whole conversation, if they wait for nothing. A client that goes on with one
+    sends all of it again, and gets a new session."""
+    sessions = open_sessions(root)
+    if not sessions.file.exists():
+        return
+    with suppress(KernelError, ValueError):  # doctor names a damaged file
+        for row in sessions.listed():
+            if _SINGLE.fullmatch(row["id"]) and not row["waiting"]:
+                at = datetime.fromisoformat(row["updated"]).timestamp()
+                yield Leftover(f"session {row['id']}", None, at, partial(sessions.delete, row["id"]))
+
+
+def _known_since(times: Iterable[float], now: float) -> float:
+    """The earliest of `times` from which on something happened at least once a year until now."""
+    known = now
+    for at in sorted(times, reverse=True):
+        if known - at > YEAR:
+            break
+        known = min(known, at)
+    return known
+
+
+def _beyond(found: Sequence[Leftover], most: int, size: Callable[[Leftover], int]) -> Iterator[Leftover]:
+    """The oldest, if all together are larger than `most`."""
+    total = 0
+    for one in sorted(found, key=lambda one: one.at, reverse=True):
+        total += size(one)
+        if total > most:
+            yield one
+
+
+def _size(one: Leftover) -> int:
+    try:
+        return one.path.lstat().st_size if one.path else 0
+    except OSError:
+        return 0
 
 
 def _open_runs(root: Path) -> frozenset[str]:

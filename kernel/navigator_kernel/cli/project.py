@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.bootstrap.places import find_root, has_old_state
+from navigator_kernel.bootstrap.places import find_root, has_old_state, project_state
 from navigator_kernel.cli.output import note
 from navigator_kernel.config.settings import Settings, load_settings
+from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,6 +89,26 @@ class App(Struct, kw_only=True, dict=True):
         store = open_sessions(self.root, self.settings)
         self._open.enter_context(store.held())
         return store
+
+    def settle_state(self) -> None:
+        """Asks the person once whether a project that may be a copy takes over the state of the other one."""
+        state = project_state(self.root)
+        if not state.offered:
+            return
+
+        import click
+
+        from navigator_kernel.bootstrap.projects import adopt
+        from navigator_kernel.language.wording import say
+
+        other = max(state.offered, key=lambda record: record.created)
+        was = other.place.path
+        there = say("notice.still_there" if other.is_there() else "notice.gone", self.spoken)
+        question = say("notice.copy", self.spoken, here=str(state.root), path=was, there=there)
+        if click.confirm(clean(question), err=True):
+            adopt(self.root, other.folder.name, replace=False)
+        else:
+            state.claim()
 
     def close(self) -> None:
         self._open.close()

@@ -31,7 +31,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "model": ("commands.model", "Models: list, test, use, key"),
     "plugin": ("commands.plugin", "Plugins: list, trust, distrust"),
     "policy": ("commands.policy", "What a skill may do here, and which rule says so: explain"),
-    "project": ("commands.project_trust", "The project here: show, trust, distrust"),
+    "project": (
+        "commands.project",
+        "Projects and their states: show, list, adopt, forget, trust, distrust",
+    ),
     "replay": ("commands.replay", "Replay a past turn from its recording and show any difference"),
     "route": ("route.route", "Show which skill a message would be routed to"),
     "serve": ("commands.serve", "Serve this project over HTTP: chat, events, skills and OpenAI's API"),

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from navigator_kernel.adapters.http_connection import Connection
+from navigator_kernel.bootstrap.upkeep import collect_daily
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import OPEN, Access, Buckets, OpenRequests
 from navigator_kernel.gateway.api import (
@@ -124,6 +125,7 @@ def _warm(gateway: Gateway) -> None:
     """Prepares for the first message, and sets the garbage collector for a long-lived process: objects from the start
     are never searched again, newer ones in short passes."""
     gateway.warm()
+    collect_daily(gateway.root)
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock, read_rows, table_bytes
 from navigator_kernel.adapters.files.writer import Stamp, stamp
-from navigator_kernel.errors import NotFound, UsageProblem
+from navigator_kernel.errors import Damaged, NotFound, UsageProblem
 from navigator_kernel.values.http.endpoint import Caller, Role
 
 if TYPE_CHECKING:
@@ -63,10 +63,14 @@ class TokenStore(Struct, kw_only=True):
         return held, f"{PREFIX}_{name}_{secret}"
 
     def listed(self) -> Sequence[KeptToken]:
-        """All tokens, oldest first, including expired ones."""
+        """All tokens, oldest first, including expired ones; Damaged if the file cannot be read."""
         seen = stamp(self.file)
         if seen is None or seen != self._seen:
-            self._held = tuple(msgspec.convert(dict(row), KeptToken) for row in read_rows(self.file))
+            try:
+                self._held = tuple(msgspec.convert(dict(row), KeptToken) for row in read_rows(self.file))
+            except msgspec.ValidationError as error:
+                hint = "navigator doctor --repair repairs it"
+                raise Damaged(f"{str(self.file)!r} does not contain tokens: {error}", hint=hint) from error
             self._seen = seen
         return self._held
 

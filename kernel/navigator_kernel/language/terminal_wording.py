@@ -26,6 +26,13 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
     "notice.reason": ("why not, or what instead: ", "原因，或希望改成什么："),
     "notice.change": ("what instead: ", "希望改成什么："),
     "notice.shell": ("(in a shell) {command}", "（在命令行中）{command}"),
+    "notice.copy": (
+        "{here} seems to be a copy of the project at {path}, which {there}.\n"
+        "Shall it take over that project's sessions and approvals? Otherwise it gets a state of its own.",
+        "{here} 看起来是 {path} 处项目的副本，后者{there}。\n是否接管该项目的会话和批准？否则这里使用自己的新状态。",
+    ),
+    "notice.still_there": ("is still there", "仍在原处"),
+    "notice.gone": ("is no longer there", "已不在原处"),
     # The line of letters
     "letter.yes": ("[y]es", "[y] 是"),
     "letter.session": ("[a]lways this session", "[a] 本次会话都可以"),

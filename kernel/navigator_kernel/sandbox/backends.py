@@ -1,4 +1,4 @@
-"""The sandbox backends, best first: bubblewrap, then Landlock; each is tried once before it is used.
+"""The sandbox backends, best first: bubblewrap, then Landlock.
 
 The table in `docs/concepts/sandbox.md` lists the guarantees of each.
 """
@@ -10,7 +10,6 @@ import marshal
 import os
 import shutil
 import struct
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -23,7 +22,6 @@ from navigator_kernel.errors import NoSandbox
 from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
 from navigator_kernel.sandbox.seccomp import program
 
-PATIENCE = 10.0  # seconds for the trial of a backend
 LEAST_ABI = 4  # the first ABI version of Landlock that can refuse TCP
 
 # Landlock's rights over files (linux/landlock.h)
@@ -47,7 +45,7 @@ class SandboxBackend(NamedTuple):
 
 
 def rungs() -> tuple[SandboxBackend, ...]:
-    """The backends that seem available on this machine; `works` tries one."""
+    """The backends that seem available on this machine; `contain.trial` tries one."""
     found = []
     if bwrap := shutil.which("bwrap"):
         found.append(SandboxBackend("bubblewrap", lambda argv, held: _bubblewrap(bwrap, argv, held)))
@@ -56,38 +54,18 @@ def rungs() -> tuple[SandboxBackend, ...]:
     return tuple(found)
 
 
-def works(rung: SandboxBackend, folder: Path) -> bool:
-    """Whether a confined program starts under it, and cannot read what it must not. The trial uses `folder`."""
-    inside, outside = folder / "inside", folder / "outside"
-    for made in (inside, outside):
-        made.mkdir(exist_ok=True)
-    held = Confinement(reads=_needed(), hidden=(), writes=inside, scratch=None, network=False, limits={})
-    ended = []
-    for argv in (["/bin/ls", str(inside)], ["/bin/ls", str(outside)]):
-        words, fd = launch({"gate": None, "limits": {}, **rung.wrap(argv, held)})
-        try:
-            done = subprocess.run(
-                words, pass_fds=(fd,), cwd=inside, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
-            )
-        except (OSError, subprocess.SubprocessError):
-            return False
-        finally:
-            os.close(fd)
-        ended.append(done.returncode)
-    return ended[0] == 0 and ended[1] not in {0, launcher.FAILED}
-
-
 def launch(spec: dict[str, Any]) -> tuple[tuple[str, ...], int]:
-    """The launcher's argv, and the file from which it reads `spec`; the caller must close the file."""
+    """The launcher's argv, and the file from which it reads `spec`; the caller must close the file. Only this process can
+    start it: the program is killed when its starter is dead."""
     fd = os.memfd_create("spec")
-    os.write(fd, marshal.dumps(spec))
+    os.write(fd, marshal.dumps({"kernel": os.getpid(), **spec}))
     os.lseek(fd, 0, os.SEEK_SET)
     return (*_LAUNCHER, str(fd)), fd
 
 
 def inline(spec: dict[str, Any]) -> tuple[str, ...]:
     """The same for a caller that cannot pass a file: `spec` is a word of the argv."""
-    return (*_LAUNCHER, base64.b64encode(marshal.dumps(spec)).decode())
+    return (*_LAUNCHER, base64.b64encode(marshal.dumps({"kernel": os.getpid(), **spec})).decode())
 
 
 @cache

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.job import Job
 
 MIB = 1024 * 1024
-MEMORY = 4096 * MIB  # bytes of address space for each process
+MEMORY = 4096 * MIB  # bytes of address space for each process, and of memory for all of them
 FILE = 256 * MIB  # bytes of one file
 DISK = 512 * MIB  # bytes of all files in the run's own folder
 PROCESSES = 256
@@ -52,8 +52,8 @@ NETWORKED = ("/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/host.conf"
 
 class Confinement(NamedTuple):
     """`reads` may be read and never written to, except `hidden`, which may lie in them; `writes` is the folder for the
-    results, `scratch` the process's own. `limits` are those of getrlimit(2) by name; `disk` and `processes` are counted
-    elsewhere. Not even the names in `unlisted`, one of `hidden`, may be seen. With `loopback` its processes may talk to
+    results, `scratch` the process's own. `limits` are those of getrlimit(2) by name; `disk`, `memory` and `processes` are
+    for all processes together, and counted elsewhere. Not even the names in `unlisted`, one of `hidden`, may be seen. With `loopback` its processes may talk to
     each other over a network of their own, if the sandbox can give them one."""
 
     reads: tuple[Path, ...]
@@ -63,6 +63,7 @@ class Confinement(NamedTuple):
     network: bool
     limits: Mapping[str, int]
     disk: int = DISK
+    memory: int = MEMORY
     processes: int = PROCESSES
     loopback: bool = False
     unlisted: Path | None = None
@@ -79,8 +80,6 @@ def confinement(job: Job) -> Confinement:
         "RLIMIT_FSIZE": FILE,
         "RLIMIT_NOFILE": OPEN_FILES,
     }
-    if os.getuid() != 0:
-        limits["RLIMIT_NPROC"] = _processes_of_user() + PROCESSES
     writes = Path(os.path.realpath(job.cwd))
     named = [Path(os.path.realpath(path)) for path in job.reads if path.exists()]
     root, hidden, box = project_of(job), tuple[Path, ...](), None
@@ -132,14 +131,3 @@ def _outermost(paths: Iterable[Path], hidden: Sequence[Path]) -> list[Path]:
             kept.append(path)
     return kept
 
-
-def _processes_of_user() -> int:
-    """The number of the person's processes, which the system's limit counts, too."""
-    me, count = os.getuid(), 0
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                count += Path("/proc", name).stat().st_uid == me
-            except OSError:
-                continue
-    return count

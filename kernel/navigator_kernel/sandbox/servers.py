@@ -60,7 +60,7 @@ def starter(
 def _limit(job: Job) -> Callable[[int], Exceeded]:
     """Checks the limit that the sandbox does not: the server's stored files and its scratch folder together."""
     held, hidden = confinement(replace(job, reads=())), dict[int, float]()
-    return lambda pid: exceeded(held, (pid,), hidden)
+    return lambda pid: exceeded(held, pid, hidden)
 
 
 def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:

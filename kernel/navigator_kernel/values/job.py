@@ -17,7 +17,7 @@ Want = Literal[
 ]  # rights that a job can request beyond its own folder and its input files
 ASKED: tuple[Want, ...] = ("network", "packages")  # those that need a person's approval
 
-Exceeded = Literal["", "disk"]  # a limit that ends a process before its time-out
+Exceeded = Literal["", "disk", "memory"]  # a limit that ends a process before its time-out
 
 OUTPUT_LIMIT = 1024 * 1024  # bytes to keep of each stream
 NPM = "npm:"  # prefix of a Node package: npm:NAME@VERSION

@@ -151,7 +151,7 @@ def _is_table(table: object) -> bool:
 
 
 def _damaged(path: Path, what: str) -> Damaged:
-    return Damaged(f"{str(path)!r} {what}", hint="navigator doctor --repair rebuilds it", path=str(path))
+    return Damaged(f"{str(path)!r} {what}", hint="navigator doctor --repair repairs it", path=str(path))
 
 
 def _holder(path: Path) -> str:

@@ -68,12 +68,12 @@ class ServerState(Struct):
 async def process_of(start: StdioParams, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
     """The two streams for the SDK's client; OSError if the process cannot be started."""
     mark = secrets.token_hex(16)
-    make_scratch(start.scratch)
+    lock = make_scratch(start.scratch)
     try:
         async with _running(start, mark, state) as streams:
             yield streams
     finally:
-        await remove_scratch_aside(start.scratch)
+        await remove_scratch_aside(start.scratch, lock)
 
 
 @asynccontextmanager

@@ -1,9 +1,10 @@
 """Starts one program confined: `python -I -S launcher.py FD`, where FD holds the marshalled request; or with
 the request in base64 in place of FD, for callers that cannot pass a file descriptor.
 
-It imports nothing of the kernel and little else, because it is started before every program. Under bubblewrap it sets
-limits and becomes bubblewrap. Under Landlock it stays: what the program leaves behind becomes its child, and is killed
-when the program ends (prctl(2), PR_SET_CHILD_SUBREAPER).
+It imports nothing of the kernel and little else, because it is started before every program. It sets the limits, starts
+the program (under bubblewrap, bubblewrap), and stays until that ends. It kills all processes of the program when the
+program ends, when its time is up, and when the kernel is dead. While the kernel is stopped, and so measures nothing, it
+stops them, too.
 """
 
 from __future__ import annotations
@@ -15,15 +16,21 @@ import signal
 import stat
 import struct
 import sys
+import time
 
 TYPE_CHECKING = False  # importing `typing` takes 4 ms
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-NO_NEW_PRIVS, SECCOMP, SUBREAPER, DEATH_SIGNAL, DROP_BOUND = 38, 22, 36, 1, 24  # options of prctl(2)
+NO_NEW_PRIVS, SECCOMP, SUBREAPER, DEATH_SIGNAL, DUMPABLE, DROP_BOUND = 38, 22, 36, 1, 4, 24  # options of prctl(2)
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # Landlock's system call numbers, the same on every machine
 PATH_BENEATH = 1
 FAILED = 125  # exit code if the program cannot be started; the reason is on stderr
+NOT_SET_UP = "the sandbox cannot be set up: "
+TIME_IS_UP = signal.SIGALRM  # the signal that ends this process when the time is up; a program's end is an exit code
+STOPS = frozenset((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+TICK = 0.2  # seconds between two looks at the kernel
+STARTING = 4  # processes that a start needs at once
 
 
 def main() -> None:
@@ -31,9 +38,9 @@ def main() -> None:
     try:
         for name, value in spec["limits"].items():
             limit(getattr(resource, name), value)
-        if spec["landlock"] is None:
-            run_contained(spec)
-        supervised(spec)
+        if threads := spec["threads"] if spec["gate"] is None else read_gate(spec["gate"]):
+            limit_threads(threads)
+        supervise(spec)
     except OSError as error:
         failed(error)
 
@@ -50,75 +57,154 @@ def read_spec(word: str) -> bytes:
         os.close(fd)
 
 
-def open_gate(gate: int | None) -> None:
-    """Waits until the caller has put this process into the group that limits it."""
-    if gate is None:
-        return
-    if not os.read(gate, 1):
-        raise OSError("the caller cancelled it")
+def read_gate(gate: int) -> int:
+    """Waits until the caller has put this process into a group that limits it, and returns 0; without a group, returns
+    the limit of the user's threads."""
+    threads = os.read(gate, 32)
     os.close(gate)
+    if not threads:
+        raise OSError("the caller cancelled it")
+    return int(threads)
+
+
+def limit_threads(value: int) -> None:
+    """Limits the user's threads (setrlimit(2), RLIMIT_NPROC). The kernel counts all of them, also those in other
+    containers, which the caller does not see; where they leave no room, all threads of the machine are added.
+    BlockingIOError if that leaves none, either: bubblewrap's own message would not say what is the matter."""
+    which, hard = resource.RLIMIT_NPROC, resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    with open("/proc/loadavg", encoding="ascii") as file:
+        everyone = int(file.read().split()[3].partition("/")[2])
+    for wanted in (value, value + everyone):
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(which, (allowed, hard))
+        if has_room():
+            resource.setrlimit(which, (allowed, allowed))
+            return
+    raise BlockingIOError
+
+
+def has_room() -> bool:
+    """Whether the processes of a start fit below the limit."""
+    children = list[int]()
+    try:
+        for _ in range(STARTING):
+            children.append(os.fork())
+            if children[-1] == 0:
+                os._exit(0)
+    except BlockingIOError:
+        return False
+    finally:
+        for child in children:
+            os.waitpid(child, 0)
+    return True
 
 
 def failed(error: OSError) -> NoReturn:
-    sys.stderr.write(f"the sandbox cannot be set up: {error}\n")
+    reason = str(error)
+    if isinstance(error, BlockingIOError):
+        most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+        reason = f"the user has {threads_of_user()} threads" + (f", the limit is {most}" if most >= 0 else "")
+        reason += "; no more can be started"
+    sys.stderr.write(f"{NOT_SET_UP}{reason}\n")
     sys.stderr.flush()
     os._exit(FAILED)
 
 
-def run_contained(spec: dict[str, Any]) -> NoReturn:
-    """Becomes bubblewrap, which reads the filter from a file that has no name."""
-    argv = list(spec["argv"])
-    if spec["seccomp"]:
-        fd = os.memfd_create("filter", 0)
-        os.write(fd, spec["seccomp"])
-        os.lseek(fd, 0, os.SEEK_SET)
-        argv[1:1] = ["--seccomp", str(fd)]
-    open_gate(spec["gate"])
-    os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
+def threads_of_user() -> int:
+    """The number of the user's threads that can be seen here. The owner of a process's folder in /proc is no help: for
+    many processes of a browser that is root."""
+    me, count = str(os.getuid()).encode(), 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            status = read_file(f"/proc/{name}/status")
+            if status.partition(b"\nUid:\t")[2].partition(b"\t")[0] == me:
+                count += int(status.partition(b"\nThreads:\t")[2].partition(b"\n")[0])
+    return count
 
 
-def supervised(spec: dict[str, Any]) -> NoReturn:
-    """Runs the program as a child; when it ends, kills its descendants and exits with its code."""
-    prctl(SUBREAPER, 1)
-    open_gate(spec["gate"])
-    child = os.fork()
+def supervise(spec: dict[str, Any]) -> NoReturn:
+    """Runs the program as a child, and exits with its code."""
+    adopts = spec["landlock"] is not None  # else the program has a process namespace, which ends with it
+    if adopts:
+        prctl(SUBREAPER, 1)
+    elif os.stat(spec["argv"][0]).st_mode & stat.S_ISUID:  # the caller takes from this process what it can see of others
+        prctl(DUMPABLE, 0)
+    waited, end = {*STOPS, signal.SIGCHLD}, time.monotonic() + (spec["seconds"] or float("inf"))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    own, child = os.getpid(), os.fork()
     if child == 0:
-        try:
-            prctl(DEATH_SIGNAL, signal.SIGKILL)
-            apply_restrictions(spec["landlock"], spec["seccomp"])
-            os.execve(spec["argv"][0], spec["argv"], os.environ)  # noqa: S606 - no shell is wanted
-        except OSError as error:
-            failed(error)
-    for fd in (1, 2):
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        start(spec, own)
+    for fd in (0, 1, 2):
         os.close(fd)  # so that the streams close when the program ends
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, stopped)
-    prctl(DEATH_SIGNAL, signal.SIGTERM)
+    received, pauses = None, False
     while True:
-        pid, status = os.waitpid(-1, 0)
-        if pid == child:
-            reap_orphans()
-            code = os.waitstatus_to_exitcode(status)
-            os._exit(code if code >= 0 else 128 - code)
+        code = exit_code(child)
+        if code is not None:
+            if adopts:
+                kill_descendants()
+            os._exit(code)
+        if os.getppid() != spec["kernel"] or (received is not None and received.si_signo in STOPS):
+            kill_descendants()
+            os._exit(128 + signal.SIGTERM)
+        if time.monotonic() >= end:
+            kill_descendants()
+            signal.signal(TIME_IS_UP, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {TIME_IS_UP})
+            os.kill(os.getpid(), TIME_IS_UP)
+        paused, pauses = pauses, state_of(str(spec["kernel"]))[0] == b"T"
+        if pauses or paused:
+            for pid in descendants(own):
+                send(pid, signal.SIGSTOP if pauses else signal.SIGCONT)
+        received = signal.sigtimedwait(waited, TICK)
 
 
-def stopped(*_: object) -> NoReturn:
-    reap_orphans()
-    os._exit(128 + signal.SIGTERM)
+def start(spec: dict[str, Any], parent: int) -> NoReturn:
+    """Becomes the program, or bubblewrap, which reads the filter from a file that has no name."""
+    argv = list(spec["argv"])
+    try:
+        if spec["landlock"] is not None:
+            prctl(DEATH_SIGNAL, signal.SIGKILL)
+            if os.getppid() != parent:  # it was killed before this process asked for the signal
+                os._exit(FAILED)
+            apply_restrictions(spec["landlock"], spec["seccomp"])
+        elif spec["seccomp"]:
+            fd = os.memfd_create("filter", 0)
+            os.write(fd, spec["seccomp"])
+            os.lseek(fd, 0, os.SEEK_SET)
+            argv[1:1] = ["--seccomp", str(fd)]
+    except OSError as error:
+        failed(error)
+    try:
+        os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
+    except OSError as error:
+        sys.stderr.write(f"{argv[0]!r} cannot be started: {error.strerror}\n")
+        sys.stderr.flush()
+        os._exit(FAILED)
 
 
-def reap_orphans() -> None:
-    """Kills descendants until none is found; a process that loses its parent becomes a child of this one."""
+def exit_code(child: int) -> int | None:
+    """The code of the child, 128 and more for a signal, or None while it runs. What else has ended is reaped."""
+    while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+        if ended[0] == child:
+            code = os.waitstatus_to_exitcode(ended[1])
+            return code if code >= 0 else 128 - code
+    return None
+
+
+def kill_descendants() -> None:
+    """Kills descendants until none is found; under Landlock, a process that loses its parent becomes a child of this
+    one."""
     while found := descendants(os.getpid()):
         for pid in found:
-            has_exited(pid)
+            send(pid, signal.SIGKILL)
         for pid in found:
             reaped(pid)
 
 
-def has_exited(pid: int) -> None:
+def send(pid: int, number: int) -> None:
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
     except OSError:
         return
 
@@ -135,22 +221,35 @@ def descendants(top: int) -> list[int]:
     parents: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
-            try:
-                fd = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    state, parent = os.read(fd, 1024).rpartition(b")")[2].split()[:2]
-                finally:
-                    os.close(fd)
-            except OSError:
-                continue
-            if state not in (b"Z", b"X") or goes_on(name):
-                parents.setdefault(int(parent), []).append(int(name))
+            state, parent = state_of(name)
+            if state and (state not in (b"Z", b"X") or goes_on(name)):
+                parents.setdefault(parent, []).append(int(name))
     found, left = list[int](), [top]
     while left:
         children = parents.get(left.pop(), [])
         found += children
         left += children
     return found
+
+
+def state_of(name: str) -> tuple[bytes, int]:
+    """The state of a process and its parent; empty and 0 if there is no such process."""
+    fields = read_file(f"/proc/{name}/stat").rpartition(b")")[2].split()
+    return (fields[0], int(fields[1])) if fields else (b"", 0)
+
+
+def read_file(path: str) -> bytes:
+    """Up to 4 KiB of a file; empty if it cannot be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def goes_on(name: str) -> bool:

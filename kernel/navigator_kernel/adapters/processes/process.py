@@ -6,20 +6,21 @@ import contextlib
 import errno
 import hashlib
 import os
+import resource
 import secrets
 import selectors
 import signal
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.scratch import scratch_environment
-from navigator_kernel.adapters.processes.launcher import descendants
+from navigator_kernel.adapters.processes.launcher import TIME_IS_UP, descendants, read_file
 from navigator_kernel.errors import NoSandbox, NotFound, Refused, UsageProblem
 from navigator_kernel.values.job import OUTPUT_LIMIT, Exceeded, Job, Outcome
 
@@ -89,6 +90,8 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
         exit_code = process.wait()
         watch.drain(time.perf_counter() + _GRACE)
         watch.close()
+    if contained and exit_code == -TIME_IS_UP:  # while this process was stopped
+        ended = False
     out, err = watch.kept
     return Outcome(
         exit_code=(exit_code if exit_code >= 0 else 128 - exit_code) if ended else None,
@@ -249,8 +252,8 @@ def _carries(pid: int, needle: bytes) -> bool:
         return False
 
 
-def unlinked(leader: int, limit: int, hidden: dict[int, float]) -> int:
-    """Bytes of files without a name, on a disk or in memory, that the processes below `leader` keep open.
+def unlinked(leader: int, below: Sequence[int], limit: int, hidden: dict[int, float]) -> int:
+    """Bytes of files without a name, on a disk or in memory, that the processes `below` the leader keep open.
 
     A process whose files cannot be seen for a second counts as more than `limit`, unless the leader's cannot be seen
     either, as with a setuid bubblewrap. `hidden` keeps since when, from one call to the next: the files of a process
@@ -258,12 +261,31 @@ def unlinked(leader: int, limit: int, hidden: dict[int, float]) -> int:
     """
     held: dict[tuple[int, int], int] = {}
     seen, now = _open_files(leader, held), time.monotonic()
-    for pid in descendants(leader):
+    for pid in below:
         if _open_files(pid, held):
             hidden.pop(pid, None)
         elif seen and now - hidden.setdefault(pid, now) > HIDING:
             return limit + 1
     return sum(held.values())
+
+
+def memory_used(pids: Sequence[int], limit: int) -> int:
+    """Bytes of memory that the processes use. Only if that is over `limit` are pages that several of them share counted
+    once: this takes longer."""
+    used = sum(map(_resident, pids))
+    return used if used <= limit else sum(map(_proportional, pids))
+
+
+def _resident(pid: int) -> int:
+    """Asks each thread, because the first one may have ended."""
+    files = (f"/proc/{pid}/task/{task}/statm" for task in _listing(f"/proc/{pid}/task") or ())
+    pages = next((int(fields[1]) for file in files if len(fields := read_file(file).split()) > 1 and fields[1] != b"0"), 0)
+    return pages * resource.getpagesize()
+
+
+def _proportional(pid: int) -> int:
+    share = read_file(f"/proc/{pid}/smaps_rollup").partition(b"\nPss:")[2].split()
+    return int(share[0]) * 1024 if share else _resident(pid)
 
 
 def _open_files(pid: int, held: dict[tuple[int, int], int]) -> bool:

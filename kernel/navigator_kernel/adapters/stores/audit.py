@@ -34,7 +34,14 @@ SIZE_LIMIT = 1024**3  # bytes of the whole record
 KEY_BYTES = 32
 _MARK = b',"mac":"'  # between the facts of a line and its code
 _CODE = 64  # hexadecimal digits of a code
-_HINT = "nothing after it can be relied on; keep the file"
+_HINT = (
+    "nothing after it can be relied on; navigator doctor --repair keeps it under another name and begins a new record"
+)
+_ENDS = "navigator doctor --repair keeps both files under other names and begins a new record"
+_NO_KEY = (
+    "put it back from a backup, or say navigator doctor --repair, which keeps the record under another name and begins "
+    "a new one"
+)
 
 
 class Entry(NamedTuple):
@@ -91,7 +98,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         """All entries, oldest first; Damaged at the first line that is not as it was written, and if lines are missing
         at the end."""
         lines, head = self._contents()
-        if not lines and head is None:
+        if not lines and head is None and not os.path.lexists(self.key):
             return []
         key = self._key()
         place = self._start(key)
@@ -106,16 +113,36 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         self._check_end(key, places, head)
         return found
 
+    def begin_again(self) -> list[Path]:
+        """Begins a new record whose first entry says why. A damaged record and its head get other names, and so does a
+        key that is not one. Returns the new paths. Nothing happens to a record that is as it was written; Damaged if
+        only the rights of the key are wrong."""
+        try:
+            self.entries()
+            return []
+        except Damaged as error:
+            if error.data.get("reason") == "rights":
+                raise
+            why = error.message
+        end = f".damaged-{secrets.token_hex(4)}"
+        moved = [(self.writer, path) for path in (self.file, self._head_file()) if os.path.lexists(path)]
+        if os.path.lexists(self.key) and self.key.lstat().st_size != KEY_BYTES:
+            moved.append((self.key_writer, self.key))
+        for writer, path in moved:
+            writer.move(path, path.with_name(path.name + end))
+        self.record("began", why=why, kept=self.file.name + end)
+        return [path.with_name(path.name + end) for _, path in moved]
+
     def _check_end(self, key: bytes, places: Sequence[_Place], head: bytes | None) -> None:
         """Damaged if the head counts more lines than there are, or over one fewer, or has the code of another line."""
         last = len(places) - 1
         held = self._head(key, head)
         if held is None or (held.number <= last and places[held.number] != held) or last - held.number > 1:
             message = f"{str(self._head_file())!r} does not fit the {last} lines of the record"
-            raise Damaged(message, hint="keep both files; move both away to begin a new record", line=last + 1)
+            raise Damaged(message, hint=_ENDS, line=last + 1)
         if held.number > last:
             message = f"{str(self.file)!r} was cut off: {held.number} lines were written, {last} are there"
-            raise Damaged(message, hint="keep both files; move both away to begin a new record", line=last + 1)
+            raise Damaged(message, hint=_ENDS, line=last + 1)
 
     def _followed(self, key: bytes, last: bytes) -> tuple[_Place, bool]:
         """The place before the next line, and whether the record fits the head, which is brought up to date."""
@@ -161,22 +188,24 @@ class AuditLog(Struct, frozen=True, kw_only=True):
         self.writer.overwrite(self._head_file(), f"{text} {_code(key, 'head', text.encode())}\n".encode())
 
     def _made_key(self) -> bytes:
-        if not os.path.lexists(self.key):
+        """Reads the key, which is made for the first record; Damaged if there is a record that needs the lost one."""
+        seen = [path.lstat() for path in (self.file, self._head_file()) if os.path.lexists(path)]
+        begun = any(stat.S_ISREG(one.st_mode) and one.st_size for one in seen)
+        if not os.path.lexists(self.key) and not begun:
             self.key_writer.create(self.key, secrets.token_bytes(KEY_BYTES), mode=0o600)
         return self._key()
 
     def _key(self) -> bytes:
         """Reads the key. Damaged if it is missing or not a key, or if others than the person may read or change it."""
-        hint = "put it back from a backup, or move the record away to begin a new one"
         try:
             data, seen = read_bounded(self.key, 2 * KEY_BYTES), self.key.lstat()
         except FileNotFoundError as error:
-            raise Damaged(f"the key of the record, {str(self.key)!r}, is missing", hint=hint) from error
+            raise Damaged(f"the key of the record, {str(self.key)!r}, is missing", hint=_NO_KEY) from error
         if len(data) != KEY_BYTES:
-            raise Damaged(f"{str(self.key)!r} is not a key of {KEY_BYTES} bytes", hint=hint)
+            raise Damaged(f"{str(self.key)!r} is not a key of {KEY_BYTES} bytes", hint=_NO_KEY)
         if seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & 0o077:
             message = f"others than you may read or change the key of the record, {str(self.key)!r}"
-            raise Damaged(message, hint=f"chmod 600 {self.key}, if nobody else could read it before")
+            raise Damaged(message, hint=f"chmod 600 {self.key}, if nobody else could read it before", reason="rights")
         return data
 
     def _contents(self) -> tuple[list[bytes], bytes | None]:

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.stores.sqlite import connect, transaction
+from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
 KEPT = 20_000  # stored digests; an older conversation begins a new session
 LIKELY = 10  # sessions with the same conversation that are returned
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS ends (digest TEXT NOT NULL, session TEXT NOT NULL, turn INTEGER NOT NULL,"
-    " at TEXT NOT NULL, PRIMARY KEY (digest, session)) WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS ends_by_time ON ends (at)",
+VERSIONS: Versions = (
+    (
+        "CREATE TABLE IF NOT EXISTS ends (digest TEXT NOT NULL, session TEXT NOT NULL, turn INTEGER NOT NULL,"
+        " at TEXT NOT NULL, PRIMARY KEY (digest, session)) WITHOUT ROWID",
+        "CREATE INDEX IF NOT EXISTS ends_by_time ON ends (at)",
+    ),
 )
 
 
@@ -41,7 +43,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
     def find(self, digest: str) -> list[KnownEnd]:
         """The sessions whose conversation has this digest, newest first."""
         query = "SELECT session, turn FROM ends WHERE digest = ? ORDER BY at DESC, session DESC LIMIT ?"
-        with self._open() as database:
+        with self._open(reads=True) as database:
             return [KnownEnd(*row) for row in database.execute(query, (digest, LIKELY))]
 
     def keep(self, digest: str, session: str, turn: int) -> None:
@@ -53,5 +55,5 @@ class Conversations(Struct, frozen=True, kw_only=True):
                 "DELETE FROM ends WHERE at <= (SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?)", (self.most,)
             )
 
-    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, _TABLES, hint="move the file away; conversations begin new sessions")
+    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        return connect(self.file, self.writer, VERSIONS, reads=reads)

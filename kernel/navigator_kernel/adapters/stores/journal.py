@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock
-from navigator_kernel.adapters.stores.sqlite import connect, transaction
+from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.report import Report, report_of, report_to_dict
@@ -21,12 +21,14 @@ from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowPlan,
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, session TEXT NOT NULL, state TEXT NOT NULL,"
-    " plan TEXT NOT NULL, granted TEXT NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS steps (token TEXT NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL,"
-    " digest TEXT NOT NULL, started TEXT NOT NULL, ended TEXT, report TEXT,"
-    " PRIMARY KEY (token, step, attempt)) WITHOUT ROWID",
+VERSIONS: Versions = (
+    (
+        "CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, session TEXT NOT NULL, state TEXT NOT NULL,"
+        " plan TEXT NOT NULL, granted TEXT NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS steps (token TEXT NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL,"
+        " digest TEXT NOT NULL, started TEXT NOT NULL, ended TEXT, report TEXT,"
+        " PRIMARY KEY (token, step, attempt)) WITHOUT ROWID",
+    ),
 )
 _SHOWN = "SELECT token, session, state, plan, granted, created, updated FROM runs"
 
@@ -49,7 +51,7 @@ class SqliteJournal(Struct, frozen=True):
             )
 
     def load(self, token: str) -> WorkflowRun:
-        with self._open() as database:
+        with self._open(reads=True) as database:
             row = database.execute(f"{_SHOWN} WHERE token = ?", (token,)).fetchone()
             steps = database.execute(
                 "SELECT step, attempt, digest, started, ended, report FROM steps WHERE token = ?"
@@ -61,7 +63,7 @@ class SqliteJournal(Struct, frozen=True):
         return _run(row, steps)
 
     def listed(self) -> list[WorkflowRun]:
-        with self._open() as database:
+        with self._open(reads=True) as database:
             rows = database.execute(f"{_SHOWN} ORDER BY created DESC, token DESC").fetchall()
             steps = database.execute(
                 "SELECT token, step, attempt, digest, started, ended, report FROM steps"
@@ -114,9 +116,8 @@ class SqliteJournal(Struct, frozen=True):
     def _plan(self, plan: WorkflowPlan) -> str:
         return json.dumps(self.redact(plan_to_dict(plan)), ensure_ascii=False)
 
-    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
-        hint = "move the file away; stored workflows stay, runs under way are forgotten"
-        return connect(self.file, self.writer, _TABLES, hint=hint, durable=True)
+    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        return connect(self.file, self.writer, VERSIONS, durable=True, reads=reads)
 
 
 def _run(row: Sequence[Any], steps: Sequence[Sequence[Any]]) -> WorkflowRun:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
-from navigator_kernel.adapters.stores.sqlite import connect, transaction
+from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.request import INTERRUPTED, Said, Session
@@ -20,11 +20,13 @@ from navigator_kernel.values.request import INTERRUPTED, Said, Session
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL,"
-    " turn INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
-    " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
+VERSIONS: Versions = (
+    (
+        "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL,"
+        " turn INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
+        " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
+    ),
 )
 TITLE = 120  # characters
 _SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # fields with text of messages, and their empty values
@@ -42,7 +44,7 @@ class SqliteSessions(Struct, frozen=True):
 
     def load(self, name: str) -> Session:
         """The session of that name; NotFound if there is none. The history stays on disk."""
-        with self._open() as database:
+        with self._open(reads=True) as database:
             row = database.execute("SELECT state FROM sessions WHERE id = ?", (name,)).fetchone()
         if row is None:
             raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
@@ -85,13 +87,13 @@ class SqliteSessions(Struct, frozen=True):
     def history(self, name: str, last: int | None = None) -> list[Said]:
         """The messages, oldest first; only the `last` entries if a number is given."""
         query = "SELECT role, text, run, ts FROM history WHERE session = ? ORDER BY seq DESC LIMIT ?"
-        with self._open() as database:
+        with self._open(reads=True) as database:
             rows = database.execute(query, (name, -1 if last is None else last)).fetchall()
         return [Said(role=role, text=text, run=run, ts=ts) for role, text, run, ts in reversed(rows)]
 
     def listed(self) -> list[dict[str, Any]]:
         """`[{id, created, updated, turns, waiting}]`, newest first."""
-        with self._open() as database:
+        with self._open(reads=True) as database:
             rows = database.execute(
                 "SELECT id, created, updated, turn, state FROM sessions ORDER BY updated DESC"
             ).fetchall()
@@ -106,7 +108,7 @@ class SqliteSessions(Struct, frozen=True):
             "(SELECT min(seq) FROM history WHERE session = first.session AND role = 'user')"
         )
         asking = "SELECT id, state FROM sessions WHERE id NOT IN (SELECT session FROM history)"
-        with self._open() as database:
+        with self._open(reads=True) as database:
             titles = dict(database.execute(said, (TITLE,)).fetchall())
             waiting = database.execute(asking).fetchall()
         return {**{name: self.redact(_about(state))[:TITLE] for name, state in waiting}, **titles}
@@ -121,10 +123,10 @@ class SqliteSessions(Struct, frozen=True):
 
     def held(self) -> AbstractContextManager[object]:
         """Keeps the file open: while a connection is open, no other empties SQLite's log when it closes (1 ms)."""
-        return self._open()
+        return self._open(reads=True)
 
-    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, _TABLES, hint="move the file away; sessions start again")
+    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        return connect(self.file, self.writer, VERSIONS, reads=reads)
 
 
 def _about(state: str) -> str:

@@ -1,47 +1,54 @@
-"""Opens one of the kernel's SQLite files: in WAL mode, with its tables, and with typed errors."""
+"""Opens one of the kernel's SQLite files: in WAL mode, in the newest version of its tables, and with typed errors."""
 
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from navigator_kernel.errors import Busy, Damaged
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.errors import Damaged, KernelError
+from navigator_kernel.storage_errors import REBUILDS, database_failed, storage_failed
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
 WAIT = 30.0  # seconds that a writer waits for another
+Versions = Sequence[Sequence[str]]  # the statements that make each version from the one before, oldest first
 
 
 @contextmanager
 def connect(
-    file: Path, writer: Writer, tables: Sequence[str], *, hint: str, durable: bool = False
+    file: Path, writer: Writer, versions: Versions, *, durable: bool = False, reads: bool = False
 ) -> Iterator[sqlite3.Connection]:
-    """Opens a connection in autocommit mode. `tables` are CREATE TABLE IF NOT EXISTS statements; with `durable`, a
-    commit also survives a power cut.
+    """Opens a connection in autocommit mode; makes a missing file, and brings an older one to the newest version. With
+    `durable`, a commit also survives a power cut. A caller that only `reads` makes no file, and claims no state.
 
-    Busy if another process writes for too long, Damaged (with `hint`) if the file cannot be used.
+    Busy if another process writes for too long, Damaged if the content cannot be read, StorageFailed if the disk does
+    not allow the work, KernelError for a file of a newer navigator.
     """
-    writer.make_folder(file.parent)
+    is_new = reads and not file.exists()
+    if not reads:
+        writer.make_folder(file.parent)
+    if not is_new:
+        _make_missing(file, versions)
+    database = None
     try:
-        database = sqlite3.connect(file, timeout=WAIT, isolation_level=None)
-    except sqlite3.Error as error:
-        raise _damaged(file, error, hint) from error
-    try:
-        _prepare(database, tables, durable=durable)
+        database = sqlite3.connect(":memory:" if is_new else file, timeout=WAIT, isolation_level=None)
+        migrate(database, file, versions)
+        database.execute("PRAGMA secure_delete = ON")  # overwrites deleted bytes, such as an order with a secret
+        database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         yield database
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
-            raise Busy(f"another process is writing {file.name!r}", hint="try again") from error
-        raise _damaged(file, error, hint) from error
-    except sqlite3.DatabaseError as error:
-        raise _damaged(file, error, hint) from error
+    except sqlite3.ProgrammingError:  # a mistake of the caller
+        raise
+    except sqlite3.Error as error:
+        raise database_failed(file, error) from error
     finally:
-        database.close()
+        if database is not None:
+            with suppress(sqlite3.Error):  # the first error is the one to report
+                database.close()
 
 
 @contextmanager
@@ -50,32 +57,71 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
+        database.execute("COMMIT")
     except BaseException:
-        database.execute("ROLLBACK")
+        with suppress(
+            sqlite3.Error
+        ):  # SQLite has rolled back already if the disk is full; that error is the one to report
+            database.execute("ROLLBACK")
         raise
-    database.execute("COMMIT")
 
 
-def _damaged(file: Path, error: sqlite3.Error, hint: str) -> Damaged:
-    return Damaged(f"{str(file)!r} cannot be used: {error}", hint=hint)
+def migrate(database: sqlite3.Connection, file: Path, versions: Versions) -> None:
+    """Brings the tables to the newest version, in one transaction; KernelError if they are of a newer navigator."""
+    if _version(database, file, versions) == len(versions):
+        return
+    with transaction(database):
+        for statements in versions[_version(database, file, versions) :]:  # another process may have been first
+            for statement in statements:
+                database.execute(statement)
+        database.execute(f"PRAGMA user_version = {len(versions)}")
 
 
-def write_ahead(database: sqlite3.Connection) -> None:
-    """Sets WAL mode. The change needs exclusive access to the file for a moment, and SQLite does not wait for that."""
-    deadline = time.monotonic() + WAIT
-    while database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:
+def _version(database: sqlite3.Connection, file: Path, versions: Versions) -> int:
+    version: int = database.execute("PRAGMA user_version").fetchone()[0]
+    if not 0 <= version <= len(versions):
+        message = f"{str(file)!r} was made by a newer navigator: version {version}, and this one knows {len(versions)}"
+        raise KernelError(message, hint="update navigator", path=str(file))
+    return version
+
+
+def fresh_file(file: Path) -> Path:
+    """The name under which a new database is made before it gets the name `file`, so that no half-made one is read."""
+    return file.with_name(f".navigator-{file.name}.tmp")
+
+
+def files_of(file: Path) -> tuple[Path, Path, Path]:
+    """The database, its log and the index of the log."""
+    return file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")
+
+
+def _make_missing(file: Path, versions: Versions) -> None:
+    """Makes a missing database under a lock, complete or not at all, so that an empty file is damage: SQLite itself
+    would begin anew in it, and delete its log."""
+    lock, fresh = file.with_name(f"{file.name}.lock"), fresh_file(file)
+    try:
+        if not file.exists():
+            with file_lock(lock):
+                if not file.exists():  # else another process has made it
+                    _make(fresh, file, versions)
+                lock.unlink()
+        elif not file.stat().st_size:
+            raise Damaged(f"{str(file)!r} is empty", hint=REBUILDS, path=str(file))
+    except sqlite3.Error as error:
+        raise database_failed(file, error) from error
+    except OSError as error:
+        raise storage_failed(f"cannot make {str(file)!r}", error) from error
+
+
+def _make(fresh: Path, file: Path, versions: Versions) -> None:
+    try:
+        for left in (*files_of(fresh), *files_of(file)):  # a log without its database is of no use
+            left.unlink(missing_ok=True)
+        with closing(sqlite3.connect(fresh, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-
-
-def _prepare(database: sqlite3.Connection, tables: Sequence[str], *, durable: bool) -> None:
-    write_ahead(database)
-    if database.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone()[0] < len(tables):
-        for statement in tables:
-            database.execute(statement)
-    database.execute("PRAGMA secure_delete = ON")  # overwrites deleted bytes, such as an order with a secret
-    database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            migrate(database, file, versions)
+        fresh.replace(file)
+    finally:
+        with suppress(OSError):
+            for left in files_of(fresh):
+                left.unlink(missing_ok=True)

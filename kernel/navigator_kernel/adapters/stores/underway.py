@@ -115,6 +115,19 @@ class Underway:
                 found.append(_read(file))
         return found
 
+    def damaged(self) -> list[Path]:
+        """The files that ended processes left and that cannot be read."""
+        found = []
+        for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
+            try:
+                with self._locked(file.stem):
+                    _read(file)
+            except (Busy, FileNotFoundError):
+                continue
+            except (KernelError, OSError, ValueError, KeyError, TypeError, AttributeError):
+                found.append(file)
+        return found
+
     def forget(self, session: str) -> None:
         """Removes what killed processes left in a session."""
         for left in self.left():

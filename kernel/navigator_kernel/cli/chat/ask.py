@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.bootstrap.turns import refuse_message
+from navigator_kernel.bootstrap.upkeep import collect_daily
 from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
 from navigator_kernel.cli.chat.question import can_answer, command_for, open_question
 from navigator_kernel.cli.chat.replies import show
@@ -54,10 +55,14 @@ def command(
     """
     text = _message(words)
     wanted = "raw" if show_prompt else form or app.settings.format
+    if can_answer() and not as_json:
+        app.settle_state()
     asked, attended = FORMATS.get(wanted, "detail"), is_attended() and not as_json
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
     dialogue = Dialogue(app=app, form=wanted, as_json=as_json, kept=session is not None)
-    return dialogue.send(message, open_session(app, session, text))
+    code = dialogue.send(message, open_session(app, session, text))
+    collect_daily(app.root)
+    return code
 
 
 class Dialogue(Struct, kw_only=True):

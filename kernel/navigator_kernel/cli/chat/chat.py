@@ -34,10 +34,12 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     from navigator_kernel.bootstrap.upkeep import collect_garbage
     from navigator_kernel.cli.chat.turns import open_session
 
+    asks = can_answer() and not as_json
+    if asks:
+        app.settle_state()
     collect_garbage(app.root)
     session, replies, code = open_session(app, session_name), list[Reply](), 0
     shown, language, folder = Shown(quiet=as_json), app.spoken, ""
-    asks = can_answer() and not as_json
     while True:
         question = open_question(session, language, folder) if asks else None
         if (text := _read(question)) is None:

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import click
 
-from navigator_kernel.bootstrap.health import findings, shown
+from navigator_kernel.bootstrap.health import findings, repair, shown
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
 
 
 @click.command("doctor")
-@click.option("--repair", is_flag=True, help="Rebuild skills.db and the lock from the folders and their receipts.")
+@click.option(
+    "--repair", "repairs", is_flag=True, help="Repair what is damaged; a file that is replaced is kept beside it."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Also show the checks without a problem.")
 @json_option
 @pass_app
-def command(app: App, *, repair: bool, verbose: bool, as_json: bool) -> int:
+def command(app: App, *, repairs: bool, verbose: bool, as_json: bool) -> int:
     """Check everything; exit code 1 if something is damaged."""
-    repaired = _repair(app) if repair else []
     found = list(findings(app.root, lambda: app.settings, lambda: app.kernel))
+    repaired: list[str] = []
+    if repairs:
+        repaired, failed = repair(app.root, found)
+        for one in failed:
+            note(one)
+        found = list(findings(app.root, lambda: app.settings, lambda: app.kernel))
     code = 1 if any(finding.state == "damaged" for finding in found) else 0
     if as_json:
         body = {"findings": [finding.to_dict() for finding in found], "repaired": repaired, "exit_code": code}
@@ -27,13 +34,6 @@ def command(app: App, *, repair: bool, verbose: bool, as_json: bool) -> int:
     lines([f"repaired {name}" for name in repaired])
     lines(shown(found, every=verbose))
     return code
-
-
-def _repair(app: App) -> list[str]:
-    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-
-    done = open_lifecycle(app.root).perform("repair", {})
-    return [f"{level['level']}: {name}" for level in done["levels"] for name in level["rewritten"]]
 
 
 COMMANDS = {"doctor": command}

@@ -25,7 +25,7 @@ from navigator_kernel.cli.skill.work import (
     reach_options,
     verbose_option,
 )
-from navigator_kernel.errors import FetchFailed, Interrupted, UsageProblem
+from navigator_kernel.errors import Damaged, FetchFailed, Interrupted, UsageProblem
 from navigator_kernel.language.wording import APART, BETWEEN, say, worded
 from navigator_kernel.text import Language, numbered
 
@@ -149,7 +149,7 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
         for one in (one for one in found["skills"] if one["action"] != "kept"):
             done = "would" if found["dry_run"] and one["action"] == "updated" else one["action"]
             backup = say("update.backup", app.spoken, path=one["backup"]) if one["backup"] else ""
-            lines(say(f"update.{done}", app.spoken, name=one["name"]) + backup)
+            lines(say(f"update.{done}", app.spoken, name=one["name"], why=one["problem"]) + backup)
         lines(_counted("action", (one["action"] for one in found["skills"]), app.spoken))
         Report(app.spoken).unscanned(found["skills"])
     return code
@@ -187,27 +187,30 @@ def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
 @filter_options
 @json_option
 @pass_app
-def repair(app: App, /, *, as_json: bool, **given: Any) -> None:
-    """Rebuild the lock file and skills.db from folders and receipts."""
+def repair(app: App, /, *, as_json: bool, **given: Any) -> int:
+    """Rebuild the lock file and skills.db from folders and receipts, and unreadable receipts from the lock file."""
     found = busy(app, "repair", given, quiet=as_json)
+    code = Damaged.exit_code if any(one["unreadable"] for one in found["levels"]) else 0
     if as_json:
-        document({**found, "exit_code": 0})
-        return
+        document({**found, "exit_code": code})
+        return code
     for one in found["levels"]:
         which = one["level"] if one["target"] == "claude" else f"{one['level']}, .agents"
         skills, files = numbered(one["skills"], "skill"), numbered(len(one["rewritten"]), "file")
         lines(f"{which}: {skills}, {files} rewritten, {one['swept']} swept")
         lines([f"  missing: {name}" for name in one["missing"]])
+        lines([f"  unreadable: {name}: {why}" for name, why in one["unreadable"].items()])
         done = "would remove" if found["dry_run"] else "removed"
         lines([f"  {done} {link}, which leads to nothing" for link in one["unlinked"]])
+    return code
 
 
 def _reached(found: Mapping[str, Any]) -> int:
-    """The exit code: 7 if no source could be reached, 1 if some could not."""
-    lost = [one["state"] == "unreachable" for one in found["skills"]]
-    if not any(lost):
-        return 0
-    return FetchFailed.exit_code if all(lost) else 1
+    """The exit code: 7 if no source could be reached, 1 if some could not, or if a receipt could not be read."""
+    states = {one["state"] for one in found["skills"]}
+    if states == {"unreachable"}:
+        return FetchFailed.exit_code
+    return int(bool(states & {"unreachable", "unreadable"}))
 
 
 def _news(found: Mapping[str, Any], language: Language) -> None:

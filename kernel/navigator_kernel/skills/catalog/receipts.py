@@ -51,7 +51,7 @@ def receipt_in(inner: Path, name: str) -> Receipt | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Refused) as error:
-        hint = "remove the file and the skill's folder, then install it again"
+        hint = "navigator doctor --repair makes it again, if the lock still knows the skill"
         raise Damaged(f"the receipt {str(path)!r} cannot be read", hint=hint, path=str(path)) from error
     return receipt
 

@@ -20,7 +20,7 @@ _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
 def use_counts(state: Path) -> Mapping[str, int]:
     """Uses by case-folded name; empty if the file cannot be read, as a bonus must not fail a search."""
-    return _read(state / "usage.json") or {}
+    return read_uses(state / "usage.json") or {}
 
 
 def add_use(state: Path, name: str, writer: Writer) -> int:
@@ -28,7 +28,7 @@ def add_use(state: Path, name: str, writer: Writer) -> int:
     (X-38): then nothing is counted, and the result is 0."""
     writer.make_folder(state)
     with file_lock(state / "usage.lock"):
-        held = _read(state / "usage.json")
+        held = read_uses(state / "usage.json")
         if held is None:
             return 0
         uses = held.get(fold(name), 0) + 1
@@ -38,7 +38,7 @@ def add_use(state: Path, name: str, writer: Writer) -> int:
     return uses
 
 
-def _read(path: Path) -> dict[str, int] | None:
+def read_uses(path: Path) -> dict[str, int] | None:
     """Reads the file; empty if it does not exist, None if it cannot be read."""
     try:
         uses = json.loads(read_bounded(path, _SIZE_LIMIT))["uses"].items()

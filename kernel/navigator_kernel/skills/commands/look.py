@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError
 from navigator_kernel.skills.catalog.digest import folder_files
 from navigator_kernel.skills.catalog.receipts import read_receipts
 from navigator_kernel.skills.catalog.usage import use_counts
@@ -122,12 +122,18 @@ def _is_mine(receipt: Receipt, agreed: Collection[str]) -> bool:
 def _check(ground: Lifecycle, params: Params) -> Answer:
     """Checks the records without changing anything; Damaged if one cannot be read."""
     from navigator_kernel.skills.install.apply import refuse_damage
+    from navigator_kernel.skills.install.lockfile import read_lock
+    from navigator_kernel.skills.install.restore import receipts_in
 
-    places = ground.chosen(params)
-    for place in places:
-        refuse_damage(place)
-
-    return {"count": sum(len(read_receipts(place)) for place in places)}
+    damaged: list[str] = []
+    count = 0
+    for place in ground.chosen(params):
+        count += len(refuse_damage(place, damaged))
+        receipts_in(read_lock(place.lock), place, ground.deps)
+    if damaged:
+        hint = "navigator doctor --repair makes them again, as far as the lock still knows the skills"
+        raise Damaged(f"receipts that cannot be read: {', '.join(damaged)}", hint=hint)
+    return {"count": count}
 
 
 def _known(one: Installed) -> dict[str, Any]:

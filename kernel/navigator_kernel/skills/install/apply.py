@@ -30,11 +30,12 @@ KEPT_LOCKS = 50
 MANY = 16  # from this many skills on, threads save time
 
 
-def refuse_damage(place: InstallScope) -> None:
-    """Raises Damaged if a record that a change would rewrite cannot be read."""
+def refuse_damage(place: InstallScope, damaged: list[str] | None = None) -> Mapping[str, Receipt]:
+    """The receipts; Damaged if a record that a change would rewrite cannot be read. An unreadable receipt only adds its
+    name to `damaged`, if that is given."""
     read_rows(place.database)
     read_lock(place.lock)
-    read_receipts(place)
+    return read_receipts(place, damaged)
 
 
 def commit_changes(
@@ -46,18 +47,19 @@ def commit_changes(
     forget: bool = True,
     links: Sequence[str] = (),
     agrees: Callable[[PlannedSkill, Mapping[str, Receipt]], bool] = lambda _plan, _before: False,
+    damaged: list[str] | None = None,
 ) -> bool:
     """Changes skills; returns whether anything changed. `decide` gets the receipts under the lock and returns the
     skills to write and to remove; it refuses by raising. `keep` names the backups of folders that are replaced. With
     `forget` a removed skill leaves the lock file, too. `links` are skills that get a link; a removed skill loses its
     link. `agrees` says for each skill to write, given the earlier receipts, whether the command is also the person's
     agreement to it (DESIGN, who may do what); a lock file or a receipt that came with a clone never is (X-43).
+    Skills with an unreadable receipt, which are added to `damaged`, keep what lock and database know of them.
     """
     refuse_escape(place)
     prepare(place, deps.writer)
     with file_lock(place.guard), InstallTransaction(place, deps.writer) as change:
-        refuse_damage(place)
-        before = read_receipts(place)
+        before = refuse_damage(place, damaged)
         receipts = dict(before)
         coming, going = decide(receipts)
         agreed = [subject for plan in coming if agrees(plan, before) for subject in plan.agreements]
@@ -82,7 +84,7 @@ def commit_changes(
         receipts |= {plan.receipt.name: plan.receipt for plan in coming}
         new = {plan.receipt.name: plan.skill for plan in coming}
         if coming or going:
-            _derive(place, change, receipts, new, going if forget else (), deps)
+            _derive(place, change, receipts, new, going if forget else (), deps, damaged or ())
         _recorded(place, coming, going, deps)
         changed = change.commit()
     _agreed(agreed, coming, deps)
@@ -112,11 +114,12 @@ def _agreed(subjects: Sequence[str], coming: Sequence[PlannedSkill], deps: Insta
             consents.trust(*granted, note="accepted by command")
 
 
-def check_changes(place: InstallScope, decide: Callable[[Mapping[str, Receipt]], object]) -> None:
+def check_changes(
+    place: InstallScope, decide: Callable[[Mapping[str, Receipt]], object], damaged: list[str] | None = None
+) -> None:
     """Runs all checks of `commit_changes` and changes nothing."""
     refuse_escape(place)
-    refuse_damage(place)
-    decide(read_receipts(place))
+    decide(refuse_damage(place, damaged))
 
 
 def _derive(
@@ -126,11 +129,12 @@ def _derive(
     coming: Mapping[str, SkillDef],
     gone: Sequence[str],
     deps: InstallDeps,
+    damaged: Sequence[str],
 ) -> None:
     """Writes the lock and the database from the receipts; the old lock is kept for `rollback`."""
     lock = lock_bytes(read_lock(place.lock), receipts.values(), gone)
     change.write("lock", lock)
-    change.write("database", records_bytes(place, receipts, coming=coming))
+    change.write("database", records_bytes(place, receipts, coming=coming, damaged=damaged))
     before = held_bytes(place.lock)
     if before is not None and before != lock:
         stamp = deps.clock.now().replace(":", "").replace(".", "")

@@ -194,7 +194,7 @@ def _folders(intent: _Intent, name: str, place: InstallScope) -> tuple[Path, Pat
 
 def _set(place: InstallScope, slot: str, data: bytes | None, writer: Writer, *, strict: bool) -> None:
     """Writes or removes a link. A foreign file in its place is kept, and Refused if `strict`."""
-    path = _path(place, slot)
+    path = slot_path(place, slot)
     if not _is_link(slot):
         if held_bytes(path) != data:
             writer.remove(path) if data is None else writer.write(path, data)
@@ -209,7 +209,7 @@ def _set(place: InstallScope, slot: str, data: bytes | None, writer: Writer, *, 
 
 def _current(place: InstallScope, slot: str) -> bytes | None:
     """The content of a slot, None for no file; Refused if a foreign file is in place of a link."""
-    path = _path(place, slot)
+    path = slot_path(place, slot)
     if not _is_link(slot):
         return held_bytes(path)
     held = held_link(place, path.name)
@@ -227,7 +227,7 @@ def held_bytes(path: Path) -> bytes | None:
         return None
 
 
-def _path(place: InstallScope, slot: str) -> Path:
+def slot_path(place: InstallScope, slot: str) -> Path:
     """The file of a slot; Refused for other names, so that an intent cannot name anything else."""
     kind, _, name = slot.partition("/")
     single = {"lock": place.lock, "database": place.database}
@@ -273,7 +273,7 @@ def _parsed(raw: Mapping[str, Any], place: InstallScope) -> _Intent:
         intent.folders[name] = keep
         intent.put |= {name} if put else set()
     for slot, (before, data) in raw["files"].items():
-        _path(place, slot)
+        slot_path(place, slot)
         intent.files[slot] = _bytes(before), _bytes(data)
     return intent
 

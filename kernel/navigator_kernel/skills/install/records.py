@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +29,13 @@ def records_bytes(
     *,
     coming: Mapping[str, SkillDef] | None = None,
     rebuild: bool = False,
+    damaged: Sequence[str] = (),
 ) -> bytes:
-    """The new contents of skills.db. `coming` are skills that are not in their places yet; `rebuild` drops the other
-    rows of the old file, which then need not be readable."""
-    others = [] if rebuild else [row for row in read_rows(place.database) if _MARK not in row]
+    """The new contents of skills.db. `coming` are skills that are not in their places yet; the rows of skills in
+    `damaged`, whose receipts cannot be read, stay. `rebuild` drops the other rows of the old file, which then need not
+    be readable."""
+    rows_now = [] if rebuild else read_rows(place.database)
+    others = [row for row in rows_now if _MARK not in row or row.get("name") in damaged]
     siblings = Counter(receipt.source for receipt in receipts.values())
     coming = coming or {}
     rows = [_row(receipts[name], place, siblings, coming.get(name)) for name in sorted(receipts)]

@@ -67,7 +67,7 @@ def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dic
             if not NAME.fullmatch(name) or tree_digest(found[name].files) != found[name].digest:
                 raise ValueError("it contradicts itself")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            hint = "navigator doctor --repair rebuilds it"
+            hint = "navigator doctor --repair rebuilds it if the skill is installed; else take it from version control"
             raise Damaged(f"the lock's entry of {name!r} cannot be read", hint=hint, path=str(place.lock)) from error
     return found
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from navigator_kernel.errors import FetchFailed, Refused
-from navigator_kernel.skills.catalog.receipts import read_receipts
+from navigator_kernel.errors import Damaged, FetchFailed, Refused
+from navigator_kernel.skills.catalog.receipts import read_receipt, read_receipts
 from navigator_kernel.skills.install.apply import check_changes, commit_changes
 from navigator_kernel.skills.install.inventory import differences
 from navigator_kernel.skills.install.links import own_links, told_links
@@ -49,23 +49,26 @@ def outdated(
     names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, diffs: bool = False
 ) -> dict[str, Any]:
     """`{level, target, count, skills: [{name, state, from, to, path, edited, problem}]}`, with `diffs` also the `diff`
-    of each. Writes nothing."""
-    news = _news(names, place, deps, options)
-    waiting = [one for one in news if one.state != "current"]
-    head = {"level": place.level, "target": place.target, "count": len(waiting)}
-    if not diffs:
-        return {**head, "skills": [one.to_dict() for one in news]}
-    return {**head, "skills": [{**one.to_dict(), "diff": _difference(one, place)} for one in news]}
+    of each. A skill whose receipt cannot be read has the state `unreadable`. Writes nothing."""
+    damaged: list[str] = []
+    news = _news(names, place, deps, options, damaged)
+    more = {one.receipt.name: {"diff": _difference(one, place)} if diffs else {} for one in news}
+    told = [{**one.to_dict(), **more[one.receipt.name]} for one in news]
+    told += [{**_unreadable(name, place), **({"diff": ""} if diffs else {})} for name in damaged]
+    count = len([one for one in told if one["state"] != "current"])
+    return {"level": place.level, "target": place.target, "count": count, "skills": told}
 
 
 def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
-    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted or unreachable; and
-    the verdict of the scanners if it is updated. A link that leads to a skill leads to the new one.
+    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted, unreachable or
+    unreadable, for a receipt that cannot be read; and the verdict of the scanners if it is updated. A link that leads
+    to a skill leads to the new one.
 
     Refused if a skill that would be replaced was edited here; the error names its files. `force` replaces it and keeps
     a copy.
     """
-    news = _news(names, place, deps, options)
+    damaged: list[str] = []
+    news = _news(names, place, deps, options, damaged)
     coming = [one for one in news if one.plan is not None]
     edited = {one.receipt.name: list(one.edited) for one in coming if one.edited}
     if edited and not options.force:
@@ -84,11 +87,12 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     stamp = deps.clock.now().replace(":", "").replace(".", "")
     keep = {name: f"{name}-{stamp}" for name in edited}
     if options.dry_run:
-        check_changes(place, decide)
+        check_changes(place, decide, damaged)
     elif plans:
-        commit_changes(place, deps, decide, keep=keep, agrees=_agrees_again(deps))
+        commit_changes(place, deps, decide, keep=keep, agrees=_agrees_again(deps), damaged=damaged)
     linked = own_links(place)
     told = [{**one.to_dict(), "action": _action(one), "backup": _backup(one, keep, place)} for one in news]
+    told += [{**_unreadable(name, place), "action": "unreadable", "backup": ""} for name in dict.fromkeys(damaged)]
     verdicts = {plan.receipt.name: plan.verdict for plan in plans}
     told = [
         {**one, "links": told_links(place, linked, one["name"]), "verdict": verdicts.get(one["name"], "")}
@@ -128,10 +132,23 @@ def _backup(one: OutdatedEntry, keep: Mapping[str, str], place: InstallScope) ->
     return place.told(place.backups / name) if name else ""
 
 
-def _news(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> list[OutdatedEntry]:
-    """One entry for each receipt, by name; each source is opened once per ref."""
-    held = read_receipts(place)
-    wanted = [owned(name, place) for name in names] or list(held)
+def _unreadable(name: str, place: InstallScope) -> dict[str, Any]:
+    try:
+        read_receipt(place, name)
+        problem = ""
+    except Damaged as error:
+        problem = f"{error.message}; {error.hint}"
+    return {"name": name, "state": "unreadable", "from": "", "to": "", "path": "", "edited": [], "problem": problem}
+
+
+def _news(
+    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, damaged: list[str]
+) -> list[OutdatedEntry]:
+    """One entry for each receipt, by name; each source is opened once per ref. The names of unreadable receipts are
+    added to `damaged`; Damaged if one of `names` is among them."""
+    wanted = [owned(name, place) for name in names]
+    held = read_receipts(place, damaged)
+    wanted = wanted or list(held)
     groups: dict[tuple[str, str], list[Receipt]] = {}
     for name in dict.fromkeys(wanted):
         groups.setdefault((held[name].source, held[name].ref), []).append(held[name])
