@@ -163,9 +163,9 @@ def test_a_fresh_clone_in_the_same_place_gets_nothing_and_the_old_state_can_be_a
     assert sessions(place) == []
     keep(place.root, "new")
     assert sessions(place) == ["new"] and everything(old.folder) == before
-    listed = {one["id"]: one["exists"] for one in place.json("project", "list")["projects"]}
-    assert listed == {project_state(place.root).record.short: True, old.record.short: False}  # type: ignore[union-attr]
-    place.said("project", "adopt", old.record.short, "--replace", "--yes")  # type: ignore[union-attr]
+    states = {one["current"]: one for one in place.json("project", "list")["projects"]}
+    assert (states[True]["exists"], states[False]["exists"]) == (True, False)
+    place.said("project", "adopt", states[False]["id"], "--replace", "--yes")
     assert sessions(place) == ["first"]
 
 
