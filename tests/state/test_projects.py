@@ -22,7 +22,7 @@ from navigator_kernel.config.settings import user_state
 from navigator_kernel.values.request import Session
 from skill_repositories import git
 
-pytestmark = [pytest.mark.requirement("X-43")]
+pytestmark = [pytest.mark.requirement("X-43"), pytest.mark.sample(1)]
 
 
 @pytest.fixture
@@ -78,6 +78,7 @@ def test_a_moved_project_keeps_its_sessions_and_reading_changes_nothing(place: P
     assert everything(user_state() / "projects", new.root) == before
 
 
+@pytest.mark.wide
 def test_the_first_write_in_a_moved_project_says_where_it_was(place: Place) -> None:
     new = moved(place)
     done = new.run("ask", "--session", "second", "word count of this: one two")
@@ -189,6 +190,7 @@ def test_a_person_at_a_terminal_is_asked_once_about_a_copy(place: Place) -> None
     assert (sessions(copy), sessions(place)) == (["first", "second"], [])
 
 
+@pytest.mark.wide
 def test_a_no_at_a_terminal_makes_a_state_of_its_own(place: Place) -> None:
     copy = copied(place)
     with terminal(copy, "ask", "--session", "second", "word count of this: one two", columns=300) as shown:
@@ -214,6 +216,7 @@ def test_a_state_that_is_not_there_is_not_found(place: Place, command: str) -> N
     assert place.run("project", command, "nowhere", "--yes").code == 4
 
 
+@pytest.mark.wide
 def test_two_states_of_one_place_are_told_apart_by_their_ids(place: Place, tmp_path: Path) -> None:
     for name in ("second", "third"):
         shutil.rmtree(place.root)

@@ -145,7 +145,8 @@ def _settle(state: ProjectState, language: Language) -> None:
 
     other = max(state.offered, key=lambda record: record.created)
     there = say("notice.still_there" if other.is_there() else "notice.gone", language)
-    question = say("notice.copy", language, here=str(state.root), path=other.place.path, there=there)
+    key = "notice.before" if other.place.path == state.place.path else "notice.copy"
+    question = say(key, language, here=str(state.root), path=other.place.path, there=there)
     if click.confirm(clean(question), err=True):
         adopt(state.root, other.folder.name, replace=False)
     else:

@@ -347,7 +347,7 @@ def _offer(record: Record, here: Place) -> str:
     path = record.place.path
     if path in {"", here.path}:
         adopt = f"navigator project adopt {record.short} takes over its state"
-        return f"another folder was at {here.path!r} before: {adopt}"
+        return f"another project may have been at {here.path!r} before: {adopt}"
     now = "is still there" if record.is_there() else "is no longer there"
     other = f"navigator project adopt {shlex.quote(path)} takes over its state, or else the copy has one of its own"
     return f"{here.path!r} seems to be a copy of {path!r}, which {now}: {other}"
