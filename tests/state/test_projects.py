@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -262,7 +261,7 @@ def test_a_container_with_the_persons_home_has_the_same_state(place: Place, home
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Iterator[Path]:
+def image(tmp_path: Path) -> Path:
     """A file with an ext4 file system."""
     if os.geteuid() != 0 or not all(map(shutil.which, ("losetup", "mount", "mkfs.ext4"))):
         pytest.skip("it takes root, losetup and mkfs.ext4 to mount a file system")
@@ -279,10 +278,10 @@ def mounted(held: ExitStack, image: Path, folder: Path) -> None:
     if got.returncode:
         pytest.skip(f"no loop device can be made here: {got.stderr.strip()}")
     device = got.stdout.strip()
-    held.callback(subprocess.run, ["losetup", "-d", device], check=False)
+    held.callback(subprocess.call, ["losetup", "-d", device])
     if subprocess.run(["mount", device, folder], check=False).returncode:
         pytest.skip("nothing can be mounted here")
-    held.callback(subprocess.run, ["umount", folder], check=False)
+    held.callback(subprocess.call, ["umount", str(folder)])
 
 
 @pytest.mark.ci
@@ -303,6 +302,6 @@ def test_a_file_system_with_another_device_number_has_the_same_state(image: Path
                 other.touch()
                 os.truncate(other, 1 << 20)
                 got = subprocess.run(["losetup", "--show", "-f", other], capture_output=True, text=True, check=True)
-                devices.callback(subprocess.run, ["losetup", "-d", got.stdout.strip()], check=False)
+                devices.callback(subprocess.call, ["losetup", "-d", got.stdout.strip()])
     assert seen[0].device != seen[1].device and seen[0].born == seen[1].born != 0
     assert len(place.json("project", "list", cwd=tmp_path)["projects"]) == 1
