@@ -44,6 +44,12 @@ def talk(place: Place) -> None:
     assert place.run("ask", "--session", "talk", "hello").code == 9
 
 
+def other_project(place: Place) -> None:
+    """Makes a state of another project, which is beside this one."""
+    (place.root.parent / "other" / "mybox").mkdir(parents=True)
+    state_of(place.root.parent / "other")
+
+
 def broken(name: str) -> Before:
     """Leaves an unreadable file `name` in the project."""
     return lambda place: place.write({name: "{ broken = "})

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
 import threading
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import PRIVATE
+from navigator_kernel.adapters.stores import project_state
 from navigator_kernel.adapters.stores.project_state import PrivateWriter, ProjectState
 
 pytestmark = pytest.mark.requirement("X-43")
@@ -90,23 +94,139 @@ def test_a_copy_of_a_project_with_its_id_has_a_state_of_its_own(base: Path, root
     assert mark(copy).read_text() != mark(root).read_text()
 
 
-@pytest.mark.parametrize("brought", [None, "0" * 32, ""], ids=["no id", "another id", "an empty id"])
+@pytest.fixture
+def no_births(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system without birth times."""
+    monkeypatch.setattr(project_state, "_born", lambda path: 0)
+
+
+def make_v1(base: Path, root: Path, *, device: int = 0, mark_text: str = "a" * 32) -> Path:
+    """A state as the former version made it, on a device `device` numbers away."""
+    seen, real = root.lstat(), os.path.realpath(root)
+    key = f"{seen.st_dev + device}:{seen.st_ino}:".encode() + os.fsencode(real)
+    folder = base / "projects" / blake2b(key, digest_size=16).hexdigest()
+    folder.mkdir(parents=True)
+    body = {"v": 1, "id": "a" * 32, "path": real, "device": seen.st_dev + device, "inode": seen.st_ino}
+    (folder / "project.json").write_text(json.dumps({**body, "created": "2025-01-01T00:00:00.000Z"}))
+    mark(root).parent.mkdir(parents=True)
+    mark(root).write_text(f"{mark_text}\n")
+    return folder
+
+
+def brings(root: Path, text: str | None) -> None:
+    """Another folder in the place of `root`, with a mark."""
+    shutil.rmtree(root)
+    (root / ".git").mkdir(parents=True)
+    if text is not None:
+        mark(root).parent.mkdir(parents=True)
+        mark(root).write_text(text)
+
+
+@pytest.mark.parametrize("brought", [None, "0" * 32, "", "the first one's"])
 def test_another_project_in_the_same_place_does_not_get_the_state_of_the_first(
     base: Path, root: Path, brought: str | None
 ) -> None:
-    """The inode can be the same again: the ids are compared."""
+    """The inode can be the same again: the birth time is another one."""
+    first = state(base, root)
+    first.claim()
+    if not first.place.born:
+        pytest.skip("the file system of the tests has no birth times")
+    (first.folder / "grants").write_text("all")
+    brings(root, mark(root).read_text() if brought == "the first one's" else brought)
+    second = state(base, root)
+    second.claim()
+    assert not (second.folder / "grants").exists() and (first.folder / "grants").read_text() == "all"
+
+
+@pytest.mark.usefixtures("no_births")
+@pytest.mark.parametrize("brought", [None, "0" * 32, ""], ids=["no id", "another id", "an empty id"])
+def test_without_birth_times_another_project_does_not_get_the_state_of_the_first(
+    base: Path, root: Path, brought: str | None
+) -> None:
+    """The folder stays, as if the inode were the same again: the mark decides."""
     first = state(base, root)
     first.claim()
     (first.folder / "grants").write_text("all")
-    shutil.rmtree(root / "mybox")
-    if brought is not None:
-        mark(root).parent.mkdir(parents=True)
-        mark(root).write_text(brought)
+    mark(root).unlink() if brought is None else mark(root).write_text(brought)
+    second = state(base, root)
+    assert [record.folder for record in second.offered] == [first.folder]
+    second.claim()
+    again = state(base, root)
+    again.claim()
+    assert again.folder == second.folder and not (second.folder / "grants").exists()
+    assert (first.folder / "grants").read_text() == "all"
+
+
+@pytest.mark.parametrize("births", [True, False])
+def test_a_state_is_found_when_the_device_has_another_number(
+    base: Path, root: Path, monkeypatch: pytest.MonkeyPatch, *, births: bool
+) -> None:
+    if not births:
+        monkeypatch.setattr(project_state, "_born", lambda path: 0)
+    first = state(base, root)
+    first.claim()
+    here = replace(first.place, device=first.place.device + 1)
+    monkeypatch.setattr(project_state, "look", lambda _: here)
     second = state(base, root)
     second.claim()
-    assert second.folder == first.folder and not (second.folder / "grants").exists()
-    aside = [path for path in second.folder.parent.iterdir() if ".aside-" in path.name]
-    assert [(path / "grants").read_text() for path in aside] == ["all"]
+    assert second.folder == first.folder
+    assert [path.name for path in (base / "projects").iterdir() if path.is_dir()] == [first.folder.name]
+
+
+@pytest.mark.parametrize("device", [0, 7])
+def test_the_former_versions_state_is_found_on_any_device(base: Path, root: Path, device: int) -> None:
+    folder = make_v1(base, root, device=device)
+    found = state(base, root)
+    assert found.folder == folder
+    found.claim()
+    assert json.loads((folder / "project.json").read_text())["v"] == 2
+    again = state(base, root)
+    assert again.folder == folder and again.record is not None and again.record.place == again.place
+
+
+def test_the_former_versions_state_without_an_equal_mark_is_only_offered(base: Path, root: Path) -> None:
+    folder = make_v1(base, root, mark_text="b" * 32)
+    found = state(base, root)
+    assert found.folder != folder and [record.folder for record in found.offered] == [folder]
+
+
+def test_a_snapshot_of_a_folder_that_is_still_there_is_a_copy(
+    base: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = state(base, root)
+    first.claim()
+    snapshot = tmp_path / "snapshot"
+    snapshot.mkdir()
+    here, real = replace(first.place, path=str(snapshot), device=first.place.device + 1), project_state.look
+    monkeypatch.setattr(project_state, "look", lambda at: here if at == str(snapshot) else real(at))
+    second = state(base, snapshot)
+    assert second.record is None and [record.folder for record in second.offered] == [first.folder]
+
+
+def test_a_folder_that_is_mounted_twice_has_one_state(
+    base: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = state(base, root)
+    first.claim()
+    twice = tmp_path / "twice"
+    twice.mkdir()
+    here, real = replace(first.place, path=str(twice)), project_state.look
+    monkeypatch.setattr(project_state, "look", lambda at: here if at == str(twice) else real(at))
+    second = state(base, twice)
+    second.claim()
+    assert second.folder == first.folder == state(base, root).folder
+
+
+@pytest.mark.parametrize("name", ["n" * 250, os.fsdecode(b"caf\xe9")], ids=["long", "not UTF-8"])
+def test_any_path_is_recorded(base: Path, tmp_path: Path, name: str) -> None:
+    root = tmp_path / name
+    for _ in range(6):
+        root /= name
+    (root / ".git").mkdir(parents=True)
+    first = state(base, root)
+    first.claim()
+    again = state(base, root)
+    assert again.record is not None and again.record.place == first.place
 
 
 def test_an_id_that_a_clone_brings_is_replaced(base: Path, root: Path) -> None:

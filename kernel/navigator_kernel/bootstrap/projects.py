@@ -115,7 +115,7 @@ def _stored(record: Record, own: Record | None) -> StoredState:
             with suppress(OSError):
                 seen = Path(folder, name).lstat()
                 size, last = size + seen.st_size, max(last, seen.st_mtime)
-    used = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(last))
+    used = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(last)) + f".{int(last % 1 * 1000):03d}Z"
     sessions, runs = (_count(record.folder / f"{file}.sqlite", table) for file, table in _COUNTED)
     return StoredState(record, own is not None and record.folder == own.folder, used, size, sessions, runs)
 

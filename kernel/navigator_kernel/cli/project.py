@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.ports import Kernel
     from navigator_kernel.replay.recording import Recorder
@@ -93,22 +94,8 @@ class App(Struct, kw_only=True, dict=True):
     def settle_state(self) -> None:
         """Asks the person once whether a project that may be a copy takes over the state of the other one."""
         state = project_state(self.root)
-        if not state.offered:
-            return
-
-        import click
-
-        from navigator_kernel.bootstrap.projects import adopt
-        from navigator_kernel.language.wording import say
-
-        other = max(state.offered, key=lambda record: record.created)
-        was = other.place.path
-        there = say("notice.still_there" if other.is_there() else "notice.gone", self.spoken)
-        question = say("notice.copy", self.spoken, here=str(state.root), path=was, there=there)
-        if click.confirm(clean(question), err=True):
-            adopt(self.root, other.folder.name, replace=False)
-        else:
-            state.claim()
+        if state.offered:
+            _settle(state, self.spoken)
 
     def close(self) -> None:
         self._open.close()
@@ -148,3 +135,19 @@ def _upgrade(root: Path) -> None:
 
     for line in upgrade(root):
         note(f"upgrade: {line}")
+
+
+def _settle(state: ProjectState, language: Language) -> None:
+    import click
+
+    from navigator_kernel.bootstrap.projects import adopt
+    from navigator_kernel.language.wording import say
+
+    other = max(state.offered, key=lambda record: record.created)
+    there = say("notice.still_there" if other.is_there() else "notice.gone", language)
+    key = "notice.before" if other.place.path == state.place.path else "notice.copy"
+    question = say(key, language, here=str(state.root), path=other.place.path, there=there)
+    if click.confirm(clean(question), err=True):
+        adopt(state.root, other.folder.name, replace=False)
+    else:
+        state.claim()

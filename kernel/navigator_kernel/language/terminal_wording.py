@@ -31,6 +31,11 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
         "Shall it take over that project's sessions and approvals? Otherwise it gets a state of its own.",
         "{here} 看起来是 {path} 处项目的副本，后者{there}。\n是否接管该项目的会话和批准？否则这里使用自己的新状态。",
     ),
+    "notice.before": (
+        "Another project may have been at {here} before, or this one lost its mark.\n"
+        "Shall it take over the sessions and approvals from then? Otherwise it gets a state of its own.",
+        "{here} 处以前可能是另一个项目，或者本项目的标记丢失了。\n是否接管以前的会话和批准？否则这里使用自己的新状态。",
+    ),
     "notice.still_there": ("is still there", "仍在原处"),
     "notice.gone": ("is no longer there", "已不在原处"),
     # The line of letters

@@ -325,12 +325,10 @@ def _name(place: Place, taken: str) -> str:
 
 
 def _born(path: str) -> int:
-    if (statx := _statx()) is None:
-        return 0
-    import ctypes
+    import ctypes  # takes 3 ms
 
-    answer = ctypes.create_string_buffer(256)
-    if statx(_CURRENT_FOLDER, os.fsencode(path), _NO_FOLLOW, _BIRTH, answer) != 0:
+    statx, answer = _statx(), ctypes.create_string_buffer(256)
+    if statx is None or statx(_CURRENT_FOLDER, os.fsencode(path), _NO_FOLLOW, _BIRTH, answer) != 0:
         return 0
     mask, seconds, rest = struct.unpack_from(f"=I{_BIRTH_AT - 4}xqI", answer)
     return int(seconds * 10**9 + rest) if mask & _BIRTH else 0
@@ -339,7 +337,7 @@ def _born(path: str) -> int:
 @cache
 def _statx() -> Any:
     """The function of the C library, which Python has no call for; None if the library is too old."""
-    import ctypes  # takes 3 ms
+    import ctypes
 
     return getattr(ctypes.CDLL(None), "statx", None)
 
@@ -349,7 +347,7 @@ def _offer(record: Record, here: Place) -> str:
     path = record.place.path
     if path in {"", here.path}:
         adopt = f"navigator project adopt {record.short} takes over its state"
-        return f"another folder was at {here.path!r} before: {adopt}"
+        return f"another project may have been at {here.path!r} before: {adopt}"
     now = "is still there" if record.is_there() else "is no longer there"
     other = f"navigator project adopt {shlex.quote(path)} takes over its state, or else the copy has one of its own"
     return f"{here.path!r} seems to be a copy of {path!r}, which {now}: {other}"
