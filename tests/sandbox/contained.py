@@ -38,7 +38,7 @@ def main(rung: str, folder: Path, timeout: float, *limits: str) -> dict[str, Any
         runner = contain.ContainedRunner(ProcessRunner(), memory / "sandbox.json", lambda: FolderWriter([memory]))
         if runner.rung() is None:
             return {"there": False}
-        smaller = {name: int(size) for name, _, size in (limit.partition("=") for limit in limits)}
+        smaller: dict[str, Any] = {name: int(size) for name, _, size in (limit.partition("=") for limit in limits)}
         contain.confinement = lambda job: confinement(job)._replace(**smaller)  # type: ignore[attr-defined]  # a test cannot wait for 4 GiB
     try:
         done = asyncio.run(runner.run(job))

@@ -11,15 +11,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox.test_escapes import read, rung, world  # noqa: F401 - the fixtures
-from sandbox.world import World, outcome_of
+from sandbox.world import World, outcome_of, read
 
 pytestmark = [pytest.mark.ci, pytest.mark.requirement("SAF-2", "X-43")]
 
@@ -49,7 +48,7 @@ SOON = 10.0  # seconds for what takes one on a machine without load
 
 
 @pytest.fixture
-def threads(world: World) -> Iterator[None]:  # noqa: F811 - the fixture
+def threads(world: World) -> Iterator[None]:
     """The user has 300 threads more, as with a browser."""
     with subprocess.Popen([world.python, "-c", THREADS], stdout=subprocess.PIPE, **world.who) as process:
         try:
@@ -60,13 +59,13 @@ def threads(world: World) -> Iterator[None]:  # noqa: F811 - the fixture
 
 
 @pytest.mark.usefixtures("threads")
-def test_a_program_runs_while_its_user_has_hundreds_of_threads(world: World, rung: str) -> None:  # noqa: F811
+def test_a_program_runs_while_its_user_has_hundreds_of_threads(world: World, rung: str) -> None:
     found = world.attempt("print('ran')", rung)
     assert (found.get("code"), found.get("out")) == (0, "ran\n"), found
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the number of a user's threads is known only if nobody else is that user")
-def test_where_no_more_threads_fit_the_error_names_their_number_and_the_limit(world: World, rung: str) -> None:  # noqa: F811
+def test_where_no_more_threads_fit_the_error_names_their_number_and_the_limit(world: World, rung: str) -> None:
     if not world.drops:
         pytest.skip("the system does not limit the threads of root")
     alone, folder = 700_000 + os.getpid(), world.base / "alone" / "run"
@@ -78,7 +77,7 @@ def test_where_no_more_threads_fit_the_error_names_their_number_and_the_limit(wo
     told = {}
     for most in (1_000, 5):  # the program, its thread and the launcher are three
         full = partial(resource.setrlimit, resource.RLIMIT_NPROC, (most, most))
-        process = subprocess.run(argv, input="print('ran')", env=world.env, preexec_fn=full, **who)  # noqa: PLW1509
+        process = subprocess.run(argv, input="print('ran')", env=world.env, preexec_fn=full, **who)
         assert process.returncode == 0, process.stderr
         told[most] = json.loads(process.stdout)
     shutil.rmtree(folder.parent)
@@ -87,22 +86,22 @@ def test_where_no_more_threads_fit_the_error_names_their_number_and_the_limit(wo
     assert "ulimit -u" in told[5]["hint"]
 
 
-def test_all_processes_together_have_one_limit_of_memory(world: World, rung: str) -> None:  # noqa: F811
+def test_all_processes_together_have_one_limit_of_memory(world: World, rung: str) -> None:
     assert world.attempt(TAKE.replace("{size}", "80"), rung, 60, f"memory={160 << 20}")["limit"] == "memory"
 
 
-def test_memory_that_processes_share_is_counted_once(world: World, rung: str) -> None:  # noqa: F811
+def test_memory_that_processes_share_is_counted_once(world: World, rung: str) -> None:
     found = world.attempt(SHARE.replace("{size}", "80"), rung, 60, f"memory={200 << 20}")
     assert (found["limit"], found["out"]) == ("", "ended\n"), found
 
 
 @pytest.mark.parametrize("moment", ["at its start", "later"])
 def test_nothing_lives_on_if_the_launcher_is_stopped_while_the_kernel_is_killed(
-    world: World,  # noqa: F811
-    rung: str,  # noqa: F811
+    world: World,
+    rung: str,
     moment: str,
 ) -> None:
-    with killed_at_the_end(world.started(FAMILY, rung, 60)) as process:
+    with killed_at_the_end(world, FAMILY, rung, 60) as process:
         launcher = eventually(lambda: launcher_of(process.pid))
         if moment == "later":
             eventually(lambda: living(world))
@@ -110,23 +109,23 @@ def test_nothing_lives_on_if_the_launcher_is_stopped_while_the_kernel_is_killed(
         process.kill()
         process.wait()
         os.kill(launcher, signal.SIGCONT)
-        eventually(lambda: not living(world) and not Path(f"/proc/{launcher}").exists())
+        eventually(partial(nothing_left, world, launcher))
         time.sleep(1)  # what would still be starting
         assert not living(world)
 
 
-def test_nothing_lives_on_if_the_kernel_is_killed_at_any_moment(world: World, rung: str) -> None:  # noqa: F811
+def test_nothing_lives_on_if_the_kernel_is_killed_at_any_moment(world: World, rung: str) -> None:
     for delay in (0.0, 0.02, 0.04, 0.1, 0.3):
-        with killed_at_the_end(world.started(FAMILY, rung, 60)) as process:
+        with killed_at_the_end(world, FAMILY, rung, 60) as process:
             launcher = eventually(lambda: launcher_of(process.pid))
             time.sleep(delay)
             process.kill()
             process.wait()
-            eventually(lambda: not living(world) and not Path(f"/proc/{launcher}").exists())
+            eventually(partial(nothing_left, world, launcher))
 
 
-def test_the_time_limit_holds_while_the_kernel_is_stopped(world: World, rung: str) -> None:  # noqa: F811
-    with killed_at_the_end(world.started(FAMILY, rung, 3)) as process:
+def test_the_time_limit_holds_while_the_kernel_is_stopped(world: World, rung: str) -> None:
+    with killed_at_the_end(world, FAMILY, rung, 3) as process:
         eventually(lambda: living(world))
         process.send_signal(signal.SIGSTOP)
         eventually(lambda: not living(world), 3 + SOON)
@@ -134,9 +133,9 @@ def test_the_time_limit_holds_while_the_kernel_is_stopped(world: World, rung: st
         assert outcome_of(process)["limit"] == "time"
 
 
-def test_the_disk_limit_holds_while_the_kernel_is_stopped(world: World, rung: str) -> None:  # noqa: F811
+def test_the_disk_limit_holds_while_the_kernel_is_stopped(world: World, rung: str) -> None:
     grows = world.run / "grows"
-    with killed_at_the_end(world.started(WRITES, rung, 60, f"disk={64 << 20}")) as process:
+    with killed_at_the_end(world, WRITES, rung, 60, f"disk={64 << 20}") as process:
         eventually(lambda: grows.exists() and grows.stat().st_size)
         process.send_signal(signal.SIGSTOP)
         eventually(lambda: size_after_a_while(grows) == grows.stat().st_size)
@@ -148,12 +147,18 @@ def test_the_disk_limit_holds_while_the_kernel_is_stopped(world: World, rung: st
 
 
 @contextmanager
-def killed_at_the_end(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+def killed_at_the_end(
+    world: World, code: str, rung: str, timeout: float, *limits: str
+) -> Iterator[subprocess.Popen[str]]:
+    process = world.started(code, rung, timeout, *limits)
     try:
         yield process
     finally:
         process.kill()
         process.communicate()
+        for pid in living(world):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def eventually(look: Callable[[], Any], seconds: float = SOON) -> Any:
@@ -179,7 +184,12 @@ def launcher_of(parent: int) -> int:
     return 0
 
 
-def living(world: World) -> list[str]:  # noqa: F811 - the fixture's name
+def living(world: World) -> list[int]:
     """The processes that carry the token: the program's, and bubblewrap's."""
     token = world.words["token"].encode()
-    return [path.parent.name for path in Path("/proc").glob("[0-9]*/cmdline") if token in read(path)]
+    return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if token in read(path)]
+
+
+def nothing_left(world: World, launcher: int) -> bool:
+    """A zombie may wait for the system's first process."""
+    return not living(world) and not read(Path(f"/proc/{launcher}/cmdline"))

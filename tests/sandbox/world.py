@@ -29,7 +29,6 @@ from navigator_kernel.sandbox.contain import trial
 NOBODY = 65534
 User = Literal["self", "nobody"]
 RUNGS = ("bubblewrap", "landlock")
-PIPES = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
 CONTAINED = Path(__file__).with_name("contained.py")
 
 
@@ -70,7 +69,10 @@ class World:
         for name, word in self.words.items():
             code = code.replace("{" + name + "}", word)
         argv = [self.python, str(self.base / "contained.py"), rung, str(self.run), str(timeout), *limits]
-        process = subprocess.Popen(argv, text=True, **PIPES, env=self.env, **self.who)
+        pipe = subprocess.PIPE
+        process: subprocess.Popen[str] = subprocess.Popen(
+            argv, text=True, stdin=pipe, stdout=pipe, stderr=pipe, env=self.env, **self.who
+        )
         assert process.stdin is not None
         process.stdin.write(code)
         process.stdin.close()
@@ -161,3 +163,10 @@ def own(base: Path, user: User) -> None:
     for path in (base, *base.rglob("*")):
         if user == "nobody" and os.getuid() == 0:
             os.chown(path, NOBODY, NOBODY)
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -72,8 +72,7 @@ def limit_threads(value: int) -> None:
     containers, which the caller does not see; where they leave no room, all threads of the machine are added.
     BlockingIOError if that leaves none, either: bubblewrap's own message would not say what is the matter."""
     which, hard = resource.RLIMIT_NPROC, resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    with open("/proc/loadavg", encoding="ascii") as file:
-        everyone = int(file.read().split()[3].partition("/")[2])
+    everyone = int(read_file("/proc/loadavg").split()[3].partition(b"/")[2])
     for wanted in (value, value + everyone):
         allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(which, (allowed, hard))
@@ -132,7 +131,7 @@ def supervise(spec: dict[str, Any]) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         start(spec, own)
     prctl(SUBREAPER, 1)  # what loses its parent becomes a child of this process, and can still be killed
-    if under_bubblewrap and os.stat(spec["argv"][0]).st_mode & stat.S_ISUID:
+    if under_bubblewrap and os.stat(spec["argv"][0]).st_mode & stat.S_ISUID:  # noqa: PTH116 - pathlib takes 10 ms
         prctl(DUMPABLE, 0)  # so the caller sees that it can see no files of bubblewrap's processes, either
     for fd in (0, 1, 2):
         os.close(fd)  # so that the streams close when the program ends
