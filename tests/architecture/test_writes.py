@@ -23,7 +23,7 @@ EXCEPT = {
     "kernel/navigator_kernel/cli/route/resident.py": "a socket in the runtime folder",
     "kernel/navigator_kernel/daemon/client.py": "the time of the last start, in the runtime folder",
     "kernel/navigator_kernel/sandbox/cgroup.py": "the system's own control groups",
-    "kernel/navigator_kernel/sandbox/backends.py": "the trial of a sandbox, in the system's temporary folder",
+    "kernel/navigator_kernel/sandbox/contain.py": "the trial of a sandbox, in the system's temporary folder",
 }
 METHODS = frozenset(
     "write_text write_bytes mkdir rmdir unlink rename symlink_to hardlink_to touch chmod link_to".split()

@@ -1,4 +1,4 @@
-"""Runs one program as the kernel would, and prints the outcome: `contained.py RUNG FOLDER TIMEOUT < code`.
+"""Runs one program as the kernel would, and prints the outcome: `contained.py RUNG FOLDER TIMEOUT [LIMIT=BYTES…] < code`.
 
 It is a separate program so that a user other than the tester can run it, with another interpreter.
 """
@@ -14,12 +14,14 @@ from typing import Any
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.processes.process import ProcessRunner
+from navigator_kernel.errors import KernelError
 from navigator_kernel.sandbox import contain
 from navigator_kernel.sandbox.backends import rungs
+from navigator_kernel.sandbox.confinement import confinement
 from navigator_kernel.values.job import Job
 
 
-def main(rung: str, folder: Path, timeout: float) -> dict[str, Any]:
+def main(rung: str, folder: Path, timeout: float, *limits: str) -> dict[str, Any]:
     memory = folder.parent / f"memory-{os.getuid()}"
     job = Job(
         actor="type_a",
@@ -36,7 +38,12 @@ def main(rung: str, folder: Path, timeout: float) -> dict[str, Any]:
         runner = contain.ContainedRunner(ProcessRunner(), memory / "sandbox.json", lambda: FolderWriter([memory]))
         if runner.rung() is None:
             return {"there": False}
-    done = asyncio.run(runner.run(job))
+        smaller: dict[str, Any] = {name: int(size) for name, _, size in (limit.partition("=") for limit in limits)}
+        contain.confinement = lambda job: confinement(job)._replace(**smaller)  # type: ignore[attr-defined]  # a test cannot wait for 4 GiB
+    try:
+        done = asyncio.run(runner.run(job))
+    except KernelError as error:
+        return {"there": True, "error": error.message, "hint": error.hint}
     return {
         "there": True,
         "code": done.exit_code,
@@ -49,4 +56,4 @@ def main(rung: str, folder: Path, timeout: float) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]))))
+    print(json.dumps(main(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:])))

@@ -5,36 +5,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sandbox.attempts import ATTEMPTS, LEADERLESS, SURVIVORS, Attempt
-from sandbox.world import RUNGS, User, World, opened
+from sandbox.world import World, opened, read
 
 pytestmark = pytest.mark.ci
 
-USERS = ("self", "nobody")
 NEED = {"write to /tmp": "/tmp", "write into the interpreter": str(Path(os.__file__).parent)}
 AT_ONCE = 10.0  # seconds from the timeout to the end of all its processes, on a busy machine
-
-
-@pytest.fixture(scope="module", params=USERS)
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    user: User = request.param
-    if user == "nobody" and (os.getuid() != 0 or not Path("/usr/bin/python3").exists()):
-        pytest.skip("only root can be another, who needs an interpreter that all may run")
-    with opened(user) as found:
-        yield found
-
-
-@pytest.fixture(params=RUNGS)
-def rung(request: pytest.FixtureRequest, world: World) -> str:
-    if not world.attempt("print(1)", request.param)["there"]:
-        pytest.skip(f"there is no {request.param} here")
-    name: str = request.param
-    return name
 
 
 @pytest.mark.requirement("SAF-2", "SAF-8")
@@ -113,10 +94,3 @@ def test_pip_cannot_install(world: World, rung: str) -> None:
     words = "[sys.executable, '-m', 'pip', 'install', '--force-reinstall', 'six']"  # six may be installed already
     code = f"import subprocess, sys; print(subprocess.run({words}).returncode)"
     assert world.attempt(code, rung)["out"].strip().splitlines()[-1] != "0"
-
-
-def read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""

@@ -58,21 +58,35 @@ class World:
     def run(self) -> Path:
         return self.base / "project" / "mybox" / "workspace" / "run"
 
-    def attempt(self, code: str, rung: str, timeout: float = 20) -> dict[str, Any]:
+    def attempt(self, code: str, rung: str, timeout: float = 20, *limits: str) -> dict[str, Any]:
         """The outcome of `code` under `rung`, or under no sandbox."""
+        return outcome_of(self.started(code, rung, timeout, *limits))
+
+    def started(self, code: str, rung: str, timeout: float, *limits: str) -> subprocess.Popen[str]:
+        """The process that runs `code`, as `navigator` would; `outcome_of` waits for its end."""
         for left in self.run.iterdir():
             remove_tree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         for name, word in self.words.items():
             code = code.replace("{" + name + "}", word)
-        env = {"PATH": os.defpath, "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}
-        who: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if self.drops else {}
-        argv = [self.python, str(self.base / "contained.py"), rung, str(self.run), str(timeout)]
-        done = subprocess.run(
-            argv, input=code, env={**env, "HOME": self.words["home"]}, capture_output=True, text=True, timeout=90, **who
+        argv = [self.python, str(self.base / "contained.py"), rung, str(self.run), str(timeout), *limits]
+        pipe = subprocess.PIPE
+        process: subprocess.Popen[str] = subprocess.Popen(
+            argv, text=True, stdin=pipe, stdout=pipe, stderr=pipe, env=self.env, **self.who
         )
-        assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        assert process.stdin is not None
+        process.stdin.write(code)
+        process.stdin.close()
+        process.stdin = None  # `communicate` would write to it
+        return process
+
+    @property
+    def env(self) -> dict[str, str]:
+        env = {"PATH": os.defpath, "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}
+        return {**env, "HOME": self.words["home"]}
+
+    @property
+    def who(self) -> dict[str, Any]:
+        return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if self.drops else {}
 
     @property
     def drops(self) -> bool:
@@ -86,6 +100,13 @@ class World:
             if path.is_file() and not ours:
                 found[str(path)] = (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes())
         return found
+
+
+def outcome_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = process.communicate(timeout=90)
+    assert process.returncode == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
 
 
 @contextmanager
@@ -142,3 +163,10 @@ def own(base: Path, user: User) -> None:
     for path in (base, *base.rglob("*")):
         if user == "nobody" and os.getuid() == 0:
             os.chown(path, NOBODY, NOBODY)
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -55,8 +55,8 @@ def rungs() -> tuple[SandboxBackend, ...]:
 
 
 def launch(spec: dict[str, Any]) -> tuple[tuple[str, ...], int]:
-    """The launcher's argv, and the file from which it reads `spec`; the caller must close the file. Only this process can
-    start it: the program is killed when its starter is dead."""
+    """The launcher's argv, and the file from which it reads `spec`; the caller must close the file. Only this process
+    can start it: the program is killed when its starter is dead."""
     fd = os.memfd_create("spec")
     os.write(fd, marshal.dumps({"kernel": os.getpid(), **spec}))
     os.lseek(fd, 0, os.SEEK_SET)

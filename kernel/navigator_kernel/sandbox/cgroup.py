@@ -1,4 +1,4 @@
-"""A control group for one run: its limits hold for all processes of the run together, and count no others (cgroups(7))."""
+"""A control group for one run: its limits hold for all processes of the run, and count no others (cgroups(7))."""
 
 from __future__ import annotations
 

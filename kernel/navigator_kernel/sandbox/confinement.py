@@ -52,9 +52,10 @@ NETWORKED = ("/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/host.conf"
 
 class Confinement(NamedTuple):
     """`reads` may be read and never written to, except `hidden`, which may lie in them; `writes` is the folder for the
-    results, `scratch` the process's own. `limits` are those of getrlimit(2) by name; `disk`, `memory` and `processes` are
-    for all processes together, and counted elsewhere. Not even the names in `unlisted`, one of `hidden`, may be seen. With `loopback` its processes may talk to
-    each other over a network of their own, if the sandbox can give them one."""
+    results, `scratch` the process's own. `limits` are those of getrlimit(2) by name; `disk`, `memory` and `processes`
+    are for all processes together, and counted elsewhere. Not even the names in `unlisted`, one of `hidden`, may be
+    seen. With `loopback` its processes may talk to each other over a network of their own, if the sandbox can give them
+    one."""
 
     reads: tuple[Path, ...]
     hidden: tuple[Path, ...]
@@ -130,4 +131,3 @@ def _outermost(paths: Iterable[Path], hidden: Sequence[Path]) -> list[Path]:
         if not covers(inside if covers(hidden, path) else kept, path):
             kept.append(path)
     return kept
-

@@ -56,8 +56,8 @@ class ContainedRunner(Struct):
     unsafe: bool = False
 
     async def run(self, job: Job) -> Outcome:
-        """Runs a job. NoSandbox if no sandbox works or this one cannot be set up, NotFound if the program is missing, and
-        the errors of `inner`."""
+        """Runs a job. NoSandbox if no sandbox works or this one cannot be set up, NotFound if the program is missing,
+        and the errors of `inner`."""
         rung = self._allowed(job)
         scratch = new_scratch()
         job = replace(job, scratch=scratch)

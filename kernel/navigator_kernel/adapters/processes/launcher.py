@@ -72,8 +72,7 @@ def limit_threads(value: int) -> None:
     containers, which the caller does not see; where they leave no room, all threads of the machine are added.
     BlockingIOError if that leaves none, either: bubblewrap's own message would not say what is the matter."""
     which, hard = resource.RLIMIT_NPROC, resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    with open("/proc/loadavg", encoding="ascii") as file:
-        everyone = int(file.read().split()[3].partition("/")[2])
+    everyone = int(read_file("/proc/loadavg").split()[3].partition(b"/")[2])
     for wanted in (value, value + everyone):
         allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(which, (allowed, hard))
@@ -124,26 +123,25 @@ def threads_of_user() -> int:
 
 def supervise(spec: dict[str, Any]) -> NoReturn:
     """Runs the program as a child, and exits with its code."""
-    adopts = spec["landlock"] is not None  # else the program has a process namespace, which ends with it
-    if adopts:
-        prctl(SUBREAPER, 1)
-    elif os.stat(spec["argv"][0]).st_mode & stat.S_ISUID:  # the caller takes from this process what it can see of others
-        prctl(DUMPABLE, 0)
+    under_bubblewrap = spec["landlock"] is None
     waited, end = {*STOPS, signal.SIGCHLD}, time.monotonic() + (spec["seconds"] or float("inf"))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     own, child = os.getpid(), os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         start(spec, own)
+    prctl(SUBREAPER, 1)  # what loses its parent becomes a child of this process, and can still be killed
+    if under_bubblewrap and os.stat(spec["argv"][0]).st_mode & stat.S_ISUID:  # noqa: PTH116 - pathlib takes 10 ms
+        prctl(DUMPABLE, 0)  # so the caller sees that it can see no files of bubblewrap's processes, either
     for fd in (0, 1, 2):
         os.close(fd)  # so that the streams close when the program ends
     received, pauses = None, False
     while True:
         code = exit_code(child)
         if code is not None:
-            if adopts:
+            if not under_bubblewrap or code < 0:  # else they ended with their process namespace
                 kill_descendants()
-            os._exit(code)
+            os._exit(code if code >= 0 else 128 - code)
         if os.getppid() != spec["kernel"] or (received is not None and received.si_signo in STOPS):
             kill_descendants()
             os._exit(128 + signal.SIGTERM)
@@ -184,17 +182,15 @@ def start(spec: dict[str, Any], parent: int) -> NoReturn:
 
 
 def exit_code(child: int) -> int | None:
-    """The code of the child, 128 and more for a signal, or None while it runs. What else has ended is reaped."""
+    """The code of the child, negative for a signal, or None while it runs. What else has ended is reaped."""
     while (ended := os.waitpid(-1, os.WNOHANG))[0]:
         if ended[0] == child:
-            code = os.waitstatus_to_exitcode(ended[1])
-            return code if code >= 0 else 128 - code
+            return os.waitstatus_to_exitcode(ended[1])
     return None
 
 
 def kill_descendants() -> None:
-    """Kills descendants until none is found; under Landlock, a process that loses its parent becomes a child of this
-    one."""
+    """Kills descendants until none is found."""
     while found := descendants(os.getpid()):
         for pid in found:
             send(pid, signal.SIGKILL)

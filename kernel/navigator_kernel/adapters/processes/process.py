@@ -278,9 +278,11 @@ def memory_used(pids: Sequence[int], limit: int) -> int:
 
 def _resident(pid: int) -> int:
     """Asks each thread, because the first one may have ended."""
-    files = (f"/proc/{pid}/task/{task}/statm" for task in _listing(f"/proc/{pid}/task") or ())
-    pages = next((int(fields[1]) for file in files if len(fields := read_file(file).split()) > 1 and fields[1] != b"0"), 0)
-    return pages * resource.getpagesize()
+    for task in _listing(f"/proc/{pid}/task") or ():
+        fields = read_file(f"/proc/{pid}/task/{task}/statm").split()
+        if fields and fields[1] != b"0":
+            return int(fields[1]) * resource.getpagesize()
+    return 0
 
 
 def _proportional(pid: int) -> int:
