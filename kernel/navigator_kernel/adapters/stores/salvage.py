@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from navigator_kernel.adapters.stores.sqlite import Versions, files_of, fresh_file, migrate
-from navigator_kernel.errors import Busy, KernelError
-from navigator_kernel.storage_errors import database_failed, storage_failed
+from navigator_kernel.errors import Busy
+from navigator_kernel.storage_errors import database_failed, newer, storage_failed
 
 PAGE_SIZE = 4096  # bytes; SQLite's default, for a file whose header is damaged
 _TABLE_INNER, _INDEX_INNER, _TABLE_LEAF, _INDEX_LEAF = 5, 2, 13, 10  # the first byte of a page
@@ -47,7 +47,8 @@ def check(path: Path) -> str:
     pages, torn = _read(path)
     if not pages.data:
         return "it is empty"
-    return torn or _wrong(pages, path.name) or _newer(pages, path.name)
+    made_by = "it was made by a newer navigator" if _is_newer(pages, path.name) else ""
+    return torn or _wrong(pages, path.name) or made_by
 
 
 def rebuild(path: Path) -> Rebuilt:
@@ -59,8 +60,8 @@ def rebuild(path: Path) -> Rebuilt:
     """
     with _alone(path):
         pages, _ = _read(path)
-        if pages.data and not _wrong(pages, path.name) and (newer := _newer(pages, path.name)):
-            raise KernelError(f"{str(path)!r} is not damaged: {newer}", hint="update navigator")
+        if pages.data and _is_newer(pages, path.name) and not _wrong(pages, path.name):
+            raise newer(path, pages.version, len(_known(path.name)))
         fresh = fresh_file(path)
         try:
             for left in files_of(fresh):
@@ -177,11 +178,8 @@ def _wrong(pages: _Pages, name: str) -> str:
     return "its header is damaged" if pages.version >= _NO_VERSION else ""
 
 
-def _newer(pages: _Pages, name: str) -> str:
-    known = len(_known(name)) or _NO_VERSION
-    return (
-        f"made by a newer navigator: version {pages.version}, this one knows {known}" if pages.version > known else ""
-    )
+def _is_newer(pages: _Pages, name: str) -> bool:
+    return pages.version > (len(_known(name)) or _NO_VERSION)
 
 
 def _known(name: str) -> Versions:
