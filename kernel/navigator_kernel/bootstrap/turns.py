@@ -144,7 +144,12 @@ class Turns(Struct, frozen=True, kw_only=True):
         for subject in agreed:
             kernel.consents.allow(stream.run, subject)
         is_open = is_interrupted(resumed.session.approval)
-        kept = kernel.underway.kept(run, session, held, size, is_open=is_open) if kernel.underway else nullcontext()
+        text = message.text if keep == "always" and session.approval is None and session.question is None else ""
+        kept = (
+            kernel.underway.kept(run, session, held, size, message=text, is_open=is_open)
+            if kernel.underway
+            else nullcontext()
+        )
         with kept:
             try:
                 reply = await run_turn(message, session, kernel, stream, resumed)

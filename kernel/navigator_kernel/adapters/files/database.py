@@ -127,7 +127,8 @@ def _named(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         hint = "remove the link" if error.errno == errno.ELOOP else "check the disk and the rights"
-        raise KernelError(f"cannot lock {str(path)!r}: {error.strerror}", hint=hint, errno=error.errno) from error
+        message = f"cannot lock {str(path)!r}: {error.strerror}"
+        raise KernelError(message, hint=hint, errno=error.errno, path=str(path)) from error
 
 
 def _tables(path: Path) -> Tables | None:
