@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from navigator_kernel.errors import Refused
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.errors import UNWRITABLE, KernelError, Refused
 from navigator_kernel.skills.catalog.listing import INNER
 
 if TYPE_CHECKING:
@@ -89,6 +92,20 @@ def prepare(place: InstallScope, writer: Writer) -> None:
     if place.level == "project" and not os.path.lexists(ignored):
         writer.create(ignored, _IGNORED, mode=0o644)
     writer.make_folder(place.inner)
+
+
+@contextmanager
+def at_rest(place: InstallScope) -> Iterator[None]:
+    """Holds the lock of changes, so that no command is between two steps of one. Nothing is held where nothing was
+    installed yet, or where this person cannot change anything."""
+    with ExitStack() as held:
+        if place.guard.exists():
+            try:
+                held.enter_context(file_lock(place.guard))
+            except KernelError as error:
+                if error.data.get("errno") not in UNWRITABLE:
+                    raise
+        yield
 
 
 def refuse_escape(place: InstallScope) -> None:
