@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.database import own_lock
 from navigator_kernel.errors import UNWRITABLE, KernelError, Refused
 from navigator_kernel.skills.catalog.listing import INNER
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.values.resource import Level
 
+PATIENCE = 60.0  # seconds to wait for a change that is under way
 Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
 
 
@@ -101,7 +102,7 @@ def at_rest(place: InstallScope) -> Iterator[None]:
     with ExitStack() as held:
         if place.guard.exists():
             try:
-                held.enter_context(file_lock(place.guard))
+                held.enter_context(own_lock(place.guard, timeout=PATIENCE))
             except KernelError as error:
                 if error.data.get("errno") not in UNWRITABLE:
                     raise
