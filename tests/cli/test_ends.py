@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.support import LIMIT, Done, Place, below, environment, place_in, type_a
+from cli.support import NOBODY, LIMIT, Done, Place, as_nobody, below, environment, open_to_nobody, place_in, type_a
 from processes import filled_below
 
 SLEEP = """\
@@ -73,26 +73,18 @@ def test_no_file_gets_the_number_of_a_closed_stream(here: Place) -> None:
 
 
 def homeless(place: Place, home: str | None, *words: str) -> Done:
-    """Runs a command as root without capabilities, or as the person, with a home that nobody can write to."""
-    env = {name: value for name, value in environment().items() if not name.startswith("XDG_")}
-    env = {name: value for name, value in env.items() if name != "HOME"} | ({} if home is None else {"HOME": home})
-    argv = [sys.executable, "-m", "navigator_kernel.cli.main", *words]
-    if os.geteuid() == 0:  # a user without a name, who may read everything and write nothing
-        powers = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
-        argv = ["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups", *powers, *argv]
-    done = subprocess.run(argv, cwd=place.root, env=env, capture_output=True, text=True, timeout=LIMIT)
-    assert "Traceback" not in done.stdout + done.stderr, done.stderr
-    return Done(code=done.returncode, out=done.stdout, err=done.stderr)
+    """Runs a command with a home that its user cannot write to; None for a user who has none."""
+    env = {name: value for name, value in environment().items() if not name.startswith("XDG_") and name != "HOME"}
+    return as_nobody(place, *words, env=env if home is None else {**env, "HOME": home})
 
 
 @pytest.fixture
 def nobodys(here: Place) -> Place:
     """A project of the user without a name."""
+    open_to_nobody(here.root)
     if os.geteuid() == 0:
         for path in (here.root, *here.root.rglob("*")):
-            os.chown(path, 1234, 1234)
-        for parent in here.root.parents[:3]:
-            parent.chmod(0o755)
+            os.chown(path, NOBODY, NOBODY)
     return here
 
 
