@@ -72,9 +72,8 @@ def test_another_session_does_not_wait(queue: TurnQueue) -> None:
 def test_a_turn_that_waits_says_for_which_process_and_comes_after_it(queue: TurnQueue) -> None:
     async def wait() -> None:
         task = asyncio.ensure_future(taken(queue, "mine", done, told))
-        while not told:
-            await asyncio.sleep(0.02)
-        assert done == []
+        await asyncio.sleep(1.5)
+        assert told and done == []
         other.communicate()
         await task
 
@@ -87,7 +86,8 @@ def test_a_turn_that_waits_says_for_which_process_and_comes_after_it(queue: Turn
 def test_a_killed_process_holds_up_nobody(queue: TurnQueue) -> None:
     with holder(queue) as other:
         other.kill()
-    asyncio.run(asyncio.wait_for(taken(queue, "mine", done := [], []), 10))
+    done = list[str]()
+    asyncio.run(asyncio.wait_for(taken(queue, "mine", done, []), 10))
     assert done == ["mine"] and [path.name for path in queue.folder.iterdir()] == ["lock"]
 
 

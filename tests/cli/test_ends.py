@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.support import NOBODY, LIMIT, Done, Place, as_nobody, below, environment, open_to_nobody, place_in, type_a
+from cli.support import LIMIT, NOBODY, Done, Place, as_nobody, below, environment, open_to_nobody, place_in, type_a
 from processes import filled_below
 
 SLEEP = """\

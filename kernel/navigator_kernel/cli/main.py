@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     gc.set_threshold(_GARBAGE)
     args = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
-    if os.path.expanduser("~") == "~":  # neither HOME nor the list of users names one, as in a container
+    if os.path.expanduser("~") == "~":  # noqa: PTH111 - neither HOME nor the list of users names one, as in a container
         os.environ["HOME"] = NO_HOME
     _leave(run(args))
 

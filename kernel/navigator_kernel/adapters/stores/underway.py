@@ -52,8 +52,8 @@ class _Run(Struct, kw_only=True):
 
 class Underway:
     """One JSON-lines file a run below `folder`, from the message, or from the model's first answer, to the end of the
-    turn. It is locked as long as the process lives. Nothing waits for the disk: a power failure may lose the last lines, or bring back the
-    file of a turn that has ended, whose calls are then not made again."""
+    turn. It is locked as long as the process lives. Nothing waits for the disk: a power failure may lose the last
+    lines, or bring back the file of a turn that has ended, whose calls are then not made again."""
 
     def __init__(self, folder: Path, writer: Writer, clock: Clock, redact: Redact = same) -> None:
         self._folder, self._writer, self._clock, self._redact = folder, writer, clock, redact

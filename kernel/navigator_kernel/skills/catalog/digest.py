@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from navigator_kernel.adapters.files.writer import seal_file
-from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.errors import IntegrityMismatch, NotFound, Refused
 from navigator_kernel.values.receipt import InstalledFile
 
 
