@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from typing import Any, ClassVar
+
+# The `errno` of errors that mean: this person cannot write there
+UNWRITABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR})
 
 
 class KernelError(Exception):
@@ -14,7 +18,7 @@ class KernelError(Exception):
     """
 
     code: ClassVar[str] = "error"
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
     recoverable: ClassVar[bool] = False
 
     def __init__(self, message: str, *, hint: str = "", **data: Any) -> None:
@@ -145,6 +149,6 @@ class TimedOut(KernelError):
 
 
 class Interrupted(KernelError):
-    """The person stopped it."""
+    """The person stopped it, or the signal that `data["signal"]` names, which changes the exit code."""
 
     code, exit_code = "interrupted", 130

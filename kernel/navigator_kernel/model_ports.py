@@ -103,8 +103,17 @@ class Underway(Protocol):
     """Records the calls of a turn, so that a killed turn can be resumed without repeating a call."""
 
     def kept(
-        self, run: str, session: Session, agreed: Sequence[str], expected: int | None = None, *, is_open: bool = False
+        self,
+        run: str,
+        session: Session,
+        agreed: Sequence[str],
+        expected: int | None = None,
+        *,
+        message: str = "",
+        is_open: bool = False,
     ) -> AbstractContextManager[None]: ...
+
+    def drop_orders(self, run: str) -> None: ...
 
     def start(self, packet: Packet, count: int) -> None: ...
 

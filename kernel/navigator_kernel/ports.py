@@ -343,8 +343,9 @@ class Dispatcher(Protocol):
 
 class Kernel(Struct, frozen=True, kw_only=True):
     """All services that a turn needs, created by `assemble`. `files` starts at the current folder, `root_files` at the
-    project; `viewer` is whose turn it is. `keep` stores a run's file and returns its path, `tools` makes new tools.
-    `changed` lists the project's files that a run changed, `undo` puts them back and says how that went for each."""
+    project; `viewer` is whose turn it is. `box` is the folder of logs and of runs' files, `keep` stores one of these
+    files and returns its path, `tools` makes new tools. `changed` lists the project's files that a run changed, `undo`
+    puts them back and says how that went for each."""
 
     root: Path
     settings: Settings
@@ -361,6 +362,7 @@ class Kernel(Struct, frozen=True, kw_only=True):
     lessons: Lessons
     run_log: RunLog
     writer: Writer
+    box: Path
     keep: Callable[[str, str, bytes], str]
     clock: Clock
     ids: Ids

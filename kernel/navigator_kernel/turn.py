@@ -206,8 +206,10 @@ async def _execute(
 ) -> WorkflowOutcome:
     """Carries out the plan and returns its reports; a workflow that is not approved yet is only proposed."""
     deps, work = dispatch_deps(kernel, kernel.specialist(turn_plan.before, turn_plan.spent)), turn_plan.work
-    if kernel.underway is not None and (work is not None or len(turn_plan.orders.steps) > 1):
-        kernel.underway.leave(context.run)  # workflows have a journal; several packets are not resumed
+    if kernel.underway is not None and work is not None:
+        kernel.underway.leave(context.run)  # workflows have a journal
+    elif kernel.underway is not None and len(turn_plan.orders.steps) > 1:
+        kernel.underway.drop_orders(context.run)  # several packets are not resumed
     if work is None:
         if message.consent:
             kernel.consents.allow_orders(context.run)

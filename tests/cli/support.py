@@ -132,3 +132,24 @@ def type_a(name: str, script: str, *, description: str = "does a thing", extra: 
 
 def below(folder: str, files: Mapping[str, str]) -> dict[str, str]:
     return {f"{folder}/{name}": text for name, text in files.items()}
+
+
+NOBODY = 1234  # a user without a name
+
+
+def as_nobody(place: Place, *words: str, env: Mapping[str, str], stdin: str = "") -> Done:
+    """Runs a command with exactly `env`; root becomes a user who may read everything and write only what is theirs."""
+    argv = [*place.program, *words]
+    if os.geteuid() == 0:
+        powers = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+        argv = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *powers, *argv]
+    done = subprocess.run(argv, cwd=place.root, env=env, input=stdin, capture_output=True, text=True, timeout=LIMIT)
+    assert "Traceback" not in done.stdout + done.stderr, done.stderr
+    return Done(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def open_to_nobody(folder: Path) -> None:
+    """Lets that user reach the test's own folders."""
+    for parent in folder.parents[:3]:
+        if os.geteuid() == 0 and parent.name.startswith(("pytest-", "test_")):
+            parent.chmod(0o755)

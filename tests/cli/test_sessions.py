@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import sqlite3
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.support import Place, place_in
+from cli.support import LIMIT, Place, environment, place_in
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.sessions import SqliteSessions
+from navigator_kernel.values.request import PendingQuestion, Session
 from person_state import state_of
 
 pytestmark = pytest.mark.sample(1)
@@ -185,3 +191,54 @@ def test_a_deleted_session_is_gone(here: Place) -> None:
     ask(here, "/word-count one two")
     here.said("session", "delete", "s")
     assert here.run("session", "show", "s").code == 4
+
+
+def started(here: Place, *words: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*here.program, *words], cwd=here.root, env=environment(), stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    )
+
+
+def test_six_messages_to_one_session_at_once_are_all_answered_and_kept(here: Place) -> None:
+    texts = [f"/word-count {number} words" for number in range(6)]
+    running = [started(here, "ask", "--session", "s", text) for text in texts]
+    ends = [(process.communicate(timeout=LIMIT), process.returncode) for process in running]
+    assert [code for _, code in ends] == [0] * 6, ends
+    kept = history(here)
+    assert sorted(kept[::2]) == texts and all("2 words" in answer for answer in kept[1::2])
+
+
+def test_a_chat_goes_on_after_another_process_has_continued_its_session(here: Place) -> None:
+    with started(here, "chat", "--session", "s") as chat:
+        assert chat.stdin is not None and chat.stdout is not None
+        chat.stdin.write("/word-count one\n")
+        chat.stdin.flush()
+        while len(here.json("session", "list")["sessions"]) == 0:
+            assert chat.poll() is None
+        here.said("ask", "--session", "s", "/word-count two words")
+        _, err = chat.communicate("/word-count and three words\n", timeout=LIMIT)
+    assert (chat.returncode, err) == (0, "")
+    assert history(here)[::2] == ["/word-count one", "/word-count two words", "/word-count and three words"]
+
+
+@pytest.mark.requirement("X-43")
+def test_a_yes_does_not_answer_a_question_that_was_asked_after_it(here: Place) -> None:
+    folder = state_of(here.root)
+    store = SqliteSessions(folder / "sessions.sqlite", FolderWriter([folder]), SystemClock())
+    question = PendingQuestion(original="make a task", question="Shall it run?", options=("task_manager",), rounds=1)
+
+    async def asked_meanwhile() -> subprocess.Popen[str]:
+        async with store.queue.turn("s", print):
+            process = started(here, "ask", "--session", "s", "yes")
+            while len(list((folder / "turns").iterdir())) < 3:
+                assert process.poll() is None
+                await asyncio.sleep(0.02)
+            store.save(Session(id="s", turn=1, question=question))
+        return process
+
+    here.said("ask", "/word-count makes the state")
+    with asyncio.run(asked_meanwhile()) as process:
+        _, err = process.communicate(timeout=LIMIT)
+    assert process.returncode == 5 and "session 's' was continued meanwhile" in err
+    assert store.load("s").question == question

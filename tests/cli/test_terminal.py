@@ -239,6 +239,6 @@ def test_a_termination_signal_also_ends_the_processes_of_a_running_skill(here: P
         screen.type("/dozer x\n")
         pids = processes(here)
         screen.process.send_signal(number)
-        assert screen.process.wait(timeout=20) == 130
+        assert screen.process.wait(timeout=20) == 128 + number
     assert all_gone(pids)
     assert [run[-1]["type"] for run in here.runs()] == ["RunCancelled"]

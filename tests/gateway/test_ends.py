@@ -58,6 +58,8 @@ def test_a_turn_that_does_not_end_in_time_is_stopped_and_the_server_ends(person:
         assert events[-1] == "RunError"
         assert served.process.wait(10) in {0, -signal.SIGTERM}
     free.set()
+    waiting = {one["id"]: one["waiting"] for one in person.json("session", "list")["sessions"]}
+    assert waiting["late"] == "interrupted"
 
 
 @pytest.mark.wide

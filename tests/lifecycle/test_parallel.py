@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from cli.support import Place, environment, place_in
-from skill_repositories import make_repo, skill_text
+from skill_repositories import git, make_repo, skill_text
 
 pytestmark = pytest.mark.ci
 
 LIMIT = 100  # seconds to wait for each command
+FILES = ["SKILL.md", *(f"ref{number}.md" for number in range(5))]
 NAMES = [f"skill-{number:02}" for number in range(20)]
 
 
@@ -103,6 +104,38 @@ def test_processes_installing_the_same_skill_at_once_agree(tmp_path: Path) -> No
     place = place_in(tmp_path)
     assert failed(at_once(place, [["install", f"file://{repo}"]] * 6)) == []
     assert names_in(place) == all_are(["solo"])
+
+
+def updatable(tmp_path: Path) -> Place:
+    """A project with twelve skills that all have an update."""
+    repo = make_repo(tmp_path, {f"{name}/{file}": skill_text(name) for name in NAMES[:12] for file in FILES})
+    place = place_in(tmp_path)
+    place.said("skill", "install", f"file://{repo}", "--all")
+    for name in NAMES[:12]:
+        (repo / name / "more.md").write_text("news\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-m", "news")
+    return place
+
+
+@pytest.mark.requirement("LIF-13")
+@pytest.mark.parametrize("attempt", range(20))
+def test_an_update_beside_an_uninstall_updates_the_others_and_blames_nobody(tmp_path: Path, attempt: int) -> None:
+    place, gone = updatable(tmp_path), NAMES[attempt % 12]
+    ends = at_once(place, [["update"], ["uninstall", gone], ["update"], ["verify"]])
+    assert failed(ends) == []
+    assert names_in(place) == all_are([name for name in NAMES[:12] if name != gone])
+    assert all((place.root / ".claude/skills" / name / "more.md").exists() for name in NAMES[:12] if name != gone)
+
+
+@pytest.mark.parametrize("attempt", range(2))
+def test_what_is_exported_beside_an_update_is_one_version(tmp_path: Path, attempt: int) -> None:
+    place = updatable(tmp_path)
+    exports = [["export", "--all", f"out{number}", "--json"] for number in range(3)]
+    assert failed(at_once(place, [*exports, ["update"], ["verify"]])) == []
+    for folder in place.root.glob("out*/*"):
+        assert len(list(folder.iterdir())) in {len(FILES), len(FILES) + 1}
+    assert place.json("skill", "verify")["count"] == 12
 
 
 @pytest.mark.slow

@@ -104,6 +104,7 @@ def assemble(
         root_files=ProjectFiles(root, root, viewer),
         memory=Preferences(preference_pages(root, consents)),
         writer=writer_for("turn", root),
+        box=box_of(root),
         keep=partial(_keep, root, audit),
         clock=clock,
         ids=TimedIds(clock),

@@ -102,9 +102,11 @@ def project_state(root: Path) -> ProjectState:
 
 
 def box_of(root: Path) -> Path:
-    """The folder for the logs and files of work in `root`: the project's `mybox`, or, for a folder that is not a
-    project, in which nothing is written, the person's own state (X-42)."""
-    return root / BOX if is_project(os.path.realpath(root)) else project_state(root).folder / BOX
+    """The folder for the logs and files of work in `root`: the project's `mybox`, or the person's own state (X-42) for
+    a folder that is not a project, in which nothing is written, and for one that this person cannot write to."""
+    box = root / BOX
+    is_open = os.access(box if box.is_dir() else root, os.W_OK | os.X_OK)
+    return box if is_open and is_project(os.path.realpath(root)) else project_state(root).folder / BOX
 
 
 def private_writer(folder: Path) -> PrivateWriter:

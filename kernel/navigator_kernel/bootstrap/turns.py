@@ -16,7 +16,7 @@ from navigator_kernel.bootstrap.tapes import keep_tape
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Busy, NotFound, UsageProblem
 from navigator_kernel.stages.answers import is_interrupted, is_open, resume
-from navigator_kernel.text import language_of, lazy_compile
+from navigator_kernel.text import language_of, lazy_compile, warn
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.owner import owned, owner_of_session
@@ -117,9 +117,43 @@ class Turns(Struct, frozen=True, kw_only=True):
         for an answer. `agreed` lists subjects that the person agreed to for this turn alone; `allow` raises an error if
         the message may not have the effect that it has.
 
-        Busy if the session was continued elsewhere meanwhile; a workflow has still been carried out, so its reply is
-        returned and `missed` is called with the error.
+        A session that is kept takes one turn after another, in the order in which they were asked for. Busy if that
+        takes too long (`adapters/stores/turn_queue.py`), or if the session was continued elsewhere meanwhile and the
+        message answers what it asked before or asks now; a workflow that was carried out all the same returns its
+        reply, and `missed` is called with the error.
         """
+        if keep != "always":
+            return await self._take(message, session, listeners, keep, run, agreed, missed, allow)
+        async with self.sessions().queue.turn(session.id, warn):
+            session = self._continued(message, session)
+            return await self._take(message, session, listeners, keep, run, agreed, missed, allow)
+
+    def _continued(self, message: Message, session: Session) -> Session:
+        """The stored session if it is newer than `session`, which the message was written for."""
+        try:
+            stored = self.sessions().load(session.id)
+        except NotFound:
+            return session
+        if stored.turn <= session.turn:
+            return session
+        for one in (session, stored):
+            asks = one.approval is not None or one.question is not None
+            if asks and resume(message, one, self.kernel.clock.now()).outcome != "other":
+                hint = f"navigator session show {session.id}, then send it again"
+                raise Busy(f"session {session.id!r} was continued meanwhile, and the message may not fit", hint=hint)
+        return stored
+
+    async def _take(
+        self,
+        message: Message,
+        session: Session,
+        listeners: Sequence[Listener],
+        keep: Keep,
+        run: str,
+        agreed: Sequence[str],
+        missed: Callable[[Busy], None] | None,
+        allow: Callable[[Resumed], None],
+    ) -> Reply:
         kernel = self.kernel
         kernel.viewer.token = owner_of_session(session.id)
         if kernel.viewer.token:  # earlier versions wrote to folders without an owner, which are closed now
@@ -144,7 +178,12 @@ class Turns(Struct, frozen=True, kw_only=True):
         for subject in agreed:
             kernel.consents.allow(stream.run, subject)
         is_open = is_interrupted(resumed.session.approval)
-        kept = kernel.underway.kept(run, session, held, size, is_open=is_open) if kernel.underway else nullcontext()
+        text = message.text if keep == "always" and session.approval is None and session.question is None else ""
+        kept = (
+            kernel.underway.kept(run, session, held, size, message=text, is_open=is_open)
+            if kernel.underway
+            else nullcontext()
+        )
         with kept:
             try:
                 reply = await run_turn(message, session, kernel, stream, resumed)

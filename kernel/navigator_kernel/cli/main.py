@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-from navigator_kernel.errors import Interrupted, KernelError
+from navigator_kernel.errors import UNWRITABLE, Interrupted, KernelError
 from navigator_kernel.text import clean
 
+NO_HOME = "/nonexistent"  # Debian's name for it
 _GARBAGE = 500_000  # new objects before a garbage collection
 
 
@@ -23,10 +25,56 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     gc.set_threshold(_GARBAGE)
     args = list(sys.argv[1:] if argv is None else argv)
-    for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"), (sys.stdin, "replace")):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=errors)
+    _open_streams()
+    if os.path.expanduser("~") == "~":  # noqa: PTH111 - neither HOME nor the list of users names one, as in a container
+        os.environ["HOME"] = NO_HOME
     _leave(run(args))
+
+
+class OutputLost(Exception):
+    """What the command prints on stdout cannot be written: the stream is closed, or its disk is full."""
+
+
+class _Output(io.FileIO):
+    """A standard stream, without ownership of its descriptor. What stderr cannot take is dropped: no work fails because
+    of a note."""
+
+    def __init__(self, descriptor: int, *, is_needed: bool) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self._is_needed = is_needed
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if not self._is_needed:
+                return len(data)
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise OutputLost(f"cannot write to stdout: {error.strerror}") from error
+
+
+def _open_streams() -> None:
+    """Opens the standard streams, with encodings that never fail. A closed one becomes the null device, so that no file
+    that is opened later gets its number: as stdin it is empty, and as stdout it refuses what is written."""
+    if sys.stdin is None:
+        sys.stdin = open(os.open(os.devnull, os.O_RDONLY), encoding="utf-8", closefd=False)  # noqa: SIM115
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    sys.stdout = _opened(sys.stdout, os.O_RDONLY, is_needed=True)
+    sys.stderr = _opened(sys.stderr, os.O_WRONLY, is_needed=False)
+
+
+def _opened(stream: TextIO | None, if_closed: int, *, is_needed: bool) -> TextIO:
+    if stream is None:
+        raw = _Output(os.open(os.devnull, if_closed), is_needed=is_needed)
+        return io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    raw = _Output(stream.fileno(), is_needed=is_needed)
+    lines, at_once = stream.line_buffering, stream.write_through
+    buffer = raw if at_once else io.BufferedWriter(raw)
+    return io.TextIOWrapper(buffer, stream.encoding, "backslashreplace", line_buffering=lines, write_through=at_once)
 
 
 def _leave(code: int) -> NoReturn:
@@ -45,18 +93,34 @@ def _leave(code: int) -> NoReturn:
 
 def run(args: list[str]) -> int:
     """Runs one command line, prints its error, and returns its exit code."""
+    try:
+        code = _run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        return 0
+    except OutputLost as error:
+        _drop_output()
+        return _told({"msg": str(error), "exit_code": 1}, as_json=False)
+    return code
+
+
+def _drop_output() -> None:
+    """Sends what is still to be written to stdout nowhere, so that the end of the process does not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(args: list[str]) -> int:
     as_json = "--json" in args[: args.index("--")] if "--" in args else "--json" in args
     try:
         told = _answered(args)
-        sys.stdout.flush()
         return told if isinstance(told, int) else _told(told, as_json=as_json)
     except KernelError as error:
-        return _told(error.to_dict(), as_json=as_json)
+        return _told({**error.to_dict(), **_closed_home(error)}, as_json=as_json)
     except KeyboardInterrupt:
         return _told(Interrupted("stopped", hint="nothing is half-written").to_dict(), as_json=as_json)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except (BrokenPipeError, OutputLost):
+        raise
     except Exception as error:
         if os.environ.get("NAVIGATOR_DEBUG") == "1":
             raise
@@ -67,6 +131,16 @@ def run(args: list[str]) -> int:
             "exit_code": 1,
         }
         return _told({**surprise, "hint": "NAVIGATOR_DEBUG=1 shows where"}, as_json=as_json)
+
+
+def _closed_home(error: KernelError) -> dict[str, str]:
+    """The hint for a file of the person's own folders that cannot be written: the variables that name other folders."""
+    from navigator_kernel.config.settings import user_cache, user_state
+
+    path = str(error.data.get("path", "")) if error.data.get("errno") in UNWRITABLE else ""
+    if not path.startswith((str(user_state()), str(user_cache()))):
+        return {}
+    return {"hint": "XDG_STATE_HOME and XDG_CACHE_HOME name folders that you can write to"}
 
 
 def _answered(args: list[str]) -> int | Mapping[str, Any]:

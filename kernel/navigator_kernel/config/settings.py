@@ -249,7 +249,7 @@ def user_cache(env: Mapping[str, str] | None = None) -> Path:
 def _home(variable: str, fallback: str, env: Mapping[str, str] | None) -> Path:
     env = os.environ if env is None else env
     named = env.get(variable, "")
-    return Path(named) if Path(named).is_absolute() else Path(env.get("HOME", "~")).expanduser() / fallback
+    return Path(named) if Path(named).is_absolute() else Path(env.get("HOME") or "~").expanduser() / fallback
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.adapters.stores.underway import ENDED
 from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
 from navigator_kernel.errors import Interrupted, NotFound
 from navigator_kernel.gateway.loops import turn_loop
@@ -49,10 +50,10 @@ class TurnWorkers:
     def cancel(self, run: str) -> None:
         """Stops the turn and its processes, or removes it from the queue. NotFound if it is not under way."""
         waiting = self._waiting.get(run)
-        if waiting is None or not (waiting.cancel() or self._stop(run)):
+        if waiting is None or not (waiting.cancel() or self._stop(run, "")):
             raise NotFound(f"no run {run!r} is under way", hint="it may have ended")
 
-    def _stop(self, run: str) -> bool:
+    def _stop(self, run: str, reason: str) -> bool:
         """Cancels a turn that has a thread, now or as soon as its kernel is made. False if it has ended."""
         with self._guard:
             waiting = self._waiting.get(run)
@@ -61,7 +62,7 @@ class TurnWorkers:
             self._cancelled.add(run)
             if running := self._running.get(run):
                 loop, task = running
-                loop.call_soon_threadsafe(task.cancel)
+                loop.call_soon_threadsafe(task.cancel, reason)
             return True
 
     @property
@@ -77,7 +78,7 @@ class TurnWorkers:
         self._threads.shutdown(wait=False, cancel_futures=True)
         _, late = wait(held, patience)
         for run in self.under_way if late else ():
-            self._stop(run)
+            self._stop(run, ENDED)
         self._threads.shutdown(wait=True)
 
     def _take(self, run: str, take: Take) -> Reply:

@@ -6,6 +6,7 @@ index is built again. One process writes at a time, readers never wait.
 
 from __future__ import annotations
 
+import atexit
 import json
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.scratch import new_scratch, remove_scratch
+from navigator_kernel.adapters.files.writer import PRIVATE, FolderWriter
 from navigator_kernel.adapters.index.columns import HEAD, IndexHead, SegmentStore
 from navigator_kernel.adapters.index.word_index import WordIndex
-from navigator_kernel.errors import Damaged
+from navigator_kernel.errors import UNWRITABLE, Damaged, KernelError
 from navigator_kernel.routing.features import COMPARED, FIELDS, gram_hashes, term_hash
 from navigator_kernel.routing.terms import terms
 from navigator_kernel.routing.view import INDEXED, IndexSnapshot
@@ -66,11 +69,29 @@ class RoutingIndex:
         if self._is(told.key):
             self._told = told
             return 0
-        self._writer.make_folder(self._folder)
-        with file_lock(self._folder / "lock", timeout=PATIENCE):
-            count = 0 if self._is(told.key) else self._changed(told)  # another process may have written it
+        try:
+            count = self._stored(told)
+        except KernelError as error:
+            if error.data.get("errno") not in UNWRITABLE:
+                raise
+            self._move_aside()
+            count = self._stored(told)
         self._told = told
         return count
+
+    def _stored(self, told: _Told) -> int:
+        self._writer.make_folder(self._folder)
+        with file_lock(self._folder / "lock", timeout=PATIENCE):
+            return 0 if self._is(told.key) else self._changed(told)  # another process may have written it
+
+    def _move_aside(self) -> None:
+        """From now on the index is in a temporary folder, which this process removes at its end: messages are also
+        routed where the person's state cannot be written."""
+        self._folder = new_scratch()
+        atexit.register(remove_scratch, self._folder)
+        self._writer = FolderWriter([self._folder], mode=PRIVATE)
+        self._columns = SegmentStore(self._folder, self._writer)
+        self.view = self._known = None
 
     def forget(self) -> None:
         """Drops the stored index, which turned out not to be ours; the next `sync` builds it again."""

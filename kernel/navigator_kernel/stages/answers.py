@@ -86,12 +86,12 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     session = _fresh(session, now)
     question, approval = session.question, session.approval
     if approval is not None and is_interrupted(approval) and _is_same(message, approval):
-        return Resumed(message=message, session=_answered(session), outcome="yes", approved=approval)
+        return _sent_again(Resumed(message=message, session=_answered(session), outcome="yes", approved=approval))
     if question is not None and not question.aside:
         return _on_question(message, session, question, read(message.text, _open_question(question)))
     if approval is not None:
         reading = read(message.text, _open_approval(approval))
-        resumed = _on_approval(message, session, approval, reading)
+        resumed = _sent_again(_on_approval(message, session, approval, reading))
     elif message.skill:
         return Resumed(
             message=replace(message, text=f"/{message.skill} {message.text}"), session=replace(session, retry=())
@@ -100,6 +100,14 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
         reading = read(message.text, _nothing_open(session, now))
         resumed = _on_nothing(message, session, reading)
     return resumed if question is None else _aside(message, session, question, resumed)
+
+
+def _sent_again(resumed: Resumed) -> Resumed:
+    """A yes to a message that was cut off before anybody got an order is this message."""
+    packets = resumed.approved.packets if resumed.approved is not None else ()
+    if not packets or packets[0].agent:
+        return resumed
+    return replace(resumed, message=replace(resumed.message, text=packets[0].task_spec.intent), approved=None)
 
 
 def _open_question(question: PendingQuestion) -> OpenState:

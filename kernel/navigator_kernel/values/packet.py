@@ -98,6 +98,12 @@ class Packet(Struct, frozen=True, kw_only=True):
         return yaml_of(self.to_dict())
 
 
+def message_packet(message: str, run: str) -> Packet:
+    """A message that was cut off before anybody got an order: it is for no agent, and can only be sent again."""
+    spec = TaskSpec(intent=message, operation="", target="")
+    return Packet(agent="", task_spec=spec, context=Context(run=run, step=0, idempotency_key=""))
+
+
 def packet_from(raw: Mapping[str, Any]) -> Packet:
     """The packet in `raw`; KeyError or TypeError if a mandatory section is missing (PKT-6)."""
     spec, params, limits = raw["task_spec"], raw["params"], raw["constraints"]

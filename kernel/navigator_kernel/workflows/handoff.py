@@ -30,7 +30,8 @@ def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff
     data, raw = _whole(kernel, report)
     path = folder / f"handover-{number}.json"
     body = {"step": number, "state": report.state, "summary": report.summary, "data": data, "raw": raw}
-    kernel.writer.write(path, json.dumps(body, ensure_ascii=False, indent=1, default=str).encode("utf-8", "replace"))
+    whole = json.dumps(body, ensure_ascii=False, indent=1, default=str)
+    kernel.keep(token, path.name, whole.encode("utf-8", "replace"))
     text = raw if raw is not None else json.dumps(data, ensure_ascii=False, default=str)
     return Handoff(step=number, text=text, files=tuple(_files(folder, data)), report=path)
 
@@ -40,7 +41,7 @@ def final_output(kernel: Kernel, run: WorkflowRun, report: Report) -> str:
     out = run.plan.output
     if out.location == "inline":
         return ""
-    path = workspace(kernel, run.token) / (out.file_path or f"result.{_SUFFIXES[out.format]}")
+    name = out.file_path or f"result.{_SUFFIXES[out.format]}"
     data, raw = _whole(kernel, report)
     match out.format:
         case "json":
@@ -51,14 +52,12 @@ def final_output(kernel: Kernel, run: WorkflowRun, report: Report) -> str:
             text = (
                 f"# {run.plan.description}\n\n```text\n{render_report(report, 'detail', 'ascii')}\n```\n\n{raw or ''}"
             )
-    kernel.writer.make_folder(path.parent)
-    kernel.writer.write(path, text.rstrip("\n").encode("utf-8", "replace") + b"\n")
-    return path.relative_to(kernel.root).as_posix()
+    return kernel.keep(run.token, name, text.rstrip("\n").encode("utf-8", "replace") + b"\n")
 
 
 def workspace(kernel: Kernel, token: str) -> Path:
     """The folder that all steps of a run share."""
-    return kernel.root / "mybox" / "workspace" / token
+    return kernel.box / "workspace" / token
 
 
 def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:

@@ -126,7 +126,7 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise storage_failed(f"cannot lock {str(path)!r}", error) from error
+        raise storage_failed(f"cannot lock {str(path)!r}", error, path) from error
 
 
 def _tables(path: Path) -> Tables | None:

@@ -226,17 +226,19 @@ class FolderWriter:
 
 
 def make_private(folder: Path) -> None:
-    """Creates `folder` with mode 0700; if it exists and other users have rights to it, takes these away."""
+    """Creates `folder` with mode 0700; if it exists and other users have rights to it, takes these away. KernelError
+    for an error of the system."""
     missing: list[Path] = []
     at = folder
-    while not at.exists():
-        missing.append(at)
-        at = at.parent
-    for path in reversed(missing):
-        with suppress(FileExistsError):
-            path.mkdir(PRIVATE)
-    if not missing and stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        folder.chmod(PRIVATE)
+    with _named("make", folder):
+        while not at.exists():
+            missing.append(at)
+            at = at.parent
+        for path in reversed(missing):
+            with suppress(FileExistsError):
+                path.mkdir(PRIVATE)
+        if not missing and stat.S_IMODE(folder.stat().st_mode) & 0o077:
+            folder.chmod(PRIVATE)
 
 
 def stamp(path: Path) -> Stamp | None:
@@ -347,7 +349,7 @@ def _named(verb: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise storage_failed(f"cannot {verb} {str(path)!r}", error) from error
+        raise storage_failed(f"cannot {verb} {str(path)!r}", error, path) from error
 
 
 # Paths as strings: a command checks hundreds of paths, and Path objects take ten times as long

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
 from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
+from navigator_kernel.adapters.stores.turn_queue import TurnQueue
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.request import INTERRUPTED, Said, Session
@@ -120,6 +121,11 @@ class SqliteSessions(Struct, frozen=True):
             database.execute("DELETE FROM history WHERE session = ?", (name,))
         if not gone:
             raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
+
+    @property
+    def queue(self) -> TurnQueue:
+        """The turns that run and wait."""
+        return TurnQueue(self.file.parent / "turns", self.writer)
 
     def held(self) -> AbstractContextManager[object]:
         """Keeps the file open: while a connection is open, no other empties SQLite's log when it closes (1 ms)."""

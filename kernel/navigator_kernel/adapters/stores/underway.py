@@ -1,4 +1,5 @@
-"""Records the calls of a turn, one by one, so that a killed turn can continue without making a call twice."""
+"""Records the message of a turn, and the calls of its models one by one, so that a turn that was cut off can continue
+without making a call twice."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from navigator_kernel.adapters.files.database import own_lock
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Busy, KernelError
 from navigator_kernel.values.job import is_lasting
-from navigator_kernel.values.packet import Packet, packet_from
+from navigator_kernel.values.packet import Packet, message_packet, packet_from
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.request import INTERRUPTED, PendingApproval, Session
 from navigator_kernel.values.work import PROGRESS, AgentState, progress_of, redacted
@@ -23,6 +24,7 @@ from navigator_kernel.values.work import PROGRESS, AgentState, progress_of, reda
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
+ENDED = "the process ends"  # the message of a turn's cancellation, if what it does is to be kept
 LARGEST = 64 * 1024 * 1024  # bytes of one file
 PATIENCE = 1.0  # seconds to wait while another process reads a new file
 _FORM = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
@@ -43,14 +45,15 @@ class _Run(Struct, kw_only=True):
     head: dict[str, Any]
     expected: int | None
     count: int = 0
+    keeps_orders: bool = True
     open: ExitStack = field(default_factory=ExitStack)  # the file and its lock
     add: Callable[[bytes], None] | None = None  # None until the file is open
 
 
 class Underway:
-    """One JSON-lines file a run below `folder`, from the model's first answer to the end of the turn. It is locked as
-    long as the process lives. Nothing waits for the disk: a power failure may lose the last lines, or bring back the
-    file of a turn that has ended, whose calls are then not made again."""
+    """One JSON-lines file a run below `folder`, from the message, or from the model's first answer, to the end of the
+    turn. It is locked as long as the process lives. Nothing waits for the disk: a power failure may lose the last
+    lines, or bring back the file of a turn that has ended, whose calls are then not made again."""
 
     def __init__(self, folder: Path, writer: Writer, clock: Clock, redact: Redact = same) -> None:
         self._folder, self._writer, self._clock, self._redact = folder, writer, clock, redact
@@ -58,19 +61,40 @@ class Underway:
 
     @contextmanager
     def kept(
-        self, run: str, session: Session, agreed: Sequence[str], expected: int | None = None, *, is_open: bool = False
+        self,
+        run: str,
+        session: Session,
+        agreed: Sequence[str],
+        expected: int | None = None,
+        *,
+        message: str = "",
+        is_open: bool = False,
     ) -> Iterator[None]:
-        """Keeps the orders that models work on until the turn ends. `agreed` lists what the person agreed to for
-        them; `expected` is the size of the file that is continued. With `is_open` the session still waits with what a
-        killed process left; otherwise that is forgotten then."""
+        """Keeps `message`, if it is not empty, and the orders that models work on, until the turn ends. They stay if
+        the process ends in it, or if the turn fails for a reason that nobody expected. `agreed` lists what the person
+        agreed to for the orders; `expected` is the size of the file that is continued. With `is_open` the session still
+        waits with what a killed process left; otherwise that is forgotten then."""
         head = {"v": 1, "session": session.id, "turn": session.turn, "ts": self._clock.now(), "agreed": list(agreed)}
-        self._runs[run] = _Run(head=head, expected=expected)
+        held = self._runs[run] = _Run(head={**head, "message": message}, expected=expected)
+        if message and expected is None:
+            _write(self._open(run, held), held.head)
         try:
             yield
+        except BaseException as error:
+            if _cuts_off(error):
+                self._runs.pop(run, None)
+                held.open.close()
+            raise
         finally:
-            self.leave(run)
-            if not is_open:
-                self.forget(session.id)
+            if run in self._runs:
+                self.leave(run)
+                if not is_open:
+                    self.forget(session.id)
+
+    def drop_orders(self, run: str) -> None:
+        """Keeps no order of the run from now on, only its message."""
+        if held := self._runs.get(run):
+            held.keeps_orders = False
 
     def leave(self, run: str) -> None:
         """Stops keeping the run and removes its file."""
@@ -86,7 +110,7 @@ class Underway:
         process has continued it."""
         run = packet.context.run
         held = self._runs.get(run)
-        if held is None:
+        if held is None or not held.keeps_orders:
             return
         add, first = (held.add, ()) if held.add else (self._open(run, held), (held.head,))
         held.count = count
@@ -162,6 +186,13 @@ class Underway:
         return self._folder / f"{run}.jsonl"
 
 
+def _cuts_off(error: BaseException) -> bool:
+    """Whether a turn that raises `error` was neither stopped by the person nor refused."""
+    from asyncio import CancelledError  # takes 20 ms, and most commands take no turn
+
+    return ENDED in error.args or not isinstance(error, KernelError | CancelledError | KeyboardInterrupt)
+
+
 def _write(add: Callable[[bytes], None], *lines: dict[str, Any]) -> None:
     text = "".join(f"{_FORM.encode(line)}\n" for line in lines)
     add(text.encode("utf-8", "backslashreplace"))
@@ -201,7 +232,7 @@ def _read(file: Path) -> Left:
         elif progress is not None:
             progress = replace(progress, intent=tuple(map(str, line["intent"])))
     if packet is None:
-        raise ValueError("no order was begun")
+        packet = message_packet(head["message"], file.stem)
     if progress is not None:
         optional = {**packet.params.optional, PROGRESS: progress.kept()}
         packet = replace(packet, params=replace(packet.params, optional=optional))

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.adapters.stores.underway import ENDED
 from navigator_kernel.bootstrap.turns import Keep, Turns
 from navigator_kernel.cli.output import note
 from navigator_kernel.errors import Busy, Interrupted
@@ -39,14 +40,17 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
 
     Interrupted if the person stopped it; its processes have ended by then.
     """
-    ended_by: list[str] = []
+    ended_by: list[signal.Signals] = []
     agreed = (EDITS,) if app.allow_edits else ()
     when: Keep = "always" if keep else "waiting"
     turn = turns_of(app).take(message, session, listeners, keep=when, agreed=agreed, missed=_missed)
     try:
         return asyncio.run(_stoppable(turn, ended_by))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
-        raise Interrupted("stopped", hint="nothing is half-written", signal="".join(ended_by)) from error
+        stopped = Interrupted("stopped", hint="nothing is half-written")
+        if ended_by:
+            stopped.data, stopped.exit_code = {"signal": ended_by[0].name}, 128 + ended_by[0]
+        raise stopped from error
 
 
 def is_answer(message: Message, session: Session) -> bool:
@@ -64,15 +68,17 @@ def _missed(error: Busy) -> None:
     note(f"note: {error.message}; this turn is not in its history")
 
 
-async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[str]) -> Reply:
-    """Treats SIGTERM and SIGHUP like Ctrl-C: processes end, and the log records it."""
+async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[signal.Signals]) -> Reply:
+    """Ends the turn with its processes at SIGTERM and SIGHUP, like at Ctrl-C, unless the process ignores the signal, as
+    under `nohup`."""
     task = asyncio.ensure_future(turn)
     loop = asyncio.get_running_loop()
 
-    def stop(name: str) -> None:
-        ended_by.append(name)
-        task.cancel()
+    def stop(number: signal.Signals) -> None:
+        ended_by.append(number)
+        task.cancel(ENDED)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop, number.name)
+        if signal.getsignal(number) != signal.SIG_IGN:
+            loop.add_signal_handler(number, stop, number)
     return await task

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from navigator_kernel.adapters.files.writer import seal_file
-from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.errors import IntegrityMismatch, NotFound, Refused
 from navigator_kernel.values.receipt import InstalledFile
 
 
@@ -38,12 +38,16 @@ def tree_digest(files: Iterable[InstalledFile]) -> str:
 
 
 def folder_files(folder: Path) -> tuple[InstalledFile, ...]:
-    """Every file below `folder`, by path; Refused for links and special files, NotFound without a folder."""
+    """Every file below `folder`, by path; Refused for links and special files, NotFound without a folder,
+    IntegrityMismatch if another process changes it meanwhile."""
     if folder.is_symlink():
         raise Refused(f"{str(folder)!r} is a link", hint="use the folder that it points to")
     if not folder.is_dir():
         raise NotFound(f"there is no folder {str(folder)!r}", hint="check the path")
-    return tuple(sorted(_files(folder, ""), key=lambda file: file.path))
+    try:
+        return tuple(sorted(_files(folder, ""), key=lambda file: file.path))
+    except FileNotFoundError as error:
+        raise IntegrityMismatch(f"{str(folder)!r} changed while it was read", hint="try again") from error
 
 
 def _files(folder: Path, prefix: str) -> Iterator[InstalledFile]:

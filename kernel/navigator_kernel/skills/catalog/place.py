@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from navigator_kernel.errors import Refused
+from navigator_kernel.adapters.files.database import own_lock
+from navigator_kernel.errors import UNWRITABLE, KernelError, Refused
 from navigator_kernel.skills.catalog.listing import INNER
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.values.resource import Level
 
+PATIENCE = 60.0  # seconds to wait for a change that is under way
 Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
 
 
@@ -89,6 +93,20 @@ def prepare(place: InstallScope, writer: Writer) -> None:
     if place.level == "project" and not os.path.lexists(ignored):
         writer.create(ignored, _IGNORED, mode=0o644)
     writer.make_folder(place.inner)
+
+
+@contextmanager
+def at_rest(place: InstallScope) -> Iterator[None]:
+    """Holds the lock of changes, so that no command is between two steps of one. Nothing is held where nothing was
+    installed yet, or where this person cannot change anything."""
+    with ExitStack() as held:
+        if place.guard.exists():
+            try:
+                held.enter_context(own_lock(place.guard, timeout=PATIENCE))
+            except KernelError as error:
+                if error.data.get("errno") not in UNWRITABLE:
+                    raise
+        yield
 
 
 def refuse_escape(place: InstallScope) -> None:

@@ -13,7 +13,7 @@ from navigator_kernel.skills.catalog.usage import use_counts
 from navigator_kernel.skills.commands.lifecycle import required
 from navigator_kernel.skills.formats.declared import declared
 from navigator_kernel.skills.install.deps import open_source_tree
-from navigator_kernel.skills.install.inventory import differences
+from navigator_kernel.skills.install.inventory import compared
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.standing import install_subject
 
@@ -100,9 +100,11 @@ def _verify(ground: Lifecycle, params: Params) -> Answer:
     for place in ground.chosen(params):
         for name, receipt in read_receipts(place).items():
             if wanted in {"", fold(name)}:
-                found = differences(receipt, place.skills / name)
+                held, found = compared(receipt, place)
+                if held is None:  # another command has just removed it
+                    continue
                 where: dict[str, Any] = {"name": name, "level": place.level, "target": place.target}
-                where |= {"ok": not any(found.values()), "by_you": _is_mine(receipt, agreed)}
+                where |= {"ok": not any(found.values()), "by_you": _is_mine(held, agreed)}
                 checked.append({**where, **found})
     if wanted and not checked:
         raise ground.unknown(str(params["name"]))

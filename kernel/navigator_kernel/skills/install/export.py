@@ -17,6 +17,8 @@ from navigator_kernel.adapters.files.project_files import refuse_named
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.errors import IntegrityMismatch, Refused, UsageProblem
 from navigator_kernel.skills.catalog.digest import folder_files, tree_digest
+from navigator_kernel.skills.catalog.place import at_rest
+from navigator_kernel.skills.catalog.receipts import read_receipt
 from navigator_kernel.skills.source.gate import SKILL_LIMIT
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import InstalledFile
@@ -93,14 +95,16 @@ def _copied(one: Installed) -> _Copy:
         data = read_bounded(skill.path, SKILL_LIMIT)
         files = [InstalledFile(path="SKILL.md", sha256=_sha256(data), mode=0o644, size=len(data))]
         return _Copy(name=skill.name, files={"SKILL.md": _File(data, 0o644)}, digest=tree_digest(files), changed=False)
-    listed = folder_files(skill.folder)
-    changed = one.receipt is not None and tree_digest(listed) != one.receipt.digest
-    if one.receipt is None:
-        listed = tuple(file for file in listed if not _LEFT_OUT & set(file.path.split("/")))
-    if sum(file.size for file in listed) > SKILL_LIMIT:
-        message = f"skill {skill.name!r} is over {SKILL_LIMIT} bytes"
-        raise Refused(message, hint="nobody could install it; move large files out", reason="too-large")
-    held = {file.path: _File(_read(skill.folder, file), file.mode) for file in listed}
+    with at_rest(one.place):  # so that the files and the receipt are of one version
+        receipt = one.receipt and read_receipt(one.place, skill.folder.name)
+        listed = folder_files(skill.folder)
+        changed = receipt is not None and tree_digest(listed) != receipt.digest
+        if receipt is None:
+            listed = tuple(file for file in listed if not _LEFT_OUT & set(file.path.split("/")))
+        if sum(file.size for file in listed) > SKILL_LIMIT:
+            message = f"skill {skill.name!r} is over {SKILL_LIMIT} bytes"
+            raise Refused(message, hint="nobody could install it; move large files out", reason="too-large")
+        held = {file.path: _File(_read(skill.folder, file), file.mode) for file in listed}
     return _Copy(name=skill.name, files=held, digest=tree_digest(listed), changed=changed)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.digest import folder_files, shipped_digest
+from navigator_kernel.skills.catalog.place import InstallScope, at_rest
 from navigator_kernel.skills.catalog.receipts import read_receipt, read_receipts
 from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.skills.install.links import own_links, told_links
@@ -18,7 +19,6 @@ from navigator_kernel.values.resource import Diagnostic, SkillDef
 from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
-    from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.values.receipt import InstalledFile, Receipt
 
 Status = Literal["managed", "unmanaged", "shipped"]
@@ -112,6 +112,17 @@ def _installed(
         links = told_links(by_path[top], linked[top], skill.folder.name) if skill.folder else ()
         found.append(Installed(skill, by_path[top], _status(skill, receipt, shipped), receipt, tuple(links), agreed))
     return tuple(found)
+
+
+def compared(receipt: Receipt, place: InstallScope) -> tuple[Receipt | None, dict[str, list[str]]]:
+    """The receipt and the differences of its folder. If there are any, both are read again while no command changes the
+    skills: the receipt is another one after an update, and None after an uninstall."""
+    found = differences(receipt, place.skills / receipt.name)
+    if not any(found.values()):
+        return receipt, found
+    with at_rest(place):
+        now = read_receipt(place, receipt.name)
+        return now, differences(now, place.skills / now.name) if now is not None else {}
 
 
 def differences(receipt: Receipt, folder: Path) -> dict[str, list[str]]:

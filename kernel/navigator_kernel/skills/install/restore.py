@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
+from navigator_kernel.errors import Busy, Damaged, IntegrityMismatch, KernelError, NotFound, Refused
 from navigator_kernel.skills.catalog.digest import folder_digest, tree_digest
 from navigator_kernel.skills.catalog.receipts import read_receipts
 from navigator_kernel.skills.formats.names import NAME
@@ -88,6 +88,9 @@ def _returned(
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
         refuse_unlinkable(place, links)
         names = names_in(place)
+        late = [one.name for one in wanted.values() if one not in missing and not _is_same(one, receipts.get(one.name))]
+        if late:
+            raise Busy(f"another command changed {', '.join(late)} meanwhile", hint="try again")
         for name in (*(plan.receipt.name for plan in coming), *going):
             refuse_taken(name, place, names)
             _refuse_loss(name, receipts, place, options)
@@ -113,8 +116,14 @@ def _is_there(wanted: Receipt, held: Receipt | None, place: InstallScope) -> boo
     target = place.skills / wanted.name
     if held is None or target.is_symlink() or not target.is_dir():
         return False
-    same = replace(held, installed_at=wanted.installed_at) == wanted
-    return same and folder_digest(target) == wanted.digest
+    try:
+        return _is_same(wanted, held) and folder_digest(target) == wanted.digest
+    except KernelError:  # another command is removing it
+        return False
+
+
+def _is_same(wanted: Receipt, held: Receipt | None) -> bool:
+    return held is not None and replace(held, installed_at=wanted.installed_at) == wanted
 
 
 def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> None:

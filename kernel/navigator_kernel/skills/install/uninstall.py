@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import Refused, SkillNotFound
-from navigator_kernel.skills.catalog.place import InstallScope, refuse_escape
+from navigator_kernel.skills.catalog.place import InstallScope, at_rest, refuse_escape
 from navigator_kernel.skills.catalog.receipts import read_receipt, read_receipts
 from navigator_kernel.skills.install.apply import check_changes, commit_changes, refuse_damage
 from navigator_kernel.skills.install.links import own_links, told_links
@@ -64,12 +64,12 @@ def uninstall(
 def owned(name: str, place: InstallScope) -> str:
     """The installed skill that `name` means; Damaged if its receipt cannot be read."""
     damaged: list[str] = []
-    receipts = read_receipts(place, damaged)
+    with at_rest(place):  # a folder without a receipt may be half an install
+        receipts, folders = read_receipts(place, damaged), _folders(place)
     folded = {fold(known): known for known in (*receipts, *damaged)}
     if known := folded.get(fold(name)):
         read_receipt(place, known)
         return known
-    folders = _folders(place)
     if unmanaged := next((folder for folder in folders if fold(folder) == fold(name)), None):
         path = place.skills / unmanaged
         hint = "uninstall what it leads to, or remove the link" if path.is_symlink() else "remove the folder yourself"

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.errors import Damaged, FetchFailed, Refused
 from navigator_kernel.skills.catalog.receipts import read_receipt, read_receipts
 from navigator_kernel.skills.install.apply import check_changes, commit_changes
-from navigator_kernel.skills.install.inventory import differences
+from navigator_kernel.skills.install.inventory import compared
 from navigator_kernel.skills.install.links import own_links, told_links
 from navigator_kernel.skills.install.origin import locate_again, open_origin, planned, source_from_receipt
 from navigator_kernel.skills.install.plans import PlannedSkill, scanned
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.values.receipt import Receipt
 
-State = Literal["current", "changed", "moved", "deleted", "unreachable"]
+State = Literal["current", "changed", "moved", "deleted", "removed", "unreachable"]
+
+_OTHERS = frozenset({"deleted", "removed", "unreachable"})  # states of skills that are neither updated nor kept
 
 
 class OutdatedEntry(Struct, frozen=True, kw_only=True):
-    """An installed skill compared with its source: `plan` if the source has changes, `edited` local changes."""
+    """An installed skill compared with its source: `plan` if the source has changes, `edited` local changes. The source
+    has `deleted` it, or another command has `removed` it from here meanwhile."""
 
     receipt: Receipt
     state: State
@@ -60,8 +64,8 @@ def outdated(
 
 
 def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
-    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted, unreachable or
-    unreadable, for a receipt that cannot be read; and the verdict of the scanners if it is updated. A link that leads
+    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted, removed, unreachable
+    or unreadable, for a receipt that cannot be read; and the verdict of the scanners if it is updated. A link that leads
     to a skill leads to the new one.
 
     Refused if a skill that would be replaced was edited here; the error names its files. `force` replaces it and keeps
@@ -77,12 +81,13 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
         raise Refused(f"edited since installed: {shown}", hint=hint, edited=edited)
     deps.ahead([(one.plan.skill, one.plan.contents) for one in coming if one.plan is not None])
     plans = [scanned(one.plan, deps, options) for one in coming if one.plan is not None]
+    mine = list[PlannedSkill]()  # without those that another command removed or changed meanwhile
 
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
-        for one in coming:
-            if receipts.get(one.receipt.name) != one.receipt:
-                raise Refused(f"skill {one.receipt.name!r} was changed meanwhile", hint="try again")
-        return plans, ()
+        mine.extend(
+            plan for one, plan in zip(coming, plans, strict=True) if receipts.get(one.receipt.name) == one.receipt
+        )
+        return mine, ()
 
     stamp = deps.clock.now().replace(":", "").replace(".", "")
     keep = {name: f"{name}-{stamp}" for name in edited}
@@ -91,15 +96,26 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     elif plans:
         commit_changes(place, deps, decide, keep=keep, agrees=_agrees_again(deps), damaged=damaged)
     linked = own_links(place)
+    verdicts = {plan.receipt.name: plan.verdict for plan in mine}
+    news = [one if one.plan is None or one.receipt.name in verdicts else _left(one, place) for one in news]
     told = [{**one.to_dict(), "action": _action(one), "backup": _backup(one, keep, place)} for one in news]
     told += [{**_unreadable(name, place), "action": "unreadable", "backup": ""} for name in dict.fromkeys(damaged)]
-    verdicts = {plan.receipt.name: plan.verdict for plan in plans}
     told = [
         {**one, "links": told_links(place, linked, one["name"]), "verdict": verdicts.get(one["name"], "")}
         for one in told
     ]
     head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
-    return {**head, "changed": bool(plans), "skills": told}
+    return {**head, "changed": bool(mine), "skills": told}
+
+
+def _left(one: OutdatedEntry, place: InstallScope) -> OutdatedEntry:
+    """The entry of a skill that another command removed or changed meanwhile."""
+    held = read_receipt(place, one.receipt.name)
+    if held is None:
+        return replace(one, state="removed", plan=None, edited=())
+    same = one.plan is not None and held.digest == one.plan.receipt.digest
+    problem = "" if same else "another command changed it meanwhile"
+    return replace(one, receipt=held, state="current" if same else one.state, plan=None, edited=(), problem=problem)
 
 
 def _difference(one: OutdatedEntry, place: InstallScope) -> str:
@@ -124,7 +140,7 @@ def _agrees_again(deps: InstallDeps) -> Callable[[PlannedSkill, Mapping[str, Rec
 
 
 def _action(one: OutdatedEntry) -> str:
-    return "updated" if one.plan is not None else one.state if one.state in {"deleted", "unreachable"} else "kept"
+    return "updated" if one.plan is not None else one.state if one.state in _OTHERS else "kept"
 
 
 def _backup(one: OutdatedEntry, keep: Mapping[str, str], place: InstallScope) -> str:
@@ -148,9 +164,8 @@ def _news(
     added to `damaged`; Damaged if one of `names` is among them."""
     wanted = [owned(name, place) for name in names]
     held = read_receipts(place, damaged)
-    wanted = wanted or list(held)
     groups: dict[tuple[str, str], list[Receipt]] = {}
-    for name in dict.fromkeys(wanted):
+    for name in dict.fromkeys(name for name in wanted or held if name in held):  # one may be removed meanwhile
         groups.setdefault((held[name].source, held[name].ref), []).append(held[name])
     found: dict[str, OutdatedEntry] = {}
     for receipts in groups.values():
@@ -178,7 +193,11 @@ def _of(receipt: Receipt, reader: Any, place: InstallScope, deps: InstallDeps) -
         return OutdatedEntry(receipt=receipt, state="deleted", commit=commit, subpath=found.folder, problem=problem)
     if not moved and plan.receipt.digest == receipt.digest:
         return OutdatedEntry(receipt=receipt, state="current", commit=commit, subpath=found.folder)
-    changes = differences(receipt, place.skills / receipt.name)
+    now, changes = compared(receipt, place)
+    if now != receipt:
+        if now is not None and (now.source, now.ref) == (receipt.source, receipt.ref):
+            return _of(now, reader, place, deps)
+        return OutdatedEntry(receipt=receipt, state="removed", commit=commit, subpath=found.folder)
     edited = tuple(sorted({path for paths in changes.values() for path in paths}))
     state: State = "moved" if moved else "changed"
     return OutdatedEntry(receipt=receipt, state=state, commit=commit, subpath=found.folder, plan=plan, edited=edited)

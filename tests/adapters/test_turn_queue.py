@@ -1,0 +1,127 @@
+"""The turns of one session wait for each other, in order, and never for a process that is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores import turn_queue
+from navigator_kernel.adapters.stores.turn_queue import TurnQueue
+from navigator_kernel.errors import Busy
+
+HOLD = """
+import asyncio, sys, pathlib
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.turn_queue import TurnQueue
+async def hold():
+    folder = pathlib.Path(sys.argv[1])
+    async with TurnQueue(folder, FolderWriter([folder])).turn("s", print):
+        print("holds", flush=True)
+        sys.stdin.read()
+asyncio.run(hold())
+"""
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> TurnQueue:
+    return TurnQueue(tmp_path, FolderWriter([tmp_path]))
+
+
+def holder(queue: TurnQueue) -> subprocess.Popen[bytes]:
+    """Another process, which takes a turn in session `s` until its stdin ends."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(queue.folder)], stdin=pipe, stdout=pipe)
+    assert process.stdout is not None and process.stdout.readline() == b"holds\n"
+    return process
+
+
+async def taken(queue: TurnQueue, name: str, done: list[str], told: list[str]) -> None:
+    async with queue.turn("s", told.append):
+        done.append(name)
+        await asyncio.sleep(0.05)
+
+
+def test_turns_are_taken_in_the_order_in_which_they_came(queue: TurnQueue) -> None:
+    async def all_at_once() -> None:
+        async with queue.turn("s", told.append):
+            tasks = [asyncio.ensure_future(taken(queue, str(number), done, told)) for number in range(12)]
+            await asyncio.sleep(0.1)
+            assert done == []
+        await asyncio.gather(*tasks)
+
+    done, told = list[str](), list[str]()
+    asyncio.run(all_at_once())
+    assert done == [str(number) for number in range(12)]
+    assert [path.name for path in queue.folder.iterdir()] == ["lock"]
+
+
+def test_another_session_does_not_wait(queue: TurnQueue) -> None:
+    async def both() -> None:
+        async with queue.turn("s", print), queue.turn("t", print) as waited:
+            assert not waited
+
+    asyncio.run(asyncio.wait_for(both(), 10))
+
+
+def test_a_turn_that_waits_says_for_which_process_and_comes_after_it(queue: TurnQueue) -> None:
+    async def wait() -> None:
+        task = asyncio.ensure_future(taken(queue, "mine", done, told))
+        await asyncio.sleep(1.5)
+        assert told and done == []
+        other.communicate()
+        await task
+
+    done, told = list[str](), list[str]()
+    with holder(queue) as other:
+        asyncio.run(wait())
+    assert (done, told) == (["mine"], [f"waiting for process {other.pid}, which is taking a turn in session 's'"])
+
+
+def test_a_killed_process_holds_up_nobody(queue: TurnQueue) -> None:
+    with holder(queue) as other:
+        other.kill()
+    done = list[str]()
+    asyncio.run(asyncio.wait_for(taken(queue, "mine", done, []), 10))
+    assert done == ["mine"] and [path.name for path in queue.folder.iterdir()] == ["lock"]
+
+
+def test_after_the_stated_time_the_session_is_busy_with_its_holder(
+    queue: TurnQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_queue, "PATIENCE", 0.2)
+    with holder(queue) as other:
+        with pytest.raises(Busy, match=f"session 's' is busy: process {other.pid} .* for 0.2 seconds"):
+            asyncio.run(taken(queue, "mine", [], []))
+        other.communicate()
+
+
+def test_a_full_queue_refuses_at_once(queue: TurnQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def one_too_many() -> None:
+        async with queue.turn("s", print):
+            waiting = asyncio.ensure_future(taken(queue, "waits", [], []))
+            await asyncio.sleep(0.05)
+            with pytest.raises(Busy, match=f"process {os.getpid()} has been taking a turn in it and 1 turns wait"):
+                await taken(queue, "mine", [], [])
+        await waiting
+
+    monkeypatch.setattr(turn_queue, "MOST", 1)
+    asyncio.run(one_too_many())
+
+
+def test_a_turn_that_is_stopped_while_it_waits_leaves_the_queue(queue: TurnQueue) -> None:
+    async def stopped() -> None:
+        async with queue.turn("s", print):
+            waiting = asyncio.ensure_future(taken(queue, "waits", [], []))
+            await asyncio.sleep(0.1)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert len(list(queue.folder.iterdir())) == 2  # this turn and the lock
+
+    asyncio.run(stopped())
