@@ -67,7 +67,7 @@ class World:
             remove_tree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         for name, word in self.words.items():
             code = code.replace("{" + name + "}", word)
-        env = {"PATH": os.defpath, "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}
+        env = {"PATH": f"{self.words['home']}/bin:{os.defpath}", "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}
         who: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if self.drops else {}
         argv = [self.python, str(self.base / "contained.py"), rung, str(self.run), str(timeout)]
         done = subprocess.run(
@@ -107,6 +107,10 @@ def opened(user: User) -> Iterator[World]:
         for path in (project / "secret", project / "doomed", home / ".profile", home / ".ssh/id"):
             path.write_text("hunter2")
         (project / "mybox/workspace/other/result").write_text("hunter2")
+        (project / "way").symlink_to("secret")
+        (home / "bin").mkdir()
+        (home / "bin/sort").write_text("#!/bin/sh\nexit 1\n")
+        (home / "bin/sort").chmod(0o755)
         names = {"tcp": socket.socket(), "udp": socket.socket(type=socket.SOCK_DGRAM)}
         for listener in names.values():
             held.enter_context(listener).bind(("127.0.0.1", 0))

@@ -3,7 +3,7 @@ the request in base64 in place of FD, for callers that cannot pass a file descri
 
 It imports nothing of the kernel and little else, because it is started before every program. Under bubblewrap it sets
 limits and becomes bubblewrap. Under Landlock it stays: what the program leaves behind becomes its child, and is killed
-when the program ends (prctl(2), PR_SET_CHILD_SUBREAPER).
+when the program ends (prctl(2), PR_SET_CHILD_SUBREAPER). A thread of it makes the calls that `marks` describes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import sys
 
 TYPE_CHECKING = False  # importing `typing` takes 4 ms
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, NoReturn
 
 NO_NEW_PRIVS, SECCOMP, SUBREAPER, DEATH_SIGNAL, DROP_BOUND = 38, 22, 36, 1, 24  # options of prctl(2)
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # Landlock's system call numbers, the same on every machine
 PATH_BENEATH = 1
+SET_FILTER, LISTENER = (277 if os.uname().machine == "aarch64" else 317), 0b101000  # seccomp(2); waits are killable
 FAILED = 125  # exit code if the program cannot be started; the reason is on stderr
 
 
@@ -79,14 +81,18 @@ def run_contained(spec: dict[str, Any]) -> NoReturn:
 
 def supervised(spec: dict[str, Any]) -> NoReturn:
     """Runs the program as a child; when it ends, kills its descendants and exits with its code."""
+    import _socket  # `socket` takes 5 ms
+    import _thread
+
     prctl(SUBREAPER, 1)
     open_gate(spec["gate"])
+    mine, childs = _socket.socketpair()
     child = os.fork()
     if child == 0:
         try:
             prctl(DEATH_SIGNAL, signal.SIGKILL)
-            apply_restrictions(spec["landlock"], spec["seccomp"])
-            os.execve(spec["argv"][0], spec["argv"], os.environ)  # noqa: S606 - no shell is wanted
+            apply_restrictions(spec["landlock"], spec["seccomp"], childs)
+            os.execve(spec["argv"][0], spec["argv"], reachable(os.environ))  # noqa: S606 - no shell is wanted
         except OSError as error:
             failed(error)
     for fd in (1, 2):
@@ -94,12 +100,36 @@ def supervised(spec: dict[str, Any]) -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stopped)
     prctl(DEATH_SIGNAL, signal.SIGTERM)
+    childs.close()
+    try:
+        _thread.start_new_thread(make_marks, (mine, *spec["marks"]))
+    except RuntimeError:  # there are too many threads
+        mine.close()
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == child:
             reap_orphans()
             code = os.waitstatus_to_exitcode(status)
             os._exit(code if code >= 0 else 128 - code)
+
+
+def make_marks(channel: Any, calls: dict[int, str], folders: list[bytes]) -> None:
+    """Makes the calls that `marks` describes, or all of them fail (ENOSYS). Nothing is imported before the first."""
+    import select
+
+    try:
+        parts = channel.recvmsg(1, 32, 0x40000000)[1]  # MSG_CMSG_CLOEXEC
+        listener = struct.unpack("i", parts[0][2])[0]
+    except (OSError, IndexError):  # the program could not be started, or another listens to its calls
+        return
+    finally:
+        channel.close()
+    try:
+        select.select([listener], [], [])
+        sys.path.append(os.path.dirname(__file__))
+        __import__("marks").answer(listener, calls, folders)
+    finally:
+        os.close(listener)
 
 
 def stopped(*_: object) -> NoReturn:
@@ -161,8 +191,9 @@ def goes_on(name: str) -> bool:
         return False
 
 
-def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: bytes | None) -> None:
-    """Restricts this process and its children to what `landlock` grants: the ruleset, and rights by path."""
+def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: bytes | None, channel: Any) -> None:
+    """Restricts this process and its children to what `landlock` grants: the ruleset, and rights by path. Sends the
+    descriptor that reports the calls for `marks`."""
     import ctypes
 
     attributes, rules = landlock
@@ -184,7 +215,23 @@ def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: b
     os.close(ruleset)
     if seccomp:
         held = ctypes.create_string_buffer(seccomp, len(seccomp))
-        prctl(SECCOMP, 2, struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held)))
+        filter = struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held))
+        listener = libc().syscall(SET_FILTER, 1, LISTENER, filter)
+        if listener < 0:  # without a listener those calls fail
+            return prctl(SECCOMP, 2, filter)
+        channel.sendmsg([b"x"], [(1, 1, struct.pack("i", listener))])  # SOL_SOCKET, SCM_RIGHTS
+
+
+def reachable(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables without what Landlock shows but does not let open: bash and git would stop there with an error."""
+    folders = list[str]()
+    for folder in variables.get("PATH", "").split(os.pathsep):
+        try:
+            os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
+        except OSError:
+            continue
+        folders.append(folder)
+    return {**variables, "PATH": os.pathsep.join(folders), "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 def limit(which: int, value: int) -> None:
