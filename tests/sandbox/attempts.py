@@ -43,7 +43,8 @@ def turn():
         for path in paths:
             CHANGE
 threading.Thread(target=turn, daemon=True).start()
-for _ in range(3_000):
+end = time.monotonic() + 1
+while time.monotonic() < end:
     libc.chmod(CALLED, 0o606)
 if os.stat('{project}/secret').st_mode & 0o777 != 0o606: raise OSError(errno.EPERM, '')"""
 
@@ -150,7 +151,8 @@ ATTEMPTS = (
             "through a hard link": "os.link('{project}/secret', 'way'); os.chmod('way', 0o777)",
             "through a hard link to a file that it may read": "os.link('{package}/errors.py', 'way'); os.chmod('way', 0o777)",
             "through a hard link to a descriptor": "fd = os.open('{package}/errors.py', os.O_RDONLY)\n"
-            "os.link(f'/proc/self/fd/{fd}', 'way', follow_symlinks=True); os.chmod('way', 0o777)",
+            "if libc.linkat(-100, b'/proc/self/fd/%d' % fd, -100, b'way', 0x400): raise OSError(ctypes.get_errno(), '')\n"
+            "os.chmod('way', 0o777)",
             "after a move": "os.rename('{project}/doomed', 'mine'); os.chmod('mine', 0o777)",
             "after an exchange": "open('mine', 'w').close()\n"
             "call((316, 276), -100, b'mine', -100, b'{project}/secret', 2); os.chmod('mine', 0o777)",
