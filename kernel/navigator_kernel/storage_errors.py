@@ -46,7 +46,9 @@ _OTHER = ("other", "check the disk and the rights")
 def storage_failed(message: str, error: OSError, path: Path | str = "") -> StorageFailed:
     """The error for `message`, with the system's reason, the kind of failure and a hint."""
     kind, hint = _KINDS.get(error.errno or 0, _OTHER)
-    return StorageFailed(f"{message}: {error.strerror or error}", hint=hint, kind=kind, errno=error.errno, path=str(path))
+    return StorageFailed(
+        f"{message}: {error.strerror or error}", hint=hint, kind=kind, errno=error.errno, path=str(path)
+    )
 
 
 def database_failed(file: Path, error: sqlite3.Error) -> KernelError:

@@ -33,6 +33,21 @@ NAMELESS = """for _ in range(4):
     os.unlink('held')
     os.posix_fallocate(fd, 0, 200 << 20)"""
 
+# A thread changes where a call leads, while another makes it; the mode of the file outside says whether it was reached
+RACE = """import threading
+open('mine', 'w').close(); os.symlink('mine', 'way')
+paths = [os.path.abspath('mine').encode().ljust(300, b'\\0'), b'{project}/secret'.ljust(300, b'\\0')]
+buffer = ctypes.create_string_buffer(paths[0], 300)
+def turn():
+    while True:
+        for path in paths:
+            CHANGE
+threading.Thread(target=turn, daemon=True).start()
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    libc.chmod(CALLED, 0o606)
+if os.stat('{project}/secret').st_mode & 0o777 != 0o606: raise OSError(errno.EPERM, '')"""
+
 
 class Attempt(NamedTuple):
     """`body` does harm if it raises nothing; `limit` is what ends it if nothing is denied. `unguarded` says whether it
@@ -128,6 +143,39 @@ ATTEMPTS = (
     Attempt("write to the root", "open('/planted', 'w').close()", unguarded=False),
     Attempt("change an attribute", "os.setxattr('{project}/secret', 'user.mark', b'x')"),
     Attempt("change a time alone", "os.utime('{project}/secret', (1, 1))"),
+    *(
+        Attempt(f"change a mode {how}", body)
+        for how, body in {
+            "through a link": "os.symlink('{project}/secret', 'way'); os.chmod('way', 0o777)",
+            "through a link to a folder": "os.symlink('{project}', 'way'); os.chmod('way/secret', 0o777)",
+            "through a hard link": "os.link('{project}/secret', 'way'); os.chmod('way', 0o777)",
+            "through a hard link to a file that it may read": "os.link('{package}/errors.py', 'way'); os.chmod('way', 0o777)",
+            "through a hard link to a descriptor": "fd = os.open('{package}/errors.py', os.O_RDONLY)\n"
+            "if libc.linkat(-100, b'/proc/self/fd/%d' % fd, -100, b'way', 0x400): raise OSError(ctypes.get_errno(), '')\n"
+            "os.chmod('way', 0o777)",
+            "after a move": "os.rename('{project}/doomed', 'mine'); os.chmod('mine', 0o777)",
+            "after an exchange": "open('mine', 'w').close()\n"
+            "call((316, 276), -100, b'mine', -100, b'{project}/secret', 2); os.chmod('mine', 0o777)",
+            "through ..": "os.chmod('../../../secret', 0o777)",
+            "from another folder": "os.chdir('{package}'); os.chmod('errors.py', 0o777)",
+            "through a folder's descriptor": "os.chmod('secret', 0o777, dir_fd=os.open('{project}', os.O_PATH))",
+            "of an open file": "os.fchmod(os.open('{package}/errors.py', os.O_RDONLY), 0o777)",
+            "through /proc/self/fd": "fd = os.open('{project}/secret', os.O_PATH); os.chmod(f'/proc/self/fd/{fd}', 0o777)",
+            "through another's folder": "os.chmod('/proc/{victim}/cwd/secret', 0o777)",
+            "of the folder above": "os.chmod('..', 0o700)",
+            "by a race of renames": RACE.replace("CALLED", "b'way'").replace(
+                "CHANGE", "os.symlink(path.rstrip(b'\\0'), 'next'); os.rename('next', 'way')"
+            ),
+            "by a race in memory": RACE.replace("CALLED", "buffer").replace(
+                "CHANGE", "ctypes.memmove(buffer, path, 300)"
+            ),
+        }.items()
+    ),
+    Attempt("change the times of an open file", "os.utime(os.open('{package}/errors.py', os.O_RDONLY), (1, 1))"),
+    Attempt("change the times of a link outside", "os.utime('{project}/way', (1, 1), follow_symlinks=False)"),
+    Attempt(
+        "change the owner of an open file", "os.fchown(os.open('{package}/errors.py', os.O_RDONLY), os.getuid(), -1)"
+    ),
     Attempt("change an owner", "os.chown('{project}/secret', os.getuid(), os.getgid())"),
     Attempt("take more memory than it may", "held = bytearray(5 << 30)", unguarded=False),
     Attempt(

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from navigator_kernel.sandbox.system_calls import ALLOWED, CHECKED, MARKS
+from navigator_kernel.sandbox.system_calls import ALLOWED, ATTRIBUTES, CHECKED, MARKS
 
 PROGRAMS = {".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node"}
 SECONDS = 5
@@ -28,7 +28,7 @@ def main() -> None:
     scripts = sorted(path for path in Path(sys.argv[1]).rglob("*") if path.suffix in PROGRAMS and path.is_file())
     chosen = random.Random(1).sample(scripts, min(int(sys.argv[2]) if len(sys.argv) > 2 else 200, len(scripts)))
     seen = collections.Counter(name for script in chosen for name in calls(script))
-    known = {*ALLOWED, *CHECKED, *MARKS}
+    known = {*ALLOWED, *ATTRIBUTES, *CHECKED, *MARKS}
     print(f"{len(chosen)} scripts, {len(seen)} system calls: {' '.join(sorted(seen))}")
     print(f"denied: {' '.join(f'{name} ({seen[name]} scripts)' for name in sorted(seen.keys() - known)) or 'none'}")
 

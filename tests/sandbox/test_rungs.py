@@ -19,8 +19,8 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import NoSandbox, NotFound, UsageProblem
 from navigator_kernel.sandbox import cgroup, contain
-from navigator_kernel.sandbox.backends import SandboxBackend, landlock_abi, rungs
-from navigator_kernel.sandbox.confinement import confinement
+from navigator_kernel.sandbox.backends import SandboxBackend, landlock_abi, launch, rungs
+from navigator_kernel.sandbox.confinement import Confinement, confinement
 from navigator_kernel.sandbox.contain import ContainedRunner, trial
 from navigator_kernel.sandbox.seccomp import program
 from navigator_kernel.values.job import Job, Outcome
@@ -42,7 +42,9 @@ def ran(runner: ContainedRunner, job: Job) -> Outcome:
 
 
 def broken(name: str) -> SandboxBackend:
-    return SandboxBackend(name, lambda argv, _: {"argv": list(argv), "landlock": (b"", []), "seccomp": None})
+    return SandboxBackend(
+        name, lambda argv, _: {"argv": list(argv), "landlock": (b"", []), "seccomp": None, "marks": ()}
+    )
 
 
 def test_the_best_that_works_is_used_and_remembered(
@@ -242,14 +244,43 @@ def test_a_group_counts_and_goes_away() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("network", [False, True])
-def test_every_jump_of_a_filter_ends_inside_it_and_every_way_in_a_return(machine: str, network: bool) -> None:
-    held = program(network=network, machine=machine)
+@pytest.mark.parametrize("marks", [False, True])
+def test_every_jump_of_a_filter_ends_inside_it_and_every_way_in_a_return(
+    machine: str, network: bool, marks: bool
+) -> None:
+    held = program(network=network, marks=marks, machine=machine)
     assert held is not None and len(held) % 8 == 0 and len(held) // 8 < 4_096
     ops = list(struct.iter_unpack("<HBBI", held))
     for at, (code, yes, no, _) in enumerate(ops):
         if code & 7 == 5:  # BPF_JMP
             assert at + 1 + max(yes, no) < len(ops)
     assert ops[-1][0] == 6  # BPF_RET
+
+
+def test_under_landlock_a_mode_cannot_be_changed_when_nobody_answers_the_call(tmp_path: Path) -> None:
+    rung = next((rung for rung in rungs() if rung.name == "landlock"), None)
+    if rung is None:
+        pytest.skip("this kernel has no Landlock")
+    (tmp_path / "mine").touch(0o600)
+    reads = tuple(path for path in map(Path, ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache")) if path.exists())
+    held = Confinement(reads=reads, hidden=(), writes=tmp_path, scratch=None, network=False, limits={})
+    spec = {"gate": None, "seconds": 0, "limits": {}, **rung.wrap(["/bin/chmod", "644", "mine"], held)}
+    for marks in (({}, []), spec["marks"]):  # with no calls the thread that answers ends at the first one
+        words, fd = launch({**spec, "marks": marks})
+        done = subprocess.run(words, pass_fds=(fd,), cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        os.close(fd)
+        expected = (0, 0o644) if marks[0] else (1, 0o600)
+        assert (done.returncode, stat.S_IMODE((tmp_path / "mine").stat().st_mode)) == expected, done.stderr
+
+
+def test_under_landlock_a_process_whose_memory_cannot_be_read_is_refused(
+    runner: ContainedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is also what Yama does (kernel.yama.ptrace_scope = 2)."""
+    monkeypatch.setattr(contain, "rungs", lambda: tuple(rung for rung in rungs() if rung.name == "landlock"))
+    code = "import ctypes, os; open('x', 'w'); ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); os.chmod('x', 0o600)"
+    done = ran(runner, job(tmp_path, sys.executable, "-c", code))
+    assert done.exit_code == 1 and b"PermissionError" in done.stderr
 
 
 def test_a_machine_whose_calls_are_not_known_has_no_filter() -> None:

@@ -81,7 +81,8 @@ class World:
 
     @property
     def env(self) -> dict[str, str]:
-        env = {"PATH": os.defpath, "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}
+        path = f"{self.words['home']}/bin:{os.defpath}"
+        env = {"PATH": path, "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}
         return {**env, "HOME": self.words["home"]}
 
     @property
@@ -125,6 +126,10 @@ def opened(user: User) -> Iterator[World]:
         for path in (project / "secret", project / "doomed", home / ".profile", home / ".ssh/id"):
             path.write_text("hunter2")
         (project / "mybox/workspace/other/result").write_text("hunter2")
+        (project / "way").symlink_to("secret")
+        (home / "bin").mkdir()
+        (home / "bin/sort").write_text("#!/bin/sh\nexit 1\n")
+        (home / "bin/sort").chmod(0o755)
         names = {"tcp": socket.socket(), "udp": socket.socket(type=socket.SOCK_DGRAM)}
         for listener in names.values():
             held.enter_context(listener).bind(("127.0.0.1", 0))

@@ -20,7 +20,7 @@ from navigator_kernel.adapters.files.scratch import HOSTS
 from navigator_kernel.adapters.processes import launcher
 from navigator_kernel.errors import NoSandbox
 from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
-from navigator_kernel.sandbox.seccomp import program
+from navigator_kernel.sandbox.seccomp import program, stopped_calls
 
 LEAST_ABI = 4  # the first ABI version of Landlock that can refuse TCP
 
@@ -77,10 +77,6 @@ def landlock_abi() -> int:
     return max(found, 0)
 
 
-def _needed() -> tuple[Path, ...]:
-    return tuple(Path(path) for path in ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache") if os.path.lexists(path))
-
-
 def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str, Any]:
     """Separate namespaces for everything, and a root with nothing else in it. Without `network` the only interface is a
     loopback of its own."""
@@ -125,8 +121,14 @@ def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:
     rules = [rule for path in _real([*held.reads, *networked]) for rule in _around(path, held.hidden)]
     rules += [(path, _READ_FILE | _WRITE_FILE) for path in _DEVICES]
     owned = every & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEVICE)
-    rules += [(str(path), owned) for path in (held.writes, held.scratch) if path]
-    return {"argv": list(argv), "landlock": (attributes, rules), "seccomp": program(network=held.network, marks=False)}
+    folders = [path for path in (held.writes, held.scratch) if path]
+    rules += [(str(path), owned) for path in folders]
+    return {
+        "argv": list(argv),
+        "landlock": (attributes, rules),
+        "seccomp": program(network=held.network, marks=False),
+        "marks": (stopped_calls(), [os.fsencode(os.path.realpath(path)) for path in folders]),
+    }
 
 
 def _real(paths: Iterable[Path]) -> list[Path]:

@@ -114,7 +114,8 @@ def _system() -> tuple[Path, ...]:
     two, and an import lists the folder."""
     own = Path(navigator_kernel.__file__).parents[1]
     prefixes = {Path(sys.prefix), Path(sys.base_prefix), own}
-    return (*(Path(path) for path in SYSTEM if os.path.lexists(path)), *sorted(prefixes))
+    python = sorted(Path("/etc").glob("python3*"))  # Debian's Python reads its sitecustomize there at each start
+    return (*(Path(path) for path in SYSTEM if os.path.lexists(path)), *python, *sorted(prefixes))
 
 
 def covers(paths: Iterable[Path], inner: Path) -> bool:

@@ -13,11 +13,11 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from navigator_kernel.sandbox.system_calls import ALLOWED, CHECKED, MARKS, NONE
+from navigator_kernel.sandbox.system_calls import ALLOWED, ATTRIBUTES, CHECKED, MARKS, NONE
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_*
 _X32 = 0x40000000  # numbers from here on belong to another ABI of the same architecture
-_KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
+_KILL, _ALLOW, _ERRNO, _STOP = 0x80000000, 0x7FFF0000, 0x00050000, 0x7FC00000  # SECCOMP_RET_*
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`
 _NAMESPACES = 0x7E020080  # CLONE_NEW{CGROUP,UTS,IPC,USER,PID,NET,NS,TIME}
@@ -41,7 +41,7 @@ def program(*, network: bool, marks: bool = True, machine: str | None = None) ->
     """The filter for this machine, or `machine`; None if its calls are not known.
 
     Without `network` no socket can be made except a pair; with it, no raw socket and none of other families. Without
-    `marks` nobody can change a file's mode, owner, times or attributes.
+    `marks` a file seems to have no attributes, and the launcher is asked to change its mode, owner and times.
     """
     machine = machine or platform.machine()
     if machine not in _ARCHITECTURES:
@@ -50,11 +50,13 @@ def program(*, network: bool, marks: bool = True, machine: str | None = None) ->
     ops = [_Op(_LOAD, _ARCH), _Op(_EQUAL, _ARCHITECTURES[machine], yes=1), _Op(_RETURN, _KILL), _Op(_LOAD, _NUMBER)]
     if machine == "x86_64":
         ops += [_Op(_AT_LEAST, _X32, no=1), _Op(_RETURN, _KILL)]
-    checks = {name: check for name, check in _checks(network=network).items() if marks or name not in MARKS}
-    plain = {**ALLOWED, **{name: numbers for name, numbers in MARKS.items() if marks and name not in checks}}
-    for numbers in plain.values():
-        if numbers[column] != NONE:
-            ops += [_Op(_EQUAL, numbers[column], no=1), _Op(_RETURN, _ALLOW)]
+    allowed = _Op(_RETURN, _ALLOW)
+    marked, attributes = (allowed, allowed) if marks else (_Op(_RETURN, _STOP), _denied(errno.ENOTSUP))
+    checks = _checks(marked, network=network)
+    for calls, action in ((ALLOWED, allowed), (MARKS, marked), (ATTRIBUTES, attributes)):
+        for name, numbers in calls.items():
+            if numbers[column] != NONE and name not in checks:
+                ops += [_Op(_EQUAL, numbers[column], no=1), action]
     for name, check in checks.items():
         if CHECKED[name][column] != NONE:
             ops += [_Op(_EQUAL, CHECKED[name][column], no=len(check)), *check]
@@ -62,8 +64,15 @@ def program(*, network: bool, marks: bool = True, machine: str | None = None) ->
     return b"".join(struct.pack("<HBBI", op.code, op.yes, op.no, op.value) for op in ops)
 
 
-def _checks(*, network: bool) -> Mapping[str, Sequence[_Op]]:
-    """The instructions for each checked call, after its number matched; each list ends in a return."""
+def stopped_calls() -> dict[int, str]:
+    """The calls that the launcher is asked to make without `marks`, by their numbers on this machine."""
+    column = list(_ARCHITECTURES).index(platform.machine())
+    return {numbers[column]: name for name, numbers in MARKS.items() if numbers[column] != NONE}
+
+
+def _checks(marked: _Op, *, network: bool) -> Mapping[str, Sequence[_Op]]:
+    """The instructions for each checked call, after its number matched; each list ends in a return. `marked` ends those
+    of a mode."""
     allowed = _Op(_RETURN, _ALLOW)
     families = [_Op(_EQUAL, family, yes=len(_FAMILIES) - at) for at, family in enumerate(_FAMILIES)]
     kind = [_argument(1), _Op(_AND, _KIND), _Op(_EQUAL, _RAW, no=1), _denied(), allowed]
@@ -75,8 +84,8 @@ def _checks(*, network: bool) -> Mapping[str, Sequence[_Op]]:
         "socket": sockets,
         "socketpair": _pairs(),
         "ioctl": [_argument(1), *_unless(_TERMINAL_INPUT), *_unless(_CONSOLE), allowed],
-        **{name: _set_id(1) for name in ("chmod", "fchmod")},
-        **{name: _set_id(2) for name in ("fchmodat", "fchmodat2")},
+        **{name: _set_id(1, marked) for name in ("chmod", "fchmod")},
+        **{name: _set_id(2, marked) for name in ("fchmodat", "fchmodat2")},
         **{name: _only((0, 0)) for name in _BY_PROCESS},  # the first argument is a process; 0 is the caller itself
         "setpriority": _only((0, 0), (1, 0)),
         "ioprio_set": _only((0, 1), (1, 0)),
@@ -101,8 +110,8 @@ def _unless(value: int) -> list[_Op]:
     return [_Op(_EQUAL, value, no=1), _denied()]
 
 
-def _set_id(at: int) -> list[_Op]:
-    return [_argument(at), _Op(_ANY_BIT, _SET_ID, no=1), _denied(), _Op(_RETURN, _ALLOW)]
+def _set_id(at: int, otherwise: _Op) -> list[_Op]:
+    return [_argument(at), _Op(_ANY_BIT, _SET_ID, no=1), _denied(), otherwise]
 
 
 def _argument(at: int) -> _Op:

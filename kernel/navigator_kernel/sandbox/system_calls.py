@@ -77,11 +77,15 @@ ALLOWED: Mapping[str, tuple[int, int]] = {
     "sendmsg": (46, 211), "recvmsg": (47, 212), "sendmmsg": (307, 269), "recvmmsg": (299, 243),
     "shutdown": (48, 210),
 }  # fmt: skip
-# Calls that change a mode, an owner, a time or an attribute: Landlock does not cover them
+# Calls that change a mode, an owner or a time: Landlock does not cover them
 MARKS: Mapping[str, tuple[int, int]] = {
     "chmod": (90, NONE), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, NONE),
     "fchown": (93, 55), "lchown": (94, NONE), "fchownat": (260, 54), "utime": (132, NONE), "utimes": (235, NONE),
-    "futimesat": (261, NONE), "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6),
+    "futimesat": (261, NONE), "utimensat": (280, 88),
+}  # fmt: skip
+# Calls that change an attribute: Landlock does not cover them, either
+ATTRIBUTES: Mapping[str, tuple[int, int]] = {
+    "setxattr": (188, 5), "lsetxattr": (189, 6),
     "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
     "fremovexattr": (199, 16), "removexattrat": (466, 466),
 }  # fmt: skip

@@ -4,7 +4,7 @@ the request in base64 in place of FD, for callers that cannot pass a file descri
 It imports nothing of the kernel and little else, because it is started before every program. It sets the limits, starts
 the program (under bubblewrap, bubblewrap), and stays until that ends. It kills all processes of the program when the
 program ends, when its time is up, and when the kernel is dead. While the kernel is stopped, and so measures nothing, it
-stops them, too.
+stops them, too. Under Landlock a thread of it makes the calls that `marks` describes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ import time
 
 TYPE_CHECKING = False  # importing `typing` takes 4 ms
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, NoReturn
 
 NO_NEW_PRIVS, SECCOMP, SUBREAPER, DEATH_SIGNAL, DUMPABLE, DROP_BOUND = 38, 22, 36, 1, 4, 24  # options of prctl(2)
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # Landlock's system call numbers, the same on every machine
 PATH_BENEATH = 1
+SET_FILTER, LISTENER = (277 if os.uname().machine == "aarch64" else 317), 0b101000  # seccomp(2); waits are killable
 FAILED = 125  # exit code if the program cannot be started; the reason is on stderr
 NOT_SET_UP = "the sandbox cannot be set up: "
 TIME_IS_UP = signal.SIGALRM  # the signal that ends this process when the time is up; a program's end is an exit code
@@ -126,10 +128,23 @@ def supervise(spec: dict[str, Any]) -> NoReturn:
     under_bubblewrap = spec["landlock"] is None
     waited, end = {*STOPS, signal.SIGCHLD}, time.monotonic() + (spec["seconds"] or float("inf"))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    channel = theirs = None
+    if not under_bubblewrap:
+        import _socket  # `socket` takes 5 ms
+
+        channel, theirs = _socket.socketpair()
     own, child = os.getpid(), os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        start(spec, own)
+        start(spec, own, theirs)
+    if channel is not None and theirs is not None:
+        import _thread
+
+        theirs.close()
+        try:
+            _thread.start_new_thread(make_marks, (channel, *spec["marks"]))
+        except RuntimeError:  # there are too many threads
+            channel.close()
     prctl(SUBREAPER, 1)  # what loses its parent becomes a child of this process, and can still be killed
     if under_bubblewrap and os.stat(spec["argv"][0]).st_mode & stat.S_ISUID:  # noqa: PTH116 - pathlib takes 10 ms
         prctl(DUMPABLE, 0)  # so the caller sees that it can see no files of bubblewrap's processes, either
@@ -157,15 +172,16 @@ def supervise(spec: dict[str, Any]) -> NoReturn:
         received = signal.sigtimedwait(waited, TICK)
 
 
-def start(spec: dict[str, Any], parent: int) -> NoReturn:
+def start(spec: dict[str, Any], parent: int, channel: Any) -> NoReturn:
     """Becomes the program, or bubblewrap, which reads the filter from a file that has no name."""
-    argv = list(spec["argv"])
+    argv, variables = list(spec["argv"]), os.environ
     try:
         if spec["landlock"] is not None:
             prctl(DEATH_SIGNAL, signal.SIGKILL)
             if os.getppid() != parent:  # it was killed before this process asked for the signal
                 os._exit(FAILED)
-            apply_restrictions(spec["landlock"], spec["seccomp"])
+            apply_restrictions(spec["landlock"], spec["seccomp"], channel)
+            variables = reachable(os.environ)
         elif spec["seccomp"]:
             fd = os.memfd_create("filter", 0)
             os.write(fd, spec["seccomp"])
@@ -174,11 +190,30 @@ def start(spec: dict[str, Any], parent: int) -> NoReturn:
     except OSError as error:
         failed(error)
     try:
-        os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
+        os.execve(argv[0], argv, variables)  # noqa: S606 - no shell is wanted
     except OSError as error:
         sys.stderr.write(f"{argv[0]!r} cannot be started: {error.strerror}\n")
         sys.stderr.flush()
         os._exit(FAILED)
+
+
+def make_marks(channel: Any, calls: dict[int, str], folders: list[bytes]) -> None:
+    """Makes the calls that `marks` describes, or all of them fail (ENOSYS). Nothing is imported before the first."""
+    import select
+
+    try:
+        parts = channel.recvmsg(1, 32, 0x40000000)[1]  # MSG_CMSG_CLOEXEC
+        listener = struct.unpack("i", parts[0][2])[0]
+    except (OSError, IndexError):  # the program could not be started, or another listens to its calls
+        return
+    finally:
+        channel.close()
+    try:
+        select.select([listener], [], [])
+        sys.path.append(os.path.dirname(__file__))
+        __import__("marks").answer(listener, calls, folders)
+    finally:
+        os.close(listener)
 
 
 def exit_code(child: int) -> int | None:
@@ -256,8 +291,9 @@ def goes_on(name: str) -> bool:
         return False
 
 
-def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: bytes | None) -> None:
-    """Restricts this process and its children to what `landlock` grants: the ruleset, and rights by path."""
+def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: bytes | None, channel: Any) -> None:
+    """Restricts this process and its children to what `landlock` grants: the ruleset, and rights by path. Sends the
+    descriptor that reports the calls for `marks`."""
     import ctypes
 
     attributes, rules = landlock
@@ -279,7 +315,23 @@ def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: b
     os.close(ruleset)
     if seccomp:
         held = ctypes.create_string_buffer(seccomp, len(seccomp))
-        prctl(SECCOMP, 2, struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held)))
+        filter = struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held))
+        listener = libc().syscall(SET_FILTER, 1, LISTENER, filter)
+        if listener < 0:  # without a listener those calls fail
+            return prctl(SECCOMP, 2, filter)
+        channel.sendmsg([b"x"], [(1, 1, struct.pack("i", listener))])  # SOL_SOCKET, SCM_RIGHTS
+
+
+def reachable(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables without what Landlock shows but does not let open: bash and git would stop there with an error."""
+    folders = list[str]()
+    for folder in variables.get("PATH", "").split(os.pathsep):
+        try:
+            os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
+        except OSError:
+            continue
+        folders.append(folder)
+    return {**variables, "PATH": os.pathsep.join(folders), "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 def limit(which: int, value: int) -> None:
