@@ -264,7 +264,7 @@ def test_under_landlock_a_mode_cannot_be_changed_when_nobody_answers_the_call(tm
     (tmp_path / "mine").touch(0o600)
     reads = tuple(path for path in map(Path, ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache")) if path.exists())
     held = Confinement(reads=reads, hidden=(), writes=tmp_path, scratch=None, network=False, limits={})
-    spec = {"gate": None, "seconds": 0, "limits": {}, **rung.wrap(["/bin/chmod", "644", "mine"], held)}
+    spec = {"gate": None, "seconds": 0, "threads": 0, "limits": {}, **rung.wrap(["/bin/chmod", "644", "mine"], held)}
     for marks in (({}, []), spec["marks"]):  # with no calls the thread that answers ends at the first one
         words, fd = launch({**spec, "marks": marks})
         done = subprocess.run(words, pass_fds=(fd,), cwd=tmp_path, capture_output=True, text=True, timeout=60)

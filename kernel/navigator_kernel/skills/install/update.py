@@ -64,9 +64,9 @@ def outdated(
 
 
 def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
-    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted, removed, unreachable
-    or unreadable, for a receipt that cannot be read; and the verdict of the scanners if it is updated. A link that leads
-    to a skill leads to the new one.
+    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted, removed,
+    unreachable, or unreadable for a receipt that cannot be read; and the verdict of the scanners if it is updated. A
+    link that leads to a skill leads to the new one.
 
     Refused if a skill that would be replaced was edited here; the error names its files. `force` replaces it and keeps
     a copy.
