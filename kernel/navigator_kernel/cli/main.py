@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from navigator_kernel import guard
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.text import clean
 
@@ -26,15 +27,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"), (sys.stdin, "replace")):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=errors)
+    guard.own_stdout()
     _leave(run(args))
 
 
 def _leave(code: int) -> NoReturn:
     """Ends the process like `sys.exit`, but without the interpreter's cleanup, which takes 8 ms. If a thread is still
-    running or the output cannot be written, calls `sys.exit` itself."""
+    running that is not a plugin's, or the output cannot be written, calls `sys.exit` itself."""
     gc.freeze()  # no garbage collection at exit either
+    with suppress(OSError):
+        sys.stdout.flush()
     threads = sys.modules.get("threading")
-    if threads is None or threads.active_count() == 1:
+    if guard.leave_plugins(code) or threads is None or threads.active_count() == 1:
         atexit._run_exitfuncs()  # noqa: SLF001 - it has no public name, and `os._exit` would leave it out
         with suppress(OSError):
             sys.stdout.flush()
