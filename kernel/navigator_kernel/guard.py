@@ -158,7 +158,7 @@ class _Stdout:
         self.replaced, self.own = own, own
         if own.fileno() == 1 and not own.isatty():  # what plugins' processes and libraries write goes to stderr, too
             own.flush()
-            self.own = os.fdopen(os.dup(1), "w", encoding=own.encoding, errors=own.errors)
+            self.own = os.fdopen(os.dup(1), "w", encoding=own.encoding, errors=own.errors, closefd=False)
             os.dup2(2, 1)
 
     def __getattr__(self, name: str) -> Any:
