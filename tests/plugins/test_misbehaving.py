@@ -198,7 +198,7 @@ def serve(here: Place, env: Mapping[str, str]) -> str:
     with errors.open("wb") as stderr, serving(person, stderr=stderr) as held:
         for session in ("one", "two"):
             last = held.chat("/greeter Ann", session)[-1]
-            assert last.data.get("state") == "success", last
+            assert last.data["data"].get("state") == "success", last
             with held.client() as client:
                 assert client.get("/api/bad").status_code in {404, 500, 504}
     return errors.read_text()
