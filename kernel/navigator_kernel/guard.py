@@ -173,7 +173,7 @@ def own_stdout() -> None:
 def keep_stdout() -> None:
     """Keeps stdout from plugins, from their first call on, if `own_stdout` was called."""
     if _may_print.get() and not _kept:
-        with suppress(OSError, ValueError):  # stdout is closed, or is no file
+        with suppress(OSError, ValueError):  # stdout is closed, or has no descriptor
             _kept.append(_Stdout(sys.stdout))
             sys.stdout = cast("TextIO", _kept[0])
 

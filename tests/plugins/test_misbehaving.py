@@ -20,7 +20,9 @@ from person_state import accept
 from plugins.conftest import HEAD
 
 PROGRAM = (sys.executable, "-X", "utf8", "-m", "navigator_kernel.cli.main")  # a process of its own each time
-SKILL = "---\nname: greeter\ndescription: Greets people\ntools: [greet]\n---\n# Greeter\n\nGreet.\n"
+ABOUT = "Greets people by their names. Use when somebody wants to greet a person."
+SKILL = f"---\nname: greeter\ndescription: {ABOUT}\ntools: [greet]\n---\n# Greeter\n\nGreet.\n"
+TEXT = "greet people by name"
 TOOL = """
 import sys, time
 from navigator_kernel.values.chat import ToolSpec
@@ -181,14 +183,14 @@ def with_plugin(tmp_path: Path) -> Callable[[str, str], dict[str, str]]:
 
 
 def ask(here: Place, env: Mapping[str, str]) -> str:
-    done = here.run("ask", "--json", "/greeter Ann", env=env)
+    done = here.run("ask", "--json", TEXT, env=env)
     assert (done.code, done.document["report"]["summary"]) == (0, "done"), done
     return done.err
 
 
 def route(here: Place, env: Mapping[str, str]) -> str:
-    done = here.run("route", "--json", "/greeter Ann", env=env)
-    assert (done.code, done.document["candidates"]) == (0, ["greeter"]), done
+    done = here.run("route", "--json", TEXT, env=env)
+    assert (done.code, done.document["entity"]) == (0, "greeter"), done
     return done.err
 
 
@@ -197,8 +199,8 @@ def serve(here: Place, env: Mapping[str, str]) -> str:
     person, errors = Person(here, dict(env)), here.root.parent / "stderr"
     with errors.open("wb") as stderr, serving(person, stderr=stderr) as held:
         for session in ("one", "two"):
-            last = held.chat("/greeter Ann", session)[-1]
-            assert last.data["data"].get("state") == "success", last
+            last = held.chat(TEXT, session)[-1]
+            assert last.data["payload"].get("state") == "success", last
             with held.client() as client:
                 assert client.get("/api/bad").status_code in {404, 500, 504}
     return errors.read_text()
@@ -210,7 +212,7 @@ def mcp(here: Place, env: Mapping[str, str]) -> str:
     asked: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": about},
         {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": {"name": "route", "arguments": {"message": "/greeter Ann"}}},
+        {"id": 2, "method": "tools/call", "params": {"name": "route", "arguments": {"message": TEXT}}},
         {
             "id": 3,
             "method": "tools/call",
@@ -280,8 +282,8 @@ def test_navigator_plugins_leaves_a_plugin_out(
     here: Place, with_plugin: Callable[[str, str], dict[str, str]], left_out: str
 ) -> None:
     env = {**with_plugin("import-hangs", PLUGINS["import-hangs"][0]), "NAVIGATOR_PLUGINS": left_out}
-    done = here.run("route", "--json", "/greeter Ann", env=env)
-    assert (done.code, done.document["candidates"], done.err) == (0, ["greeter"], "")
+    done = here.run("route", "--json", TEXT, env=env)
+    assert (done.code, done.document["entity"], done.err) == (0, "greeter", "")
 
 
 COMMAND = """

@@ -151,7 +151,7 @@ def serve(
 ) -> None:
     """Serves until it is stopped; `ready` is called with the address. `certificate` is the files of a certificate and
     its key; without one, UsageProblem for an address that is not a loopback address, unless `is_open` is true.
-    KernelError if it cannot listen there, UsageProblem for files that are no certificate and key."""
+    KernelError if it cannot listen there, UsageProblem for files that are not a certificate and its key."""
     if host not in LOOPBACK and certificate is None and not is_open:
         hint = "give --certificate and --key, or say --insecure"
         raise UsageProblem(f"{host} can be reached from other machines, and there is no TLS", hint=hint)
