@@ -25,6 +25,7 @@ from navigator_kernel.events import (
     RunStarted,
     Usage,
 )
+from navigator_kernel.guard import as_error
 from navigator_kernel.language.wording import between, say
 from navigator_kernel.stages.answers import UNDO, Resumed, expiry_of, resume
 from navigator_kernel.stages.compose import TurnSummary, compose
@@ -119,7 +120,9 @@ async def run_turn(
         reply = replace(reply, usage=counted.spent, models=tuple(counted.models))
     except BaseException as error:
         emit(_ending(error))
-        raise
+        if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
+            raise
+        raise as_error(error) from error  # an exit ends the turn, never the program
     finally:
         if kernel.models is not None:
             await kernel.models.close()

@@ -212,9 +212,11 @@ def test_an_unknown_agent_is_an_error_not_found() -> None:
 
 def test_an_agent_that_raises_is_reported_by_name() -> None:
     told: list[tuple[str, str]] = []
-    held = InProcessDispatcher({"bad": speaker(ValueError("odd"))}, SystemClock(), lambda *what: told.append(what))
+    held = InProcessDispatcher(
+        {"bad": speaker(ValueError("odd"))}, SystemClock(), lambda agent, error: told.append((agent, repr(error)))
+    )
     asyncio.run(sent(held, order("bad")))
-    assert told == [("bad", "ValueError: odd")]
+    assert told == [("bad", "ValueError('odd')")]
 
 
 def test_an_error_whose_str_fails_is_reported_with_its_type() -> None:
@@ -222,10 +224,9 @@ def test_an_error_whose_str_fails_is_reported_with_its_type() -> None:
         def __str__(self) -> str:
             raise RuntimeError("no text")
 
-    told: list[tuple[str, str]] = []
-    held = InProcessDispatcher({"bad": speaker(Mute())}, SystemClock(), lambda *what: told.append(what))
+    held = InProcessDispatcher({"bad": speaker(Mute())}, SystemClock())
     report = asyncio.run(sent(held, order("bad")))
-    assert (report.state, report.data["type"], told) == ("error", "Mute", [("bad", "Mute: <Mute>")])
+    assert (report.state, report.data["type"], report.summary) == ("error", "Mute", "Mute: <Mute>")
 
 
 def test_the_same_key_acts_once() -> None:

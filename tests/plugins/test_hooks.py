@@ -63,9 +63,17 @@ def kernel_register_encoders(root):
     return Mine()
 """
 DISPATCHER = """
+from navigator_kernel.values.report import Meta, Report
+
 class Mine:
     def __init__(self, agents):
         self.agents = agents
+    async def submit(self, packet):
+        return packet.context.idempotency_key if packet.agent in self.agents else None
+    async def result(self, task):
+        return Report(state="success", summary="sent elsewhere", meta=Meta(agent="worker", time=0.0, ts=""))
+    async def cancel(self, task):
+        pass
 
 @hookimpl
 def kernel_register_dispatchers(agents):
@@ -199,7 +207,7 @@ def test_kernel_register_tools_and_endpoints_adds_a_tool_that_keeps_a_file_and_e
     install(ENCODER)
     install(KEEPING)
     project = project_ports(root, share(root, load_settings(root)).meaning)
-    (tool,) = [one for one in tools_of(open_plugins(root).plugins, project) if one.name == "boat_add"]
+    (tool,) = [one for one in tools_of(open_plugins(root).plugins, project, 10) if one.name == "boat_add"]
     assert asyncio.run(tool.run({"name": "Ida"})).value == "project has Ida, encoded by plugin-mine"
     assert (state_of(root) / "boats.txt").read_text() == "Ida"
 
@@ -248,8 +256,11 @@ def test_kernel_register_encoders_brings_the_vectors_that_rank(
 
 def test_kernel_register_dispatchers_replaces_the_dispatcher(root: Path, install: Any) -> None:
     install(DISPATCHER)
-    dispatcher: Any = kernel_at(root).dispatcher
-    assert (type(dispatcher).__name__, "worker" in dispatcher.agents) == ("Mine", True)
+    skill = root / ".claude" / "skills" / "plain" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: plain\ndescription: Plain\ncommand: 'true'\n---\n# Plain\n")
+    report = turn(kernel_at(root), "/plain").report
+    assert (report.state, report.summary) == ("success", "sent elsewhere")
 
 
 def test_kernel_register_commands_adds_a_command(root: Path, install: Any, capsys: pytest.CaptureFixture[str]) -> None:

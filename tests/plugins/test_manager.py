@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.entry_points import entry_points
+from navigator_kernel.adapters.entry_points import Installed, entry_points
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager
@@ -58,8 +59,12 @@ class Mute(Exception):
 def loaded(*plugins: object) -> Plugins:
     manager = build_manager()
     for number, plugin in enumerate(plugins):
-        manager.add(plugin, f"{type(plugin).__name__.lower()}-{number}")
+        manager.add(f"{type(plugin).__name__.lower()}-{number}", partial(_itself, plugin))
     return manager
+
+
+def _itself(plugin: object) -> object:
+    return plugin
 
 
 def failed(plugins: Plugins) -> list[tuple[str, str]]:
@@ -142,16 +147,16 @@ def test_navigator_trace_prints_each_hook_call(
 ) -> None:
     monkeypatch.setenv("NAVIGATOR_TRACE", "1")
     plugins = build_manager()
-    plugins.add(Good(), "good")
-    plugins.add(Bad(ValueError("odd")), "bad")
-    plugins.add(Silent(), "silent")
+    plugins.add("good", Good)
+    plugins.add("bad", lambda: Bad(ValueError("odd")))
+    plugins.add("silent", Silent)
     plugins.all(HOOK, Path("/p"))
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.splitlines() == [
-        f"hook {HOOK} good -> list",
+        f"hook {HOOK} good -> 1",
         f"hook {HOOK} bad failed: ValueError: odd",
-        f"hook {HOOK} silent -> NoneType",
+        f"hook {HOOK} silent -> 0",
     ]
 
 
@@ -162,7 +167,7 @@ def test_without_it_nothing_is_printed(
     if value is not None:
         monkeypatch.setenv("NAVIGATOR_TRACE", value)
     plugins = build_manager()
-    plugins.add(Good(), "good")
+    plugins.add("good", Good)
     plugins.all(HOOK, Path("/p"))
     assert capsys.readouterr().err == ""
 
@@ -203,7 +208,7 @@ def test_a_folder_that_changed_is_loaded_with_its_new_code(tmp_path: Path) -> No
 @pytest.mark.parametrize("value", ["no_such_module", "json:no_such_name", "json.tool:main.x"])
 def test_an_entry_point_that_cannot_be_loaded_is_named(value: str) -> None:
     plugins = build_manager()
-    add_entry_points(plugins, [("mine", value)])
+    add_entry_points(plugins, [Installed("mine", value)])
     assert failed(plugins) == [("mine", "load")]
 
 
@@ -213,15 +218,15 @@ def test_an_entry_point_may_name_an_object_of_a_module(install: Any) -> None:
     )
     module = install(code)
     plugins = build_manager()
-    add_entry_points(plugins, [("mine", f"{module}:box")])
-    assert plugins.all(HOOK, Path("/p")) == [("mine", [Path("/p")])]
+    add_entry_points(plugins, [Installed("mine", f"{module}:box")])
+    assert plugins.all(HOOK, Path("/p")) == [("mine", Path("/p"))]
 
 
 # the cache of entry points
 
 
 def cached(folder: Path) -> list[tuple[str, str]]:
-    return entry_points(folder / "plugins.json", lambda: FolderWriter([folder]))
+    return [one[:2] for one in entry_points(folder / "plugins.json", lambda: FolderWriter([folder]))]
 
 
 def test_an_installed_plugin_is_found(tmp_path: Path, install: Any) -> None:

@@ -89,11 +89,12 @@ async def serve(agent: KernelAgent) -> None:
 def _own_pipes() -> tuple[int, int]:
     """Copies stdin and stdout for the protocol alone. Other output to stdout then goes to stderr, and other readers
     find stdin empty."""
-    if not all(stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) for mode in (os.fstat(0).st_mode, os.fstat(1).st_mode)):
+    out = sys.stdout.fileno()  # 1, or what is kept from plugins
+    if not all(stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) for mode in (os.fstat(0).st_mode, os.fstat(out).st_mode)):
         hint = "an editor starts this command: docs/guides/editors.md"
         raise UsageProblem("stdin and stdout have to be pipes", hint=hint)
     sys.stdout.flush()
-    pipes = os.dup(0), os.dup(1)
+    pipes = os.dup(0), os.dup(out)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from navigator_kernel.bootstrap.consents import open_consents
-from navigator_kernel.bootstrap.places import installed_plugins, shipped_home
+from navigator_kernel.bootstrap.places import installed_plugins, left_out, shipped_home
 from navigator_kernel.config.settings import user_file
-from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager
+from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager, warn
 from navigator_kernel.skills.catalog.digest import folder_digest
 
 
@@ -21,26 +23,38 @@ class LoadedPlugins(Struct, frozen=True, kw_only=True):
 
     def sources(self, root: Path) -> tuple[Path, ...]:
         """Folders of skills that plugins bring."""
-        found = self.plugins.all("kernel_register_sources", root)
-        return tuple(Path(path) for _, paths in found for path in paths)
+        return tuple(folder for _, folder in self.plugins.all("kernel_register_sources", root, _folder))
 
 
-def open_plugins(root: Path, *, agents: bool = True) -> LoadedPlugins:
-    """Loads all plugins. A project's `agents/` is loaded only if its digest is trusted."""
-    plugins = build_manager()
+def open_plugins(root: Path, *, agents: bool = True, tell: Callable[[str], None] = warn) -> LoadedPlugins:
+    """Loads all plugins but those that NAVIGATOR_PLUGINS leaves out. A project's `agents/` is loaded only if its digest
+    is trusted. `tell` is called with each failure."""
+    plugins, without = build_manager(tell=tell), left_out()
     untrusted: list[Path] = []
     if agents:
         own = shipped_home().agents
-        add_folders(plugins, own, "agents")
+        add_folders(plugins, own, "agents", shipped=True)
         for prefix, folder in (("project", root / "agents"), ("user", user_file().parent / "agents")):
-            if not folder.is_dir() or folder.resolve() == own.resolve() or not any(folder.glob("*/agent.py")):
+            if (
+                "off" in without
+                or not folder.is_dir()
+                or folder.resolve() == own.resolve()
+                or not any(folder.glob("*/agent.py"))
+            ):
                 continue
             if open_consents().trusted(agents_subject(folder.resolve())):
-                add_folders(plugins, folder, prefix)
+                add_folders(plugins, folder, prefix, without)
             else:
                 untrusted.append(folder)
     add_entry_points(plugins, installed_plugins())
     return LoadedPlugins(plugins=plugins, untrusted=tuple(untrusted))
+
+
+def _folder(item: Any) -> Path:
+    folder = Path(item)
+    if "\0" in str(folder):
+        raise ValueError("a path holds a null character")
+    return folder
 
 
 def agents_subject(folder: Path) -> str:

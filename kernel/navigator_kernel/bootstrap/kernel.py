@@ -41,6 +41,7 @@ from navigator_kernel.bootstrap.places import (
     shipped_digests,
     shipped_home,
 )
+from navigator_kernel.bootstrap.plugin_parts import dispatcher_of, read_agent, read_notice, router_of
 from navigator_kernel.bootstrap.servers import approved_tools, open_pins, open_servers
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
@@ -81,24 +82,26 @@ def assemble(
     at `here`, or at the current folder. A kernel takes one turn at a time; `shared` has the parts that several kernels
     of a process share. NotFound if `root` is not a folder."""
     files = ProjectFiles(_folder(root), here or Path.cwd(), viewer := Viewer())
-    clock, extensions = clock or SystemClock(), open_plugins(root)
-    shared = shared or share(root, settings, extensions)
+    clock, shared = clock or SystemClock(), shared or share(root, settings)
+    extensions = shared.extensions
     catalogue, redact = shared.catalogue, open_redaction(settings)
     audit, mapping, plugins = open_audit(root, redact), open_mapping(root), extensions.plugins
     consents = open_consents(audit)
     allowed, kept, servers = scripts(root), _kept(root, redact), tuple(sorted(settings.servers))
     ports = _ports(root, settings, catalogue, consents, audit, clock, viewer, unsafe=unsafe)
-    agents, own = _agents(extensions, ports), CascadeRouter(catalogue, mapping, allowed, servers, shared.meaning)
+    (agents, observe), own = (
+        _agents(extensions, ports),
+        CascadeRouter(catalogue, mapping, allowed, servers, shared.meaning),
+    )
     desk = _desk(project_ports(root, shared.meaning), plugins, consents, audit, settings, ports, kept["underway"])
     kernel = Kernel(
         root=root,
         settings=settings,
         catalogue=catalogue,
         mapping=mapping,
-        router=plugins.first("kernel_register_routers", catalogue) or own,
+        router=router_of(plugins, catalogue, own),
         agents=agents,
-        dispatcher=plugins.first("kernel_register_dispatchers", agents)
-        or InProcessDispatcher(agents, clock, plugins.note_agent),
+        dispatcher=dispatcher_of(plugins, agents, InProcessDispatcher(agents, clock, observe), clock),
         consents=consents,
         files=files,
         root_files=ProjectFiles(root, root, viewer),
@@ -122,16 +125,18 @@ def assemble(
 
 
 class SharedParts(NamedTuple):
-    """The parts that several kernels of one process share: the skills, and the index that messages are matched with."""
+    """The parts that several kernels of one process share: the skills, the index that messages are matched with, and
+    the plugins."""
 
     catalogue: ResourceCatalogue
     meaning: SemanticRanker
+    extensions: LoadedPlugins
 
 
 def share(root: Path, settings: Settings, extensions: LoadedPlugins | None = None) -> SharedParts:
     """Opens the parts that several threads may use at once; nothing is read before their first use."""
     held = extensions or open_plugins(_folder(root))
-    return SharedParts(open_catalogue(root, held.sources(root)), open_meaning(root, settings, held.plugins))
+    return SharedParts(open_catalogue(root, held.sources(root)), open_meaning(root, settings, held.plugins), held)
 
 
 def _folder(root: Path) -> Path:
@@ -151,7 +156,7 @@ def _hooks(extensions: LoadedPlugins) -> dict[str, Any]:
     """Functions that call the hooks of plugins, and one that returns the failures of plugins."""
     plugins = extensions.plugins
     return {
-        "precheck_hook": lambda count: plugins.first("kernel_precheck", count),
+        "precheck_hook": lambda count: plugins.first("kernel_precheck", count, read_notice),
         "finish_hook": lambda reply: plugins.all("kernel_finish_turn", reply),
         "failures": lambda: tuple(failure.to_dict() for failure in plugins.failures),
     }
@@ -253,20 +258,27 @@ def _doctor(root: Path, settings: Settings, args: Sequence[str]) -> tuple[int, s
     return answered(root, lambda: settings, lambda: assemble(root, settings), args)
 
 
-def _agents(extensions: LoadedPlugins, ports: AgentPorts) -> Mapping[str, Agent]:
-    """Agents by name and alias; the first of a name wins, other objects are reported as failures."""
+def _agents(
+    extensions: LoadedPlugins, ports: AgentPorts
+) -> tuple[Mapping[str, Agent], Callable[[str, BaseException], None]]:
+    """Agents by name and alias, and what notes an error of one with its plugin. The first of a name wins; others, and
+    other objects, are reported as failures."""
     found: dict[str, Agent] = {}
-    plugins = extensions.plugins
-    registered = [(name, agent) for name, agents in plugins.all("kernel_register_agents", ports) for agent in agents]
-    for name, agent in registered:
-        if not isinstance(agent, Agent):
-            plugins.fail(name, "kernel_register_agents", TypeError(f"{type(agent).__name__} is not an agent"))
-            continue
-        found.setdefault(agent.name, agent)
+    plugins, hook, owners = extensions.plugins, "kernel_register_agents", dict[str, str]()
+    registered = plugins.all(hook, ports, read_agent)
+    for plugin, agent in registered:
+        if agent.name in found:
+            plugins.fail(plugin, hook, ValueError(f"an agent called {agent.name!r} exists already"))
+        else:
+            found[agent.name], owners[agent.name] = agent, plugin
     for agent in tuple(found.values()):
         for alias in agent.aliases:
             found.setdefault(alias, agent)
-    return found
+
+    def observe(agent: str, error: BaseException) -> None:
+        plugins.fail(owners[found[agent].name], "handle", error)
+
+    return found, observe
 
 
 def _made(requirements: Sequence[str]) -> Path:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from navigator_kernel.bootstrap.places import private_writer
+from navigator_kernel.bootstrap.plugin_parts import PluginTool, read_tool
 from navigator_kernel.config.settings import user_state
-from navigator_kernel.model_ports import Tool as ToolPort
 from navigator_kernel.values.http.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from navigator_kernel.config.settings import Models, Settings
     from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tool, Tools, Underway
@@ -179,9 +179,7 @@ def open_desk(
 
     @cache
     def tools() -> Mapping[str, Tool]:
-        found: dict[str, Tool] = {}
-        for tool in tools_of(plugins, project):
-            found.setdefault(tool.name, tool)
+        found = {tool.name: tool for tool in tools_of(plugins, project, settings.timeout)}
         for own in more():
             found.setdefault(own.name, own)
         return found
@@ -203,17 +201,24 @@ def open_desk(
     )
 
 
-def tools_of(plugins: Plugins, project: ProjectPorts) -> Iterator[Tool]:
-    """The tools of plugins; anything that is neither a tool nor an endpoint is recorded as a failure."""
+def tools_of(plugins: Plugins, project: ProjectPorts, seconds: float) -> Sequence[Tool]:
+    """The tools of plugins, each with `seconds` for a call; anything that is neither a tool nor an endpoint, and a tool
+    whose name is taken, is recorded as a failure."""
+    from navigator_kernel.tools.specs import specs
+
+    found: dict[str, Tool] = {}
+    taken = {spec.name for spec in specs("en", ("",))}
     for hook, given in (("kernel_register_tools", project.root), ("kernel_register_tools_and_endpoints", project)):
-        for plugin, brought in plugins.all(hook, given):
-            for tool in brought:
-                if isinstance(tool, Endpoint):  # for `navigator serve` only
-                    continue
-                try:
-                    if not isinstance(tool, ToolPort) or not tool.spec.schema:  # a plugin's `spec` may raise
-                        raise TypeError(f"{type(tool).__name__} is not a tool")
-                except Exception as error:  # noqa: BLE001 - named and left out, the others stay
-                    plugins.fail(plugin, hook, error)
-                    continue
-                yield tool
+        for plugin, tool in plugins.all(
+            hook, given, lambda item: None if isinstance(item, Endpoint) else read_tool(item)
+        ):
+            if tool is None:  # an endpoint, for `navigator serve` only
+                continue
+            if tool.name in taken or tool.name in found:
+                plugins.fail(plugin, hook, ValueError(f"a tool called {tool.name!r} exists already"))
+                continue
+            is_own = plugins.is_shipped(plugin)
+            found[tool.name] = (
+                tool if is_own else PluginTool(plugins=plugins, plugin=plugin, held=tool, seconds=seconds)
+            )
+    return tuple(found.values())

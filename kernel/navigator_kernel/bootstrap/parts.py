@@ -214,14 +214,11 @@ def open_encoder(root: Path, settings: Settings, plugins: Plugins | None = None)
 
 def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
     """The first encoder that a plugin provides; an object that is not an encoder is reported as a failure."""
-    from navigator_kernel.adapters.index.plugin_encoder import PluginEncoder
+    from navigator_kernel.adapters.index.plugin_encoder import ENCODING, PluginEncoder, read_encoder
 
     hook = "kernel_register_encoders"
-    for name, held in plugins.all(hook, root):
-        try:
-            return PluginEncoder(held, partial(plugins.fail, name, hook))
-        except (TypeError, ValueError, AttributeError) as error:
-            plugins.fail(name, hook, error)
+    for name, (held, key, dimensions) in plugins.all(hook, root, read_encoder):
+        return PluginEncoder(held, key, dimensions, partial(plugins.call, name, hook, seconds=ENCODING))
     return None
 
 
@@ -255,8 +252,14 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
         servers=tuple(sorted(settings.servers)),
         meaning=meaning,
     )
-    chosen = plugins.plugins.first("kernel_register_routers", catalogue) if plugins else None
-    return RouterParts(catalogue=catalogue, router=chosen or own, files=ProjectFiles(root, Path.cwd()), meaning=meaning)
+    router = own if plugins is None else _plugins_router(plugins.plugins, catalogue, own)
+    return RouterParts(catalogue=catalogue, router=router, files=ProjectFiles(root, Path.cwd()), meaning=meaning)
+
+
+def _plugins_router(plugins: Plugins, catalogue: ResourceCatalogue, own: Router) -> Router:
+    from navigator_kernel.bootstrap.plugin_parts import router_of
+
+    return router_of(plugins, catalogue, own)
 
 
 def _plugins(root: Path) -> LoadedPlugins:

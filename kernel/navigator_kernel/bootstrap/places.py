@@ -14,7 +14,7 @@ from msgspec import Struct
 
 import navigator_kernel
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.entry_points import entry_points
+from navigator_kernel.adapters.entry_points import Installed, entry_points
 from navigator_kernel.adapters.stores.person_home import make_home
 from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState
 from navigator_kernel.config.project_root import foreign, is_project, is_usable, nearest
@@ -174,10 +174,21 @@ def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def installed_plugins() -> list[tuple[str, str]]:
-    """Entry points of the group `navigator`, from the cache."""
-    folder = user_state() / "cache"
-    return entry_points(folder / "plugins.json", lambda: private_writer(folder))
+PLUGINS = "NAVIGATOR_PLUGINS"
+
+
+def left_out() -> frozenset[str]:
+    """The names of plugins that the environment leaves out; `off` stands for all."""
+    return frozenset(name.strip() for name in os.environ.get(PLUGINS, "").split(",") if name.strip())
+
+
+def installed_plugins() -> list[Installed]:
+    """Entry points of the group `navigator`, from the cache, but for those that are left out."""
+    folder, without = user_state() / "cache", left_out()
+    if "off" in without:
+        return []
+    found = entry_points(folder / "plugins.json", lambda: private_writer(folder))
+    return [one for one in found if one.name not in without]
 
 
 def standing_places() -> dict[str, Path]:

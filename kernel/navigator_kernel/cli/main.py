@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn, TextIO
 
+from navigator_kernel import guard
 from navigator_kernel.errors import UNWRITABLE, Interrupted, KernelError
 from navigator_kernel.text import clean
 
@@ -28,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     _open_streams()
     if os.path.expanduser("~") == "~":  # noqa: PTH111 - neither HOME nor the list of users names one, as in a container
         os.environ["HOME"] = NO_HOME
+    guard.own_stdout(_reopened)
     _leave(run(args))
 
 
@@ -71,18 +73,29 @@ def _opened(stream: TextIO | None, if_closed: int, *, is_needed: bool) -> TextIO
         return io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
     if not isinstance(stream, io.TextIOWrapper):
         return stream
-    raw = _Output(stream.fileno(), is_needed=is_needed)
-    lines, at_once = stream.line_buffering, stream.write_through
+    return _output(stream.fileno(), stream, is_needed=is_needed)
+
+
+def _output(descriptor: int, like: io.TextIOWrapper, *, is_needed: bool) -> TextIO:
+    raw = _Output(descriptor, is_needed=is_needed)
+    lines, at_once = like.line_buffering, like.write_through
     buffer = raw if at_once else io.BufferedWriter(raw)
-    return io.TextIOWrapper(buffer, stream.encoding, "backslashreplace", line_buffering=lines, write_through=at_once)
+    return io.TextIOWrapper(buffer, like.encoding, "backslashreplace", line_buffering=lines, write_through=at_once)
+
+
+def _reopened(stdout: TextIO, descriptor: int) -> TextIO:
+    """A stream like `stdout` on another descriptor of the same file."""
+    return _output(descriptor, stdout, is_needed=True) if isinstance(stdout, io.TextIOWrapper) else stdout
 
 
 def _leave(code: int) -> NoReturn:
     """Ends the process like `sys.exit`, but without the interpreter's cleanup, which takes 8 ms. If a thread is still
-    running or the output cannot be written, calls `sys.exit` itself."""
+    running that is not a plugin's, or the output cannot be written, calls `sys.exit` itself."""
     gc.freeze()  # no garbage collection at exit either
+    with suppress(OSError):
+        sys.stdout.flush()
     threads = sys.modules.get("threading")
-    if threads is None or threads.active_count() == 1:
+    if guard.leave_plugins(code) or threads is None or threads.active_count() == 1:
         atexit._run_exitfuncs()  # noqa: SLF001 - it has no public name, and `os._exit` would leave it out
         with suppress(OSError):
             sys.stdout.flush()

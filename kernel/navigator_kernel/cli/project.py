@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
+    from navigator_kernel.bootstrap.extensions import LoadedPlugins
+    from navigator_kernel.bootstrap.kernel import SharedParts
     from navigator_kernel.ports import Kernel
     from navigator_kernel.replay.recording import Recorder
     from navigator_kernel.sandbox.consents import ConsentStore
@@ -67,7 +69,20 @@ class App(Struct, kw_only=True, dict=True):
     def kernel(self) -> Kernel:
         from navigator_kernel.bootstrap.kernel import assemble
 
-        return assemble(self.root, self.settings, unsafe=self.unsafe, tape=self.tape)
+        return assemble(self.root, self.settings, unsafe=self.unsafe, tape=self.tape, shared=self.shared)
+
+    @cached_property
+    def shared(self) -> SharedParts:
+        """The skills, their index and the plugins."""
+        from navigator_kernel.bootstrap.kernel import share
+
+        return share(self.root, self.settings, self.extensions)
+
+    @cached_property
+    def extensions(self) -> LoadedPlugins:
+        from navigator_kernel.bootstrap.extensions import open_plugins
+
+        return open_plugins(self.root)
 
     def use_model(self, name: str) -> None:
         """Switches to the model `name`; the kernel is created again when it is next needed."""
@@ -118,16 +133,6 @@ class App(Struct, kw_only=True, dict=True):
         named = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
         locale = next(filter(None, named), "")  # the first that is not empty, as usual
         return self.language or ("zh" if locale.lower().startswith("zh") else "en")
-
-    def plugin_commands(self) -> dict[str, click.Command]:
-        """Commands that plugins add (`kernel_register_commands`)."""
-        import click
-
-        from navigator_kernel.bootstrap.extensions import open_plugins
-
-        plugins = open_plugins(self.root, agents=False).plugins
-        found = [item for _, items in plugins.all("kernel_register_commands", self.root) for item in items]
-        return {item.name: item for item in found if isinstance(item, click.Command) and item.name}
 
 
 def _upgrade(root: Path) -> None:

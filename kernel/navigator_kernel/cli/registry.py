@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from navigator_kernel import __version__
+from navigator_kernel import __version__, guard
+from navigator_kernel.errors import KernelError
 from navigator_kernel.text import suggestions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.plugins import Plugins
+
+_HOOK = "kernel_register_commands"
+_PLUGIN = "navigator.plugin"  # in a context's `meta`: the plugin whose command runs
 
 # name → (module, or module:command, help); the help is here so that `navigator --help` loads nothing
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -73,6 +83,26 @@ class Commands(click.Group):
             return found
         return _of_plugins(ctx, cmd_name)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (
+            click.ClickException,
+            click.exceptions.Exit,
+            click.Abort,
+            KernelError,
+            KeyboardInterrupt,
+            BrokenPipeError,
+        ):
+            raise
+        except BaseException as error:
+            if _PLUGIN not in ctx.meta or os.environ.get("NAVIGATOR_DEBUG") == "1":
+                raise
+            if isinstance(error, SystemExit) and isinstance(error.code, int | None):
+                return error.code or 0
+            told = error.code if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+            raise KernelError(f"plugin {ctx.meta[_PLUGIN]!r}: {told}", hint="report it to the plugin") from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Everyday commands"):
             formatter.write_dl([(name, text) for name, (_, text) in EVERYDAY.items()])
@@ -87,9 +117,34 @@ def _of_skills(ctx: click.Context, name: str) -> click.Command | None:
 
 
 def _of_plugins(ctx: click.Context, name: str) -> click.Command | None:
+    """The command of a plugin. From here on stdout is its own, and so are its errors."""
+    from navigator_kernel.bootstrap.extensions import open_plugins
     from navigator_kernel.cli.app import app_of
 
-    return app_of(ctx).plugin_commands().get(name)
+    root = app_of(ctx).root
+    plugin, command = plugin_commands(open_plugins(root, agents=False).plugins, root).get(name, ("", None))
+    if command is not None:
+        ctx.meta[_PLUGIN] = plugin
+        guard.give_stdout()
+    return command
+
+
+def plugin_commands(plugins: Plugins, root: Path) -> Mapping[str, tuple[str, click.Command]]:
+    """The commands that plugins add, by name, each with its plugin. One with a name that is taken, and what is not a
+    command, is recorded as a failure."""
+    found: dict[str, tuple[str, click.Command]] = {}
+    for plugin, command in plugins.all(_HOOK, root, _read_command):
+        if command.name in {*COMMANDS, *EVERYDAY, *found}:
+            plugins.fail(plugin, _HOOK, ValueError(f"a command called {command.name!r} exists already"))
+        else:
+            found[str(command.name)] = plugin, command
+    return found
+
+
+def _read_command(item: Any) -> click.Command:
+    if not isinstance(item, click.Command) or not item.name or not isinstance(item.name, str):
+        raise TypeError(f"{type(item).__name__} is not a click command with a name")
+    return item
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

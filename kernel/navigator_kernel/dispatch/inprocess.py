@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-import threading
-import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 
 from msgspec import Struct, field
 
 from navigator_kernel.dispatch.answer import failure, report_from
 from navigator_kernel.errors import Interrupted, KernelError, NotFound
 from navigator_kernel.events import Event
+from navigator_kernel.guard import PluginLoop
 from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, Clock
 from navigator_kernel.values.packet import Packet
@@ -38,9 +35,9 @@ class InProcessDispatcher(Struct):
 
     agents: Mapping[str, Agent]
     clock: Clock
-    observe: Callable[[str, str], None] | None = None
+    observe: Callable[[str, BaseException], None] | None = None
     _tasks: dict[str, _Task] = field(default_factory=dict)
-    _loop: _AgentLoop | None = None
+    _loop: PluginLoop | None = None
 
     async def submit(self, packet: Packet) -> str:
         """Starts the packet's task and returns its idempotency key. An unknown agent gets a report of NotFound."""
@@ -53,7 +50,7 @@ class InProcessDispatcher(Struct):
             future = Future()
             future.set_exception(NotFound(say("agent.missing", packet.context.language, name=packet.agent)))
         else:
-            future = self._running().start(agent, packet)
+            future = self._running().start(lambda: agent.handle(packet.to_yaml()))
         self._tasks[key] = _Task(packet=packet, future=future, started=self.clock.monotonic())
         if len(self._tasks) > KEPT and (ended := next((k for k, t in self._tasks.items() if t.report), "")):
             del self._tasks[ended]
@@ -99,7 +96,7 @@ class InProcessDispatcher(Struct):
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; it is named and isolated
             report = failure(error, self._meta(held), packet.context.language)
             if self.observe is not None and not isinstance(error, KernelError):
-                self.observe(packet.agent, report.summary)
+                self.observe(packet.agent, error)
             return report
         return report_from(answer, self._meta(held), packet.context.language)
 
@@ -118,54 +115,12 @@ class InProcessDispatcher(Struct):
             raise NotFound(f"no task is called {task!r}", hint="submit it first")
         return self._tasks[task]
 
-    def _running(self) -> _AgentLoop:
+    def _running(self) -> PluginLoop:
         if self._loop is None:
-            self._loop = _AgentLoop()
+            self._loop = PluginLoop("navigator-agents")
         return self._loop
 
     def _abandon(self) -> None:
         """Drops the loop if it no longer responds, because an agent blocks it; the next task gets a new one."""
         if self._loop is not None and not self._loop.answers():
             self._loop = None
-
-
-class _AgentLoop:
-    """An event loop in a daemon thread, which ends when nothing refers to this object any more."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=_run, args=(self._loop,), name="navigator-agents", daemon=True).start()
-        weakref.finalize(self, _stop, self._loop).atexit = False
-
-    def start(self, agent: Agent, packet: Packet) -> Future[object]:
-        return asyncio.run_coroutine_threadsafe(_handled(agent, packet.to_yaml()), self._loop)
-
-    def answers(self) -> bool:
-        """Whether the loop still responds."""
-        turned = threading.Event()
-        self._loop.call_soon_threadsafe(turned.set)
-        return turned.wait(0.2)
-
-
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Runs the loop until it is stopped, then cancels the remaining tasks and waits for their end."""
-    loop.run_forever()
-    if tasks := asyncio.all_tasks(loop):
-        for task in tasks:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-    loop.close()
-
-
-def _stop(loop: asyncio.AbstractEventLoop) -> None:
-    with suppress(RuntimeError):  # the loop is closed
-        loop.call_soon_threadsafe(loop.stop)
-
-
-async def _handled(agent: Agent, prompt: str) -> object:
-    """Turns an exit of a plugin into an error, so that it does not end the loop's thread."""
-    try:
-        return await agent.handle(prompt)
-    except (SystemExit, KeyboardInterrupt) as error:
-        kind = type(error).__name__
-        raise RuntimeError(f"the agent called for {kind} ({error})").with_traceback(sys.exc_info()[2]) from None

@@ -2,35 +2,72 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.bootstrap.extensions import open_plugins
-from navigator_kernel.bootstrap.kernel import project_ports
-from navigator_kernel.values.http.endpoint import Endpoint
+from msgspec.structs import replace
+
+from navigator_kernel.guard import as_error
+from navigator_kernel.values.http.endpoint import Call, Endpoint, Handler, HttpProblem
 
 if TYPE_CHECKING:
-    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.plugins import Plugins
+    from navigator_kernel.ports import ProjectPorts
 
 HOOK = "kernel_register_tools_and_endpoints"
 
 
-def plugin_endpoints(gateway: Gateway, own: Sequence[Endpoint]) -> Sequence[Endpoint]:
-    """The endpoints of all plugins. One that is invalid, or repeats one of `own` or of an earlier plugin, is left out
-    and logged."""
-    plugins = open_plugins(gateway.root).plugins
-    found = plugins.all(HOOK, project_ports(gateway.root, gateway.workers.pool.shared.meaning))
+def plugin_endpoints(
+    plugins: Plugins, project: ProjectPorts, own: Sequence[Endpoint], seconds: float
+) -> Sequence[Endpoint]:
+    """The endpoints of all plugins, each with `seconds` for an answer. One that is invalid, or repeats one of `own` or
+    of an earlier plugin, is left out and recorded as a failure."""
     held = list(own)
-    for plugin, brought in found:
-        for endpoint in (one for one in brought if isinstance(one, Endpoint)):
-            if wrong := next(_faults(endpoint, held), ""):
-                plugins.fail(plugin, HOOK, ValueError(wrong))
-            else:
-                held.append(endpoint)
-    for failure in plugins.failures:
-        logging.getLogger("navigator").warning("%s in %s: %s", failure.plugin, failure.hook, failure.error)
+    for plugin, endpoint in plugins.all(HOOK, project, lambda item: item if isinstance(item, Endpoint) else None):
+        if endpoint is None:  # a tool
+            continue
+        if wrong := next(_faults(endpoint, held), ""):
+            plugins.fail(plugin, HOOK, ValueError(wrong))
+        elif plugins.is_shipped(plugin):
+            held.append(endpoint)
+        else:
+            held.append(replace(endpoint, handler=_guarded(plugins, plugin, endpoint.handler, seconds)))
     return held[len(own) :]
+
+
+def _guarded(plugins: Plugins, plugin: str, handler: Handler, seconds: float) -> Handler:
+    """The handler, run in the plugin's event loop. An HttpProblem is an answer, not a failure."""
+
+    @wraps(handler)
+    async def handled(service: Any, call: Call) -> Any:
+        async def answered() -> tuple[Any, HttpProblem | None]:
+            try:
+                return await handler(service, call), None
+            except HttpProblem as problem:
+                return None, problem
+
+        answer, problem = await plugins.run(plugin, f"endpoint {handler.__name__}", answered, seconds)
+        if problem is not None:
+            raise problem
+        return _streamed(answer) if callable(answer) else answer
+
+    return handled
+
+
+def _streamed(answer: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """The ASGI application, of which an exit ends only this answer."""
+
+    async def body(*given: Any) -> None:
+        try:
+            await answer(*given)
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            raise as_error(error) from None
+
+    return body
 
 
 def _faults(endpoint: Endpoint, held: Sequence[Endpoint]) -> Iterator[str]:

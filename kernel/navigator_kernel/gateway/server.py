@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from navigator_kernel.adapters.http_connection import Connection
+from navigator_kernel.bootstrap.kernel import project_ports
 from navigator_kernel.bootstrap.upkeep import collect_daily
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import OPEN, Access, Buckets, OpenRequests
@@ -89,7 +90,10 @@ class _Server(uvicorn.Server):
 
 def endpoints_of(gateway: Gateway) -> Sequence[Endpoint]:
     """The kernel's endpoints, those of plugins, and the one that describes all of them."""
-    return described((*ENDPOINTS, *plugin_endpoints(gateway, ENDPOINTS)))
+    shared = gateway.workers.pool.shared
+    project = project_ports(gateway.root, shared.meaning)
+    more = plugin_endpoints(shared.extensions.plugins, project, ENDPOINTS, gateway.settings.timeout)
+    return described((*ENDPOINTS, *more))
 
 
 def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None = None) -> Starlette:
@@ -149,7 +153,7 @@ def serve(
 ) -> None:
     """Serves until it is stopped; `ready` is called with the address. `certificate` is the files of a certificate and
     its key; without one, UsageProblem for an address that is not a loopback address, unless `is_open` is true.
-    KernelError if it cannot listen there."""
+    KernelError if it cannot listen there, UsageProblem for files that are not a certificate and its key."""
     if host not in LOOPBACK and certificate is None and not is_open:
         hint = "give --certificate and --key, or say --insecure"
         raise UsageProblem(f"{host} can be reached from other machines, and there is no TLS", hint=hint)
@@ -161,14 +165,21 @@ def serve(
         "", host=host, port=port, server_header=False, backlog=BACKLOG, timeout_graceful_shutdown=5, **options
     )
     try:
-        with config.bind_socket() as listener:
-            place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-            config.app = application(gateway, _places(place))
-            listener.listen(BACKLOG)  # clients that connect before the server is up wait
-            ready(f"{'https' if certificate else 'http'}://{place}")
-            _Server(config, gateway, patience).run(sockets=[listener])
+        listener = config.bind_socket()
     except (OSError, SystemExit) as error:  # uvicorn calls sys.exit if it cannot listen
         raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
+    with listener:
+        place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        config.app = application(gateway, _places(place))
+        try:
+            config.load()
+        except OSError as error:  # also of ssl
+            raise UsageProblem(
+                f"the certificate cannot be used: {error}", hint="give --certificate and --key"
+            ) from error
+        listener.listen(BACKLOG)  # clients that connect before the server is up wait
+        ready(f"{'https' if certificate else 'http'}://{place}")
+        _Server(config, gateway, patience).run(sockets=[listener])
 
 
 def _places(place: str) -> Sequence[str]:

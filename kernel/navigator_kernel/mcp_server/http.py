@@ -46,14 +46,15 @@ def serve(server: Server[Any], host: str, port: int, token: str, ready: Callable
         "", host=host, port=port, http=Connection, ws="none", log_level="error", access_log=False, server_header=False
     )
     try:
-        with config.bind_socket() as listener:
-            place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-            config.app = _application(server, host, place, token)
-            listener.listen()  # clients that connect before the server is up wait
-            ready(f"http://{place}{PATH}")
-            uvicorn.Server(config).run(sockets=[listener])
+        listener = config.bind_socket()
     except (OSError, SystemExit) as error:  # uvicorn calls sys.exit if it cannot listen
         raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
+    with listener:
+        place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        config.app = _application(server, host, place, token)
+        listener.listen()  # clients that connect before the server is up wait
+        ready(f"http://{place}{PATH}")
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _application(server: Server[Any], host: str, place: str, token: str) -> ASGIApp:

@@ -6,12 +6,14 @@ import json
 import marshal
 import os
 import sys
+from typing import Any
 
 from navigator_kernel.bootstrap.places import installed_plugins
 from navigator_kernel.plugins import add_entry_points, build_manager
 from navigator_kernel.values.resource import Diagnostic
 
 HOOK = "kernel_scan_skill"
+LONGEST = 50.0  # seconds of one scanner; after 60 the parent ends this process, and cannot say whose fault it is
 
 
 def main() -> None:
@@ -22,14 +24,16 @@ def main() -> None:
     plugins = build_manager()
     add_entry_points(plugins, installed_plugins())
     scanners = getattr(plugins.manager.hook, HOOK).get_hookimpls()
-    found = plugins.all(HOOK, files) if scanners else []
-    for name, items in found:
-        if wrong := [type(item).__name__ for item in items if not isinstance(item, Diagnostic)]:
-            plugins.fail(name, HOOK, TypeError(f"{wrong[0]} is not a finding"))
-    told = [item.to_dict() for _, items in found for item in items if isinstance(item, Diagnostic)]
+    told = [body for _, body in plugins.all(HOOK, files, _body, seconds=LONGEST)] if scanners else []
     failures = [(one.plugin, one.error) for one in plugins.failures if one.hook in {HOOK, "load"}]
     with answer:
         json.dump({"scanners": len(scanners) or len(failures), "findings": told, "failures": failures}, answer)
+
+
+def _body(item: Any) -> dict[str, Any]:
+    if not isinstance(item, Diagnostic):
+        raise TypeError(f"{type(item).__name__} is not a finding")
+    return item.to_dict()
 
 
 if __name__ == "__main__":

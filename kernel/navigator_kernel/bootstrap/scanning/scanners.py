@@ -140,6 +140,15 @@ def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
         return [_failed("the scanners of plugins", str(error), skill)]
 
 
+def plugin_failures(files: Mapping[str, bytes]) -> Sequence[tuple[str, str]]:
+    """`(plugin, error)` of each scanner of a plugin that fails with these files."""
+    try:
+        failures = call_module(PLUGINS, dict(files), seconds=SECONDS, memory=MEMORY)["failures"]
+        return [(str(who), str(why)) for who, why in failures]
+    except _BROKEN as error:
+        return [("the scanners of plugins", str(error))]
+
+
 def _told(answer: Mapping[str, Any], subject: str) -> list[Diagnostic]:
     found = [_read(item) for item in answer["findings"]]
     return [*found, *(_failed(who, why, subject) for who, why in answer["failures"])]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from navigator_kernel.bootstrap.health import findings, repair, shown
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Kernel
 
 
 @click.command("doctor")
@@ -19,13 +24,13 @@ from navigator_kernel.cli.project import App
 @pass_app
 def command(app: App, *, repairs: bool, verbose: bool, as_json: bool) -> int:
     """Check everything; exit code 1 if something is damaged."""
-    found = list(findings(app.root, lambda: app.settings, lambda: app.kernel))
+    found = list(findings(app.root, lambda: app.settings, lambda: _with_plugins(app)))
     repaired: list[str] = []
     if repairs:
         repaired, failed = repair(app.root, found)
         for one in failed:
             note(one)
-        found = list(findings(app.root, lambda: app.settings, lambda: app.kernel))
+        found = list(findings(app.root, lambda: app.settings, lambda: _with_plugins(app)))
     code = 1 if any(finding.state == "damaged" for finding in found) else 0
     if as_json:
         body = {"findings": [finding.to_dict() for finding in found], "repaired": repaired, "exit_code": code}
@@ -34,6 +39,14 @@ def command(app: App, *, repairs: bool, verbose: bool, as_json: bool) -> int:
     lines([f"repaired {name}" for name in repaired])
     lines(shown(found, every=verbose))
     return code
+
+
+def _with_plugins(app: App) -> Kernel:
+    """The kernel, whose plugins have been tried."""
+    from navigator_kernel.cli.commands.plugin import tried
+
+    tried(app)
+    return app.kernel
 
 
 COMMANDS = {"doctor": command}

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from navigator_kernel.adapters.entry_points import Installed
 from navigator_kernel.bootstrap.extensions import agents_subject, open_plugins
+from navigator_kernel.bootstrap.kernel import project_ports
+from navigator_kernel.bootstrap.models import tools_of
+from navigator_kernel.bootstrap.places import PLUGINS, left_out
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.errors import NotFound
+from navigator_kernel.errors import KernelError, NotFound
+
+if TYPE_CHECKING:
+    from navigator_kernel.plugins import Failure, Plugins
+    from navigator_kernel.ports import ProjectPorts
 
 
 @click.group("plugin")
@@ -22,20 +32,68 @@ def command() -> None:
 @json_option
 @pass_app
 def listed(app: App, *, as_json: bool) -> int:
-    """List plugins; exit code 1 where one failed."""
-    extensions = open_plugins(app.root)
-    failures = app.kernel.failures()  # building the agents also reveals a failing registration
-    plugins, untrusted = extensions.plugins.names(), [str(path) for path in extensions.untrusted]
+    """List plugins with their packages, hooks and failures; exit code 1 if one failed."""
+    app.extensions = open_plugins(app.root, tell=lambda _line: None)  # the failures are printed below
+    plugins, untrusted = app.extensions.plugins, [str(path) for path in app.extensions.untrusted]
+    failures = [failure.to_dict() for failure in tried(app)]
+    every = {name: plugins.packages.get(name, Installed(name, "")) for name in (*plugins.names(), *plugins.packages)}
+    rows = [(name, one.package, one.version, plugins.hooks(name)) for name, one in every.items()]
     if as_json:
-        body = {"plugins": plugins, "untrusted": untrusted, "failures": [dict(failure) for failure in failures]}
+        keys = ("name", "package", "version", "hooks")
+        body = {"plugins": plugins.names(), "untrusted": untrusted, "failures": failures}
+        body |= {"details": [dict(zip(keys, row, strict=True)) for row in rows], "left_out": sorted(left_out())}
         document({**body, "exit_code": 1 if failures else 0})
     else:
-        lines(plugins)
+        table(
+            ("plugin", "package", "hooks"),
+            [(name, f"{package} {version}".strip(), ", ".join(hooks)) for name, package, version, hooks in rows],
+        )
         for path in untrusted:
             note(f"not trusted, so not loaded: {path}")
+        if left_out():
+            note(f"left out by {PLUGINS}: {', '.join(sorted(left_out()))}")
         for failure in failures:
             note(f"failed: {failure['plugin']} in {failure['hook']}: {failure['error']}")
     return 1 if failures else 0
+
+
+def tried(app: App) -> Sequence[Failure]:
+    """The failures of plugins, once each of their hooks was called that changes nothing."""
+    kernel, plugins = app.kernel, app.extensions.plugins
+    brought = {hook for name in plugins.names() if not plugins.is_shipped(name) for hook in plugins.hooks(name)}
+    project = project_ports(app.root, app.shared.meaning)
+    tools_of(plugins, project, app.settings.timeout)
+    kernel.precheck_hook(kernel.catalogue.count_own())
+    if "kernel_register_routers" in brought:
+        kernel.router.recognise("which skill is meant")
+        kernel.router.retrieve("which skill is meant", 1)
+    if "kernel_register_commands" in brought:
+        from navigator_kernel.cli.registry import plugin_commands
+
+        plugin_commands(plugins, app.root)
+    if "kernel_register_tools_and_endpoints" in brought:
+        _try_endpoints(plugins, project)
+    if "kernel_scan_skill" in brought:
+        _try_scanners(plugins)
+    return plugins.failures
+
+
+def _try_endpoints(plugins: Plugins, project: ProjectPorts) -> None:
+    from navigator_kernel.gateway.plugin_endpoints import plugin_endpoints
+
+    try:
+        from navigator_kernel.gateway import server
+    except ImportError:  # without the extra 'gateway' there is no server whose endpoints one could repeat
+        plugin_endpoints(plugins, project, (), 0.0)
+    else:
+        plugin_endpoints(plugins, project, server.ENDPOINTS, 0.0)
+
+
+def _try_scanners(plugins: Plugins) -> None:
+    from navigator_kernel.bootstrap.scanning.scanners import plugin_failures
+
+    for plugin, error in plugin_failures({"SKILL.md": b"---\nname: sample\ndescription: A sample\n---\n# Sample\n"}):
+        plugins.fail(plugin, "kernel_scan_skill", KernelError(error))
 
 
 @command.command("trust")

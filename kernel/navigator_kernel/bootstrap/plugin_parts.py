@@ -1,0 +1,215 @@
+"""The objects that plugins bring, checked, and wrapped so that each call of them is guarded; the kernel's own take over
+where one fails."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+import msgspec
+from msgspec import Struct, field
+
+from navigator_kernel.dispatch.answer import failure
+from navigator_kernel.dispatch.inprocess import GRACE
+from navigator_kernel.guard import Hung, limit
+from navigator_kernel.model_ports import Tool
+from navigator_kernel.ports import Agent
+from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.reply import Notice
+from navigator_kernel.values.report import Meta, Report
+from navigator_kernel.values.route import Action, Retrieval
+from navigator_kernel.values.tool import Result
+
+if TYPE_CHECKING:
+    from navigator_kernel.events import Event
+    from navigator_kernel.plugins import Plugins
+    from navigator_kernel.ports import Catalogue, Clock, Dispatcher, Router
+    from navigator_kernel.values.packet import Packet
+
+T = TypeVar("T")
+ROUTERS, DISPATCHERS = "kernel_register_routers", "kernel_register_dispatchers"
+
+
+def router_of(plugins: Plugins, catalogue: Catalogue, own: Router) -> Router:
+    """The first router of a plugin, or `own`."""
+    for name, held in plugins.all(ROUTERS, catalogue, lambda item: _having(item, "recognise", "retrieve")):
+        return PluginRouter(plugins=plugins, plugin=name, held=held, own=own, catalogue=catalogue)
+    return own
+
+
+def dispatcher_of(plugins: Plugins, agents: Mapping[str, Agent], own: Dispatcher, clock: Clock) -> Dispatcher:
+    """The first dispatcher of a plugin, or `own`."""
+    for name, held in plugins.all(DISPATCHERS, agents, lambda item: _having(item, "submit", "result", "cancel")):
+        return PluginDispatcher(plugins=plugins, plugin=name, held=held, own=own, clock=clock)
+    return own
+
+
+def read_agent(item: Any) -> Agent:
+    """The item; TypeError if it is not an agent."""
+    if not isinstance(item, Agent):
+        raise TypeError(f"{type(item).__name__} is not an agent")
+    if not all(isinstance(word, str) for word in (item.name, item.description, *item.aliases)):
+        raise TypeError("an agent's name, aliases and description are texts")
+    return item
+
+
+def read_notice(item: Any) -> Notice:
+    if not isinstance(item, Notice):
+        raise TypeError(f"{type(item).__name__} is not a notice")
+    return item
+
+
+def read_tool(item: Any) -> Tool:
+    """The item; TypeError if it is not a tool."""
+    if not isinstance(item, Tool) or not isinstance(item.spec, ToolSpec) or not item.spec.schema:
+        raise TypeError(f"{type(item).__name__} is not a tool")
+    if not all(isinstance(word, str) for word in (item.name, item.confirm, *item.effects)):
+        raise TypeError("a tool's name, confirm and effects are texts")
+    return item
+
+
+class PluginTool(Struct, frozen=True, kw_only=True):
+    """Implements `model_ports.Tool` over a plugin's tool, which has `seconds` for each call."""
+
+    plugins: Plugins
+    plugin: str
+    held: Tool
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        return self.held.name
+
+    async def run(self, arguments: Mapping[str, Any]) -> Result:
+        async def ran() -> Result:
+            result = await self.held.run(arguments)
+            if not isinstance(result, Result):
+                raise TypeError(f"it returned {type(result).__name__}, not a Result")
+            return result
+
+        try:
+            return await self.plugins.run(self.plugin, f"tool {self.name}", ran, self.seconds)
+        except Exception as error:  # noqa: BLE001 - it is recorded; the model gets the error, the turn continues
+            return Result(error=f"{type(error).__name__}: {error}")
+
+    def __getattr__(self, name: str) -> Any:
+        """What the tool says about itself: spec, effects, confirm and more."""
+        return getattr(self.held, name)
+
+
+class PluginRouter(Struct, frozen=True, kw_only=True):
+    """Implements `ports.Router` over a plugin's router; where that fails, the kernel's `own` answers."""
+
+    plugins: Plugins
+    plugin: str
+    held: Router
+    own: Router
+    catalogue: Catalogue
+
+    def recognise(self, text: str) -> Action | None:
+        try:
+            return self.plugins.call(self.plugin, ROUTERS, lambda: _action(self.held.recognise(text)))
+        except Exception:  # noqa: BLE001 - it is recorded
+            return self.own.recognise(text)
+
+    def retrieve(self, text: str, k: int = 12) -> Retrieval:
+        try:
+            return self.plugins.call(self.plugin, ROUTERS, lambda: self._retrieval(self.held.retrieve(text, k)))
+        except Exception:  # noqa: BLE001 - it is recorded
+            return self.own.retrieve(text, k)
+
+    def _retrieval(self, found: Any) -> Retrieval:
+        if not isinstance(found, Retrieval):
+            raise TypeError(f"{type(found).__name__} is not a Retrieval")
+        checked: Retrieval = _converted(found, Retrieval)
+        for name in (*(one.name for one in checked.candidates), *checked.offered):
+            if self.catalogue.find(name) is None:
+                raise ValueError(f"no skill is called {name!r}")
+        return checked
+
+
+class PluginDispatcher(Struct, frozen=True, kw_only=True):
+    """Implements `ports.Dispatcher` over a plugin's dispatcher. A packet that it does not accept goes to the kernel's
+    `own`; one that it may have accepted is never sent twice."""
+
+    plugins: Plugins
+    plugin: str
+    held: Dispatcher
+    own: Dispatcher
+    clock: Clock
+    _packets: dict[str, Packet] = field(default_factory=dict)
+
+    async def submit(self, packet: Packet) -> str:
+        async def submitted() -> str:
+            task = await self.held.submit(packet)
+            if not isinstance(task, str):
+                raise TypeError(f"submit returned {type(task).__name__}, not the id of a task")
+            return task
+
+        try:
+            task = await self._run(submitted, limit())
+        except Hung:
+            raise
+        except Exception:  # noqa: BLE001 - it is recorded
+            return await self.own.submit(packet)
+        self._packets[task] = packet
+        return task
+
+    async def result(self, task: str) -> Report:
+        packet = self._packets.get(task)
+        if packet is None:
+            return await self.own.result(task)
+        began = self.clock.monotonic()
+
+        async def reported() -> Report:
+            report = await self.held.result(task)
+            if not isinstance(report, Report):
+                raise TypeError(f"result returned {type(report).__name__}, not a Report")
+            return report
+
+        try:
+            report = await self._run(reported, packet.constraints.timeout + GRACE)
+        except Exception as error:  # noqa: BLE001 - it is recorded, and the report says so
+            elapsed = round(self.clock.monotonic() - began, 3)
+            meta = Meta(agent=packet.agent, time=elapsed, ts=self.clock.now())
+            report = failure(error, meta, packet.context.language)
+        self._packets.pop(task, None)
+        return report
+
+    def events(self, task: str) -> AsyncIterator[Event]:
+        return (self.held if task in self._packets else self.own).events(task)
+
+    async def cancel(self, task: str) -> None:
+        if self._packets.pop(task, None) is None:
+            await self.own.cancel(task)
+            return
+        with suppress(Exception):  # it is recorded
+            await self._run(lambda: self.held.cancel(task), limit())
+
+    def heartbeat(self, task: str) -> float:
+        return (self.held if task in self._packets else self.own).heartbeat(task)
+
+    async def _run(self, function: Callable[[], Awaitable[T]], seconds: float) -> T:
+        return await self.plugins.run(self.plugin, DISPATCHERS, function, seconds)
+
+
+def _having(item: Any, *methods: str) -> Any:
+    for name in methods:
+        if not callable(getattr(item, name, None)):
+            raise TypeError(f"{type(item).__name__} has no method {name!r}")
+    return item
+
+
+def _action(action: Any) -> Action | None:
+    if action is None:
+        return None
+    if not isinstance(action, get_args(Action)):
+        raise TypeError(f"{type(action).__name__} is not an action")
+    checked: Action = _converted(action, type(action))
+    return checked
+
+
+def _converted(value: Any, kind: type[Any]) -> Any:
+    """The value with its fields checked; numbers of other libraries become Python's."""
+    return msgspec.convert(msgspec.to_builtins(value, enc_hook=float), kind, strict=False)
