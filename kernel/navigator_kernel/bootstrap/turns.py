@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.secrets.redaction import remembering
 from navigator_kernel.adapters.stores.underway import run_of
 from navigator_kernel.bootstrap.tapes import keep_tape
 from navigator_kernel.dispatch.stream import EventStream
@@ -145,7 +146,9 @@ class Turns(Struct, frozen=True, kw_only=True):
             kernel.consents.allow(stream.run, subject)
         is_open = is_interrupted(resumed.session.approval)
         kept = kernel.underway.kept(run, session, held, size, is_open=is_open) if kernel.underway else nullcontext()
-        with kept:
+        with kept, remembering():
+            if session.question is not None:  # the answer to "password?" is one
+                kernel.redact(dict.fromkeys(session.question.missing, message.text.strip()))
             try:
                 reply = await run_turn(message, session, kernel, stream, resumed)
             finally:

@@ -99,8 +99,8 @@ class FolderWriter:
 
     @contextmanager
     def appending(self, path: Path) -> Iterator[Callable[[bytes], None]]:
-        """Writes each record in one system call; creates the folders above the file. Nothing is written to a file that
-        takes the path's place meanwhile."""
+        """Writes each record in one system call. The file, and the folder if it is new, are for the person alone. Nothing
+        is written to a file that takes the path's place meanwhile."""
         path = self._checked(path)
 
         def add(data: bytes) -> None:
@@ -109,9 +109,9 @@ class FolderWriter:
                     raise OSError(errno.ENOSPC, "only a part was written")
 
         with _named("append to", path):
-            path.parent.mkdir(self._mode, parents=True, exist_ok=True)
+            path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            handle = os.open(path, flags, 0o644)
+            handle = os.open(path, flags, 0o600)
         try:
             yield add
         finally:
