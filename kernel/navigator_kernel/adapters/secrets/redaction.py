@@ -108,7 +108,7 @@ class Redactor(Struct, frozen=True):
         named = [parts.texts[number] for number in parts.secret]
         _remember(seen, (value for one in found if one for value in one.values), named)
         secrets = [(form, False) for secret in self.known for form in _forms(secret)]
-        secrets += [(form, len(secret) < SHORTEST or secret.isalpha()) for secret in seen for form in _forms(secret)]
+        secrets += [(form, _is_plain(secret)) for secret in seen for form in _forms(secret)]
         done = iter([_shown(text, cuts, secrets) for text, cuts in zip(parts.texts, places, strict=True)])
         return _replaced(value, lambda _: next(done))
 
@@ -382,7 +382,12 @@ def _remember(seen: dict[str, None], secrets: Iterable[str], named: Iterable[str
 
 def _is_rare(word: str) -> bool:
     has_digit, has_letter = any(map(str.isdigit, word)), any(map(str.isalpha, word))
-    return (has_digit and has_letter) or not _ODD.isdisjoint(word)
+    return (has_digit and has_letter) or not _ODD.isdisjoint(word) or word not in {word.lower(), word.upper(), word.capitalize()}
+
+
+def _is_plain(word: str) -> bool:
+    """Whether other words may contain the word by chance."""
+    return len(word) < SHORTEST or not _is_rare(word)
 
 
 @lru_cache(MOST)
