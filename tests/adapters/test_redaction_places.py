@@ -111,6 +111,20 @@ def test_a_question_about_a_message_with_a_secret_is_asked_and_the_message_not_k
 
 
 @pytest.mark.requirement("SAF-8")
+def test_the_answer_to_a_question_about_a_password_is_a_secret_whatever_it_is(here: Place) -> None:
+    needs = 'required_params: \'[{"name": "user", "prompt": "the user"}, {"name": "password", "prompt": "a word"}]\'\n'
+    folder = put_skill(here.root, "sign-in", ("Signs in", needs, KEEPS))
+    with (folder / "SKILL.md").open("r+") as file:
+        text = file.read().replace("run.py\n", "run.py {user} {password}\n")
+        file.seek(0)
+        file.write(text)
+    assert here.run("ask", "--session", "s", "--yes", "/sign-in ann").code == 9
+    done = here.run("ask", "--session", "s", "--yes", "qwvzjxkplm")
+    assert (done.code, hashlib.sha256(b"qwvzjxkplm").hexdigest() in done.out) == (0, True), done
+    assert holders(here, "qwvzjxkplm") == []
+
+
+@pytest.mark.requirement("SAF-8")
 def test_an_order_that_failed_is_not_kept_for_another_try_with_its_secret(here: Place, token: str) -> None:
     assert here.run("ask", "--session", "s", "--yes", f"/fail-hard {token}").code == 1
     assert holders(here, token) == []
@@ -159,7 +173,7 @@ PLACES: dict[str, Callable[[str], str]] = {
 
 
 def left_in(text: bytes, secrets: Sequence[Example]) -> list[str]:
-    """The kinds of the secrets of which a whole word is in the text; the first and last line of a key are no secrets."""
+    """The kinds of the secrets of which a whole word is in the text; the first and last line of a key do not count."""
     words = [(one.kind, re.sub("-----(BEGIN|END)[A-Z ]+-----", "", one.secret).split()) for one in secrets]
     return [kind for kind, held in words if any(len(word) > 5 and word.encode() in text for word in held)]
 

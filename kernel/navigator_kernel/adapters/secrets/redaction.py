@@ -39,7 +39,9 @@ _NAMED = lazy_compile(
     r"(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_PASS|_PWD?|_PAT)S?(?:_|$)|_AUTH$",
     re.IGNORECASE,
 )
-_TELLING = lazy_compile(r"pass|pwd|secret|token|(?<!idempotency_)key|auth|cookie|密|口令|令牌|私钥|授权码|访问码", re.IGNORECASE)
+_TELLING = lazy_compile(
+    r"pass|pwd|secret|token|(?<!idempotency_)key|auth|cookie|密|口令|令牌|私钥|授权码|访问码", re.IGNORECASE
+)
 _PASSWORD = lazy_compile(r"(?:passw(?:or)?d|passphrase|passcode|pwd|密码|口令)$", re.IGNORECASE)
 _NO_PASSWORD = lazy_compile(
     r".{0,3}$|(?:string|none|null|true|false|required|optional|password|secret|token)$|[$<]|\{\{|%\(", re.IGNORECASE
@@ -372,8 +374,8 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _remember(seen: dict[str, None], secrets: Iterable[str], named: Iterable[str]) -> None:
-    """Adds the values with the name of a password, and those secrets that are no everyday words, with the long words of
-    those that have several, as keys have lines."""
+    """Adds the values with the name of a password, and all other secrets but everyday words; a secret of several words,
+    such as a key of several lines, also with its long words."""
     words = (word for secret in secrets for word in (secret, *(part for part in secret.split() if len(part) > WORD)))
     for word in (*named, *filter(_is_rare, words)):
         if len(seen) < MOST and len(word) >= SHORTEST - 2 and REDACTED not in word:
@@ -381,8 +383,10 @@ def _remember(seen: dict[str, None], secrets: Iterable[str], named: Iterable[str
 
 
 def _is_rare(word: str) -> bool:
-    has_digit, has_letter = any(map(str.isdigit, word)), any(map(str.isalpha, word))
-    return (has_digit and has_letter) or not _ODD.isdisjoint(word) or word not in {word.lower(), word.upper(), word.capitalize()}
+    """Whether no text is likely to contain the word by chance: it mixes letters with digits or signs, or cases."""
+    if any(map(str.isdigit, word)) and any(map(str.isalpha, word)):
+        return True
+    return not _ODD.isdisjoint(word) or word not in {word.lower(), word.upper(), word.capitalize()}
 
 
 def _is_plain(word: str) -> bool:

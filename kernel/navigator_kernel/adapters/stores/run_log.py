@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +28,6 @@ class JsonLinesLog(Struct, frozen=True):
     def append(self, event: Event) -> None:
         line = json.dumps(event.to_dict(), ensure_ascii=False, separators=(",", ":"), default=str)
         self.writer.append(self._file(event.run), (line + "\n").encode("utf-8", errors="backslashreplace"))
-        if not event.seq:
-            with suppress(OSError):
-                self.folder.chmod(0o700)  # earlier versions made it for everybody, with the files in it
 
     def read(self, run: str) -> Sequence[Event]:
         try:
