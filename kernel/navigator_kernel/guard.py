@@ -173,9 +173,10 @@ def own_stdout(reopened: Callable[[TextIO, int], TextIO]) -> None:
 
 def keep_stdout() -> None:
     """Keeps stdout from plugins, from their first call on, if `own_stdout` was called."""
-    if _may_print.get() and not _kept:
+    reopened = _may_print.get()
+    if reopened is not None and not _kept:
         with suppress(OSError, ValueError):  # stdout is closed, or has no descriptor
-            _kept.append(_Stdout(sys.stdout))
+            _kept.append(_Stdout(sys.stdout, reopened))
             sys.stdout = cast("TextIO", _kept[0])
 
 

@@ -158,6 +158,13 @@ def numbered(count: int, noun: str) -> str:
     return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"
 
 
+def whole_words(text: str) -> int:
+    """How many characters of a text that goes on can be shown without cutting a word, or a private key, in two."""
+    length = max(map(text.rfind, (" ", "\n", "。", "，"))) + 1
+    begun = text.find("-----BEGIN")
+    return min(length, begun) if begun >= 0 and "-----END" not in text[begun:] else length
+
+
 def shorten(text: str, limit: int) -> str:
     """`text` on one line, at most `limit` characters, cut with an ellipsis."""
     line = " ".join(text.split())

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
 import random
 import string
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from cli.support import Done, Place, below, place_in, type_a
-from navigator_kernel.adapters.secrets.redaction import REDACTED, Redactor, secrets_of
+from navigator_kernel.adapters.secrets.redaction import REDACTED, Redactor, remembering, secrets_of
 
 pytestmark = pytest.mark.sample(2)
 
@@ -242,6 +245,110 @@ def test_redaction_of_a_secret_is_idempotent(secret: tuple[str, str, str]) -> No
 @pytest.mark.parametrize("text", EVERYDAY, ids=range(len(EVERYDAY)))
 def test_everyday_text_is_left_as_it_is(text: str) -> None:
     assert redacted(text) == text
+
+
+# ---- values of several parts
+
+PASSWORD = "Tr0ub4dor&3" + "zz"
+KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{made(64)}\n{made(65)}\nQ1==\n-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["log", "in", "with", "password:", PASSWORD, "now"],
+        ["curl", "-u", f"ann:{PASSWORD}", "https://host.example"],
+        ["tool", "--password", PASSWORD],
+        ["export", "DB_PASSWORD", "=", PASSWORD],
+        f"use {KEY} now".split(),
+    ],
+    ids=["sentence", "curl", "option", "assignment", "key"],
+)
+def test_a_secret_is_found_in_the_words_that_a_message_was_cut_into(words: list[str]) -> None:
+    shown = " ".join(Redactor().value({"arguments": words})["arguments"])
+    assert parts_left(PASSWORD, shown) == parts_left(KEY.splitlines()[1], shown) == [] and "Q1==" not in shown
+    assert (words[0] in shown, REDACTED in shown) == (True, True)
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("depth", range(4))
+def test_a_secret_after_a_new_line_is_found_in_json_in_json(depth: int) -> None:
+    tokens = (f"AKIA{made(16, UPPER)}", f"npm_{made(36)}", f"ghp_{made(36)}")
+    text = "\n".join(["first", *tokens, f"password: {PASSWORD}", KEY, "last"])
+    for _ in range(depth):
+        text = json.dumps({"content": text})
+    shown = redacted(text)
+    assert [part for secret in (*tokens, PASSWORD, made(64)) for part in parts_left(secret, shown)] == []
+    for _ in range(depth):
+        shown = json.loads(shown)["content"]
+    assert shown.startswith("first\n") and shown.endswith("\nlast")
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize(
+    "text", ["https://host.example/?q=password%3A%20@@", r"\u5bc6\u7801\uff1a@@ ok", r"{\"api_key\":\"@@\"}"]
+)
+def test_a_secret_is_found_behind_an_encoded_name(text: str) -> None:
+    assert redacted(text.replace("@@", "Xy7" + made(12))) == text.replace("@@", REDACTED)
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"password": "@@"},
+        {"db_passphrase": "@@"},
+        {"client_secret": "@@"},
+        {"env": [{"name": "API_KEY", "value": "@@"}]},
+        {"Authorization": "Bearer @@"},
+        {"密码": "@@"},
+    ],
+    ids=str,
+)
+def test_a_parameter_is_secret_by_its_name(value: object) -> None:
+    shown = json.dumps(Redactor().value(json.loads(json.dumps(value).replace("@@", made(24)))))
+    assert parts_left(made(24), shown) == [] and REDACTED in shown
+
+
+def test_ordinary_parameters_and_lists_stay_as_they_are() -> None:
+    run = "20260131-093000123-9f3ac1"
+    held = {"token": run, "idempotency_key": f"{run}/1/skills/helper", "max_tokens": "4096", "author": "Ann Lee"}
+    held |= {"password": "required", "key": "name", "page_token": "next"}
+    words = ["the", "password:", "twelve", "characters", "C:\\new\\token", "100%20of"]
+    assert Redactor().value([held, words, list(EVERYDAY)]) == [held, words, list(EVERYDAY)]
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        PASSWORD,
+        f"\\n{PASSWORD}",
+        quote(PASSWORD),
+        json.dumps({"x": json.dumps(f'"{PASSWORD}"')}),
+        base64.b64encode(PASSWORD.encode()).decode(),
+        base64.b64encode(f"ann:{PASSWORD}".encode()).decode(),
+        base64.urlsafe_b64encode(f"x:{PASSWORD}:y".encode()).decode(),
+    ],
+)
+def test_a_secret_that_a_turn_has_shown_is_replaced_in_any_encoding_until_the_turn_ends(encoded: str) -> None:
+    text = f"it prints {encoded} here"
+    with remembering():
+        assert redacted(text) == text
+        redacted(f"password: {PASSWORD}")
+        shown = redacted(text)  # another redactor, as each store has its own
+    middle = (encoded, encoded[4:-6])[len(encoded) > 24]
+    assert middle not in shown and shown.startswith("it prints ") and shown.endswith(" here")
+    assert redacted(text) == text
+
+
+def test_an_everyday_word_after_a_name_is_not_replaced_elsewhere() -> None:
+    with remembering():
+        assert redacted('token = "description"') == f'token = "{REDACTED}"'
+        assert redacted("the description of test.py") == "the description of test.py"
+        redacted("pwd: ab12cd")
+        assert redacted("xab12cdx ab12cd") == f"xab12cdx {REDACTED}"
 
 
 # ---- through the command line

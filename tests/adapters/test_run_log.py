@@ -98,3 +98,17 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
 
 def test_a_missing_folder_has_no_runs(tmp_path: Path) -> None:
     assert list(log_in(tmp_path / "none").runs()) == []
+
+
+@pytest.mark.requirement("SAF-8")
+def test_only_the_person_can_read_a_log_or_look_into_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "logs" / "runs"
+    stream(folder)(RunContent(text="a"))
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder / "run-1.jsonl")] == [0o700, 0o600]
+
+
+def test_a_folder_that_an_earlier_version_made_for_everybody_is_closed(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir(mode=0o755)
+    stream(folder)(RunContent(text="a"))
+    assert folder.stat().st_mode & 0o777 == 0o700

@@ -27,7 +27,7 @@ from navigator_kernel.events import (
 from navigator_kernel.events import Progress as Told
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, whole_words
 from navigator_kernel.values.allowed import left_out
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall, tried_of, usage_facts
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 ROUNDS = 10  # rounds of tool calls
 CALLS = 16  # tool calls in one answer
-KEY = "-----BEGIN"
 LONGEST = 3600.0  # seconds of one request if the turn has no limit
 CONTINUATIONS = 3
 FAILURES = 2  # consecutive failures (SAF-5)
@@ -306,9 +305,7 @@ class _Pieces:
 
     def __call__(self, text: str) -> None:
         self._held += text
-        at = max(self._held.rfind(" "), self._held.rfind("\n"), self._held.rfind("。"), self._held.rfind("，")) + 1
-        if (begun := self._held.find(KEY)) >= 0 and "-----END" not in self._held[begun:]:
-            at = min(at, begun)  # a private key is one secret on several lines
+        at = whole_words(self._held)
         if at:
             self._say(self._held[:at])
             self._held = self._held[at:]

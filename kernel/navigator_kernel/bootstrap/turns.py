@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.secrets.redaction import remembering
 from navigator_kernel.adapters.stores.underway import run_of
 from navigator_kernel.bootstrap.tapes import keep_tape
 from navigator_kernel.dispatch.stream import EventStream
@@ -21,6 +22,7 @@ from navigator_kernel.turn import run_turn
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.owner import owned, owner_of_session
 from navigator_kernel.values.request import Message, PendingApproval, Session
+from navigator_kernel.values.workflow import plan_from, plan_to_dict
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
@@ -178,17 +180,26 @@ class Turns(Struct, frozen=True, kw_only=True):
         for subject in agreed:
             kernel.consents.allow(stream.run, subject)
         is_open = is_interrupted(resumed.session.approval)
-        text = message.text if keep == "always" and session.approval is None and session.question is None else ""
+        is_new = session.approval is None and session.question is None
+        lasts = (
+            keep == "always" and is_new and kernel.redact(message.text) == message.text
+        )  # else it cannot be repeated
+        text = message.text if lasts else ""
         kept = (
             kernel.underway.kept(run, session, held, size, message=text, is_open=is_open)
             if kernel.underway
             else nullcontext()
         )
-        with kept:
+        with remembering(), kept:
+            if session.question is not None:  # the answer to "password?" is one
+                kernel.redact(dict.fromkeys(session.question.missing, message.text.strip()))
             try:
                 reply = await run_turn(message, session, kernel, stream, resumed)
             finally:
                 keep_tape(kernel, self.tape.end(), stream.run, message, session)
+            if (view := reply.workflow) is not None:
+                plan, left = plan_from(kernel.redact(plan_to_dict(view.plan))), tuple(kernel.redact(list(view.left)))
+                reply = replace(reply, workflow=replace(view, plan=plan, left=left))
             waits = reply.session.approval is not None or reply.session.question is not None
             if keep == "always" or (keep == "waiting" and waits):
                 self._save(reply, missed)

@@ -99,7 +99,7 @@ class KernelTools(Struct, kw_only=True):
         session = Session(id=f"{SESSIONS}{kernel.ids.new()}", notice_shown=True)
         reply = await self.take(message, session)
         waits = reply.session.approval is not None or reply.session.question is not None
-        body: dict[str, Any] = {"run": reply.run, "report": reply.report.to_dict()}
+        body: dict[str, Any] = {"run": reply.run, "report": kernel.redact(reply.report.to_dict())}
         return {**body, "ask_the_person": f"navigator ask --session {session.id} yes"} if waits else body
 
     async def why(self, run: str = "") -> Mapping[str, Any]:

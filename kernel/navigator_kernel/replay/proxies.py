@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import Event, UICommand
 from navigator_kernel.replay.recording import Form, Tape
+from navigator_kernel.text import whole_words
 from navigator_kernel.values.chat import ChatMessage, Completion, ShownFile, Spent, tried_of
 from navigator_kernel.values.context import Memory
 from navigator_kernel.values.report import Report, report_of, report_to_dict
@@ -37,6 +38,17 @@ def _tool_answer(held: Mapping[str, Any]) -> ToolAnswer:
     return ToolAnswer(text=held["text"], failed=held["failed"], commands=commands, changed=held["changed"], files=files)
 
 
+def _whole(pieces: Sequence[str]) -> list[str]:
+    """The pieces as whole words, as they are shown: a secret in two pieces would not be recognised."""
+    words, rest = list[str](), ""
+    for piece in pieces:
+        rest += piece
+        if at := whole_words(rest):
+            words.append(rest[:at])
+            rest = rest[at:]
+    return [*words, rest] if rest else words
+
+
 REPORT = Form(report_to_dict, report_of)
 JOURNAL = "journal"
 NOTHING = Form(lambda _: None, lambda _: None)
@@ -51,7 +63,7 @@ COMPLETION = Form(
     _completion,
 )  # fmt: skip
 SAID = Form(
-    lambda held: [COMPLETION.encode(held[0]), *held[1:]],
+    lambda held: [COMPLETION.encode(held[0]), _whole(held[1]), *held[2:]],
     lambda held: (COMPLETION.decode(held[0]), held[1], held[2] if held[2:] else []),  # an older tape has no waits
 )
 
@@ -125,7 +137,7 @@ class ReplayableDispatcher(Struct, frozen=True):
 
 
 class ReplayableModel(Struct, frozen=True):
-    """Implements `model_ports.ChatModel`; the pieces of an answer are kept in the form in which they came."""
+    """Implements `model_ports.ChatModel`; the pieces of an answer are kept as whole words."""
 
     inner: ChatModel
     tape: Tape
@@ -152,7 +164,7 @@ class ReplayableModel(Struct, frozen=True):
             try:
                 return await self.inner.complete(replace(asked, waits=wait), heard), pieces, waits
             except KernelError as error:
-                error.data = {**error.data, "pieces": pieces, "waits": waits}
+                error.data = {**error.data, "pieces": _whole(pieces), "waits": waits}
                 raise
 
         try:

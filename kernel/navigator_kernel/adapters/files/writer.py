@@ -100,8 +100,8 @@ class FolderWriter:
 
     @contextmanager
     def appending(self, path: Path) -> Iterator[Callable[[bytes], None]]:
-        """Writes each record in one system call; creates the folders above the file. Nothing is written to a file that
-        takes the path's place meanwhile."""
+        """Writes each record in one system call. The file and its folder are for the person alone. Nothing is written
+        to a file that takes the path's place meanwhile."""
         path = self._checked(path)
 
         def add(data: bytes) -> None:
@@ -110,9 +110,12 @@ class FolderWriter:
                     raise OSError(errno.ENOSPC, "only a part was written")
 
         with _named("append to", path):
-            path.parent.mkdir(self._mode, parents=True, exist_ok=True)
+            path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
+            if path.parent.stat().st_mode & 0o077:
+                with suppress(PermissionError):
+                    path.parent.chmod(PRIVATE)  # earlier versions made it for everybody
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            handle = os.open(path, flags, 0o644)
+            handle = os.open(path, flags, 0o600)
         try:
             yield add
         finally:

@@ -79,10 +79,13 @@ class SqliteSessions(Struct, frozen=True):
             database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _kept(self, session: Session) -> dict[str, Any]:
-        """The session without a question or a repetition whose message contains a secret: a text with `[redacted]` in
-        it cannot be carried out, so the person has to send the message again."""
+        """The session without a question, a repetition or a last message that contains a secret: a text with
+        `[redacted]` in it cannot be carried out, so the person has to send the message again."""
         held = session_to_dict(session)
         lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(held[slot]) != held[slot]}
+        last = held["sticky"]
+        if last is not None and self.redact(last["text"]) != last["text"]:
+            lost["sticky"] = {**last, "text": ""}
         return {**held, **lost}
 
     def history(self, name: str, last: int | None = None) -> list[Said]:
