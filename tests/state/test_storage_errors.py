@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,9 @@ def here(tmp_path: Path) -> Place:
 
 def turns(here: Place) -> int:
     """The number of turns of the session `s`, whose history must be whole."""
-    assert len(here.json("session", "show", "s")["history"]) == 2 * (count := here.json(*READS)["sessions"][0]["turns"])
-    return int(count)
+    count: int = here.json(*READS)["sessions"][0]["turns"]
+    assert len(here.json("session", "show", "s")["history"]) == 2 * count
+    return count
 
 
 def refused(here: Place, env: Mapping[str, str], program: tuple[str, ...] = FAILING) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def test_a_full_disk_is_named_and_loses_nothing_once_there_is_space(tmp_path: Pa
     with mounted(disk, "-t", "tmpfs", "-o", "size=4m", "tmpfs"):
         env = {"XDG_STATE_HOME": str(disk)}
         assert place.run(*WRITES, env=env).code == 9
-        with (disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space"):
+        with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
             while filler.write(bytes(4096)):
                 pass
         done = place.run(*WRITES, "--json", env=env)
