@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from navigator_kernel.adapters.files.scratch import left_scratch
-from navigator_kernel.adapters.files.tree import remove_tree
+from navigator_kernel.adapters.files.tree import listed, remove_tree
 from navigator_kernel.adapters.files.writer import HALF_WRITTEN, FolderWriter
 from navigator_kernel.bootstrap.parts import open_journal, open_sessions, state_writer
 from navigator_kernel.bootstrap.places import box_of, project_state
@@ -104,8 +104,6 @@ def size_of(one: Leftover) -> int:
     """Bytes, of a folder with what is in it; 0 for a session."""
     if one.path is None or not one.path.is_dir() or one.path.is_symlink():
         return _size(one)
-    from navigator_kernel.adapters.files.tree import listed
-
     return sum(size for _, size, _ in listed(one.path, seconds=0.2).files.values())
 
 
