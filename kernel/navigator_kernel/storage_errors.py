@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 LONGEST = 488  # bytes of the path of a database: SQLite's 512, with what the names of the files beside it add
 REBUILDS = "navigator doctor --repair keeps the file, and makes a new one of what can be read"
-_MOVE = "put the state on a local disk with XDG_STATE_HOME"
+_MOVE = "or move your state to a local disk, and set XDG_STATE_HOME to that folder"
 _FULL = ("full", "free space on its disk, then try again")
-_READ_ONLY = ("read_only", "make it and its folder writable, or choose another folder with XDG_STATE_HOME")
-_NO_LOCKS = ("no_locks", f"its file system has no locks, as some network disks; {_MOVE}")
-_TOO_LONG = ("too_long", "use a shorter path; XDG_STATE_HOME moves the state")
-_FAULT = ("fault", f"check the disk; {_MOVE}")
+_READ_ONLY = ("read_only", f"make it and its folder writable, {_MOVE}")
+_NO_LOCKS = ("no_locks", f"its file system has no locks: use another one, {_MOVE}")
+_TOO_LONG = ("too_long", f"use a shorter path, {_MOVE}")
+_FAULT = ("fault", f"check the disk, {_MOVE}")
 _KINDS: Mapping[int, tuple[str, str]] = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: ("full", "your quota on its disk is used up; free space, then try again"),
@@ -72,20 +72,33 @@ def database_failed(file: Path, error: sqlite3.Error) -> KernelError:
     return StorageFailed(f"{what}: {error}", hint=hint, kind=kind, reason=getattr(error, "sqlite_errorname", ""))
 
 
+def empty(file: Path) -> Damaged:
+    """The error for a database without content: the kernel makes each one complete or not at all."""
+    return Damaged(f"{str(file)!r} is empty", hint=REBUILDS, path=str(file))
+
+
+def newer(file: Path, version: int, known: int) -> KernelError:
+    """The error for a database whose tables have a version that this program does not know."""
+    message = f"{str(file)!r} was made by a newer navigator: version {version}, and this one knows {known}"
+    return KernelError(message, hint="update navigator", path=str(file))
+
+
 def _tried(file: Path) -> OSError | None:
     """Why the folder of a database cannot be used now: writes and locks a file there; None if all of that works."""
     import fcntl
 
-    for path in (file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")):
+    paths = (file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm"))
+    for path in paths:
         if path.exists() and not os.access(path, os.R_OK | os.W_OK):
             return OSError(errno.EACCES, os.strerror(errno.EACCES))
+    end = max((path.stat().st_size for path in paths if path.exists()), default=0)  # a limit of sizes shows only there
     trial = file.with_name(f".navigator-{os.urandom(8).hex()}.tmp")
     try:
         with trial.open("xb", buffering=0) as handle:
             try:
                 fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                handle.write(bytes(64 * 1024))
+                os.pwrite(handle.fileno(), bytes(64 * 1024), end)
                 os.fsync(handle)
             finally:
                 trial.unlink()

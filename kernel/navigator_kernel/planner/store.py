@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from navigator_kernel.errors import KernelError, NotLoadable
+from navigator_kernel.storage_errors import database_failed, empty, newer, storage_failed
 
 URL = "NAVIGATOR_DATABASE_URL"
 ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(6022140)"}
+VERSION = 1  # of the tables in a SQLite file
 WAIT = 30.0  # seconds that a session waits for another one
 
 
@@ -52,10 +54,31 @@ def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
         engine = create_engine(url, poolclass=NullPool)
     else:
         prepare()
+        if not file.exists():
+            _make_file(file)
         engine = create_engine("sqlite://", creator=lambda: _connected(file), poolclass=NullPool)
-        event.listen(engine, "connect", _prepared)
+        event.listen(engine, "handle_error", lambda context: _raise_named(file, context.original_exception))
     _made(engine)
     return engine
+
+
+def _make_file(file: Path) -> None:
+    """Makes the database complete or not at all, so that an empty file is damage. Of two processes, one makes it."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import NullPool
+
+    fresh = file.with_name(f".navigator-{os.urandom(8).hex()}.tmp")
+    try:
+        with closing(_connected(fresh)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        _made(create_engine("sqlite://", creator=lambda: _connected(fresh), poolclass=NullPool))
+        with suppress(FileExistsError):
+            os.link(fresh, file)
+    except OSError as error:
+        raise storage_failed(f"cannot make {str(file)!r}", error) from error
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _made(engine: Any) -> None:
@@ -81,23 +104,20 @@ def _connected(file: Path) -> Any:
 
     if file.is_symlink():  # a foreign repository may contain one
         raise sqlite3.OperationalError("it is a link")
-    return sqlite3.connect(file, timeout=WAIT, check_same_thread=False)
-
-
-def _prepared(connection: Any, _record: Any) -> None:
-    _write_ahead(connection)
+    if file.exists() and not file.stat().st_size:
+        raise empty(file)
+    connection = sqlite3.connect(file, timeout=WAIT, check_same_thread=False)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        connection.close()
+        raise newer(file, version, VERSION)
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")  # so that `doctor --repair` does not bring back deleted rows
+    return connection
 
 
-def _write_ahead(connection: Any) -> None:
-    """Sets WAL. To change the mode, SQLite needs the file alone for a moment, and it does not wait for that."""
+def _raise_named(file: Path, error: BaseException | None) -> None:
     import sqlite3
 
-    deadline = time.monotonic() + WAIT
-    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
+        raise database_failed(file, error) from error

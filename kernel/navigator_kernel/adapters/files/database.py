@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -13,7 +12,8 @@ from time import monotonic, sleep
 from typing import Any
 
 from navigator_kernel.adapters.files.writer import read_bounded
-from navigator_kernel.errors import Busy, Damaged, KernelError
+from navigator_kernel.errors import Busy, Damaged
+from navigator_kernel.storage_errors import storage_failed
 from navigator_kernel.text import warn
 
 TABLE = "_default"  # TinyDB's name for the default table
@@ -126,8 +126,7 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = "remove the link" if error.errno == errno.ELOOP else "check the disk and the rights"
-        raise KernelError(f"cannot lock {str(path)!r}: {error.strerror}", hint=hint, errno=error.errno) from error
+        raise storage_failed(f"cannot lock {str(path)!r}", error) from error
 
 
 def _tables(path: Path) -> Tables | None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from navigator_kernel.adapters.files.replacing import create_file, replace_file
 from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.storage_errors import storage_failed
 
 FOLDER_MODE, PRIVATE = 0o755, 0o700
 HALF_WRITTEN = ".navigator-*.tmp"
@@ -346,8 +347,7 @@ def _named(verb: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"cannot {verb} {str(path)!r}: {error.strerror or error}"
-        raise KernelError(message, hint="check the disk and the rights", errno=error.errno) from error
+        raise storage_failed(f"cannot {verb} {str(path)!r}", error) from error
 
 
 # Paths as strings: a command checks hundreds of paths, and Path objects take ten times as long

@@ -6,10 +6,12 @@ https://www.sqlite.org/fileformat2.html, so that each row is kept whose own byte
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 import sqlite3
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -17,13 +19,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from navigator_kernel.adapters.stores.sqlite import Versions, files_of, fresh_file, migrate
-from navigator_kernel.errors import Busy, KernelError
-from navigator_kernel.storage_errors import database_failed, storage_failed
+from navigator_kernel.errors import Busy
+from navigator_kernel.storage_errors import database_failed, newer, storage_failed
 
+LOOKS, PAUSE = 3, 0.1  # how often a database is read before it counts as damaged, and seconds between
 PAGE_SIZE = 4096  # bytes; SQLite's default, for a file whose header is damaged
 _TABLE_INNER, _INDEX_INNER, _TABLE_LEAF, _INDEX_LEAF = 5, 2, 13, 10  # the first byte of a page
-_WAL = {b"\x37\x7f\x06\x82": "<", b"\x37\x7f\x06\x83": ">"}  # the first bytes of a log, and its checksums' byte order
+_LITTLE = b"\x37\x7f\x06\x82"  # the first bytes of a log whose checksums are of little-endian numbers
 _LOCKED, _LOCK_BYTES = 0x40000000, 512  # the bytes of the file that SQLite locks
+_CHILD = """
+import fcntl, os, sys
+path, mode, start, length = sys.argv[1:]
+try:
+    with open(path, mode) as file:
+        if mode != "rb":
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, int(length), int(start))
+        sys.stdout.buffer.write(b"+" + file.read())
+        sys.stdout.flush()
+        os.close(1)
+        sys.stdin.read()
+except OSError as error:
+    sys.exit(error.errno)
+"""
 _WIDTHS = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)  # bytes of a value of the kinds 0 to 9
 _NO_VERSION = 1000  # a version from here on is damage
 
@@ -44,10 +61,15 @@ class Rebuilt(NamedTuple):
 
 def check(path: Path) -> str:
     """What is wrong with the database, or "" if it is whole; writes no file. StorageFailed if it cannot be read now."""
-    pages, torn = _read(path)
-    if not pages.data:
-        return "it is empty"
-    return torn or _wrong(pages, path.name) or _newer(pages, path.name)
+    wrong = ""
+    for _ in range(LOOKS):  # another process may have written while its pages were read
+        with _content(path, "rb") as content:
+            pages, wrong = _read(path, content)
+        wrong = wrong or _wrong(pages, path.name)
+        if not wrong:
+            return "it was made by a newer navigator" if _is_newer(pages, path.name) else ""
+        time.sleep(PAUSE)
+    return wrong
 
 
 def rebuild(path: Path) -> Rebuilt:
@@ -57,10 +79,10 @@ def rebuild(path: Path) -> Rebuilt:
     Busy while another process has it open; StorageFailed if the disk does not allow it, KernelError for a file of a
     newer navigator: all of these leave the file as it is.
     """
-    with _alone(path):
-        pages, _ = _read(path)
-        if pages.data and not _wrong(pages, path.name) and (newer := _newer(pages, path.name)):
-            raise KernelError(f"{str(path)!r} is not damaged: {newer}", hint="update navigator")
+    with _content(path, "r+b") as content:
+        pages, _ = _read(path, content)
+        if _is_newer(pages, path.name) and not _wrong(pages, path.name):
+            raise newer(path, pages.version, len(_known(path.name)))
         fresh = fresh_file(path)
         try:
             for left in files_of(fresh):
@@ -101,48 +123,67 @@ class _Pages(NamedTuple):
         return self.data[(number - 1) * self.size : number * self.size]
 
 
-def _read(path: Path) -> tuple[_Pages, str]:
-    """The pages, and what is wrong with the log."""
+@contextmanager
+def _content(path: Path, mode: str) -> Iterator[bytes]:
+    """The bytes of a database; with the mode `r+b` it stays locked, as SQLite locks it, until the block ends.
+
+    A child opens it: if this process has the database open too, closing the file a second time would drop SQLite's
+    locks (fcntl(2)). Busy if any process has it open and it is to be locked.
+    """
+    words = [sys.executable, "-I", "-S", "-c", _CHILD, str(path), mode, str(_LOCKED), str(_LOCK_BYTES)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        data = child.stdout.read() if child.stdout else b""
+        if not data:
+            number = child.wait()
+            if number == errno.EAGAIN:
+                raise Busy(f"another process is using {str(path)!r}", hint="end it, then try again")
+            raise storage_failed(f"cannot read {str(path)!r}", OSError(number, os.strerror(number)))
+        yield data[1:]
+
+
+def _read(path: Path, content: bytes) -> tuple[_Pages, str]:
+    """The pages, and what is wrong with the end of the database or with its log."""
+    data, log = bytearray(content), b""
     try:
-        data = bytearray(path.read_bytes())
-        log = files_of(path)[1].read_bytes() if files_of(path)[1].exists() else b""
+        with suppress(FileNotFoundError):
+            log = files_of(path)[1].read_bytes()
     except OSError as error:
-        raise storage_failed(f"cannot read {str(path)!r}", error) from error
+        raise storage_failed(f"cannot read the log of {str(path)!r}", error) from error
     size = int.from_bytes(data[16:18], "big")
     size = 65536 if size == 1 else size
     if size < 512 or size & (size - 1):
         size = PAGE_SIZE
-    order, torn = _WAL.get(log[:4], ""), ""
-    if log and not order:
-        torn = "its log is damaged"
-    elif order:
-        size = int.from_bytes(log[8:12], "big")
-        torn = _add_log(data, log, size, order)
-    return _Pages(bytes(data), size), torn
+    wrong = "its end is cut off" if len(data) % size and not log else ""
+    data.extend(bytes(-len(data) % size))  # as SQLite reads a page that is cut off
+    wrong = wrong or (_add_log(data, log, size) if len(log) >= 32 else "")
+    return _Pages(bytes(data), size), wrong
 
 
-def _add_log(data: bytearray, log: bytes, size: int, order: str) -> str:
-    """Puts the committed pages of the log into `data`, also those behind a damaged one; what is wrong with the log."""
-    torn, bad, pending = "", 0, dict[int, bytes]()
-    sums = struct.unpack(">II", log[24:32])
+def _add_log(data: bytearray, log: bytes, size: int) -> str:
+    """Puts the committed pages of the log into `data`, also those behind a damaged one; what is wrong with the log.
+
+    A log that ends within a transaction is whole: its process was killed.
+    """
+    order, salts = "<" if log[:4] == _LITTLE else ">", log[16:24]
+    sums: tuple[int, ...] = struct.unpack(">II", log[24:32])
+    torn = "" if _summed(log[:24], (0, 0), order) == sums else "its log is damaged"
+    if torn:
+        order, salts = "<" if sys.byteorder == "little" else ">", log[40:48]
+    bad, pending = bool(torn), dict[int, bytes]()
     for at in range(32, len(log) - size - 23, size + 24):
-        number, pages, *_ = struct.unpack(">IIII", log[at : at + 16])
-        page = log[at + 24 : at + 24 + size]
-        if log[at + 8 : at + 16] != log[16:24]:
-            break  # pages of an earlier use of the file
-        stored = struct.unpack(">II", log[at + 16 : at + 24])
-        if _summed(log[at : at + 8] + page, sums, order) != stored:
-            bad = bad or at
+        number, length = struct.unpack(">II", log[at : at + 8])
+        page, stored = log[at + 24 : at + 24 + size], struct.unpack(">II", log[at + 16 : at + 24])
+        if log[at + 8 : at + 16] != salts or _summed(log[at : at + 8] + page, sums, order) != stored:
+            bad = True
         else:
             torn = torn or ("its log is damaged" if bad else "")
             pending[number] = page
-        if pages and (not bad or torn):
-            for number, page in pending.items():
-                data.extend(bytes(max(0, number * size - len(data))))
-                data[(number - 1) * size : number * size] = page
-            pending = {}
-            if not torn:
-                del data[pages * size :]
+            if length:  # the transaction is complete
+                for number, page in pending.items():
+                    data.extend(bytes(max(0, number * size - len(data))))
+                    data[(number - 1) * size : number * size] = page
+                pending = {}
+                del data[max(length * size, 0 if not torn else len(data)) :]
         sums = stored
     return torn
 
@@ -157,6 +198,8 @@ def _summed(data: bytes, sums: tuple[int, ...], order: str) -> tuple[int, ...]:
 
 def _wrong(pages: _Pages, name: str) -> str:
     """What SQLite finds wrong with the pages, with tables that are missing, and with text that is not UTF-8."""
+    if not pages.data:
+        return "it is empty"
     if pages.data[18:20] not in {b"\x01\x01", b"\x02\x02"}:
         return "its header is damaged"
     with closing(sqlite3.connect(":memory:")) as database:
@@ -177,11 +220,8 @@ def _wrong(pages: _Pages, name: str) -> str:
     return "its header is damaged" if pages.version >= _NO_VERSION else ""
 
 
-def _newer(pages: _Pages, name: str) -> str:
-    known = len(_known(name)) or _NO_VERSION
-    return (
-        f"made by a newer navigator: version {pages.version}, this one knows {known}" if pages.version > known else ""
-    )
+def _is_newer(pages: _Pages, name: str) -> bool:
+    return pages.version > (len(_known(name)) or _NO_VERSION)
 
 
 def _known(name: str) -> Versions:
@@ -379,25 +419,6 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
             return value, end + 1
     value = value << 8 | data[at + 8]
     return value - (1 << 64 if value >> 63 else 0), at + 9
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Locks the database as SQLite does; Busy if another process has it open."""
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise storage_failed(f"cannot open {str(path)!r}", error) from error
-    try:
-        try:
-            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, _LOCK_BYTES, _LOCKED)
-        except (BlockingIOError, PermissionError) as error:  # either one, as fcntl(2) says
-            raise Busy(f"another process is using {str(path)!r}", hint="end it, then try again") from error
-        except OSError as error:
-            raise storage_failed(f"cannot lock {str(path)!r}", error) from error
-        yield
-    finally:
-        os.close(handle)
 
 
 def _swap(path: Path, fresh: Path) -> Path:

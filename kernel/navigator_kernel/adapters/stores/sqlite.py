@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.files.database import file_lock
-from navigator_kernel.errors import Damaged, KernelError
-from navigator_kernel.storage_errors import REBUILDS, database_failed, storage_failed
+from navigator_kernel.storage_errors import database_failed, empty, newer, storage_failed
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -80,8 +79,7 @@ def migrate(database: sqlite3.Connection, file: Path, versions: Versions) -> Non
 def _version(database: sqlite3.Connection, file: Path, versions: Versions) -> int:
     version: int = database.execute("PRAGMA user_version").fetchone()[0]
     if not 0 <= version <= len(versions):
-        message = f"{str(file)!r} was made by a newer navigator: version {version}, and this one knows {len(versions)}"
-        raise KernelError(message, hint="update navigator", path=str(file))
+        raise newer(file, version, len(versions))
     return version
 
 
@@ -106,7 +104,7 @@ def _make_missing(file: Path, versions: Versions) -> None:
                     _make(fresh, file, versions)
                 lock.unlink()
         elif not file.stat().st_size:
-            raise Damaged(f"{str(file)!r} is empty", hint=REBUILDS, path=str(file))
+            raise empty(file)
     except sqlite3.Error as error:
         raise database_failed(file, error) from error
     except OSError as error:

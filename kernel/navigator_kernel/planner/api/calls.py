@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from pydantic import ValidationError
 
-from navigator_kernel.errors import KernelError, NotLoadable
+from navigator_kernel.errors import Busy, KernelError, NotLoadable
 from navigator_kernel.planner.errors import ChangedMeanwhile, DefaultProject, NoSuchEntry
 from navigator_kernel.values.http.conditions import IF_MATCH, another_state, tag_of
 from navigator_kernel.values.http.cursors import cursor_of, place_of
@@ -82,7 +82,8 @@ def _problem(error: Exception, headers: Mapping[str, str]) -> Exception:
         case ImportError():
             return HttpProblem(501, "planner", f"a package of the planner is missing: {error.name}", hint=HINT)
         case KernelError():
-            return HttpProblem(503, "database", error.message, hint=error.hint)
+            later = {"Retry-After": "1"} if isinstance(error, Busy) else {}
+            return HttpProblem(503, "database", error.message, hint=error.hint, headers=later)
         case ChangedMeanwhile():
             return another_state() if IF_MATCH in headers else HttpProblem(409, "conflict", str(error))
         case NoSuchEntry():
