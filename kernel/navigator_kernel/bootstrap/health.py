@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.files.database import own_lock, read_rows
+from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_lessons, open_sandbox, open_underway
 from navigator_kernel.bootstrap.places import box_of, private_writer, project_state
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
-from navigator_kernel.storage_errors import LONGEST, storage_failed
+from navigator_kernel.storage_errors import LONGEST
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.project_state import ProjectState
@@ -194,8 +196,6 @@ def _threads(_: Checked) -> Iterator[Finding]:
 
 def _folders(checked: Checked) -> Iterator[Finding]:
     """Writes, syncs, locks and removes a file in each folder that work writes to, and looks at the space there."""
-    from navigator_kernel.adapters.files.scratch import new_scratch
-
     state = "sessions, approvals and the audit log are not kept, so no skill runs"
     folders = {
         "your state": (user_state(), state, "XDG_STATE_HOME"),
@@ -210,9 +210,8 @@ def _folders(checked: Checked) -> Iterator[Finding]:
         try:
             _try_folder(there)
             spaces.setdefault(there.stat().st_dev, (name, there))
-        except OSError as error:
-            failed = storage_failed(f"{str(there)!r} cannot be used", error)
-            yield Finding(what=name, state="damaged", detail=f"{failed.message}; {loss}", remedy=failed.hint)
+        except KernelError as error:
+            yield Finding(what=name, state="damaged", detail=f"{error.message}; {loss}", remedy=error.hint)
             continue
         if len(os.fsencode(folder)) > LONGEST - 20:
             detail = f"the path of {str(folder)!r} is longer than a database's may be; {loss}"
@@ -226,18 +225,15 @@ def _folders(checked: Checked) -> Iterator[Finding]:
 
 
 def _try_folder(folder: Path) -> None:
-    """OSError if no file can be written, locked or removed there."""
-    import fcntl
-
+    """KernelError if no file can be written, locked or removed there."""
     path = folder / f".navigator-doctor-{secrets.token_hex(8)}.tmp"  # a name that is cleaned up if this is killed
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    writer = FolderWriter([folder])
+    writer.create(path, bytes(4096), mode=0o600)
     try:
-        os.write(handle, bytes(4096))
-        os.fsync(handle)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with own_lock(path):
+            return
     finally:
-        os.close(handle)
-        path.unlink()
+        writer.remove(path)
 
 
 def _space(name: str, folder: Path) -> Finding:
@@ -356,14 +352,18 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
     )
     for what, file, count, unit, loss in kinds:
         yield _tried(what, partial(_counted, count, unit), *_aside_at(file, loss))
-    if find_spec("starlette") is not None:
-        from navigator_kernel.gateway.gateway import open_tokens
-
-        tokens = open_tokens(root)
-        new = "clients need new ones (navigator serve --new-token)"
-        yield _tried("tokens", lambda: f"{len(tokens.listed())} tokens of the server", *_aside_at(tokens.file, new))
+    tokens = state / "gateway-tokens.json"
+    new = "clients need new ones (navigator serve --new-token)"
+    yield _tried("tokens", lambda: f"{_tokens(tokens)} tokens of the server", *_aside_at(tokens, new))
     home = user_state() / "home.json"
     yield _tried("home", lambda: _home_note(home), f"{_REPAIR} writes it again", partial(_write_home_note, home))
+
+
+def _tokens(file: Path) -> int:
+    rows = read_rows(file)
+    if not all({"id", "digest", "role", "label", "created", "expires"} <= row.keys() for row in rows):
+        raise Damaged(f"{str(file)!r} does not contain tokens")
+    return len(rows)
 
 
 def _counted(count: Callable[[], int], unit: str) -> str:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from navigator_kernel.adapters.files.scratch import left_scratch
-from navigator_kernel.adapters.files.tree import remove_tree
+from navigator_kernel.adapters.files.tree import listed, remove_tree
 from navigator_kernel.adapters.files.writer import HALF_WRITTEN, FolderWriter
 from navigator_kernel.bootstrap.parts import open_journal, open_sessions, state_writer
 from navigator_kernel.bootstrap.places import box_of, project_state
 from navigator_kernel.config.settings import user_cache, user_state
-from navigator_kernel.errors import KernelError
+from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.text import lazy_compile, warn
 
 KEEP_DAYS = 30
@@ -32,19 +32,26 @@ _SINGLE = lazy_compile(r"(\w+\.)?openai-\d{8}-\d{9}-[0-9a-f]{6}")  # a session t
 
 
 class Leftover(NamedTuple):
-    """`name` is what a person is shown, `path` where it is (None for a row of a database), `at` its time."""
+    """`name` is what a person is shown, `path` where it is and `remove` removes it; of a session, which has neither,
+    `session` is the id. `at` is its time."""
 
     name: str
-    path: Path | None
     at: float
-    remove: Callable[[], object]
+    path: Path | None = None
+    remove: Callable[[Path], object] | None = None
+    session: str = ""
 
 
 def collect_garbage(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> tuple[list[str], str]:
     """Removes what `leftovers` finds, and returns the names and its sentence; with `dry_run`, only returns them. What
     cannot be removed is named in a warning and stays."""
     found, sentence = leftovers(root, days)
-    return [one.name for one in found if dry_run or _removed(one)], sentence
+    if not dry_run:
+        if old := [one.session for one in found if one.session]:
+            with suppress(NotFound):  # another process has removed them
+                open_sessions(root).delete(*old)
+        found = [one for one in found if one.session or _removed(one)]
+    return [one.name for one in found], sentence
 
 
 def collect_daily(root: Path) -> None:
@@ -69,12 +76,13 @@ def leftovers(root: Path, days: int) -> tuple[list[Leftover], str]:
     """
     box, state = box_of(root), project_state(root)
     inside = FolderWriter([box / "temp", *(box / name for name in _AGED)], within=box.parent)
-    gone = [_file(path, root, inside.remove) for path in _all(box / "temp")]
+    remove, remove_tape = (partial(writer.remove, durable=False) for writer in (inside, state_writer(state)))
+    gone = [_file(path, root, remove) for path in _all(box / "temp")]
     gone += [_file(path, root, remove_tree) for path in left_scratch()]
     gone += [_file(path, root, Path.unlink) for top in (user_cache(), user_state(), box) for path in _half_written(top)]
-    tapes = [_file(path, root, state_writer(state).remove) for path in _all(state.folder / "tapes")]
+    tapes = [_file(path, root, remove_tape) for path in _all(state.folder / "tapes")]
     single = list(_single_calls(root))
-    dated = [_file(path, root, inside.remove) for name in _AGED for path in _all(box / name)] + tapes + single
+    dated = [_file(path, root, remove) for name in _AGED for path in _all(box / name)] + tapes + single
 
     now = time.time()
     known = _known_since([one.at for one in dated], now) if days else float("-inf")
@@ -96,14 +104,12 @@ def size_of(one: Leftover) -> int:
     """Bytes, of a folder with what is in it; 0 for a session."""
     if one.path is None or not one.path.is_dir() or one.path.is_symlink():
         return _size(one)
-    from navigator_kernel.adapters.files.tree import listed
-
     return sum(size for _, size, _ in listed(one.path, seconds=0.2).files.values())
 
 
 def _removed(one: Leftover) -> bool:
     try:
-        if problems := one.remove():
+        if one.path and one.remove and (problems := one.remove(one.path)):
             warn("%s was not removed: %s", one.name, problems)
             return False
     except (OSError, KernelError) as error:
@@ -118,7 +124,7 @@ def _file(path: Path, root: Path, remove: Callable[[Path], object]) -> Leftover:
         at = path.lstat().st_mtime
     except OSError:
         at = time.time()  # another process has removed it
-    return Leftover(shown, path, at, partial(remove, path))
+    return Leftover(shown, at, path, remove)
 
 
 def _half_written(top: Path) -> Iterator[Path]:
@@ -143,7 +149,7 @@ def _single_calls(root: Path) -> Iterator[Leftover]:
         for row in sessions.listed():
             if _SINGLE.fullmatch(row["id"]) and not row["waiting"]:
                 at = datetime.fromisoformat(row["updated"]).timestamp()
-                yield Leftover(f"session {row['id']}", None, at, partial(sessions.delete, row["id"]))
+                yield Leftover(f"session {row['id']}", at, session=row["id"])
 
 
 def _known_since(times: Iterable[float], now: float) -> float:

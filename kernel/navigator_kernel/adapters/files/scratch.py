@@ -10,6 +10,7 @@ import fcntl
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,8 @@ PRIVATE = 0o700
 PARTS = HOME, TEMPORARY, BYTECODE = "home", "tmp", "bytecode"
 HOSTS, LOCAL = "hosts", "127.0.0.1 localhost\n::1 localhost\n"  # the only host names of a process without network
 SHARED = "/tmp", "/var/tmp"  # noqa: S108 - a folder in them is made with mode 0700; an existing path is an error
-_NAME = lazy_compile(r"navigator-[0-9a-f]{32}")
+_NAME = lazy_compile(r"\.?navigator-(run-)?[0-9a-f]{32}")
+_UNLOCKED = 7 * 86_400.0  # seconds after which a folder of an earlier version, which took no lock, is taken as left
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,7 +35,7 @@ def new_scratch() -> Path:
     named = os.environ.get("TMPDIR")
     places = (named, *SHARED) if named else SHARED
     base = next((place for place in places if os.access(place, os.W_OK | os.X_OK)), places[0])
-    return Path(os.path.realpath(base)) / f"navigator-{secrets.token_hex(16)}"
+    return Path(os.path.realpath(base)) / f"navigator-run-{secrets.token_hex(16)}"
 
 
 def make_scratch(folder: Path) -> int:
@@ -73,6 +75,8 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
     try:
         seen = entry.stat(follow_symlinks=False)
         if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
+            return False
+        if not entry.name.startswith("navigator-run-") and abs(time.time() - seen.st_ctime) < _UNLOCKED:
             return False
         handle = os.open(entry.path, _FOLDER)
     except OSError:

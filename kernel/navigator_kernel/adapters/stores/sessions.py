@@ -117,13 +117,14 @@ class SqliteSessions(Struct, frozen=True):
             waiting = database.execute(asking).fetchall()
         return {**{name: self.redact(_about(state))[:TITLE] for name, state in waiting}, **titles}
 
-    def delete(self, name: str) -> None:
-        """Deletes the session and its history; NotFound if there is none."""
+    def delete(self, *names: str) -> None:
+        """Deletes the sessions with their histories, all in one transaction; NotFound if there is none of them."""
+        rows = [(name,) for name in names]
         with self._open() as database, transaction(database):
-            gone = database.execute("DELETE FROM sessions WHERE id = ?", (name,)).rowcount
-            database.execute("DELETE FROM history WHERE session = ?", (name,))
+            gone = database.executemany("DELETE FROM sessions WHERE id = ?", rows).rowcount
+            database.executemany("DELETE FROM history WHERE session = ?", rows)
         if not gone:
-            raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
+            raise NotFound(f"no session is called {names[0]!r}", hint="navigator session list shows them")
 
     @property
     def queue(self) -> TurnQueue:
