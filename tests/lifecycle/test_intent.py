@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cli.support import SOURCE
 from lifecycle.trees import content, tree
+from navigator_kernel.adapters.stores.project_state import look
 from navigator_kernel.errors import Damaged, Refused
-from navigator_kernel.skills.install.change import INTENT
+from navigator_kernel.skills.install import change
+from navigator_kernel.skills.install.change import INTENT, _seal
 from skill_repositories import make_repo, skill_text
 from skills.conftest import Project, make_project
 
@@ -86,6 +89,16 @@ def test_a_reader_finishes_what_a_killed_process_began(
     assert content(project.root) == content(whole.root)
 
 
+def test_a_killed_change_is_finished_after_its_disk_got_another_device_number(
+    tmp_path: Path, home: Path, repo: Path, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not look(str(tmp_path)).born:
+        pytest.skip("the file system of the tests has no birth times")
+    project = begun(tmp_path, home, repo, other, "alpha")
+    monkeypatch.setattr(change, "look", lambda path: replace(look(path), device=look(path).device + 1))
+    assert [one["name"] for one in project.run("list")["skills"]] == ["alpha", "beta", "solo"]
+
+
 def test_a_change_that_was_staged_but_not_begun_is_discarded_by_the_next_change(
     tmp_path: Path, home: Path, repo: Path, other: Path
 ) -> None:
@@ -115,10 +128,8 @@ def planted(project: Project, *, made: bool = True, **given: Any) -> dict[str, t
     scratch = project.inner / SEALED
     if made:
         scratch.mkdir()
-    status = scratch.lstat() if made else None
-    seal = f"{status.st_dev}:{status.st_ino}" if status else ""
     before = content(project.root)
-    body = {"v": 2, "scratch": SEALED, "seal": seal, "folders": {}, "files": {}, **given}
+    body = {"v": 2, "scratch": SEALED, "seal": _seal(scratch), "folders": {}, "files": {}, **given}
     (project.inner / INTENT).write_text(json.dumps(body))
     return before
 

@@ -14,7 +14,7 @@ from lifecycle.trees import content, tree
 from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.roots import Root
-from navigator_kernel.skills.install.change import INTENT
+from navigator_kernel.skills.install.change import INTENT, _seal
 from skill_repositories import commit, skill_text
 from skills.conftest import Project, make_project
 
@@ -170,8 +170,7 @@ def test_an_unfinished_change_there_is_finished_by_any_command(both: Project, tm
     inner = both.agents / ".navigator"
     scratch = inner / "change-0123456789abcdef"
     scratch.mkdir()
-    seal = f"{scratch.lstat().st_dev}:{scratch.lstat().st_ino}"
-    body = {"v": 2, "scratch": scratch.name, "seal": seal, "folders": {"alpha": [False, ""]}, "files": {}}
+    body = {"v": 2, "scratch": scratch.name, "seal": _seal(scratch), "folders": {"alpha": [False, ""]}, "files": {}}
     (inner / INTENT).write_text(json.dumps(body))
     both.run("list")
     assert not (both.agents / "alpha").exists()

@@ -210,6 +210,16 @@ def test_forget_deletes_a_state_after_a_yes(place: Place) -> None:
     assert sessions(new) == []
 
 
+def test_a_state_that_an_earlier_version_set_aside_is_listed_and_can_be_taken_back(place: Place) -> None:
+    folder = project_state(place.root).folder
+    folder.rename(folder.with_name(f"{folder.name}.aside-0123abcd"))
+    assert sessions(place) == []
+    states = place.json("project", "list")["projects"]
+    assert [(one["id"], one["aside"], one["sessions"]) for one in states] == [("0123abcd", True, 1)]
+    place.said("project", "adopt", "0123abcd", "--yes")
+    assert sessions(place) == ["first"]
+
+
 @pytest.mark.parametrize("command", ["adopt", "forget"])
 def test_a_state_that_is_not_there_is_not_found(place: Place, command: str) -> None:
     assert place.run("project", command, "nowhere", "--yes").code == 4

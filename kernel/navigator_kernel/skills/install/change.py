@@ -18,6 +18,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import HALF_WRITTEN, read_bounded
+from navigator_kernel.adapters.stores.project_state import look
 from navigator_kernel.errors import Damaged, Refused
 from navigator_kernel.skills.catalog.aliases import sidecar_path
 from navigator_kernel.skills.catalog.place import InstallScope, refuse_escape
@@ -288,9 +289,7 @@ def _bytes(told: str | None) -> bytes | None:
 
 
 def _seal(scratch: Path) -> str:
-    """A value that ties an intent to this folder; a copy or checkout has another one."""
-    try:
-        held = os.lstat(scratch)
-    except OSError:
-        return ""
-    return f"{held.st_dev}:{held.st_ino}"
+    """A value that ties an intent to this folder, also after its disk is mounted again with another device number; a
+    copy or checkout has another one. Empty without the folder."""
+    held = look(str(scratch))
+    return f"{held.inode}:{held.born or held.device}" if held.inode else ""
