@@ -60,7 +60,7 @@ def _open_streams() -> None:
     """Opens the standard streams, with encodings that never fail. A closed one becomes the null device, so that no file
     that is opened later gets its number: as stdin it is empty, and as stdout it refuses what is written."""
     if sys.stdin is None:
-        sys.stdin = open(os.open(os.devnull, os.O_RDONLY), encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stdin = open(os.open(os.devnull, os.O_RDONLY), encoding="utf-8", closefd=False)  # noqa: SIM115 - open to the end
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     sys.stdout = _opened(sys.stdout, os.O_RDONLY, is_needed=True)
