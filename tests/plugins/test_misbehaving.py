@@ -136,7 +136,6 @@ LISTED: Mapping[str, str] = {
     "sources-text": hook("kernel_register_sources", "return '/x'"),
     "agents-raise": hook("kernel_register_agents", "raise ValueError('odd')"),
     "router-is-none": hook("kernel_register_routers", "return object()"),
-    "dispatcher-raises": DISPATCHER.replace("BODY", "raise ValueError('odd')"),
     "precheck-garbage": hook("kernel_precheck", "return 'few'"),
     "tool-is-none": TOOL.replace("[Greet()]", "[5]").replace("BODY", "pass"),
     "tool-named-read": TOOL.replace('"greet"', '"read"').replace("BODY", "pass"),
