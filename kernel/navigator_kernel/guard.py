@@ -20,9 +20,8 @@ SECONDS = "NAVIGATOR_PLUGIN_SECONDS"
 _USUAL = 10.0
 T = TypeVar("T")
 
-# Not None if code may write to stdout: a function that opens a stream like the given one on another descriptor. Only
-# `main` sets it, so that it is None in threads that plugins start, and in programs that use the library, whose stdout is
-# left alone
+# Set if code may write to stdout: what opens a stream like the given one on another descriptor. Only `main` sets it, so
+# that it is None in threads that plugins start, and in programs that use the library, whose stdout is left alone
 _may_print: ContextVar[Callable[[TextIO, int], TextIO] | None] = ContextVar("may_print", default=None)
 _kept: list[_Stdout] = []  # the stdout of this process while it is kept from plugins
 _HUNG: set[tuple[str, str]] = set()  # calls that may still run: a process does not wait for them twice, nor at its end
@@ -159,7 +158,7 @@ class _Stdout:
         self.replaced, self.own = own, own
         if own.fileno() == 1 and not own.isatty():  # what plugins' processes and libraries write goes to stderr, too
             own.flush()
-            self.own = os.fdopen(os.dup(1), "w", encoding=own.encoding, errors=own.errors, closefd=False)
+            self.own = reopened(own, os.dup(1))
             os.dup2(2, 1)
 
     def __getattr__(self, name: str) -> Any:

@@ -19,8 +19,6 @@ from navigator_kernel.text import clean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import click
-
     from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.bootstrap.extensions import LoadedPlugins

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock
-from navigator_kernel.adapters.files.scratch import new_scratch, remove_scratch
+from navigator_kernel.adapters.files.scratch import make_scratch, new_scratch, remove_scratch
 from navigator_kernel.adapters.files.writer import PRIVATE, FolderWriter
 from navigator_kernel.adapters.index.columns import HEAD, IndexHead, SegmentStore
 from navigator_kernel.adapters.index.word_index import WordIndex
@@ -88,7 +88,7 @@ class RoutingIndex:
         """From now on the index is in a temporary folder, which this process removes at its end: messages are also
         routed where the person's state cannot be written."""
         self._folder = new_scratch()
-        atexit.register(remove_scratch, self._folder)
+        atexit.register(remove_scratch, self._folder, make_scratch(self._folder))
         self._writer = FolderWriter([self._folder], mode=PRIVATE)
         self._columns = SegmentStore(self._folder, self._writer)
         self.view = self._known = None
