@@ -102,7 +102,7 @@ def sessions(here: Place) -> list[str]:
 @pytest.mark.parametrize("name", FILES)
 def test_doctor_names_a_damaged_file_and_repairs_it_and_loses_nothing_else(here: Place, name: str, harm: str) -> None:
     before, file = contents(here), files_of(here)[name]
-    file.write_bytes(HARMS[harm](file.read_bytes(), 20))
+    file.write_bytes(HARMS[harm](file.read_bytes(), 49 if harm == "random" else 20))  # rows are at the end
     damaged = file.read_bytes()
     found = here.run("doctor")
     assert (found.code, file.read_bytes()) == (1, damaged), found.out  # it only looks
@@ -307,7 +307,7 @@ def test_doctor_says_that_the_state_cannot_be_written(here: Place, mount: str, w
         check=False,
     )
     assert done.returncode == 1, done.stderr
-    assert f"your state: '{user_state()}' cannot be used: {words}" in done.stdout
+    assert "!!  your state:" in done.stdout and words in done.stdout
     assert "no skill runs" in done.stdout
 
 
