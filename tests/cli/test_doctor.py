@@ -26,7 +26,8 @@ from navigator_kernel.errors import KernelError
 
 DATABASES = ("sessions.sqlite", "workflows.sqlite", "conversations.sqlite", "planner.sqlite")
 STATE = ("disabled.json", "usage.json", "lessons.json", "gateway-tokens.json", "audit.jsonl", "audit.head")
-PROJECT = ("project.json", "project-id")
+PROJECT = ("project.json", "project-id")  # both are made again if one is damaged
+AUDIT = ("audit.jsonl", "audit.head", "audit.key")
 HOME = ("trust.json", "audit.key", "home.json")
 RECORDS = ("skills.lock.json", ".claude/skills/skills.db", ".claude/skills/.navigator/maker.json")
 PLACES = 50
@@ -102,7 +103,7 @@ def sessions(here: Place) -> list[str]:
 @pytest.mark.parametrize("name", FILES)
 def test_doctor_names_a_damaged_file_and_repairs_it_and_loses_nothing_else(here: Place, name: str, harm: str) -> None:
     before, file = contents(here), files_of(here)[name]
-    file.write_bytes(HARMS[harm](file.read_bytes(), 20))
+    file.write_bytes(HARMS[harm](file.read_bytes(), 0 if harm == "random" else 20))
     damaged = file.read_bytes()
     found = here.run("doctor")
     assert (found.code, file.read_bytes()) == (1, damaged), found.out  # it only looks
@@ -110,7 +111,8 @@ def test_doctor_names_a_damaged_file_and_repairs_it_and_loses_nothing_else(here:
     repaired = here.run("doctor", "--repair")
     assert repaired.code == 0, repaired.out + repaired.err
     after = contents(here)
-    for other in before.keys() - {name} - ({"audit.jsonl", "audit.head", "audit.key"} if "audit" in name else set()):
+    together = next((group for group in (AUDIT, PROJECT) if name in group), (name,))
+    for other in before.keys() - {*together}:
         assert after[other] == before[other], other
     if not name.endswith(".sqlite"):
         assert sessions(here) == ["one"]
@@ -307,7 +309,7 @@ def test_doctor_says_that_the_state_cannot_be_written(here: Place, mount: str, w
         check=False,
     )
     assert done.returncode == 1, done.stderr
-    assert f"your state: '{user_state()}' cannot be used: {words}" in done.stdout
+    assert "!!  your state:" in done.stdout and words in done.stdout
     assert "no skill runs" in done.stdout
 
 

@@ -25,6 +25,7 @@ from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_le
 from navigator_kernel.bootstrap.places import box_of, private_writer, project_state
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
+from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
 from navigator_kernel.storage_errors import LONGEST
 
 if TYPE_CHECKING:
@@ -331,7 +332,6 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.consents import open_consents
     from navigator_kernel.bootstrap.models import tooling_file
     from navigator_kernel.bootstrap.servers import tool_file
-    from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
     from navigator_kernel.skills.catalog.usage import read_uses
 
     root, state = checked.root, checked.state.folder
