@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -68,7 +69,7 @@ def test_a_program_runs_while_its_user_has_hundreds_of_threads(world: World, run
 def test_where_no_more_threads_fit_the_error_names_their_number_and_the_limit(world: World, rung: str) -> None:
     if not world.drops:
         pytest.skip("the system does not limit the threads of root")
-    alone, folder = 700_000 + os.getpid(), world.base / "alone" / "run"
+    alone, folder = 700_000 + os.getpid(), world.base / f"alone-{rung}" / "run"
     folder.mkdir(parents=True)
     for path in (folder.parent, folder):
         os.chown(path, alone, alone)
@@ -83,8 +84,7 @@ def test_where_no_more_threads_fit_the_error_names_their_number_and_the_limit(wo
     shutil.rmtree(folder.parent)
     assert told.pop(1_000).get("out") == "ran\n"
     (refused,) = told.values()
-    assert "the user has 2 threads" in refused["error"] or "the user has 3 threads" in refused["error"], refused
-    assert f"the limit is {most}; no more can be started" in refused["error"], refused
+    assert re.search(rf"the user has [234] threads, the limit is {most}; no more can be started", refused["error"])
     assert "ulimit -u" in refused["hint"]
 
 

@@ -78,8 +78,8 @@ def no_more_threads() -> str:
 
 
 def threads_of_user() -> int:
-    """The number of the user's threads that can be seen here. The owner of a process's folder in /proc is no help: for
-    many processes of a browser that is root."""
+    """The number of the user's threads that can be seen here. The owner of a process's folder in /proc does not tell
+    whose it is: for many processes of a browser that is root."""
     me, count = str(os.getuid()).encode(), 0
     for name in os.listdir("/proc"):
         if name.isdigit():
