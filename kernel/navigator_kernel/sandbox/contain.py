@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -16,7 +17,13 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.files.scratch import make_scratch, new_scratch, remove_scratch_aside
 from navigator_kernel.adapters.files.tree import disk_used
 from navigator_kernel.adapters.files.writer import stamp
-from navigator_kernel.adapters.processes.launcher import FAILED, NOT_SET_UP, descendants, threads_of_user
+from navigator_kernel.adapters.processes.launcher import (
+    FAILED,
+    NOT_SET_UP,
+    descendants,
+    no_more_threads,
+    threads_of_user,
+)
 from navigator_kernel.adapters.processes.process import (
     Contained,
     environment,
@@ -235,8 +242,9 @@ def _not_set_up(outcome: Outcome) -> str:
     line = outcome.stderr.decode("utf-8", "replace").partition("\n")[0]
     if outcome.exit_code == FAILED and line.startswith(NOT_SET_UP):
         return line.removeprefix(NOT_SET_UP)
-    by_bubblewrap = line.startswith("bwrap: ") and not line.startswith("bwrap: execvp")
-    return line if outcome.exit_code == 1 and by_bubblewrap and not outcome.stdout else ""
+    if outcome.exit_code != 1 or outcome.stdout or not line.startswith("bwrap: ") or line.startswith("bwrap: execvp"):
+        return ""
+    return no_more_threads() if line.endswith(os.strerror(errno.EAGAIN)) else line
 
 
 def exceeded(held: Confinement, pid: int, hidden: dict[int, float]) -> Exceeded:

@@ -32,7 +32,6 @@ NOT_SET_UP = "the sandbox cannot be set up: "
 TIME_IS_UP = signal.SIGALRM  # the signal that ends this process when the time is up; a program's end is an exit code
 STOPS = frozenset((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
 TICK = 0.2  # seconds between two looks at the kernel
-STARTING = 4  # processes that a start needs at once
 
 
 def main() -> None:
@@ -40,9 +39,7 @@ def main() -> None:
     try:
         for name, value in spec["limits"].items():
             limit(getattr(resource, name), value)
-        if threads := spec["threads"] if spec["gate"] is None else read_gate(spec["gate"]):
-            limit_threads(threads)
-        supervise(spec)
+        supervise(spec, spec["threads"] if spec["gate"] is None else read_gate(spec["gate"]))
     except OSError as error:
         failed(error)
 
@@ -69,51 +66,22 @@ def read_gate(gate: int) -> int:
     return int(threads)
 
 
-def limit_threads(value: int) -> None:
-    """Limits the user's threads (setrlimit(2), RLIMIT_NPROC). The kernel counts all of them, also those in other
-    containers, which the caller does not see; where they leave no room, all threads of the machine are added.
-    BlockingIOError if that leaves none, either: bubblewrap's own message would not say what is the matter."""
-    which, hard = resource.RLIMIT_NPROC, resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    everyone = int(read_file("/proc/loadavg").split()[3].partition(b"/")[2])
-    for wanted in (value, value + everyone):
-        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(which, (allowed, hard))
-        if has_room():
-            resource.setrlimit(which, (allowed, allowed))
-            return
-    raise BlockingIOError
-
-
-def has_room() -> bool:
-    """Whether the processes of a start fit below the limit."""
-    children = list[int]()
-    try:
-        for _ in range(STARTING):
-            children.append(os.fork())
-            if children[-1] == 0:
-                os._exit(0)
-    except BlockingIOError:
-        return False
-    finally:
-        for child in children:
-            os.waitpid(child, 0)
-    return True
-
-
 def failed(error: OSError) -> NoReturn:
-    reason = str(error)
-    if isinstance(error, BlockingIOError):
-        most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-        reason = f"the user has {threads_of_user()} threads" + (f", the limit is {most}" if most >= 0 else "")
-        reason += "; no more can be started"
-    sys.stderr.write(f"{NOT_SET_UP}{reason}\n")
+    sys.stderr.write(f"{NOT_SET_UP}{no_more_threads() if isinstance(error, BlockingIOError) else error}\n")
     sys.stderr.flush()
     os._exit(FAILED)
 
 
+def no_more_threads() -> str:
+    """What the system's "Resource temporarily unavailable" means."""
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    limit = f", the limit is {most}" if most != resource.RLIM_INFINITY else ""
+    return f"the user has {threads_of_user()} threads{limit}; no more can be started"
+
+
 def threads_of_user() -> int:
-    """The number of the user's threads that can be seen here. The owner of a process's folder in /proc is no help: for
-    many processes of a browser that is root."""
+    """The number of the user's threads that can be seen here. The owner of a process's folder in /proc does not tell
+    whose it is: for many processes of a browser that is root."""
     me, count = str(os.getuid()).encode(), 0
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -123,9 +91,11 @@ def threads_of_user() -> int:
     return count
 
 
-def supervise(spec: dict[str, Any]) -> NoReturn:
-    """Runs the program as a child, and exits with its code."""
+def supervise(spec: dict[str, Any], threads: int) -> NoReturn:
+    """Runs the program as a child, and exits with its code. Unless 0, `threads` is the limit of its user's threads."""
     under_bubblewrap = spec["landlock"] is None
+    if not under_bubblewrap:  # under bubblewrap, a process that loses its parent stays in the namespace
+        prctl(SUBREAPER, 1)
     waited, end = {*STOPS, signal.SIGCHLD}, time.monotonic() + (spec["seconds"] or float("inf"))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     channel = theirs = None
@@ -133,7 +103,7 @@ def supervise(spec: dict[str, Any]) -> NoReturn:
         import _socket  # `socket` takes 5 ms
 
         channel, theirs = _socket.socketpair()
-    own, child = os.getpid(), os.fork()
+    own, child = os.getpid(), fork_below(threads)
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         start(spec, own, theirs)
@@ -145,7 +115,6 @@ def supervise(spec: dict[str, Any]) -> NoReturn:
             _thread.start_new_thread(make_marks, (channel, *spec["marks"]))
         except RuntimeError:  # there are too many threads
             channel.close()
-    prctl(SUBREAPER, 1)  # what loses its parent becomes a child of this process, and can still be killed
     if under_bubblewrap and os.stat(spec["argv"][0]).st_mode & stat.S_ISUID:  # noqa: PTH116 - pathlib takes 10 ms
         prctl(DUMPABLE, 0)  # so the caller sees that it can see no files of bubblewrap's processes, either
     for fd in (0, 1, 2):
@@ -170,6 +139,26 @@ def supervise(spec: dict[str, Any]) -> NoReturn:
             for pid in descendants(own):
                 send(pid, signal.SIGSTOP if pauses else signal.SIGCONT)
         received = signal.sigtimedwait(waited, TICK)
+
+
+def fork_below(threads: int) -> int:
+    """Forks with a limit of the user's threads (setrlimit(2), RLIMIT_NPROC). The system counts all of them, also those
+    in other containers, which cannot be seen here; if they leave no room, all threads of the machine are added to the
+    limit. BlockingIOError if that leaves none, either."""
+    if threads == 0:
+        return os.fork()
+    hard, everyone = resource.getrlimit(resource.RLIMIT_NPROC)[1], read_file("/proc/loadavg").split()[3]
+    for wanted in (threads, threads + int(everyone.partition(b"/")[2])):
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NPROC, (allowed, hard))
+        try:
+            child = os.fork()
+        except BlockingIOError:
+            continue
+        if child == 0:
+            resource.setrlimit(resource.RLIMIT_NPROC, (allowed, allowed))
+        return child
+    raise BlockingIOError
 
 
 def start(spec: dict[str, Any], parent: int, channel: Any) -> NoReturn:
@@ -225,7 +214,8 @@ def exit_code(child: int) -> int | None:
 
 
 def kill_descendants() -> None:
-    """Kills descendants until none is found."""
+    """Kills descendants until none is found; what loses its parent meanwhile becomes a child of this process."""
+    prctl(SUBREAPER, 1)
     while found := descendants(os.getpid()):
         for pid in found:
             send(pid, signal.SIGKILL)

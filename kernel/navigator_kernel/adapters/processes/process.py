@@ -8,6 +8,7 @@ import hashlib
 import os
 import resource
 import secrets
+import select
 import selectors
 import signal
 import stat
@@ -80,12 +81,15 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
         _kill_marked(place)  # a run has one process at a time: any process still left belonged to a killed kernel
     mark = f"{place}.{secrets.token_hex(16)}"
     process = _start(job, mark, contained)
-    watch = _Watch(process, wake, contained.exceeded if contained else None)
+    ended, watch = False, _Watch(process, wake, contained.exceeded if contained else None)
     try:
         if contained is not None:
             contained.started(process.pid)
         ended = watch.until(started + job.timeout)
     finally:
+        if contained is not None and not ended:
+            process.terminate()  # the launcher misses no process that is starting
+            select.select([watch.pidfd], [], [], _GRACE)
         kill_tree(process.pid, "" if contained else mark)
         exit_code = process.wait()
         watch.drain(time.perf_counter() + _GRACE)
