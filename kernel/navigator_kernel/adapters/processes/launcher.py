@@ -125,9 +125,11 @@ def make_marks(channel: Any, calls: dict[int, str], folders: list[bytes]) -> Non
     finally:
         channel.close()
     try:
-        select.select([listener], [], [])
-        sys.path.append(os.path.dirname(__file__))
-        __import__("marks").answer(listener, calls, folders)
+        events = select.poll()
+        events.register(listener, select.POLLIN)
+        if events.poll()[0][1] & select.POLLIN:  # else the program has ended without such a call
+            sys.path.append(os.path.dirname(__file__))
+            __import__("marks").answer(listener, events, calls, folders)
     finally:
         os.close(listener)
 
