@@ -173,7 +173,9 @@ ATTEMPTS = (
     ),
     Attempt("change the times of an open file", "os.utime(os.open('{package}/errors.py', os.O_RDONLY), (1, 1))"),
     Attempt("change the times of a link outside", "os.utime('{project}/way', (1, 1), follow_symlinks=False)"),
-    Attempt("change the owner of an open file", "os.fchown(os.open('{package}/errors.py', os.O_RDONLY), os.getuid(), -1)"),
+    Attempt(
+        "change the owner of an open file", "os.fchown(os.open('{package}/errors.py', os.O_RDONLY), os.getuid(), -1)"
+    ),
     Attempt("change an owner", "os.chown('{project}/secret', os.getuid(), os.getgid())"),
     Attempt("take more memory than it may", "held = bytearray(5 << 30)", unguarded=False),
     Attempt(

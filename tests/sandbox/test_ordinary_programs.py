@@ -67,7 +67,7 @@ COMMANDS = {
     "patch": "printf -- '--- old\n+++ old\n@@ -1 +1 @@\n-text\n+worked\n' | patch -s old; cat old",
     "git": "git init -q g; cd g; touch a; git add a; git -c user.name=a -c user.email=a@b commit -qm x; cd ..; git clone -q g h; [ -f h/a ]; echo worked",
     "make": "printf 'new: old\n\t@cp old new; touch new; echo worked\n' > Makefile; make -s; make -q",
-    "perl": "perl -e 'chmod(0640, \"old\") == 1 and utime(1, 2, \"old\") == 1 or die'; [ $(stat -c %a,%Y old) = 640,2 ]; echo worked",
+    "perl": 'perl -e \'chmod(0640, "old") == 1 and utime(1, 2, "old") == 1 or die\'; [ $(stat -c %a,%Y old) = 640,2 ]; echo worked',
     "sort, of which a folder in PATH that is closed to it has another": "sort --version > /dev/null; echo worked",
     "python3": "python3 -c 'pass'; echo worked",
 }

@@ -42,7 +42,9 @@ def ran(runner: ContainedRunner, job: Job) -> Outcome:
 
 
 def broken(name: str) -> SandboxBackend:
-    return SandboxBackend(name, lambda argv, _: {"argv": list(argv), "landlock": (b"", []), "seccomp": None, "marks": ()})
+    return SandboxBackend(
+        name, lambda argv, _: {"argv": list(argv), "landlock": (b"", []), "seccomp": None, "marks": ()}
+    )
 
 
 def test_the_best_that_works_is_used_and_remembered(

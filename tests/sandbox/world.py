@@ -67,7 +67,11 @@ class World:
             remove_tree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         for name, word in self.words.items():
             code = code.replace("{" + name + "}", word)
-        env = {"PATH": f"{self.words['home']}/bin:{os.defpath}", "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}
+        env = {
+            "PATH": f"{self.words['home']}/bin:{os.defpath}",
+            "PYTHONPATH": str(self.base / "kernel"),
+            "SECRET_TOKEN": "hunter2",
+        }
         who: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if self.drops else {}
         argv = [self.python, str(self.base / "contained.py"), rung, str(self.run), str(timeout)]
         done = subprocess.run(

@@ -59,7 +59,7 @@ def change(
         file = opened(task, given)
         fcntl.ioctl(listener, IS_VALID, struct.pack("=Q", call))  # else `task` may be another thread by now
         target = b"/proc/self/fd/%d" % file
-        real = os.readlink(target)
+        real = os.readlink(target)  # noqa: PTH115 - a name may be any bytes
         if not any(real == folder or real.startswith(folder + b"/") for folder in folders):
             return errno.EPERM
         if "m" in given:
@@ -94,7 +94,9 @@ def opened(task: int, given: Mapping[str, int]) -> int:
     if path.startswith(b"/"):
         return os.open(path, how)
     try:
-        folder = os.open(f"/proc/{task}/" + ("cwd" if start == CURRENT_FOLDER else f"fd/{start}"), os.O_PATH | os.O_CLOEXEC)
+        folder = os.open(
+            f"/proc/{task}/" + ("cwd" if start == CURRENT_FOLDER else f"fd/{start}"), os.O_PATH | os.O_CLOEXEC
+        )
     except FileNotFoundError as error:
         raise OSError(errno.EBADF, "descriptor") from error
     if not path and flags & EMPTY_PATH:
