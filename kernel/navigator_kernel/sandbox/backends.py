@@ -31,7 +31,10 @@ _ALL = (1 << 15) - 1  # all rights of ABI 3
 _LOOKED_AT = _EXECUTE | _READ_FILE | _READ_DIR
 _OF_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE
 _TCP, _SCOPES = 0b11, 0b11  # bits: bind and connect; abstract sockets and signals
-_LAUNCHER = (sys.executable, "-I", "-S", launcher.__file__)
+# As a module, launcher.py is not compiled at each start, which takes as long as all that it does
+_FOLDER = str(Path(launcher.__file__).parent)
+_START = f"import sys; sys.path.append({_FOLDER!r}); import launcher; launcher.main()  # launcher.py"
+_LAUNCHER = (sys.executable, "-I", "-S", "-c", _START)
 _DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 
 Wrap = Callable[[Sequence[str], Confinement], dict[str, Any]]

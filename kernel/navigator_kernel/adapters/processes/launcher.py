@@ -1,5 +1,5 @@
-"""Starts one program confined: `python -I -S launcher.py FD`, where FD holds the marshalled request; or with
-the request in base64 in place of FD, for callers that cannot pass a file descriptor.
+"""Starts one program confined: `main` in `python -I -S -c … FD`, where FD holds the marshalled request; or with the
+request in base64 in place of FD, for callers that cannot pass a file descriptor.
 
 It imports nothing of the kernel and little else, because it is started before every program. It sets the limits, starts
 the program (under bubblewrap, bubblewrap), and stays until that ends. It kills all processes of the program when the
@@ -198,9 +198,10 @@ def make_marks(channel: Any, calls: dict[int, str], folders: list[bytes]) -> Non
     finally:
         channel.close()
     try:
-        select.select([listener], [], [])
-        sys.path.append(os.path.dirname(__file__))
-        __import__("marks").answer(listener, calls, folders)
+        events = select.poll()
+        events.register(listener, select.POLLIN)
+        if events.poll()[0][1] & select.POLLIN:  # else the program has ended without such a call
+            __import__("marks").answer(listener, events, calls, folders)
     finally:
         os.close(listener)
 
@@ -305,11 +306,12 @@ def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: b
     os.close(ruleset)
     if seccomp:
         held = ctypes.create_string_buffer(seccomp, len(seccomp))
-        filter = struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held))
-        listener = libc().syscall(SET_FILTER, 1, LISTENER, filter)
-        if listener < 0:  # without a listener those calls fail
-            return prctl(SECCOMP, 2, filter)
-        channel.sendmsg([b"x"], [(1, 1, struct.pack("i", listener))])  # SOL_SOCKET, SCM_RIGHTS
+        code = struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held))
+        listener = libc().syscall(SET_FILTER, 1, LISTENER, code)
+        if listener >= 0:
+            channel.sendmsg([b"x"], [(1, 1, struct.pack("i", listener))])  # SOL_SOCKET, SCM_RIGHTS
+        else:  # another one listens to this process, so the calls for `marks` fail
+            prctl(SECCOMP, 2, code)
 
 
 def reachable(variables: Mapping[str, str]) -> dict[str, str]:
@@ -352,7 +354,3 @@ def checked(result: int, what: str) -> int:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
-
-
-if __name__ == "__main__":
-    main()

@@ -11,13 +11,13 @@ import ctypes
 import errno
 import fcntl
 import os
+import select
 import signal
 import struct
 
 TYPE_CHECKING = False  # importing `typing` takes 4 ms
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import NoReturn
 
 # The arguments of each call: d the descriptor of a folder or file, p a path, l a path whose last link is not followed,
 # m a mode, u a user, g a group, x flags; times in the form of utimensat (n), utimes (v) or utime (s)
@@ -31,13 +31,13 @@ CAPABILITIES = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
 PATH_MAX = 4096
 
 
-def answer(listener: int, calls: Mapping[int, str], folders: Sequence[bytes]) -> NoReturn:
+def answer(listener: int, events: select.poll, calls: Mapping[int, str], folders: Sequence[bytes]) -> None:
     """Makes or refuses each call that `listener` reports, for files in the real paths `folders`; `calls` has their
-    names by number. OSError if the listener cannot be used any more."""
+    names by number, and `events` waits for the listener. Returns when the last process of the program has ended."""
     libc = ctypes.CDLL(None, use_errno=True)
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the main thread
     libc.capset(struct.pack("=Ii", CAPABILITIES, 0), bytes(24))  # this thread has no more rights than the program
-    while True:
+    while events.poll()[0][1] & select.POLLIN:
         notice = bytearray(80)
         try:
             fcntl.ioctl(listener, RECEIVE, notice)
@@ -59,7 +59,7 @@ def change(
         file = opened(task, given)
         fcntl.ioctl(listener, IS_VALID, struct.pack("=Q", call))  # else `task` may be another thread by now
         target = b"/proc/self/fd/%d" % file
-        real = os.readlink(target)
+        real = os.readlink(target)  # noqa: PTH115 - a name may be any bytes
         if not any(real == folder or real.startswith(folder + b"/") for folder in folders):
             return errno.EPERM
         if "m" in given:
