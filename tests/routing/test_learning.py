@@ -142,9 +142,7 @@ def test_files_are_learned_by_their_kind_only(talk: Talk) -> None:
 
 
 def test_a_lesson_that_cannot_be_kept_stops_no_turn(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
-    path = open_lessons(talk.kernel.root).path
-    path.parent.mkdir(parents=True)
-    path.write_text("{")
+    (state_of(talk.kernel.root) / "lessons.json").write_text("{")
     talk.say(ASKED)
     assert talk.say("zoe-painter").report.state == "success"
     told = [record.message.partition(":")[0] for record in caplog.records]
