@@ -163,7 +163,7 @@ def fork_below(threads: int) -> int:
 
 def start(spec: dict[str, Any], parent: int, channel: Any) -> NoReturn:
     """Becomes the program, or bubblewrap, which reads the filter from a file that has no name."""
-    argv, variables = list(spec["argv"]), os.environ
+    argv, variables = list(spec["argv"]), dict(os.environ)
     try:
         if spec["landlock"] is not None:
             prctl(DEATH_SIGNAL, signal.SIGKILL)
