@@ -80,7 +80,7 @@ def test_a_limit_of_the_size_of_files_is_named(here: Place) -> None:
 @pytest.mark.parametrize("name", ["sessions.sqlite", "."])
 def test_a_read_only_file_or_folder_is_named(here: Place, name: str) -> None:
     """Root obeys the modes of files without these capabilities."""
-    program = MODULE
+    program: tuple[str, ...] = MODULE
     if os.geteuid() == 0:
         program = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search", *MODULE)
         if shutil.which("setpriv") is None or subprocess.run([*program[:3], "true"], check=False).returncode:
