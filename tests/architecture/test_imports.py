@@ -19,7 +19,7 @@ from architecture.source import ROOT, python_files, read
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OPEN_TO_AGENTS = {"hookspecs", "ports", "model_ports", "values", "language", "events", "errors"}
+OPEN_TO_AGENTS = {"hookspecs", "ports", "model_ports", "values", "language", "events", "errors", "storage_errors"}
 NOT_AT_START = {
     "numpy", "tantivy", "git", "pydantic", "mcp", "rich", "tinydb", "jinja2", "importlib.metadata",
 }  # fmt: skip

@@ -210,7 +210,7 @@ def _wrong(pages: _Pages, name: str) -> str:
                 return str(problems[0][0]).removeprefix("*** in database main ***\n")
             names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             for table in names:
-                for _ in database.execute(f'SELECT * FROM "{table}"'):  # noqa: S608 - a name is no parameter
+                for _ in database.execute(f'SELECT * FROM "{table}"'):  # noqa: S608 - a name cannot be a parameter
                     pass
             known = _known(name)
             if known and pages.version == len(known) and _tables(database) != _tables_of(known):

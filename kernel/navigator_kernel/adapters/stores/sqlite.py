@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.errors import KernelError
 from navigator_kernel.storage_errors import database_failed, empty, newer, storage_failed
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def connect(
     if not reads:
         writer.make_folder(file.parent)
     if not is_new:
-        _make_missing(file, versions)
+        _make_missing(file, writer, versions)
     database = None
     try:
         database = sqlite3.connect(":memory:" if is_new else file, timeout=WAIT, isolation_level=None)
@@ -93,16 +94,16 @@ def files_of(file: Path) -> tuple[Path, Path, Path]:
     return file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")
 
 
-def _make_missing(file: Path, versions: Versions) -> None:
+def _make_missing(file: Path, writer: Writer, versions: Versions) -> None:
     """Makes a missing database under a lock, complete or not at all, so that an empty file is damage: SQLite itself
-    would begin anew in it, and delete its log."""
+    would begin again in it, and delete its log."""
     lock, fresh = file.with_name(f"{file.name}.lock"), fresh_file(file)
     try:
         if not file.exists():
             with file_lock(lock):
                 if not file.exists():  # else another process has made it
-                    _make(fresh, file, versions)
-                lock.unlink()
+                    _make(fresh, file, writer, versions)
+                writer.remove(lock, durable=False)
         elif not file.stat().st_size:
             raise empty(file)
     except sqlite3.Error as error:
@@ -111,15 +112,15 @@ def _make_missing(file: Path, versions: Versions) -> None:
         raise storage_failed(f"cannot make {str(file)!r}", error) from error
 
 
-def _make(fresh: Path, file: Path, versions: Versions) -> None:
+def _make(fresh: Path, file: Path, writer: Writer, versions: Versions) -> None:
     try:
         for left in (*files_of(fresh), *files_of(file)):  # a log without its database is of no use
-            left.unlink(missing_ok=True)
+            writer.remove(left, durable=False)
         with closing(sqlite3.connect(fresh, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = WAL")
             migrate(database, file, versions)
-        fresh.replace(file)
+        writer.move(fresh, file)
     finally:
-        with suppress(OSError):
+        with suppress(KernelError):
             for left in files_of(fresh):
-                left.unlink(missing_ok=True)
+                writer.remove(left, durable=False)
