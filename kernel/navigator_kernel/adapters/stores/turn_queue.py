@@ -6,11 +6,12 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.files.database import file_lock, own_lock
+from navigator_kernel.adapters.files.database import own_lock
 from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Busy, KernelError
 
@@ -39,22 +40,23 @@ class TurnQueue(Struct, frozen=True):
 
         name = blake2b(session.encode(), digest_size=12).hexdigest()
         with ExitStack() as held:
-            file = self._enter(name, session, held)
-            waited, told = 0.0, False
-            while (before := self._before(file)) is not None:
+            file, is_first = self._enter(name, session, held)
+            began, told = monotonic(), False
+            while not is_first and (before := self._before(file)) is not None:
+                waited = monotonic() - began
                 if waited >= PATIENCE:
                     raise _busy(session, before, f"for {PATIENCE:g} seconds")
                 if waited >= _QUIET and not told:
                     tell(f"waiting for {before}, which is taking a turn in session {session!r}")
                     told = True
                 await asyncio.sleep(_PAUSE)
-                waited += _PAUSE
-            yield waited > 0
+            yield not is_first
 
-    def _enter(self, name: str, session: str, held: ExitStack) -> Path:
-        """Makes the locked file of this turn, behind those that are there."""
-        self.writer.make_folder(self.folder)
-        with file_lock(self.folder / "lock"):
+    def _enter(self, name: str, session: str, held: ExitStack) -> tuple[Path, bool]:
+        """Makes the locked file of this turn, behind those that are there; also returns whether there are none."""
+        guard = self.folder / "lock"
+        self.writer.append(guard, b"")
+        with own_lock(guard, timeout=PATIENCE):
             others = self._live(name, self._remove)
             if len(others) > MOST:
                 raise _busy(session, _holder(others[0]), f"and {MOST} turns wait")
@@ -63,7 +65,7 @@ class TurnQueue(Struct, frozen=True):
             self.writer.append(file, str(os.getpid()).encode())
             held.enter_context(own_lock(file, timeout=_QUIET))  # a turn that waits may be looking at it
             held.callback(self._remove, file)
-        return file
+        return file, not others
 
     def _before(self, file: Path) -> str | None:
         """Who takes the turn before that of `file`; None if it is the first."""
