@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_sandbox_costs_at_most_15_ms(
 
 async def _launched(job: Job) -> object:
     """Through the launcher, which restricts nothing and becomes the program."""
-    spec = {"gate": None, "threads": 0, "seconds": None, "limits": {}}
+    spec: dict[str, Any] = {"gate": None, "threads": 0, "seconds": None, "limits": {}}
     argv, fd = launch({**spec, "argv": list(job.argv), "landlock": None, "seccomp": None})
     try:
         return await ProcessRunner().run(job, Contained(argv, (fd,), lambda _: None, lambda: ""))
