@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from navigator_kernel.bootstrap.places import private_writer
-from navigator_kernel.bootstrap.plugin_parts import PluginTool, read_tool
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.values.http.endpoint import Endpoint
 
@@ -204,6 +203,7 @@ def open_desk(
 def tools_of(plugins: Plugins, project: ProjectPorts, seconds: float) -> Sequence[Tool]:
     """The tools of plugins, each with `seconds` for a call; anything that is neither a tool nor an endpoint, and a tool
     whose name is taken, is recorded as a failure."""
+    from navigator_kernel.bootstrap.plugin_parts import PluginTool, read_tool
     from navigator_kernel.tools.specs import specs
 
     found: dict[str, Tool] = {}

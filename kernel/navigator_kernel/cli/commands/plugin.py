@@ -68,14 +68,18 @@ def tried(app: App) -> Sequence[Failure]:
         kernel.router.recognise("which skill is meant")
         kernel.router.retrieve("which skill is meant", 1)
     if "kernel_register_commands" in brought:
-        from navigator_kernel.cli.registry import plugin_commands
-
-        plugin_commands(plugins, app.root)
+        _try_commands(plugins, app.root)
     if "kernel_register_tools_and_endpoints" in brought:
         _try_endpoints(plugins, project)
     if "kernel_scan_skill" in brought:
         _try_scanners(plugins)
     return plugins.failures
+
+
+def _try_commands(plugins: Plugins, root: Path) -> None:
+    from navigator_kernel.cli.registry import plugin_commands
+
+    plugin_commands(plugins, root)
 
 
 def _try_endpoints(plugins: Plugins, project: ProjectPorts) -> None:
