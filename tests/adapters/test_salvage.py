@@ -192,7 +192,9 @@ def killed(tmp_path: Path) -> Iterator[tuple[Path, Rows]]:
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda _: b"", lambda data: os.urandom(100) + data[100:], lambda data: data[:5000]], ids=str
+    "damage",
+    [lambda _: b"", lambda data: os.urandom(100) + data[100:], lambda data: data[:5000]],
+    ids=["empty", "overwritten", "cut"],
 )
 def test_rows_that_are_only_in_the_log_are_kept(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     with killed(tmp_path) as (file, rows):
