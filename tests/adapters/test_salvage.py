@@ -10,17 +10,20 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.stores import salvage
+from navigator_kernel.adapters.stores import conversations as conversation_store
+from navigator_kernel.adapters.stores import journal, salvage
+from navigator_kernel.adapters.stores import sessions as session_store
 from navigator_kernel.adapters.stores.conversations import Conversations
 from navigator_kernel.adapters.stores.journal import SqliteJournal
 from navigator_kernel.adapters.stores.salvage import check, rebuild
 from navigator_kernel.adapters.stores.sessions import SqliteSessions
-from navigator_kernel.adapters.stores.sqlite import connect, transaction
+from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
 from navigator_kernel.errors import Busy, KernelError, StorageFailed
 from navigator_kernel.values.request import Said, Session
 
@@ -44,6 +47,7 @@ def rows_of(file: Path) -> Rows:
 def sessions(folder: Path) -> Path:
     """Rows of one page and of several."""
     store = SqliteSessions(folder / "sessions.sqlite", FolderWriter([folder]), SystemClock())
+    made(store, session_store.VERSIONS)
     with store.held():
         for turn in range(1, 31):
             for name in ("a", "b", "c", "中文"):
@@ -52,9 +56,15 @@ def sessions(folder: Path) -> Path:
     return store.file
 
 
+def made(store: Any, versions: Versions) -> None:
+    """Makes the file, as the first write does."""
+    with connect(store.file, store.writer, versions):
+        pass
+
+
 def workflows(folder: Path) -> Path:
     store = SqliteJournal(folder / "workflows.sqlite", FolderWriter([folder]), SystemClock())
-    store.listed()
+    made(store, journal.VERSIONS)
     with closing(sqlite3.connect(store.file)) as database, database:
         for number in range(60):
             run = (f"run-{number}", "s", "done", '{"steps": []}', "[]", "2026", "2026")
@@ -66,7 +76,7 @@ def workflows(folder: Path) -> Path:
 
 def conversations(folder: Path) -> Path:
     store = Conversations(file=folder / "conversations.sqlite", writer=FolderWriter([folder]), clock=SystemClock())
-    store.find("")
+    made(store, conversation_store.VERSIONS)
     with closing(sqlite3.connect(store.file)) as database, database:
         rows = [(f"{number:064x}", f"s{number}", number, f"2026-{number}") for number in range(300)]
         database.executemany("INSERT INTO ends VALUES (?, ?, ?, ?)", rows)
@@ -182,6 +192,7 @@ def test_without_the_first_page_no_row_is_lost(file: Path, whole: Path) -> None:
 def killed(tmp_path: Path) -> Iterator[tuple[Path, Rows]]:
     """A database as a killed process leaves it, with rows that are only in its log; and its rows."""
     store = SqliteSessions(tmp_path / "live" / "sessions.sqlite", FolderWriter([tmp_path]), SystemClock())
+    made(store, session_store.VERSIONS)
     with store.held():
         for turn in range(1, 20):
             store.save(Session(id="a", turn=turn), [Said(role="user", text=f"text {turn}", run="r", ts="t")])
@@ -231,6 +242,7 @@ def test_a_log_that_ends_within_a_transaction_is_whole(tmp_path: Path) -> None:
 
 def test_a_database_in_use_is_whole_and_is_not_replaced(tmp_path: Path) -> None:
     store = SqliteSessions(tmp_path / "sessions.sqlite", FolderWriter([tmp_path]), SystemClock())
+    made(store, session_store.VERSIONS)
     with store.held():
         store.save(Session(id="a", turn=1))
         assert check(store.file) == ""
@@ -297,7 +309,7 @@ def test_the_first_error_is_reported_and_not_that_of_the_rollback(tmp_path: Path
     """SQLite has rolled back already when the disk is full."""
     file, writer = tmp_path / "n.sqlite", FolderWriter([tmp_path])
     row = ("INSERT INTO notes (text) VALUES (?)", [("x" * 5000,)] * 100)
-    with pytest.raises(StorageFailed) as caught, connect(file, writer, [FIRST]) as database:  # noqa: PT012
+    with pytest.raises(StorageFailed) as caught, connect(file, writer, [FIRST]) as database:  # noqa: PT012 - the error comes at the end of the transaction
         database.execute("PRAGMA max_page_count = 20")
         with transaction(database):
             database.executemany(*row)

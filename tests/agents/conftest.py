@@ -99,7 +99,7 @@ class Place:
         plugins = build_manager()
         add_folders(plugins, AGENTS, "agents")
         assert plugins.failures == []
-        return {agent.name: agent for _, found in plugins.all("kernel_register_agents", ports) for agent in found}
+        return {agent.name: agent for _, agent in plugins.all("kernel_register_agents", ports)}
 
     def client(self) -> Servers:
         gate = ConsentGate(self.consents, ProcessRunner())

@@ -18,6 +18,7 @@ EXCEPT = {
     "kernel/navigator_kernel/adapters/files/scratch.py": "a process's own folder, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/files/tree.py": "removes what the write port hands it, and scratch folders",
     "kernel/navigator_kernel/adapters/files/replacing.py": "the write port's own: it is given a path that was checked",
+    "kernel/navigator_kernel/adapters/processes/marks.py": "in the place of a program in the sandbox, in its own folders",
     "kernel/navigator_kernel/adapters/sources/repo_cache.py": "the mode of its own folder",
     "kernel/navigator_kernel/adapters/stores/salvage.py": "a database, which SQLite itself writes; replaced in one step",
     "kernel/navigator_kernel/planner/store.py": "a database, which SQLite itself writes",

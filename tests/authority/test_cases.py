@@ -22,7 +22,9 @@ def test_each_test_of_a_case_is_there(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [one for one in CASES if one.rungs], ids=lambda case: f"{case.item} {case.what}")
 def test_a_case_with_a_sandbox_runs_under_both_kinds(case: Case) -> None:
-    text = (TESTS / case.file).read_text("utf-8")
+    file = TESTS / case.file
+    fixtures = file.with_name("conftest.py")
+    text = file.read_text("utf-8") + (fixtures.read_text("utf-8") if "rung: str" in file.read_text("utf-8") else "")
     assert "params=RUNGS" in text or '"rung", RUNGS' in text or '"landlock"' in text
 
 

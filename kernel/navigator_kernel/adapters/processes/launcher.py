@@ -98,23 +98,14 @@ def supervise(spec: dict[str, Any], threads: int) -> NoReturn:
         prctl(SUBREAPER, 1)
     waited, end = {*STOPS, signal.SIGCHLD}, time.monotonic() + (spec["seconds"] or float("inf"))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
-    channel = theirs = None
-    if not under_bubblewrap:
-        import _socket  # `socket` takes 5 ms
-
-        channel, theirs = _socket.socketpair()
+    mine, theirs = (None, None) if under_bubblewrap else channel()
     own, child = os.getpid(), fork_below(threads)
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         start(spec, own, theirs)
-    if channel is not None and theirs is not None:
-        import _thread
-
+    if theirs is not None:
         theirs.close()
-        try:
-            _thread.start_new_thread(make_marks, (channel, *spec["marks"]))
-        except RuntimeError:  # there are too many threads
-            channel.close()
+        start_marks(mine, spec["marks"])
     if under_bubblewrap and os.stat(spec["argv"][0]).st_mode & stat.S_ISUID:  # noqa: PTH116 - pathlib takes 10 ms
         prctl(DUMPABLE, 0)  # so the caller sees that it can see no files of bubblewrap's processes, either
     for fd in (0, 1, 2):
@@ -184,6 +175,22 @@ def start(spec: dict[str, Any], parent: int, channel: Any) -> NoReturn:
         sys.stderr.write(f"{argv[0]!r} cannot be started: {error.strerror}\n")
         sys.stderr.flush()
         os._exit(FAILED)
+
+
+def channel() -> tuple[Any, Any]:
+    """Two connected sockets, for the descriptor that reports the program's calls."""
+    import _socket  # `socket` takes 5 ms
+
+    return _socket.socketpair()
+
+
+def start_marks(channel: Any, marks: tuple[dict[int, str], list[bytes]]) -> None:
+    import _thread
+
+    try:
+        _thread.start_new_thread(make_marks, (channel, *marks))
+    except RuntimeError:  # there are too many threads
+        channel.close()
 
 
 def make_marks(channel: Any, calls: dict[int, str], folders: list[bytes]) -> None:
