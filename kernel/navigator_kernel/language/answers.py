@@ -6,7 +6,7 @@ an unclear message counts as a question, which changes nothing. The words are da
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -164,7 +164,7 @@ def _found(plain: str, state: OpenState) -> _Found:
     elif state.situation == "interrupted":
         kinds |= {"run"}
     options = {form: "option" for name in state.options for form in (name.casefold(), *_spaced(name))}
-    parts = clauses(plain, options)
+    parts = tuple(part for clause in clauses(plain, options) for part in _corrected(clause))
     marks: set[str] = set()
     weak: set[str] = set()
     content: list[str] = []
@@ -181,6 +181,27 @@ def _found(plain: str, state: OpenState) -> _Found:
     if scorns:
         marks, asks, last = marks | {"no"}, False, "no"
     return _Found(frozenset(marks), frozenset(weak), tuple(content), asks, parts, plain, last)
+
+
+def _corrected(clause: Clause) -> Iterator[Clause]:
+    """The clause in parts: what stands before a correction in its middle, such as "no wait", the correction, and what
+    replaces the first part."""
+    pieces = clause.pieces
+    begin = next((at for at in range(1, len(pieces)) if _corrects(pieces[at : at + 2])), 0)
+    end = next((at for at in range(begin, len(pieces)) if not pieces[at].signs & {"no", "wait", "correct"}), 0)
+    if not begin or not end or all(piece.signs & _FIRM for piece in pieces[:begin]):
+        yield clause
+        return
+    yield clause._replace(pieces=pieces[:begin])
+    yield clause._replace(pieces=pieces[begin:end])
+    yield from _corrected(clause._replace(pieces=pieces[end:]))
+
+
+def _corrects(pieces: Sequence[Piece]) -> bool:
+    """Whether the first of two pieces takes back what stands before: "sorry", "啊不", or "no" before a "wait"."""
+    first, rest = pieces[0].signs, pieces[1:]
+    takes_back = "no" in first and "neg" not in first and bool(rest) and bool(rest[0].signs & {"wait", "correct"})
+    return ("correct" in first and "neg" not in first) or takes_back
 
 
 def plain_head(question: str) -> str:
@@ -561,26 +582,30 @@ def _value(found: _Found) -> str:
     """The value in an answer, without the words around it and without what it rules out; empty if there is none."""
     kept: list[str] = []
     paths: list[str] = []
+    corrects = False  # "French. No, sorry, Italian": what stood before the correction is taken back
     parts = [clause for clause in found.clauses if clause.pieces]
     for clause in found.clauses:
         pieces = list(clause.pieces)
         if pieces and "no" in pieces[0].signs and "neg" not in pieces[0].signs:
             pieces = pieces[1:]
+            corrects = corrects or not pieces
         cut = next((at for at, piece in enumerate(pieces) if piece.signs & {"neg", "no", "except"}), None)
         if cut is not None:  # "to bob, not to anna", but also "app.log is out": nothing follows
             pieces = pieces[:cut] if any(not _is_light(piece) for piece in pieces[cut + 1 :]) else []
         if not pieces:
             continue
         part = clause.text[pieces[0].start : pieces[-1].end]
-        paths += [p.text for p in pieces if is_path(p.text)] or [word for word in part.split() if is_path(word)]
+        here = [p.text for p in pieces if is_path(p.text)] or [word for word in part.split() if is_path(word)]
         called = next((n for n, piece in enumerate(pieces) if piece.text.casefold() in _CALLED), None)
         pieces = pieces[called + 1 :] if called is not None and called + 1 < len(pieces) else pieces
         text = _trimmed(clause.text[pieces[0].start : pieces[-1].end])
         firm = all(piece.signs for piece in pieces) and any(piece.signs & {"no", "correct", "wait"} for piece in pieces)
-        if firm and kept:
-            kept = []  # "French. No, sorry, Italian": what stood before it is taken back
-        if text and not (all(piece.signs for piece in pieces) and any(piece.signs & _FIRM for piece in pieces)):
-            kept.append(text)
+        is_value = text and not (all(piece.signs for piece in pieces) and any(piece.signs & _FIRM for piece in pieces))
+        corrects = corrects or firm
+        if corrects and (is_value or here):
+            kept, paths, corrects = [], [], firm
+        paths += here
+        kept += [text] if is_value else []
     if paths:
         mails = [path for path in paths if "@" in path[1:]]
         if len(set(mails)) > 1 and any(

@@ -84,6 +84,8 @@ def is_path(word: str) -> bool:
     if bare.startswith(("/", "./", "../", "~/")) or bare[1:3] == ":\\":
         return True
     stem, dot, ending = bare.rpartition(".")
+    if dot and ending.isdigit():  # a log that was rotated, a library's version
+        return is_path(stem)
     if dot and ending.isascii() and ending.isalnum() and ending[0].isalpha() and len(ending) <= _ENDING:
         return bool(stem.strip(".")) and bare not in {"e.g", "i.e"}
     folder, slash, rest = bare.partition("/")
