@@ -64,7 +64,7 @@ def call(plugin: str, hook: str, function: Callable[..., T], *given: Any, second
     return done.result()
 
 
-async def run(plugin: str, hook: str, loop: PluginLoop, function: Callable[[], Awaitable[T]], seconds: float) -> T:
+async def run(plugin: str, loop: PluginLoop, function: Callable[[], Awaitable[T]], seconds: float) -> T:
     """Awaits what `function` returns in `loop`. Hung after `seconds`; other errors as in `call`."""
     import asyncio
 
@@ -78,7 +78,7 @@ async def run(plugin: str, hook: str, loop: PluginLoop, function: Callable[[], A
         raise
     if not waiting.done():
         future.cancel()
-        raise _hung(plugin, hook, seconds)
+        raise _hung(plugin, "", seconds)  # the loop goes on, so the hook may be called again
     if waiting.cancelled():
         raise RuntimeError("it cancelled itself")
     return waiting.result()
@@ -192,9 +192,9 @@ def give_stdout() -> None:
 
 def leave_plugins(code: int) -> bool:
     """Whether the process must end without its threads, because a plugin hangs. If plugins were loaded, ends it with
-    `code` in any case when they had their time."""
+    `code` in any case when they have had their time, also if their exit handlers hang."""
     _may_print.set(None)  # for what they print at exit
-    if _kept and not _HUNG:
+    if _kept or _HUNG:
         _end_late(code)
     return bool(_HUNG)
 

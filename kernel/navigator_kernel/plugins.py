@@ -119,7 +119,7 @@ class Plugins(Struct):
             self._loops[plugin] = guard.PluginLoop(f"navigator-plugin {plugin}")
         loop = self._loops[plugin]
         try:
-            return await guard.run(plugin, hook, loop, function, seconds)
+            return await guard.run(plugin, loop, function, seconds)
         except Exception as error:
             if isinstance(error, guard.Hung) and not loop.answers() and self._loops.get(plugin) is loop:
                 del self._loops[plugin]

@@ -213,6 +213,14 @@ ATTEMPTS = (
     Attempt("more time than it has", "time.sleep(60)", limit="time", unguarded=False),
 )
 
+CHAIN = """
+import os, time
+if os.fork() == 0:
+    line = "setpgrp; for (1 .. 2000000) { my $child = fork; exit if $child; last unless defined $child; }"
+    os.execvpe("perl", ["perl", "-e", line, "{token}"], {"PATH": os.defpath})
+time.sleep({stay})
+"""
+
 SURVIVORS = """
 import os, sys, time
 for _ in range(3):

@@ -4,12 +4,13 @@ bubblewrap and under Landlock."""
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
-from sandbox.attempts import ATTEMPTS, LEADERLESS, SURVIVORS, Attempt
+from sandbox.attempts import ATTEMPTS, CHAIN, LEADERLESS, SURVIVORS, Attempt
 from sandbox.world import World, opened, read
 
 pytestmark = pytest.mark.ci
@@ -54,6 +55,16 @@ def test_daemons_that_hide_are_dead_when_the_program_is(world: World, rung: str,
     found = world.attempt(SURVIVORS.replace("{stay}", str(stay or 0.3)), rung, timeout)
     assert (found["limit"], "left behind" in found["out"]) == (("time", False) if stay else ("", True))
     assert not stay or found["elapsed"] <= timeout + AT_ONCE
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if world.words["token"].encode() in read(path)]
+
+
+@pytest.mark.requirement("X-43")
+@pytest.mark.parametrize(("stay", "timeout"), [(0, 20), (60, 3)], ids=["ended", "out of time"])
+@pytest.mark.skipif(shutil.which("perl") is None, reason="Python forks too slowly to hide from a list of processes")
+def test_a_chain_of_processes_that_each_fork_and_end_is_dead_too(
+    world: World, rung: str, stay: int, timeout: float
+) -> None:
+    world.attempt(CHAIN.replace("{stay}", str(stay or 0.3)), rung, timeout)
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if world.words["token"].encode() in read(path)]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from navigator_kernel.guard import as_error
-from navigator_kernel.values.http.endpoint import Call, Endpoint, Handler, HttpProblem
+from navigator_kernel.values.http.endpoint import JSON, Call, Endpoint, Handler, HttpProblem
 
 if TYPE_CHECKING:
     from navigator_kernel.plugins import Plugins
@@ -32,6 +32,8 @@ def plugin_endpoints(
             plugins.fail(plugin, HOOK, ValueError(wrong))
         elif plugins.is_shipped(plugin):
             held.append(endpoint)
+        elif endpoint.media != JSON:
+            held.append(replace(endpoint, handler=_isolated(plugins, plugin, endpoint.handler)))
         else:
             held.append(replace(endpoint, handler=_guarded(plugins, plugin, endpoint.handler, seconds)))
     return held[len(own) :]
@@ -51,6 +53,23 @@ def _guarded(plugins: Plugins, plugin: str, handler: Handler, seconds: float) ->
         answer, problem = await plugins.run(plugin, f"endpoint {handler.__name__}", answered, seconds)
         if problem is not None:
             raise problem
+        return _streamed(answer) if callable(answer) else answer
+
+    return handled
+
+
+def _isolated(plugins: Plugins, plugin: str, handler: Handler) -> Handler:
+    """A handler that answers with a stream, in the server's event loop: what feeds the stream belongs to that loop."""
+
+    @wraps(handler)
+    async def handled(service: Any, call: Call) -> Any:
+        try:
+            answer = await handler(service, call)
+        except (asyncio.CancelledError, KeyboardInterrupt, HttpProblem):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
+            plugins.fail(plugin, f"endpoint {handler.__name__}", as_error(error))
+            raise as_error(error) from None
         return _streamed(answer) if callable(answer) else answer
 
     return handled

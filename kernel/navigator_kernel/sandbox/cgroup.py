@@ -16,6 +16,7 @@ from typing import NamedTuple
 BASE = Path("/sys/fs/cgroup")
 _LIMITS = {"pids": ("pids.max", "pids.max"), "memory": ("memory.limit_in_bytes", "memory.max")}  # files in version 1, 2
 _KILLED = "memory.oom_control", "memory.events"  # files in version 1 and 2 that count the processes killed for memory
+_FIRST_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO
 _TRIES = 50  # attempts to remove a group while its last processes exit
 _PATIENCE = 2.0  # seconds for the user's service manager to make a group
 
@@ -71,6 +72,7 @@ def _made(pid: int, processes: int, memory: int) -> Cgroup | None:
         for folder in folders:  # the process must outlive this
             with contextlib.suppress(OSError):
                 (folder.parent / "cgroup.procs").write_text(str(pid))
+            with contextlib.suppress(OSError):
                 folder.rmdir()
         return None
     return Cgroup(tuple(folders)) if folders else None
@@ -101,7 +103,8 @@ def _by_service_manager(pid: int, processes: int, memory: int) -> Cgroup | None:
     the process starts meanwhile, and sees none of the variables that lead to the manager."""
     busctl = shutil.which("busctl")
     runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    if busctl is None or not Path(runtime, "bus").exists() or not _is_version_2():
+    is_ours = os.access(f"{runtime}/bus", os.R_OK | os.W_OK)  # after `su` the variable may name another user's folder
+    if busctl is None or not is_ours or not _is_version_2() or not _is_first_namespace():
         return None
     name = f"navigator-{secrets.token_hex(8)}.scope"
     manager = "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"
@@ -140,6 +143,14 @@ def _folder_of(pid: int, name: str) -> Path | None:
 
 def _is_version_2() -> bool:
     return (BASE / "cgroup.controllers").is_file()
+
+
+def _is_first_namespace() -> bool:
+    """Whether process ids here are those of the whole machine: a container's mean other processes to the manager."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino == _FIRST_NAMESPACE  # noqa: PTH116 - a link of the system
+    except OSError:
+        return False
 
 
 def _pids(folder: Path) -> list[int]:

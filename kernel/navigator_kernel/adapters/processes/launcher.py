@@ -87,7 +87,8 @@ def threads_of_user() -> int:
         if name.isdigit():
             status = read_file(f"/proc/{name}/status")
             if status.partition(b"\nUid:\t")[2].partition(b"\t")[0] == me:
-                count += int(status.partition(b"\nThreads:\t")[2].partition(b"\n")[0])
+                fields = read_file(f"/proc/{name}/stat").rpartition(b")")[2].split()
+                count += int(fields[17]) if fields else 1
     return count
 
 
@@ -222,25 +223,30 @@ def exit_code(child: int) -> int | None:
 
 
 def kill_descendants() -> None:
-    """Kills descendants until none is found; what loses its parent meanwhile becomes a child of this process."""
+    """Kills descendants until this process has no child; what loses its parent meanwhile becomes one. No list is
+    enough: a process may fork and end while the list is made."""
     prctl(SUBREAPER, 1)
-    while found := descendants(os.getpid()):
+    while has_child():
+        found = descendants(os.getpid())
         for pid in found:
             send(pid, signal.SIGKILL)
-        for pid in found:
-            reaped(pid)
+        if not found:
+            time.sleep(0.001)
+
+
+def has_child() -> bool:
+    """Whether a child is left after those that have ended are reaped."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def send(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
-    except OSError:
-        return
-
-
-def reaped(pid: int) -> None:
-    try:
-        os.waitpid(pid, os.WNOHANG)
     except OSError:
         return
 
@@ -316,7 +322,10 @@ def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: b
         code = struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held))
         listener = libc().syscall(SET_FILTER, 1, LISTENER, code)
         if listener >= 0:
-            channel.sendmsg([b"x"], [(1, 1, struct.pack("i", listener))])  # SOL_SOCKET, SCM_RIGHTS
+            try:  # noqa: SIM105 - contextlib takes some milliseconds
+                channel.sendmsg([b"x"], [(1, 1, struct.pack("i", listener))])  # SOL_SOCKET, SCM_RIGHTS
+            except BrokenPipeError:  # nobody listens, so the calls for `marks` fail
+                pass
         else:  # another one listens to this process, so the calls for `marks` fail
             prctl(SECCOMP, 2, code)
 

@@ -89,7 +89,7 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
     finally:
         if contained is not None and not ended:
             process.terminate()  # the launcher misses no process that is starting
-            select.select([watch.pidfd], [], [], _GRACE)
+            select.select([watch.pidfd], [], [], _STUBBORN)
         kill_tree(process.pid, "" if contained else mark)
         exit_code = process.wait()
         watch.drain(time.perf_counter() + _GRACE)

@@ -46,7 +46,7 @@ _PASSWORD = lazy_compile(r"(?:passw(?:or)?d|passphrase|passcode|pwd|密码|口�
 _NO_PASSWORD = lazy_compile(
     r".{0,3}$|(?:string|none|null|true|false|required|optional|password|secret|token)$|[$<]|\{\{|%\(", re.IGNORECASE
 )
-_RUN = lazy_compile(r"\d{8}-\d{9}-[0-9a-f]{6}")  # the "token" of a workflow is the id of its run
+_RUN = lazy_compile(r"\d{8}-\d{9}-[0-9a-f]{6}(?:-t[0-9a-f]{8})?")  # the "token" of a workflow is the id of its run
 _ESCAPE = lazy_compile(  # of JSON, however deep in other JSON, and of addresses
     r"(?<!\\)\\++(?:u([0-9A-Fa-f]{4})|([nrtbf\"'/]))|((?:%[0-9A-Fa-f]{2})++)"
 )
@@ -110,7 +110,7 @@ class Redactor(Struct, frozen=True):
         named = [parts.texts[number] for number in parts.secret]
         _remember(seen, (value for one in found if one for value in one.values), named)
         secrets = [(form, False) for secret in self.known for form in _forms(secret)]
-        secrets += [(form, _is_plain(secret)) for secret in seen for form in _forms(secret)]
+        secrets += [(form, _is_plain(secret)) for secret in tuple(seen) for form in _forms(secret)]
         done = iter([_shown(text, cuts, secrets) for text, cuts in zip(parts.texts, places, strict=True)])
         return _replaced(value, lambda _: next(done))
 

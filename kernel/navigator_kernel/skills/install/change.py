@@ -263,7 +263,9 @@ def _read(place: InstallScope) -> _Intent | None:
 def _is_sealed_here(raw: Mapping[str, Any], place: InstallScope) -> bool:
     if raw["v"] != VERSION or not _SCRATCH.fullmatch(raw["scratch"]):
         raise ValueError("another version wrote it")
-    return bool(raw["seal"]) and raw["seal"] == _seal(place.inner / raw["scratch"])
+    scratch = place.inner / raw["scratch"]
+    seen = look(str(scratch))
+    return bool(raw["seal"]) and raw["seal"] in {_seal(scratch), f"{seen.device}:{seen.inode}"}  # of earlier versions
 
 
 def _parsed(raw: Mapping[str, Any], place: InstallScope) -> _Intent:
