@@ -126,13 +126,16 @@ def test_a_file_that_others_obey_offers_no_yes_for_the_session_and_takes_none(
     with terminal(writer, "chat") as screen:
         screen.wait_for("> ")
         screen.type("/song-writer change @docs/notes.txt @docs/Makefile\n")
-        screen.wait_for("the model gets your reason")
+        screen.wait_for("[?]")
         screen.type("a\n")
-        shown = screen.wait_for("the model gets your reason")
-        assert "change docs/Makefile, which other programs run or obey" in shown and "\na  " not in shown
+        shown = screen.wait_for("[?]")
+        assert "change docs/Makefile, which other programs run or obey" in shown and "[a]" not in shown
         screen.type("a\n")
+        screen.wait_for("[?]")  # asked again
+        assert text(writer, "docs/Makefile") == NOTES
+        screen.type("y\n")
         screen.wait_for("+1")
-        screen.wait_for("the model gets your reason")
+        screen.wait_for("[?]")
     assert text(writer, "docs/Makefile") == NOTES.replace("two", "2")
 
 
@@ -182,13 +185,18 @@ def test_the_person_can_still_end_it(writer: Place, server: WireServer, word: st
     assert len(of_phase_two(server)) == 1
 
 
-@pytest.mark.parametrize("word", ["a", "e use words"])
-def test_without_a_terminal_the_new_words_are_messages(writer: Place, server: WireServer, word: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "after", "reason"), [("a", NOTES.replace("two", "2"), False), ("e use words", NOTES, True)]
+)
+def test_without_a_terminal_the_letters_answer_too(
+    writer: Place, server: WireServer, word: str, after: str, *, reason: bool
+) -> None:
     says(server, edit("docs/notes.txt"), HELLO)
     assert writer.json("ask", "--session", "s", "/song-writer change @docs/notes.txt")["exit_code"] == 9
     writer.json("ask", "--session", "s", word)
-    assert text(writer, "docs/notes.txt") == NOTES
-    assert [one for one in of_phase_two(server)[-1]["messages"] if one["role"] == "tool"] == []
+    assert text(writer, "docs/notes.txt") == after
+    told = [one["content"] for one in of_phase_two(server)[-1]["messages"] if one["role"] == "tool"]
+    assert [("use words" in content) for content in told] == [reason]
 
 
 def run_of(place: Place) -> list[dict[str, Any]]:

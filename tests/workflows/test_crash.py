@@ -174,7 +174,7 @@ def test_one_that_is_turned_away_does_not_say_that_a_done_run_is_under_way(box: 
     two.mkdir()
     token = box.proposed(TWO)
     assert box.dying("before begin:1").run("workflow", "approve", token).code == KILLED
-    second = box.start("workflow", "resume", token, place=box.dying("after load 2", two))
+    second = box.start("workflow", "resume", token, place=box.dying("after load 1", two))
     wait_for((two / "reached").exists, "the second process")
     first = box.start("workflow", "resume", token, place=box.dying("after mark:done", one))
     wait_for((one / "reached").exists, "the end of the run")
@@ -288,6 +288,6 @@ def test_the_command_that_a_question_about_a_step_in_doubt_names_continues_with_
     assert box.dying(point).run("workflow", "approve", token).code == KILLED
     asked = box.place.run("workflow", "resume", token)
     assert asked.code == 9
-    named = re.findall(r"navigator (workflow .*)", asked.err)
+    named = re.findall(r"navigator ((?:workflow|ask) .*)", asked.err)
     assert box.place.run(*named[-1].split()).code == 0
     assert box.acts(token) == {"draw-number": 1, "double-it": 1}

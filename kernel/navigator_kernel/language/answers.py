@@ -746,7 +746,8 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
     if "blame" in marks or ("correct" in marks and not marks & {"again"} and not found.asks):
         return Reading(outcome="complaint")
     if "verb.delete" in found.weak and not content and not marks & {"no", "stop"} and not found.asks:
-        return Reading(outcome="undo")
+        names_one = any(sign.startswith("place.") for sign in found.weak)  # "delete task 1" is a wish of its own
+        return Reading(outcome="other" if names_one else "undo")
     if _adds(found):
         return Reading(outcome="follow_up")
     if found.asks:

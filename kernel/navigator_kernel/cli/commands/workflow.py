@@ -163,9 +163,12 @@ def abort(app: App, *, token: str, as_json: bool) -> None:
 
 
 def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bool) -> int:
-    """Approves `subject` of a run from its session."""
+    """Approves `subject` of a run from its session. Busy while another process follows the run: a turn would wait for
+    the session first."""
     from navigator_kernel.cli.chat.turns import turns_of
 
+    with open_journal(app.root).hold(held.token):
+        pass
     said, session = turns_of(app).workflow_answer(held, subject)
     return _turn(app, "yes" if app.language == "en" else said.text, session, yes=yes, as_json=as_json)
 
