@@ -24,15 +24,15 @@ pytestmark = pytest.mark.ci
 SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
 SECRET = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
 
-# Without a model: 80 messages of one conversation
+# Without a model: 80 messages of one conversation; none picks a skill, which would teach the router
 PLAIN = [
     *(f"word count of this: {'tea and milk ' * at}" for at in range(1, 16)),
     *(f"统计这段文字的字数：{'今天天气很好，' * at}" for at in range(1, 11)),
     "hello", "你好", "tell me a joke", "what can you do", "/help-me", "/word-count", "a b c", "/rust-dev lifetimes",
     "review this code", "审查代码", "@notes.md", "word count of @notes.md", "统计 @notes.md 的字数", "@gone.md", "summarise @../../etc/passwd",
-    "skill list", "list skills", "列出技能", "info word-count", "yes", "word count of this: x", "enable nothing", "no",
+    "skill list", "list skills", "列出技能", "none of them", "info word-count", "yes", "word count of this: x", "enable nothing", "no",
     "install", "install ./nowhere --skill x", "no", "uninstall nothing-like-it", "search for words", "@@word-count one two",
-    "#nothing", "!ls", "no", "word count and code review", "both", "use word-count", "again: four words are here",
+    "#nothing", "!ls", "no", "word count and code review", "both", "none of them", "again: four words are here",
     "mcp list there", "mcp call there echo words=hi", "mcp call there gone", "@there:note://two", "mcp run elsewhere", "mcp tools there",
     "forget it", "thanks", "谢谢", "继续", "count the characters in this paragraph: abc", "todo scan", "扫描待办", "link check", "yes", "no",
     "list the most frequent words of this text: a a b", "word count of this: ‮ hidden \x1b[31m", "what is in notes.md", "/word-count " + "long " * 300,

@@ -216,7 +216,7 @@ ATTEMPTS = (
 CHAIN = """
 import os, time
 if os.fork() == 0:
-    line = "setpgrp; for (1 .. 2000000) { my $child = fork; exit if $child; last unless defined $child; }"
+    line = "setpgrp; for (1 .. 2000000) { my $child = fork; exit if $child; last unless defined $child; select undef, undef, undef, 0.001; }"
     os.execvpe("perl", ["perl", "-e", line, "{token}"], {"PATH": os.defpath})
 time.sleep({stay})
 """
