@@ -11,6 +11,7 @@ import pytest
 from hostile_input.pumps import METHODS, UNKNOWN, Use, made_by_modules, slow
 from navigator_kernel.skills.scan.rule import rules
 
+TRIES = 3
 FEW, MANY = 8, 40  # texts for each pattern, in `make test` and in the gate
 
 
@@ -41,7 +42,9 @@ def patterns() -> list[Use]:
     ],
 )
 def test_a_pattern_that_takes_more_than_linear_time_is_noticed(source: str | bytes, method: str) -> None:
-    assert slow(Use("bad", re.compile(source), frozenset({method}))).startswith("bad: ")
+    use = Use("bad", re.compile(source), frozenset({method}))
+    noticed = [found for _ in range(TRIES) if (found := slow(use))]  # other work on the machine may distort one of them
+    assert noticed and noticed[0].startswith("bad: ")
 
 
 @pytest.mark.parametrize(
