@@ -473,8 +473,8 @@ def _plugins(checked: Checked) -> Iterator[Finding]:
     def agents() -> str:
         kernel = checked.kernel()
         if failures := kernel.failures():
-            told = (f"{failure['plugin']} in {failure['hook']}: {failure['error']}" for failure in failures)
-            raise KernelError("; ".join(told))
+            sentences = (f"{failure['plugin']} in {failure['hook']}: {failure['error']}" for failure in failures)
+            raise KernelError("; ".join(sentences))
         return f"{len({agent.name for agent in kernel.agents.values()})} agents"
 
     yield _tried("plugins", agents, "navigator plugin list names them")

@@ -41,14 +41,14 @@ class TurnQueue(Struct, frozen=True):
         name = blake2b(session.encode(), digest_size=12).hexdigest()
         with ExitStack() as held:
             file, is_first = self._enter(name, session, held)
-            began, told = monotonic(), False
+            began, is_announced = monotonic(), False
             while not is_first and (before := self._before(file)) is not None:
                 waited = monotonic() - began
                 if waited >= PATIENCE:
                     raise _busy(session, before, f"for {PATIENCE:g} seconds")
-                if waited >= _QUIET and not told:
+                if waited >= _QUIET and not is_announced:
                     tell(f"waiting for {before}, which is taking a turn in session {session!r}")
-                    told = True
+                    is_announced = True
                 await asyncio.sleep(_PAUSE)
             yield not is_first
 
