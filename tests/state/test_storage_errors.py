@@ -35,8 +35,9 @@ DISK = [
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Place:
-    """A project with a session `s` of one turn."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A project with a session `s` of one turn. Its commands are not measured: coverage would fail to write, too."""
+    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
     place = place_in(tmp_path)
     assert place.run(*WRITES).code == 9
     return place
