@@ -99,8 +99,9 @@ def ready(tmp_path: Path, home: Path, repo: Path, other: Path) -> Ready:
 
 
 def settled(project: Project) -> dict[str, tuple[int, bytes]]:
-    """The contents of the project without staged files; an intent counts."""
-    return {name: one for name, one in content(project.root).items() if not re.search("/change-[0-9a-f]{16}/", name)}
+    """The contents of the project without staged files and copies of damaged ones; an intent counts."""
+    aside = r"/change-[0-9a-f]{16}/|\.damaged-[0-9a-f]{8}$"
+    return {name: one for name, one in content(project.root).items() if not re.search(aside, name)}
 
 
 def copied(project: Project, to: Path, home: Path) -> Project:

@@ -770,7 +770,7 @@ def _after_run(found: _Found, state: OpenState) -> Reading:
         len(content.split()) <= 3 and sum(not char.isascii() for char in content) <= 4 and not _has_path(content)
     )
     talks = bool(marks & {"thanks", "praise", "yes"}) and not found.weak & {"request", "next", "adds"} and few_words
-    if talks or (not content and "else" not in marks):
+    if talks or (not content and "else" not in marks and not _only_requests(found)):
         return Reading(outcome="thanks")  # or an answer to nothing: there is nothing to do
     return Reading(outcome="other")
 
@@ -874,8 +874,14 @@ def _says_how(found: _Found) -> bool:
     return False
 
 
+def _only_requests(found: _Found) -> bool:
+    """`run job`: nothing in it answers anything, and a skill may have that name."""
+    return not found.marks and "request" in found.weak
+
+
 def _idle(found: _Found, state: OpenState) -> Reading:
     answers = "else" not in found.marks or _text_of(found).replace(" ", "").isdigit()
+    answers = answers and not _only_requests(found)
     return Reading(outcome="nothing" if answers and not found.asks else "other")
 
 

@@ -265,7 +265,7 @@ def _is_sealed_here(raw: Mapping[str, Any], place: InstallScope) -> bool:
         raise ValueError("another version wrote it")
     scratch = place.inner / raw["scratch"]
     seen = look(str(scratch))
-    return bool(raw["seal"]) and raw["seal"] in {_seal(scratch), f"{seen.device}:{seen.inode}"}  # of earlier versions
+    return seen.inode != 0 and raw["seal"] in {_seal(scratch), f"{seen.device}:{seen.inode}"}  # of earlier versions
 
 
 def _parsed(raw: Mapping[str, Any], place: InstallScope) -> _Intent:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.database import file_lock, read_rows
+from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Damaged
 from navigator_kernel.skills.catalog.place import InstallScope, prepare, refuse_escape
 from navigator_kernel.skills.catalog.receipts import read_receipts, receipt_bytes
@@ -93,15 +93,16 @@ def _made_again(
 
 
 def _keep_copies(place: InstallScope, deps: InstallDeps, rewritten: Mapping[str, bytes]) -> None:
-    """Keeps the bytes of unreadable files that are about to be rewritten: a person may still read something in them."""
-    end = f"damaged-{secrets.token_hex(4)}"
+    """Keeps the bytes of unreadable files that are about to be rewritten: a person may still read something in them.
+    The same bytes get the same name, however often a repair is broken off."""
     try:
         read_lock(place.lock)
         unread = [slot for slot in rewritten if slot.startswith("receipt/")]
     except Damaged:
         unread = [slot for slot in rewritten if slot != "database"]
     for path in (slot_path(place, slot) for slot in unread):
-        deps.writer.write(place.inner / f"{path.name}.{end}", held_bytes(path) or b"")
+        data = held_bytes(path) or b""
+        deps.writer.write(place.inner / f"{path.name}.damaged-{blake2b(data, digest_size=4).hexdigest()}", data)
 
 
 def _entries(place: InstallScope) -> Entries:
