@@ -206,8 +206,9 @@ def test_four_times_the_text_takes_about_four_times_as_long(read: str, files: Pr
     found = []
     for piece in REPEATED:
         long = (piece * 4 * LONG)[: 4 * LONG]
-        if (taken := seconds(readers[read], long, 1)) > NOISE and (
-            taken > FOUR_TIMES * (short := seconds(readers[read], long[:LONG]))
-        ):
-            found.append(f"{piece!r}: {short:.2f} s, {taken:.2f} s")
+        if seconds(readers[read], long, 1) < NOISE:
+            continue
+        # what is slow stays slow; a busy machine is slow now and then
+        if all(seconds(readers[read], long) > FOUR_TIMES * seconds(readers[read], long[:LONG]) for _ in range(3)):
+            found.append(piece)
     assert found == []
