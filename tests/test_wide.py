@@ -59,5 +59,5 @@ def test_every_case_is_run_by_ci() -> None:
         " coverage " in script
         and " test-further " in script
         and " -m ci " in script
-        and '-m "ci and not wide"' in script
+        and '-m "ci and not wide and not slow"' in script
     )
