@@ -271,10 +271,10 @@ def test_doctor_says_that_the_path_of_the_state_is_too_long_for_a_database(
 @pytest.mark.skipif(os.getuid() == 0, reason="the system does not limit the threads of root")
 def test_doctor_says_that_there_are_too_many_threads(tmp_path: Path) -> None:
     here = place_in(tmp_path)
-    limit = threads_of_user() + 120  # of them doctor needs a few, and tests beside this one
+    limit = threads_of_user() + 120  # doctor needs a few of them, and so do tests beside this one
     done = Place(root=here.root, program=("prlimit", f"--nproc={limit}:", *MODULE)).run("doctor", "--json")
-    told = {one["what"]: one for one in done.document["findings"]}["threads"]
-    assert (told["state"], f"at most {limit}" in told["detail"]) == ("missing", True)
+    (threads,) = (finding for finding in done.document["findings"] if finding["what"] == "threads")
+    assert (threads["state"], f"at most {limit}" in threads["detail"]) == ("missing", True)
 
 
 MOUNTS = ["unshare", "-m"] if os.getuid() == 0 else ["unshare", "-Urm"]

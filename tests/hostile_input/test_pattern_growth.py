@@ -43,8 +43,8 @@ def patterns() -> list[Use]:
 )
 def test_a_pattern_that_takes_more_than_linear_time_is_noticed(source: str | bytes, method: str) -> None:
     use = Use("bad", re.compile(source), frozenset({method}))
-    noticed = [found for _ in range(TRIES) if (found := slow(use))]  # other work on the machine may distort one of them
-    assert noticed and noticed[0].startswith("bad: ")
+    reports = [report for _ in range(TRIES) if (report := slow(use))]  # other work may distort a measurement
+    assert reports and reports[0].startswith("bad: ")
 
 
 @pytest.mark.parametrize(

@@ -195,8 +195,8 @@ def test_without_a_terminal_the_letters_answer_too(
     assert writer.json("ask", "--session", "s", "/song-writer change @docs/notes.txt")["exit_code"] == 9
     writer.json("ask", "--session", "s", word)
     assert text(writer, "docs/notes.txt") == after
-    told = [one["content"] for one in of_phase_two(server)[-1]["messages"] if one["role"] == "tool"]
-    assert [("use words" in content) for content in told] == [reason]
+    messages = of_phase_two(server)[-1]["messages"]
+    assert ["use words" in message["content"] for message in messages if message["role"] == "tool"] == [reason]
 
 
 def run_of(place: Place) -> list[dict[str, Any]]:

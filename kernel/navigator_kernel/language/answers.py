@@ -137,8 +137,9 @@ def is_no(text: str) -> bool:
 
 def wants_text(state: OpenState) -> bool:
     """Whether a text in the person's own words is missing, not a file, a name or a number."""
-    wanted = _TEXT_WANTED, _TASK_WANTED
-    return state.situation == "missing" and any(pattern.search(state.question) for pattern in wanted)
+    return state.situation == "missing" and any(
+        pattern.search(state.question) for pattern in (_TEXT_WANTED, _TASK_WANTED)
+    )
 
 
 def _long(text: str, plain: str, state: OpenState) -> Reading:
@@ -542,9 +543,15 @@ def _missing(found: _Found, state: OpenState) -> Reading:
         first = _first(found)
         if "else" not in marks:  # nothing but a refusal, a yes or thanks: nothing to work on
             return Reading(outcome="cancel" if marks & {"stop", "no"} else "question")
-        quoted = found.text.startswith(('"', "“", "「"))
-        task = _TASK_WANTED.search(state.question) is not None and not _has_path(found.text)  # "write the report"
-        if first is not None and "request" in first.signs and not quoted and not task:
+        begin, *rest = found.clauses
+        if rest and all("stop" in piece.signs for piece in begin.pieces):  # "never mind, count the words of a.txt"
+            return Reading(outcome="other" if found.asks or "request" in found.weak else "cancel")
+        is_task = _TASK_WANTED.search(state.question) is not None
+        if is_task and found.asks and not rest:
+            return Reading(outcome="question")
+        is_quoted = found.text.startswith(('"', "“", "「"))
+        may_be_wish = not is_task or _has_path(found.text)  # "write the report" is what a task is about
+        if first is not None and "request" in first.signs and may_be_wish and not is_quoted:
             return Reading(outcome="other")
         return Reading(outcome="value", value=found.text)
     if is_path(found.text):
@@ -880,8 +887,8 @@ def _only_requests(found: _Found) -> bool:
 
 
 def _idle(found: _Found, state: OpenState) -> Reading:
-    answers = "else" not in found.marks or _text_of(found).replace(" ", "").isdigit()
-    answers = answers and not _only_requests(found)
+    is_number = _text_of(found).replace(" ", "").isdigit()
+    answers = is_number or ("else" not in found.marks and not _only_requests(found))
     return Reading(outcome="nothing" if answers and not found.asks else "other")
 
 

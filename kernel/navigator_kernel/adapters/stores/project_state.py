@@ -3,7 +3,7 @@
 The folder's name is a digest of the root's inode, birth time and path, without the device, whose number changes with
 every mount. Its `project.json` is the person's own record of the root. The record's random id is also in the project's
 `mybox/state/project-id`, but no byte of a project opens a state: this mark counts only together with path and inode
-where there are no birth times; otherwise it only shows which project this one may be a copy of (X-43).
+where there are no birth times; otherwise it only hints at the project that this one may be a copy of (X-43).
 """
 
 from __future__ import annotations
