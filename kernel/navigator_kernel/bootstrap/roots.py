@@ -1,0 +1,153 @@
+"""Finds every folder that skills and other resources are read from: what is not found here exists for no part."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.config.project_root import HOSTS, foreign, is_own, is_project
+from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.text import clean
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import Level, ResourceType
+
+_OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
+_NO_PACKAGES = frozenset({"mybox", "node_modules"})
+_ENTRIES = 1_000  # entries of a folder of packages; one with more contains data
+_PLUGINS, _VERSIONS = 500, 50  # plugins that are read, and versions of one
+_BYTES = 1024 * 1024  # of one file about plugins
+_WORDS, _LENGTH = 16, 64  # words about a plugin, and characters of one
+
+
+def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ...]:
+    """Every folder of resources, each real folder once: the project's before those of its packages, the person's, the
+    plugins' of Claude Code, those that our own `plugins` bring, and the shipped one."""
+    home = Path.home()
+    found = [Root(path=root / host / "skills", level="project") for host in HOSTS]
+    found += [Root(path=path, level="project") for path in _packages(root)]
+    found += [Root(path=home / host / "skills", level="user") for host in HOSTS]
+    found += _claude_plugins(home / ".claude", root)
+    found += [Root(path=path, level="plugin") for path in plugins]
+    found.append(Root(path=shipped_home().skills, level="shipped"))
+    levels: tuple[tuple[Level, Path], ...] = (("project", root), ("user", home))
+    found += [
+        Root(path=base / ".claude" / name, level=level, type=kind)
+        for level, base in levels
+        for name, kind in _OTHERS.items()
+    ]
+    kept: dict[tuple[str, str], Root] = {}
+    for item in found:
+        kept.setdefault((os.path.realpath(item.path), item.type), item)
+    return tuple(kept.values())
+
+
+def _packages(root: Path) -> Iterator[Path]:
+    """The folders of skills of the packages of a project, such as `packages/web/.claude/skills`, one or two folders
+    below its root. A folder with a repository of its own is another project."""
+    if not is_project(os.path.realpath(root)):
+        return
+    for folder in _folders(str(root)):
+        for package in (folder, *_folders(folder)):
+            for host in HOSTS:
+                path = f"{package}/{host}"
+                if os.path.isdir(f"{path}/skills") and ((is_own(package) and is_own(path)) or foreign(str(root))):
+                    yield Path(path, "skills")  # in a foreign project the person has agreed to files of others
+
+
+def _folders(folder: str) -> list[str]:
+    """The folders in `folder` that can be packages, by name; links are not followed."""
+    try:
+        with os.scandir(folder) as entries:
+            held = list(islice(entries, _ENTRIES + 1))
+    except OSError:
+        return []
+    names = sorted(one.name for one in held if not one.name.startswith(".") and one.is_dir(follow_symlinks=False))
+    paths = [f"{folder}/{name}" for name in names if name not in _NO_PACKAGES]
+    return [] if len(held) > _ENTRIES else [path for path in paths if not os.path.lexists(f"{path}/.git")]
+
+
+def _claude_plugins(home: Path, root: Path) -> Iterator[Root]:
+    """The folders of skills of the plugins that the person installed with Claude Code, without those that they switched
+    off there, or that are for another project."""
+    base = home / "plugins"
+    if not (base / "cache").is_dir():
+        return
+    switched = _table(_json(home / "settings.json").get("enabledPlugins"))
+    markets: dict[str, Mapping[str, Any]] = {}
+    for (market, plugin), folders in islice(_installed(base, root).items(), _PLUGINS):
+        if switched.get(f"{plugin}@{market}") is False:
+            continue
+        if market not in markets:
+            offered = _json(base / "marketplaces" / market / ".claude-plugin" / "marketplace.json").get("plugins")
+            rows = map(_table, offered if isinstance(offered, list) else ())
+            markets[market] = {str(row.get("name")): row for row in rows}
+        for folder in folders:
+            yield from _of_plugin(folder, plugin, markets[market].get(plugin, {}))
+
+
+def _installed(base: Path, root: Path) -> Mapping[tuple[str, str], list[Path]]:
+    """The folder of each plugin in use, by marketplace and name: as Claude Code's list says, else the newest version."""
+    found: dict[tuple[str, str], list[Path]] = {}
+    listed = _json(base / "installed_plugins.json").get("plugins")
+    if isinstance(listed, dict):
+        here = os.path.realpath(root)
+        for key, held in listed.items():
+            plugin, _, market = key.partition("@")
+            for one in held if isinstance(held, list) else [held]:
+                path, project = _table(one).get("installPath"), _table(one).get("projectPath")
+                is_here = not isinstance(project, str) or Path(here).is_relative_to(os.path.realpath(project))
+                if isinstance(path, str) and is_here and "/" not in market:
+                    found.setdefault((market, plugin), []).append(base / Path(path).expanduser())
+        return found
+    for path in sorted((base / "cache").glob("*/*")):
+        versions = [one for one in islice(path.glob("*"), _VERSIONS) if one.is_dir()]
+        if versions:
+            found[path.parent.name, path.name] = [max(versions, key=lambda one: (one.stat().st_mtime_ns, one.name))]
+    return found
+
+
+def _of_plugin(folder: Path, plugin: str, row: Mapping[str, Any]) -> Iterator[Root]:
+    """The folders of skills of one plugin: `skills`, and those that its manifest or `row`, its entry in the marketplace,
+    names; without any, the plugin's own folder."""
+    manifest = _json(folder / ".claude-plugin" / "plugin.json") or _json(folder / "plugin.json")
+    places, inside = [folder / "skills"], os.path.realpath(folder)
+    for named in (manifest.get("skills"), row.get("skills")):
+        for path in islice([named] if isinstance(named, str) else _texts(named), _PLUGINS):
+            place = Path(os.path.realpath(folder / path))
+            places.append(place.parent if (place / "SKILL.md").is_file() else place)
+    words = _words(plugin, manifest, row)
+    kept = [place for place in places if place.is_dir() and Path(os.path.realpath(place)).is_relative_to(inside)]
+    for place in kept or [folder]:
+        yield Root(path=place, level="plugin", markdown=False, words=words)
+
+
+def _words(plugin: str, manifest: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
+    """A plugin's name, keywords, tags and category, each once."""
+    told = [plugin]
+    for held in (manifest, row):
+        told += [*_texts(held.get("keywords")), *_texts(held.get("tags")), *_texts([held.get("category")])]
+    cleaned = dict.fromkeys(clean(word, lines=False).strip() for word in told if len(word) <= _LENGTH)
+    return tuple(word for word in cleaned if word)[:_WORDS]
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    """The JSON object in a file; empty if there is none that can be read."""
+    try:
+        with path.open("rb") as file:
+            return _table(json.loads(file.read(_BYTES + 1)))
+    except (OSError, ValueError, RecursionError):
+        return {}
