@@ -259,9 +259,7 @@ def test_a_plugin_may_name_its_folders_of_skills_and_only_inside_itself(tmp_path
     assert set(of_plugins(tmp_path)) == {"above"}  # skills right below the plugin; its pages are none
 
 
-def test_the_words_of_a_plugin_and_its_marketplace_are_tags_of_its_skills(
-    tmp_path: Path, home: Path, put: Put
-) -> None:
+def test_the_words_of_a_plugin_and_its_marketplace_are_tags_of_its_skills(tmp_path: Path, home: Path, put: Put) -> None:
     top = plugin(home, put, "tools")
     write_json(top / ".claude-plugin" / "plugin.json", {"name": "tools", "keywords": ["terraform", 3, "tools"]})
     rows = [{"name": "tools", "category": "cloud", "tags": ["aws"]}, {"name": "other", "tags": ["no"]}]

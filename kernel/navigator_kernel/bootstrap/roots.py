@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.config.project_root import HOSTS, foreign, is_own, is_project
 from navigator_kernel.skills.catalog.roots import Root
-from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import Level, ResourceType
@@ -22,7 +21,6 @@ _NO_PACKAGES = frozenset({"mybox", "node_modules"})
 _ENTRIES = 1_000  # entries of a folder of packages; one with more contains data
 _PLUGINS, _VERSIONS = 500, 50  # plugins that are read, and versions of one
 _BYTES = 1024 * 1024  # of one file about plugins
-_WORDS, _LENGTH = 16, 64  # words about a plugin, and characters of one
 
 
 def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ...]:
@@ -115,25 +113,18 @@ def _installed(base: Path, root: Path) -> Mapping[tuple[str, str], list[Path]]:
 def _of_plugin(folder: Path, plugin: str, row: Mapping[str, Any]) -> Iterator[Root]:
     """The folders of skills of one plugin: `skills`, and those that its manifest or `row`, its entry in the marketplace,
     names; without any, the plugin's own folder."""
+    from navigator_kernel.skills.formats.plugin_manifests import plugin_words  # most people have no plugins
+
     manifest = _json(folder / ".claude-plugin" / "plugin.json") or _json(folder / "plugin.json")
     places, inside = [folder / "skills"], os.path.realpath(folder)
     for named in (manifest.get("skills"), row.get("skills")):
         for path in islice([named] if isinstance(named, str) else _texts(named), _PLUGINS):
             place = Path(os.path.realpath(folder / path))
             places.append(place.parent if (place / "SKILL.md").is_file() else place)
-    words = _words(plugin, manifest, row)
+    words = plugin_words(plugin, manifest, row)
     kept = [place for place in places if place.is_dir() and Path(os.path.realpath(place)).is_relative_to(inside)]
     for place in kept or [folder]:
         yield Root(path=place, level="plugin", markdown=False, words=words)
-
-
-def _words(plugin: str, manifest: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, ...]:
-    """A plugin's name, keywords, tags and category, each once."""
-    told = [plugin]
-    for held in (manifest, row):
-        told += [*_texts(held.get("keywords")), *_texts(held.get("tags")), *_texts([held.get("category")])]
-    cleaned = dict.fromkeys(clean(word, lines=False).strip() for word in told if len(word) <= _LENGTH)
-    return tuple(word for word in cleaned if word)[:_WORDS]
 
 
 def _texts(value: Any) -> list[str]:

@@ -541,7 +541,7 @@ def _missing(found: _Found, state: OpenState) -> Reading:
         if "else" not in marks:  # nothing but a refusal, a yes or thanks: nothing to work on
             return Reading(outcome="cancel" if marks & {"stop", "no"} else "question")
         # "write the report" may be what a task is about; with a file of its own it is a new request
-        if first is not None and "request" in first.signs and _has_path(found.text) and found.text[0] not in "\"“「":
+        if first is not None and "request" in first.signs and _has_path(found.text) and found.text[0] not in '"“「':
             return Reading(outcome="other")
         return Reading(outcome="value", value=found.text)
     if is_path(found.text):
