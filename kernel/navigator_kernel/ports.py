@@ -220,7 +220,7 @@ class Router(Protocol):
         """Tier 1: an exact name, or a protocol verb with its object (X-28)."""
 
     def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
-        """Tier 2: the best resources for `text`, with calibrated probabilities; `files` are the names of files in it."""
+        """Tier 2: the best resources for `text`, with calibrated probabilities; `files` are the files that it names."""
 
 
 class Lessons(Protocol):

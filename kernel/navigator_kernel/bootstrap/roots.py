@@ -54,7 +54,7 @@ def _packages(root: Path) -> Iterator[Path]:
         for package in (folder, *_folders(folder)):
             for host in HOSTS:
                 path = f"{package}/{host}"
-                if os.path.isdir(f"{path}/skills") and ((is_own(package) and is_own(path)) or foreign(str(root))):
+                if os.path.lexists(f"{path}/skills") and ((is_own(package) and is_own(path)) or foreign(str(root))):
                     yield Path(path, "skills")  # in a foreign project the person has agreed to files of others
 
 
@@ -90,7 +90,7 @@ def _claude_plugins(home: Path, root: Path) -> Iterator[Root]:
 
 
 def _installed(base: Path, root: Path) -> Mapping[tuple[str, str], list[Path]]:
-    """The folder of each plugin in use, by marketplace and name: as Claude Code's list says, else the newest version."""
+    """The folders of a plugin in use, by marketplace and name: those in Claude Code's list, else the newest version."""
     found: dict[tuple[str, str], list[Path]] = {}
     listed = _json(base / "installed_plugins.json").get("plugins")
     if isinstance(listed, dict):
@@ -111,8 +111,8 @@ def _installed(base: Path, root: Path) -> Mapping[tuple[str, str], list[Path]]:
 
 
 def _of_plugin(folder: Path, plugin: str, row: Mapping[str, Any]) -> Iterator[Root]:
-    """The folders of skills of one plugin: `skills`, and those that its manifest or `row`, its entry in the marketplace,
-    names; without any, the plugin's own folder."""
+    """The folders of skills of one plugin: `skills`, and those that its manifest or `row`, its entry in the
+    marketplace, names; without any, the plugin's own folder."""
     from navigator_kernel.skills.formats.plugin_manifests import plugin_words  # most people have no plugins
 
     manifest = _json(folder / ".claude-plugin" / "plugin.json") or _json(folder / "plugin.json")

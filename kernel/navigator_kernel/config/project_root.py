@@ -11,16 +11,8 @@ if TYPE_CHECKING:
 
 SERVERS_FILE, OWN_SERVERS_FILE = ".mcp.json", "mcp.json"  # the project's MCP servers, and the person's own
 MARKS = ("navigator.toml", "mybox", ".claude", ".git")
-HOSTS = (
-    ".claude",
-    ".agents",
-    ".gemini",
-    ".opencode",
-    ".codex",
-    ".cursor",
-    ".github",
-)  # their skills are read in this order
-_READ = (*MARKS, SERVERS_FILE, *HOSTS, "agents", "bin", "docs", "skills.lock.json")
+HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github")  # in the order of reading
+_READ = (*MARKS, SERVERS_FILE, *HOSTS[1:], "agents", "bin", "docs", "skills.lock.json")
 _WRITABLE_BY_OTHERS = 0o022
 _KIND, _LINK = 0o170000, 0o120000  # as in the module `stat`
 

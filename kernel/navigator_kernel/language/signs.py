@@ -27,16 +27,18 @@ _CHUNK = lazy_compile(
 )
 # Chinese stands beside a name without a space: the name begins after one of these words, or is not Chinese
 _BESIDE_HAN = lazy_compile(
-    r"(?:(?<=[把将从对给用在到和与及跟])(?:(?![把将从对给用在到和与及跟])[\w-]){1,40}|(?<![A-Za-z0-9_./-])[A-Za-z0-9_][A-Za-z0-9_./-]{0,260})\.[A-Za-z][A-Za-z0-9]{0,7}(?![A-Za-z0-9])(?:\.\d+)?"
+    r"(?:(?<=[把将从对给用在到和与及跟])(?:(?![把将从对给用在到和与及跟])[\w-]){1,40}"
+    r"|(?<![A-Za-z0-9_./-])[A-Za-z0-9_][A-Za-z0-9_./-]{0,260})"
+    r"\.[A-Za-z][A-Za-z0-9]{0,7}(?![A-Za-z0-9])(?:\.\d+)?"
 )
 _LINE = lazy_compile(r"(?::\d+){1,2}$")  # src/app.rs:17
 _HAN = lazy_compile("[\u3400-\u9fff]")
 _FILE_ENDINGS = frozenset(
-    "7z aac ai avi bak bat bin bmp bz2 c cc cfg conf cpp cs css csv dat db docx doc dot dta eml env epub exe fig gif go gz h "
-    "heic hpp htm html ics ini ipynb jar java jpeg jpg json jsonl jsx kt key less lock log lua m4a md mdx mkv mov mp3 mp4 "
-    "msg mts ndjson numbers odp ods odt ogg pages parquet patch pcap pdf php pl png potx ppt pptx ps1 psd py pyi r rar raw "
-    "rb rs rst rtf sass scala scss sh sql sqlite srt svelte svg swift tar tex tf tgz tif tiff toml ts tsv tsx txt vcf vtt "
-    "vue wav webm webp wma xls xlsm xlsx xml xz yaml yml zip".split()
+    "7z aac ai avi bak bat bin bmp bz2 c cc cfg conf cpp cs css csv dat db docx doc dot dta eml env epub exe fig "
+    "gif go gz h heic hpp htm html ics ini ipynb jar java jpeg jpg json jsonl jsx kt key less lock log lua m4a md "
+    "mdx mkv mov mp3 mp4 msg mts ndjson numbers odp ods odt ogg pages parquet patch pcap pdf php pl png potx ppt "
+    "pptx ps1 psd py pyi r rar raw rb rs rst rtf sass scala scss sh sql sqlite srt svelte svg swift tar tex tf "
+    "tgz tif tiff toml ts tsv tsx txt vcf vtt vue wav webm webp wma xls xlsm xlsx xml xz yaml yml zip".split()
 )
 _MOST = 14  # words, or characters of Chinese, in a phrase
 

@@ -1,8 +1,9 @@
 """Words and examples that help to find a skill, in a file beside its receipt: the skill's own files never change.
 
 `.claude/skills/.navigator/<name>.aliases.json` contains `aliases`, names that a person gives it and that count like its
-own, `words` of the other language, which an install finds in the glossary, with those about its plugin, and `examples`, requests that a model wrote
-for it (`navigator skill learn`). An install writes `words` again and leaves the others alone.
+own, `words`, which an install finds in the glossary of the other language and in the manifests of the skill's plugin,
+and `examples`, requests that a model wrote for it (`navigator skill learn`). An install writes `words` again and leaves
+the others alone.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ def skill_folder(sidecar: str) -> str:
 
 
 def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None, about: Sequence[str] = ()) -> bytes | None:
-    """The new content of the sidecar of `skill`, installed as `name`; `held` is the old content, `about` the words about
-    its plugin. None if there are no aliases or examples, nor words. Content that cannot be read is returned unchanged,
-    for a person to fix."""
+    """The new content of the sidecar of `skill`, installed as `name`; `held` is the old content, `about` the words
+    about its plugin. None if there are no aliases, examples and words. Content that cannot be read is returned
+    unchanged, for a person to fix."""
     try:
         read = {} if held is None else json.loads(held)
         aliases, examples = _listed(read, "aliases"), _listed(read, "examples", EXAMPLE)

@@ -20,7 +20,7 @@ _NO_RESOURCES = frozenset({"readme.md", "skill.md"})
 
 
 class Listing(Struct):
-    """The resource files directly below `folder`: with `markdown` `<name>.md`, with `folders` `<name>/SKILL.md` (X-3)."""
+    """The resource files right below `folder`: with `markdown` `<name>.md`, with `folders` `<name>/SKILL.md` (X-3)."""
 
     folder: Path
     folders: bool

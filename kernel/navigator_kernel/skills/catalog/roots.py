@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 class Root(NamedTuple):
-    """A folder of resources. Skills are folders with a SKILL.md or, with `markdown`, single `.md` files; other resources
-    are files. `words` are the name and the keywords of the plugin that brings them."""
+    """A folder of resources. Skills are folders with a SKILL.md or, with `markdown`, single `.md` files; other
+    resources are files. `words` are the name and the keywords of the plugin that brings them."""
 
     path: Path
     level: Level

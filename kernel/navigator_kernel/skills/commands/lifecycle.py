@@ -188,7 +188,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return every or [Root(path=place.skills, level=place.level) for place in self.chosen(params)]
 
     def _places(self, roots: Sequence[Root]) -> list[InstallScope]:
-        """The place of each of `roots`; in one of another program, paths are shown in full or relative to the project."""
+        """The place of each of `roots`; in those of other programs, paths are relative to the project or whole."""
         known = {place.skills: place for place in self.places.values()}
         return [
             known.get(path) or InstallScope(level, self.root, path, path.parent / "skills.lock.json")
