@@ -186,7 +186,7 @@ def test_a_folder_of_a_plugin_is_read(tmp_path: Path, put: Put) -> None:
     assert found.level == "plugin"
 
 
-def test_the_same_skill_in_two_places_is_no_problem(tmp_path: Path, put: Put) -> None:
+def test_two_copies_of_a_skill_need_no_warning(tmp_path: Path, put: Put) -> None:
     put("alpha", folder=tmp_path / ".claude" / "skills")
     put("alpha", folder=tmp_path / ".cursor" / "skills")
     assert "shadowed" not in codes(open_catalogue(tmp_path))
@@ -204,7 +204,7 @@ def test_a_package_of_the_project_brings_its_skills(tmp_path: Path, put: Put) ->
     assert found == {"near", "inner"}
 
 
-def test_a_folder_that_is_no_project_has_no_packages(tmp_path: Path, put: Put) -> None:
+def test_only_a_project_has_packages(tmp_path: Path, put: Put) -> None:
     put("inner", folder=tmp_path / "packages" / "web" / ".claude" / "skills")
     assert "inner" not in names(open_catalogue(tmp_path))
 

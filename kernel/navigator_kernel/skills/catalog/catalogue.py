@@ -201,7 +201,7 @@ class ResourceCatalogue(Struct):
             if entry.name in disabled:
                 entry = replace(entry, enabled=False)
             first = self._found.setdefault(entry.namespace, entry)
-            if _told(first) != _told(entry):  # a copy of the same skill for another agent is no news
+            if _told(first) != _told(entry):  # the same skill, copied for another agent, needs no warning
                 text = f"{entry.namespace} is already read from {first.path}"
                 self._notes.append(Diagnostic(code="shadowed", level="warning", path=path, message=text))
 

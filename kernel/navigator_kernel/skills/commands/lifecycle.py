@@ -63,7 +63,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     `agents` its `.agents/skills`, which comes right after it. The writer of `deps` may write to them and to the locks
     beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
     release's skills; `agreed` returns the subjects that the person agreed to; `roots` returns all folders that skills
-    are read from, in order: those that are no place of an install are listed and never changed."""
+    are read from, in order: the skills of those that no install writes to are listed and never changed."""
 
     root: Path
     levels: Mapping[Level, Path]
