@@ -11,7 +11,7 @@ import pytest
 from cli.support import Place, below, environment, place_in, type_a
 from cli.terminals import terminal
 from navigator_kernel.bootstrap.parts import open_catalogue
-from navigator_kernel.events import Event, RouteDecided, RunStarted, SkillsShortlisted
+from navigator_kernel.events import Body, Event, RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.why import told
 from skill_repositories import skill_text
 
@@ -288,7 +288,7 @@ def test_why_names_the_next_skill_with_its_confidence(here: Place) -> None:
     here.write({".claude/skills/pdf/SKILL.md": skill_text("pdf", "Merges .pdf files")})
     decision = {"kind": "skills", "entity": "pdf", "tier": "retrieval", "reason": "leader", "confidence": 0.9}
     shortlist = ({"name": "pdf", "confidence": 0.9}, {"name": "docx", "confidence": 0.12})
-    bodies = (
+    bodies: tuple[Body, ...] = (
         RunStarted(message="merge these .pdf files, please", session="s", language="en"),
         SkillsShortlisted(candidates=shortlist, band="route", reason="leader"),
         RouteDecided(decision=decision),

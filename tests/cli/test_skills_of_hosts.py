@@ -44,6 +44,9 @@ def test_each_command_knows_the_skill_that_the_router_finds(tmp_path: Path, home
     here.run("ask", "paint a watercolour of boats at sea")
     assert here.json("why", "--not", "ada-painter")["why"] == "ada-painter is disabled"
     assert here.json("skill", "enable", "ada-painter")["changed"]
+    if not folder.startswith("project/.agents"):
+        refused = here.run("skill", "uninstall", "ada-painter")
+        assert (refused.code, "was not installed by navigator" in refused.err) == (3, True)
 
 
 @pytest.mark.requirement("X-43")

@@ -28,7 +28,8 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
     plugins' of Claude Code, those that our own `plugins` bring, and the shipped one."""
     home = Path.home()
     found = [Root(path=root / host / "skills", level="project") for host in HOSTS]
-    found += [Root(path=path, level="project") for path in _packages(root)]
+    if is_project(os.path.realpath(root)):
+        found += [Root(path=path, level="project") for path in _packages(str(root), 2) if _is_usable(path, root)]
     found += [Root(path=home / host / "skills", level="user") for host in HOSTS]
     found += _claude_plugins(home / ".claude", root)
     found += [Root(path=path, level="plugin") for path in plugins]
@@ -45,29 +46,33 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
     return tuple(kept.values())
 
 
-def _packages(root: Path) -> Iterator[Path]:
-    """The folders of skills of the packages of a project, such as `packages/web/.claude/skills`, one or two folders
-    below its root. A folder with a repository of its own is another project."""
-    if not is_project(os.path.realpath(root)):
-        return
-    for folder in _folders(str(root)):
-        for package in (folder, *_folders(folder)):
-            for host in HOSTS:
-                path = f"{package}/{host}"
-                if os.path.lexists(f"{path}/skills") and ((is_own(package) and is_own(path)) or foreign(str(root))):
-                    yield Path(path, "skills")  # in a foreign project the person has agreed to files of others
+def _packages(folder: str, depth: int) -> Iterator[Path]:
+    """The folders of skills of the packages in a project, such as `packages/web/.claude/skills`, up to `depth` folders
+    below `folder`. A folder with a repository of its own is another project; links are not followed."""
+    for name, is_folder in sorted(_entries(folder).items()):
+        package = f"{folder}/{name}"
+        held = _entries(package) if is_folder and not name.startswith(".") and name not in _NO_PACKAGES else {}
+        if not held or ".git" in held:
+            continue
+        yield from (Path(package, host, "skills") for host in HOSTS if host in held)
+        if depth > 1:
+            yield from _packages(package, depth - 1)
 
 
-def _folders(folder: str) -> list[str]:
-    """The folders in `folder` that can be packages, by name; links are not followed."""
+def _entries(folder: str) -> Mapping[str, bool]:
+    """The names in a folder, each with whether it is itself a folder; empty for a folder of data."""
     try:
         with os.scandir(folder) as entries:
-            held = list(islice(entries, _ENTRIES + 1))
+            held = {one.name: one.is_dir(follow_symlinks=False) for one in islice(entries, _ENTRIES + 1)}
     except OSError:
-        return []
-    names = sorted(one.name for one in held if not one.name.startswith(".") and one.is_dir(follow_symlinks=False))
-    paths = [f"{folder}/{name}" for name in names if name not in _NO_PACKAGES]
-    return [] if len(held) > _ENTRIES else [path for path in paths if not os.path.lexists(f"{path}/.git")]
+        return {}
+    return held if len(held) <= _ENTRIES else {}
+
+
+def _is_usable(path: Path, root: Path) -> bool:
+    """Whether the skills of a package are the person's, or the person has agreed to others' files in the project."""
+    held = (path.parent.parent, path.parent, path)
+    return path.is_dir() and (all(is_own(str(one)) for one in held) or bool(foreign(str(root))))
 
 
 def _claude_plugins(home: Path, root: Path) -> Iterator[Root]:
