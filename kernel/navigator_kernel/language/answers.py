@@ -59,10 +59,9 @@ _GOES_ON = lazy_compile(
 )
 _SURELY = lazy_compile(r"[吗？?]$")
 _TEXT_WANTED = lazy_compile(
-    r"(?i)\b(?:text|content|message|note|words|prompt|description|title|query|request|sentence|body|what to)\b"
-    r"|正文|文字|内容|文本|标题|描述|消息|句子|要什么"
+    r"(?i)\b(?:text|content|message|note|words|prompt|description|title|query|request|sentence|body|task|to-?do|reminder"
+    r"|what to)\b|正文|文字|内容|文本|标题|描述|消息|句子|任务|待办|提醒|要什么"
 )
-_TASK_WANTED = lazy_compile(r"(?i)\b(?:task|to-?do|reminder)\b|任务|待办|提醒")
 _SCOPE = lazy_compile(r"(?i)^s$|^s\b|session|conversation|chat|until i|till i|会话|对话|聊天")
 _EITHER = lazy_compile(r"(?!不|错|了|好)([\u4e00-\u9fff])不\1|是.{1,12}还是")
 _AGREE = frozenset({"yes", "go"})
@@ -137,8 +136,7 @@ def is_no(text: str) -> bool:
 
 def wants_text(state: OpenState) -> bool:
     """Whether a text in the person's own words is missing, not a file, a name or a number."""
-    wanted = _TEXT_WANTED, _TASK_WANTED
-    return state.situation == "missing" and any(pattern.search(state.question) for pattern in wanted)
+    return state.situation == "missing" and _TEXT_WANTED.search(state.question) is not None
 
 
 def _long(text: str, plain: str, state: OpenState) -> Reading:
@@ -542,9 +540,8 @@ def _missing(found: _Found, state: OpenState) -> Reading:
         first = _first(found)
         if "else" not in marks:  # nothing but a refusal, a yes or thanks: nothing to work on
             return Reading(outcome="cancel" if marks & {"stop", "no"} else "question")
-        quoted = found.text.startswith(('"', "“", "「"))
-        task = _TASK_WANTED.search(state.question) is not None and not _has_path(found.text)  # "write the report"
-        if first is not None and "request" in first.signs and not quoted and not task:
+        # "write the report" may be what a task is about; with a file of its own it is a new request
+        if first is not None and "request" in first.signs and _has_path(found.text) and found.text[0] not in "\"“「":
             return Reading(outcome="other")
         return Reading(outcome="value", value=found.text)
     if is_path(found.text):
