@@ -219,8 +219,8 @@ class Router(Protocol):
     def recognise(self, text: str) -> Action | None:
         """Tier 1: an exact name, or a protocol verb with its object (X-28)."""
 
-    def retrieve(self, text: str, k: int = 12) -> Retrieval:
-        """Tier 2: the best resources for `text`, with calibrated probabilities."""
+    def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
+        """Tier 2: the best resources for `text`, with calibrated probabilities; `files` are the files that it names."""
 
 
 class Lessons(Protocol):

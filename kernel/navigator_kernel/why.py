@@ -7,14 +7,102 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.language.wording import because_of, say
+from navigator_kernel.language.wording import COLON, because_of, between, say
 from navigator_kernel.text import clean, shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from navigator_kernel.events import Event
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.text import Language
     from navigator_kernel.values.resource import SkillDef
+
+
+def told(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
+    """The lines about a run for people: each message, why it was decided so, and what happened then, without numbers.
+    A reason is in `language`, by default that of its message."""
+    message, spoken = "", language or "en"
+    listed: Sequence[Mapping[str, Any]] = ()
+    for event in events:
+        data = event.to_dict()["data"]
+        if event.type == "RunStarted":
+            message, spoken, listed = data["message"], language or data["language"], ()
+        if event.type == "SkillsShortlisted":
+            listed = data["candidates"]
+        elif event.type == "RouteDecided":
+            yield f"  why        {_sentence(data['decision'], message, listed, catalogue, spoken)}"
+        elif event.type == "RunCompleted":
+            yield _shortened(_ENDED.format(**data))
+        elif event.type not in _NUMBERS:
+            yield from lines_of(event)
+
+
+WORDS = 3  # words in a reason
+LEAST = 0.01  # confidence of a skill that is named beside the chosen one
+_NUMBERS = frozenset({"SkillsOffered", "SkillChosen", "SkillLoaded", "SkillUsed"})  # stages of the choice
+
+
+def _sentence(
+    decision: Mapping[str, Any],
+    message: str,
+    listed: Sequence[Mapping[str, Any]],
+    catalogue: Catalogue,
+    language: Language,
+) -> str:
+    """`pdf, because 'merge' and '.pdf' are in its description; next: docx .12`."""
+    kind, tier, reason, entity = (decision[key] or "" for key in ("kind", "tier", "reason", "entity"))
+    skill = skill_named(catalogue, entity) if kind == "skills" else None
+    what = say(f"why.{kind}", language) if kind in {"direct", "clarify"} else entity or kind
+    if skill is not None and tier == "retrieval" and reason == "leader":
+        text = say("why.because", language, what=what, why=_evidence(message, skill, language))
+    else:
+        why = because_of(reason, language, name=entity, confidence="").partition(";" if language == "en" else "；")[0]
+        text = f"{what}{COLON[language]}{why}"
+    others = [one for one in listed if one["name"] != entity and one["confidence"] >= LEAST]
+    shown = others[: 2 if kind == "clarify" else 1]
+    names = between((f"{one['name']} {one['confidence']:.2f}".replace(" 0.", " .") for one in shown), language)
+    return text + (say("why.next" if skill else "why.nearest", language, names=names) if names else "")
+
+
+def _evidence(message: str, skill: SkillDef, language: Language) -> str:
+    """The words of the message in the part of the skill that has most of them, in the order of the message."""
+    from navigator_kernel.adapters.index.word_index import WordIndex
+    from navigator_kernel.routing.entries import entry_of
+    from navigator_kernel.routing.terms import content_terms, terms
+
+    stems, entry = WordIndex(()).stems, entry_of(skill)
+    asked = list(dict.fromkeys(content_terms(message)))
+    parts = {
+        "description": entry.purpose,
+        "name": " ".join((entry.title, *entry.aliases)),
+        "tags": " ".join(entry.tags),
+        "examples": " ".join(entry.examples),
+        "text": entry.body,
+    }
+    found: dict[str, list[str]] = {}
+    for place, text in parts.items():
+        known = set(stems(terms(text)))
+        found[place] = [word for word, stem in zip(asked, stems(asked), strict=True) if stem in known]
+    place = max(found, key=lambda one: len(found[one]))
+    words = [f".{one}" if f".{one}" in message.lower() else one for one in _joined(found[place], parts[place])][:WORDS]
+    if not words:
+        return say("why.meaning", language)
+    quoted = [say("why.quoted", language, word=word) for word in words]
+    told = between(quoted[:-1], language) + say("why.and", language) + quoted[-1] if words[1:] else quoted[0]
+    return say("why.words" if words[1:] else "why.word", language, words=told, place=say(f"why.part.{place}", language))
+
+
+def _joined(words: Sequence[str], text: str) -> list[str]:
+    """The words, with pairs of Chinese characters that overlap joined if the text has them together."""
+    found: list[str] = []
+    for word in words:
+        together = found[-1] + word[1:] if found and found[-1][-1] == word[0] and not word.isascii() else ""
+        if together and together in text:
+            found[-1] = together
+        else:
+            found.append(word)
+    return found
 
 
 def lines_of(event: Event) -> list[str]:

@@ -10,6 +10,10 @@ import pytest
 
 from cli.support import Place, below, environment, place_in, type_a
 from cli.terminals import terminal
+from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.events import Body, Event, RouteDecided, RunStarted, SkillsShortlisted
+from navigator_kernel.why import told
+from skill_repositories import skill_text
 
 pytestmark = pytest.mark.sample(1)
 
@@ -148,7 +152,7 @@ def test_why_and_the_run_log_hold_the_sections_in_full(here: Place) -> None:
     here.said("ask", COUNT)
     held = here.runs()[-1][-1]["data"]["sections"]
     assert list(held) == ["logic_trace", "action_vector", "state_update"]
-    told = here.said("why")
+    told = here.said("why", "-v")
     assert all(f"    {line}\n" in told for body in held.values() for line in body)
 
 
@@ -249,10 +253,51 @@ def test_ten_skills_of_the_persons_own_are_enough_and_shipped_ones_do_not_count(
 @pytest.mark.wide
 def test_why_shows_the_stages_of_a_choice_in_order(here: Place) -> None:
     here.said("ask", COUNT)
-    told = here.said("why")
+    told = here.said("why", "-v")
     parts = ["message", "offered", "shortlist", "word-count  confidence", "decided", "chosen", "used", "ended"]
     places = [told.find(part) for part in parts]
     assert -1 not in places and places == sorted(places)
+
+
+WHY_CASES = {
+    "merging a.pdf and b.pdf": "ada-papers, because 'merging' and '.pdf' are in its description",
+    "帮我合并拆分这些pdf": "ada-papers，因为它的描述中有“合并拆分”和“pdf”",
+    "/ada-papers x": "ada-papers: written as an instruction",
+    "hello there": "no skill: the message asks for nothing that a skill does",
+}
+
+
+@pytest.mark.requirement("X-41", "OUT-1")
+@pytest.mark.parametrize(("message", "why"), WHY_CASES.items(), ids=str)
+def test_why_is_one_sentence_for_people(here: Place, message: str, why: str) -> None:
+    here.write(
+        {".claude/skills/ada-papers/SKILL.md": skill_text("ada-papers", "Merge, split .pdf files. 合并拆分 PDF 文件")}
+    )
+    here.write({".claude/skills/bob-papers/SKILL.md": skill_text("bob-papers", "Print .pdf files")})
+    here.run("ask", message)
+    (line,) = (line for line in here.said("why").splitlines() if line.startswith("  why        "))
+    sentence, _, next_one = line.removeprefix("  why        ").replace("；", ";").partition(";")
+    assert sentence == why
+    (shortlist,) = [e["data"]["candidates"] for e in here.runs()[-1] if e["type"] == "SkillsShortlisted"] or [[]]
+    others = [one for one in shortlist if one["name"] != "ada-papers" and one["confidence"] >= 0.01]
+    assert (others[0]["name"] in next_one) if others else not next_one
+    assert "confidence" not in here.said("why")
+
+
+def test_why_names_the_next_skill_with_its_confidence(here: Place) -> None:
+    here.write({".claude/skills/pdf/SKILL.md": skill_text("pdf", "Merges .pdf files")})
+    decision = {"kind": "skills", "entity": "pdf", "tier": "retrieval", "reason": "leader", "confidence": 0.9}
+    shortlist = ({"name": "pdf", "confidence": 0.9}, {"name": "docx", "confidence": 0.12})
+    bodies: tuple[Body, ...] = (
+        RunStarted(message="merge these .pdf files, please", session="s", language="en"),
+        SkillsShortlisted(candidates=shortlist, band="route", reason="leader"),
+        RouteDecided(decision=decision),
+    )
+    events = [Event(run="r", turn=1, step=None, seq=n, ts="", parent=None, body=one) for n, one in enumerate(bodies)]
+    assert list(told(events, open_catalogue(here.root))) == [
+        "  message    merge these .pdf files, please",
+        "  why        pdf, because 'merge', '.pdf' and 'files' are in its description; next: docx .12",
+    ]
 
 
 @pytest.mark.wide

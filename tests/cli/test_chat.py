@@ -94,7 +94,7 @@ def test_a_message_may_have_several_lines(run: Any, typed: str) -> None:
 
 @pytest.mark.parametrize(
     ("word", "shown"),
-    [("/skills", "Counts words, characters"), ("/why", "decided    skills code-review by syntax")],
+    [("/skills", "Counts words, characters"), ("/why", "why        code-review: written as an instruction")],
 )
 def test_a_chat_accepts_its_own_commands(run: Any, word: str, shown: str) -> None:
     assert shown not in run("chat", typed="/code-review x\n").out

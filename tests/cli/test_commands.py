@@ -158,7 +158,7 @@ def test_a_message_may_come_from_a_pipe(run: Any) -> None:
 def test_why_shows_the_newest_choice(run: Any) -> None:
     run("ask", "/word-count one two")
     run("ask", "review this code: x = 1")
-    done = run("why")
+    done = run("why", "-v")
     assert done.code == 0
     for word in ("message", "offered", "shortlist", "decided", "chosen", "used", "ended", "code-review"):
         assert word in done.out

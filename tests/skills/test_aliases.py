@@ -128,3 +128,16 @@ def test_a_link_in_its_place_is_not_followed(project: Any, source: Path, tmp_pat
     path.parent.mkdir()
     path.write_text(skill_text("code-review"))
     assert catalogue(project).find("leaked") is None
+
+
+def test_an_install_keeps_the_words_of_the_plugin_that_brings_a_skill(project: Any, source: Path) -> None:
+    rows = [
+        {"name": "reviews", "source": "./", "skills": ["./code-review"], "keywords": ["audit", 3], "category": "dev"}
+    ]
+    (source / ".claude-plugin").mkdir()
+    (source / ".claude-plugin" / "marketplace.json").write_text(json.dumps({"name": "market", "plugins": rows}))
+    project.run("install", source=str(source), all=True)
+    assert json.loads(sidecar(project).read_text())["words"] == ["代码审查", "reviews", "audit", "dev"]
+    held = catalogue(project).find("code-review")
+    assert held is not None
+    assert held.tags == ("reviews", "audit", "dev")

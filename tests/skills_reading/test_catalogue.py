@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -165,7 +166,7 @@ def test_the_project_wins_over_the_person(tmp_path: Path, home: Path) -> None:
 
 
 @pytest.mark.requirement("REG-1")
-@pytest.mark.parametrize("host", [".claude", ".agents", ".gemini", ".opencode", ".codex"])
+@pytest.mark.parametrize("host", [".claude", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github"])
 @pytest.mark.parametrize("level", ["project", "user"])
 def test_every_documented_root_is_read(tmp_path: Path, home: Path, host: str, level: str) -> None:
     base = tmp_path if level == "project" else home
@@ -183,6 +184,96 @@ def test_a_folder_of_a_plugin_is_read(tmp_path: Path, put: Put) -> None:
     found = open_catalogue(tmp_path / "elsewhere", (tmp_path / "plugin",)).find("theirs")
     assert found is not None
     assert found.level == "plugin"
+
+
+def test_two_copies_of_a_skill_need_no_warning(tmp_path: Path, put: Put) -> None:
+    put("alpha", folder=tmp_path / ".claude" / "skills")
+    put("alpha", folder=tmp_path / ".cursor" / "skills")
+    assert "shadowed" not in codes(open_catalogue(tmp_path))
+
+
+def test_a_package_of_the_project_brings_its_skills(tmp_path: Path, put: Put) -> None:
+    (tmp_path / "mybox").mkdir()
+    for name, folder in (("near", "web"), ("inner", "packages/web"), ("far", "a/b/c"), ("built", "node_modules/web")):
+        put(name, folder=tmp_path / folder / ".claude" / "skills")
+    put("theirs", folder=tmp_path / "vendor" / "tool" / ".claude" / "skills")
+    (tmp_path / "vendor" / "tool" / ".git").mkdir()
+    put("linked", folder=tmp_path.parent / f"{tmp_path.name}-other" / ".claude" / "skills")
+    (tmp_path / "link").symlink_to(tmp_path.parent / f"{tmp_path.name}-other")
+    found = {skill.name for skill in open_catalogue(tmp_path).list_resources() if skill.level == "project"}
+    assert found == {"near", "inner"}
+
+
+def test_only_a_project_has_packages(tmp_path: Path, put: Put) -> None:
+    put("inner", folder=tmp_path / "packages" / "web" / ".claude" / "skills")
+    assert "inner" not in names(open_catalogue(tmp_path))
+
+
+# Plugins of Claude Code
+
+
+def plugin(home: Path, put: Put, name: str, version: str = "1.0.0", skill: str = "", folder: str = "skills") -> Path:
+    top = home / ".claude" / "plugins" / "cache" / "market" / name / version
+    put(skill or name, folder=top / folder)
+    return top
+
+
+def write_json(path: Path, body: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(body))
+
+
+def of_plugins(root: Path) -> dict[str, tuple[str, ...]]:
+    return {skill.name: skill.tags for skill in open_catalogue(root).list_resources() if skill.level == "plugin"}
+
+
+def test_the_newest_version_of_a_plugin_in_the_cache_is_read(tmp_path: Path, home: Path, put: Put) -> None:
+    old, new = plugin(home, put, "tools", "1.0.0", "old"), plugin(home, put, "tools", "0.9.0", "new")
+    os.utime(old, (1, 1))
+    os.utime(new, (2, 2))
+    assert of_plugins(tmp_path) == {"new": ("tools",)}
+
+
+def test_the_list_of_installed_plugins_says_which_are_read(tmp_path: Path, home: Path, put: Put) -> None:
+    used, gone = plugin(home, put, "tools"), plugin(home, put, "gone")
+    here, there, off = (plugin(home, put, name) for name in ("here", "there", "off"))
+    os.utime(gone, (2, 2))
+    listed = {"tools@market": [{"scope": "user", "installPath": str(used)}]}
+    listed |= {"off@market": [{"scope": "user", "installPath": str(off)}]}
+    for folder, project in ((here, tmp_path), (there, tmp_path / "elsewhere")):
+        key = f"{folder.parent.name}@market"
+        listed[key] = [{"scope": "project", "projectPath": str(project), "installPath": str(folder)}]
+    write_json(home / ".claude" / "plugins" / "installed_plugins.json", {"version": 2, "plugins": listed})
+    write_json(home / ".claude" / "settings.json", {"enabledPlugins": {"off@market": False, "tools@market": True}})
+    assert set(of_plugins(tmp_path)) == {"tools", "here"}
+
+
+def test_a_plugin_may_name_its_folders_of_skills_and_only_inside_itself(tmp_path: Path, home: Path, put: Put) -> None:
+    top = plugin(home, put, "tools", folder="extra")
+    (top / "CHANGELOG.md").write_text("# Changes\n\nNone.\n")
+    put("outside", folder=top.parent / "outside")
+    write_json(top / ".claude-plugin" / "plugin.json", {"name": "tools", "skills": ["./extra/tools", "../outside"]})
+    assert set(of_plugins(tmp_path)) == {"tools"}
+    (top / ".claude-plugin" / "plugin.json").unlink()
+    put("above", folder=top)
+    assert set(of_plugins(tmp_path)) == {"above"}  # skills right below the plugin; its pages are none
+
+
+def test_the_words_of_a_plugin_and_its_marketplace_are_tags_of_its_skills(tmp_path: Path, home: Path, put: Put) -> None:
+    top = plugin(home, put, "tools")
+    write_json(top / ".claude-plugin" / "plugin.json", {"name": "tools", "keywords": ["terraform", 3, "tools"]})
+    rows = [{"name": "tools", "category": "cloud", "tags": ["aws"]}, {"name": "other", "tags": ["no"]}]
+    market = home / ".claude" / "plugins" / "marketplaces" / "market"
+    write_json(market / ".claude-plugin" / "marketplace.json", {"plugins": rows})
+    assert of_plugins(tmp_path) == {"tools": ("tools", "terraform", "aws", "cloud")}
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"plugins": 3}', '{"plugins": {"a": [3], "@": {"installPath": 1}}}'])
+def test_a_broken_list_of_plugins_harms_nothing(tmp_path: Path, home: Path, put: Put, text: str) -> None:
+    plugin(home, put, "tools")
+    (home / ".claude" / "plugins" / "installed_plugins.json").write_text(text)
+    (home / ".claude" / "settings.json").write_text(text)
+    assert set(of_plugins(tmp_path)) <= {"tools"}
 
 
 def test_the_project_wins_over_shipped_resources(tmp_path: Path) -> None:

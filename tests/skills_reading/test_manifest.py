@@ -258,7 +258,7 @@ def test_the_namespace_is_type_and_name(type: Any) -> None:
         ("agent: Explore", "agent", "Explore"),
         ("model: sonnet", "model", "sonnet"),
         ("effort: high", "effort", "high"),
-        ("paths: ['*.py']", "paths", ["*.py"]),
+        ("models: ['*.py']", "models", ["*.py"]),
         ("argument-hint: '[file]'", "argument-hint", "[file]"),
         ("user-invocable: false", "user-invocable", "false"),
         ("disallowed-tools: Bash", "disallowed-tools", "Bash"),
@@ -280,3 +280,35 @@ def test_a_skill_may_forbid_that_it_is_chosen_for_its_words() -> None:
 
 def test_when_to_use_stands_in_for_a_description() -> None:
     assert read("---\nname: x\nwhen_to_use: on Mondays\n---\nGo.\n").description == "on Mondays"
+
+
+@pytest.mark.requirement("RTE-39")
+@pytest.mark.parametrize(
+    ("description", "use", "both"),
+    [
+        ("Merges files", "Use on Mondays", "Merges files. Use on Mondays"),
+        ("Merges files.", "Use on Mondays", "Merges files. Use on Mondays"),
+        ("合并文件", "周一使用", "合并文件。 周一使用"),
+        ("Merges files. Use on Mondays.", "Use on Mondays", "Merges files. Use on Mondays."),
+        ("d" * 1100, "u" * 1100, "d" * 1024 + ". " + "u" * 510),
+    ],
+)
+def test_when_to_use_is_part_of_the_description(description: str, use: str, both: str) -> None:
+    text = f"---\nname: x\ndescription: {description}\nwhen-to-use: {use}\n---\nGo.\n"
+    assert read(text).description == both
+
+
+@pytest.mark.parametrize(
+    ("lines", "paths"),
+    [
+        ('paths: ["**/*.rs", Cargo.toml]', ("**/*.rs", "Cargo.toml")),
+        ("paths:\n  - '**/*.rs'\n  - src/*.{c,h}", ("**/*.rs", "src/*.{c,h}")),
+        ("paths: src/**/*.{ts,tsx}, *.vue", ("src/**/*.{ts,tsx}", "*.vue")),
+        ("globs: '*.ts,*.tsx'", ("*.ts", "*.tsx")),
+        ("globs: '*.ts'\npaths: '*.js'", ("*.js",)),
+        ("paths: {a: b}", ()),
+        ("paths: 3", ("3",)),
+    ],
+)
+def test_patterns_of_files_are_read_in_each_form(lines: str, paths: tuple[str, ...]) -> None:
+    assert meta(lines).paths == paths

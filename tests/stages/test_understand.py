@@ -10,7 +10,7 @@ import pytest
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.stages.answers import resume
-from navigator_kernel.stages.understand import understand, understand_locally
+from navigator_kernel.stages.understand import files_in, matter, understand, understand_locally
 from navigator_kernel.values.request import Message, Session, Sticky
 from navigator_kernel.values.route import (
     Complexity,
@@ -203,3 +203,59 @@ def test_a_follow_up_of_an_mcp_task_goes_back_to_mcp(place: Routing, text: str) 
 def test_a_skill_that_is_gone_is_not_followed(place: Routing) -> None:
     gone = Session(id="s", sticky=Sticky(agent="skills", target="gone-by-now"))
     assert place.decide("and in blue", gone).kind == "direct"
+
+
+# Files that the message names
+
+
+@pytest.mark.requirement("PRE-8")
+@pytest.mark.parametrize(
+    ("text", "named", "routed"),
+    [
+        ("what went wrong in app.log?", ["app.log"], "what went wrong in log?"),
+        ("fix src/merge-queue/app.rs:17, please", ["src/merge-queue/app.rs"], "fix rs:17, please"),
+        ("把报表.xlsx转成图表", ["报表.xlsx"], "把xlsx转成图表"),
+        ("打开 报表.xlsx", ["报表.xlsx"], "打开 xlsx"),
+        ("合并“2026 年”和“预算.xlsx”", ["预算.xlsx"], "合并“2026 年”和“xlsx”"),
+        ("分析app.log.1里的错误", ["app.log.1"], "分析log里的错误"),
+        ("merge a.pdf and data.pdf", ["a.pdf", "data.pdf"], "merge pdf and pdf"),
+        ("合并报表.xlsx", [], "合并报表.xlsx"),  # where the name begins is not certain
+        ("a page in Next.js or Node.js, e.g. on example.com", [], None),
+        ("open https://example.com/a.pdf, ask ann@example.com about numpy.array and/or TCP/IP", [], None),
+    ],
+)
+def test_of_a_file_that_is_named_without_a_mark_only_the_type_counts(
+    place: Routing, text: str, named: list[str], routed: str | None
+) -> None:
+    request = place.request(text)
+    assert list(files_in(request)) == named
+    assert matter(request) == (text if routed is None else routed)
+
+
+def test_a_file_without_a_type_counts_by_its_name(place: Routing) -> None:
+    (place.root / "Makefile").write_text("all:\n")
+    assert matter(place.request("explain @Makefile")) == "explain Makefile"
+
+
+@pytest.mark.parametrize(
+    ("paths", "text"),
+    [
+        ('["**/*.rs"]', "improve src/app.rs"),
+        ('["**/*.rs"]', "优化src/app.rs"),
+        ('["**/*.rs"]', "improve @src/app.rs"),
+        ("infra/**", "improve deploy/infra/main.json"),
+        ("'**/{Dockerfile,compose}.{yml,dev}'", "improve tools/Dockerfile.dev"),
+    ],
+)
+def test_a_skill_for_such_files_is_found_by_the_file_that_is_named(
+    tmp_path: Path, encoder: UseEncoder, paths: str, text: str
+) -> None:
+    others = {f"other-{word}": f"answers questions about {word}" for word in ("boats", "songs", "tea")}
+    write_skills(tmp_path, {**others, "ferris": ("answers questions", f"paths: {paths}\n")})
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "app.rs").write_text("fn main() {}\n")
+    routing = routing_at(tmp_path, encoder)
+    found = routing.intent(text).retrieval
+    assert found is not None
+    first = found.candidates[0]
+    assert (first.name, first.parts["words_tags"] > 0) == ("ferris", True)

@@ -40,7 +40,7 @@ def test_a_surprise_ends_in_run_error_and_is_raised(talker: Any) -> None:
         def recognise(self, text: str) -> None:
             raise RuntimeError("the router broke")
 
-        def retrieve(self, text: str, k: int = 12) -> None:
+        def retrieve(self, text: str, k: int = 12, files: object = ()) -> None:
             raise RuntimeError("the router broke")
 
     talk = talker(router=Broken())

@@ -16,12 +16,12 @@ from navigator_kernel.bootstrap.parts import (
     Agreed,
     open_audit,
     open_mapping,
+    open_roots,
     open_router,
     state_writer,
     writer_for,
 )
 from navigator_kernel.bootstrap.places import (
-    HOSTS,
     private_writer,
     project_state,
     shipped_digests,
@@ -75,7 +75,6 @@ def open_lifecycle(root: Path) -> Lifecycle:
         audit=lambda: open_audit(root),
         seen=private_writer(user_state()),
     )
-    others = [root / host / "skills" for host in HOSTS if host not in {".claude", ".agents"}]
     return Lifecycle(
         root=root,
         levels=levels,
@@ -85,7 +84,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
         state_writer=state_writer(state),
         shipped=shipped_digests(),
         agreed=Agreed(),
-        others=others,
+        roots=lambda: [one for one in open_roots(root) if one.type == "skill"],
     )
 
 

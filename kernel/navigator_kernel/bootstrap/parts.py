@@ -17,12 +17,12 @@ from navigator_kernel.bootstrap.places import (
     installed_plugins,
     private_writer,
     project_state,
-    resource_roots,
     scripts,
     shipped_digests,
     shipped_home,
     standing_places,
 )
+from navigator_kernel.bootstrap.roots import resource_roots
 from navigator_kernel.config.settings import Settings, user_state
 from navigator_kernel.digests import blake2b
 from navigator_kernel.sandbox.authority import writable
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.sandbox.contain import ContainedRunner
     from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+    from navigator_kernel.skills.catalog.roots import Root
     from navigator_kernel.skills.source.mapping import SkillMapping
     from navigator_kernel.values.redact import Redact
 
@@ -66,14 +67,20 @@ def box_writer(root: Path) -> FolderWriter:
     return writer_for("turn", root) if inside else state_writer(project_state(root))
 
 
-def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalogue:
+def open_roots(root: Path) -> tuple[Root, ...]:
+    """Every folder of resources, those that plugins bring included."""
+    return resource_roots(root, _plugins(root).sources(root) if installed_plugins() else ())
+
+
+def open_catalogue(root: Path, plugins: tuple[Path, ...] | None = None) -> ResourceCatalogue:
+    """The catalogue of the project; `plugins` are the folders that plugins bring, if the caller knows them."""
     from navigator_kernel.adapters.stores.manifest_store import ManifestStore
     from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 
     state, kept = project_state(root).folder, user_state() / "cache" / "manifests"
     name = blake2b(os.fsencode(root.resolve()), digest_size=12).hexdigest()
     return ResourceCatalogue(
-        roots=resource_roots(root, plugins),
+        roots=open_roots(root) if plugins is None else resource_roots(root, plugins),
         disabled=lambda: disabled_names(state),
         shipped=shipped_digests(),
         kept=ManifestStore(kept / f"{name}.json", lambda: private_writer(kept)),

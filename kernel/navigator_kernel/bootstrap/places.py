@@ -1,4 +1,4 @@
-"""Paths: the project, the files of this release, and the folders that skills are read from."""
+"""Paths: the project, the files of this release, and the person's state."""
 
 from __future__ import annotations
 
@@ -20,15 +20,12 @@ from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, P
 from navigator_kernel.config.project_root import foreign, is_project, is_usable, nearest
 from navigator_kernel.config.settings import user_file, user_state
 from navigator_kernel.errors import NotFound, Refused
-from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.text import clean, lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.preferences import PreferenceFile
     from navigator_kernel.ports import Consents
-    from navigator_kernel.values.resource import Level, ResourceType
 
-HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # read in this order (part 3, item 1)
 OLD_STATE = (
     "sessions.sqlite",
     "workflows.sqlite",
@@ -39,7 +36,6 @@ OLD_STATE = (
     "audit.jsonl",
 )
 _SCRIPT = lazy_compile(r"\bbin/(\w+\.py)\b")
-_OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
 
 
 class ShippedPaths(Struct, frozen=True):
@@ -112,23 +108,6 @@ def box_of(root: Path) -> Path:
 def private_writer(folder: Path) -> PrivateWriter:
     """The write port of one folder of the person's state folder, which has mode 0700."""
     return PrivateWriter(folder, partial(make_home, user_state()))
-
-
-def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ...]:
-    """Every folder of resources, project before user before plugins before shipped; each real folder once."""
-    levels: list[tuple[Level, Path]] = [("project", root), ("user", Path.home())]
-    found = [Root(path=base / host / "skills", level=level) for level, base in levels for host in HOSTS]
-    found += [Root(path=path, level="plugin") for path in plugins]
-    found.append(Root(path=shipped_home().skills, level="shipped"))
-    found += [
-        Root(path=base / ".claude" / name, level=level, type=kind)
-        for level, base in levels
-        for name, kind in _OTHERS.items()
-    ]
-    kept: dict[tuple[str, str], Root] = {}
-    for item in found:
-        kept.setdefault((os.path.realpath(item.path), item.type), item)
-    return tuple(kept.values())
 
 
 def scripts(root: Path) -> Mapping[str, Path]:

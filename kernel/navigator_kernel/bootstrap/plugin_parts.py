@@ -3,7 +3,7 @@ where one fails."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -113,11 +113,11 @@ class PluginRouter(Struct, frozen=True, kw_only=True):
         except Exception:  # noqa: BLE001 - it is recorded
             return self.own.recognise(text)
 
-    def retrieve(self, text: str, k: int = 12) -> Retrieval:
+    def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
         try:
             return self.plugins.call(self.plugin, ROUTERS, lambda: self._retrieval(self.held.retrieve(text, k)))
         except Exception:  # noqa: BLE001 - it is recorded
-            return self.own.retrieve(text, k)
+            return self.own.retrieve(text, k, files)
 
     def _retrieval(self, found: Any) -> Retrieval:
         if not isinstance(found, Retrieval):

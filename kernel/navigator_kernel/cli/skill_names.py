@@ -29,14 +29,15 @@ def named(catalogue: Catalogue, name: str) -> SkillDef:
 
 def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """The names of all skills, from folder names only."""
-    from navigator_kernel.bootstrap.places import resource_roots
+    from navigator_kernel.bootstrap.parts import open_roots
     from navigator_kernel.skills.catalog.listing import Listing
 
     try:
-        roots = [root for root in resource_roots(_root(ctx)) if root.type == "skill"]
+        roots = [root for root in open_roots(_root(ctx)) if root.type == "skill"]
     except KernelError:
         return []
-    return _plain((name for root in roots for name in Listing(root.path, folders=True).names()), typed)
+    listings = (Listing(root.path, folders=True, markdown=root.markdown) for root in roots)
+    return _plain((name for listing in listings for name in listing.names()), typed)
 
 
 def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:

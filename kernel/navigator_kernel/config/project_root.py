@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 SERVERS_FILE, OWN_SERVERS_FILE = ".mcp.json", "mcp.json"  # the project's MCP servers, and the person's own
 MARKS = ("navigator.toml", "mybox", ".claude", ".git")
-_READ = (*MARKS, SERVERS_FILE, ".agents", ".gemini", ".opencode", ".codex", "agents", "bin", "docs", "skills.lock.json")
+HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github")  # in the order of reading
+_READ = (*MARKS, SERVERS_FILE, *HOSTS[1:], "agents", "bin", "docs", "skills.lock.json")
 _WRITABLE_BY_OTHERS = 0o022
 _KIND, _LINK = 0o170000, 0o120000  # as in the module `stat`
 
@@ -47,7 +48,7 @@ def project_subject(root: str) -> str:
 def foreign(root: str) -> str:
     """The first path of the project at `root`, itself included, that another user owns; empty if all are the person's
     (the rule of git's `safe.directory`). Root's files count as the person's if nobody else can write them."""
-    return next((path for path in (root, *(f"{root}/{name}" for name in _READ)) if not _is_own(path)), "")
+    return next((path for path in (root, *(f"{root}/{name}" for name in _READ)) if not is_own(path)), "")
 
 
 def state_home() -> str:
@@ -66,7 +67,7 @@ def _recorded() -> Collection[str]:
         return ()
 
 
-def _is_own(path: str) -> bool:
+def is_own(path: str) -> bool:
     """Whether the person owns `path` and the target of its link, or it does not exist; for root under sudo, the caller
     of sudo counts as the person, too."""
     return all(_is_owned(path, follow=follow) for follow in (False, True))

@@ -22,6 +22,24 @@ _UNSEEN = lazy_compile("[\u200b-\u200f\u2060\ufe0e\ufe0f\u200d\u20e3\U0001f3fb-\
 _HELD, _DOUBLED = lazy_compile(r"(.)\1{2,}"), lazy_compile(r"(.)\1$")  # nooo, yepp
 _PATH, _ENDING = 260, 8  # characters of a path and of its ending
 _NOT_IN_PATHS = frozenset(",;!\"'<>|*?，。、；“”「」（）()")
+_CHUNK = lazy_compile(
+    r"(?P<apart>[\"'`“‘「『《]|(?<=\S)\s+)?(?P<word>[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;]+)"
+)
+# Chinese stands beside a name without a space: the name begins after one of these words, or is not Chinese
+_BESIDE_HAN = lazy_compile(
+    r"(?:(?<=[把将从对给用在到和与及跟])(?:(?![把将从对给用在到和与及跟])[\w-]){1,40}"
+    r"|(?<![A-Za-z0-9_./-])[A-Za-z0-9_][A-Za-z0-9_./-]{0,260})"
+    r"\.[A-Za-z][A-Za-z0-9]{0,7}(?![A-Za-z0-9])(?:\.\d+)?"
+)
+_LINE = lazy_compile(r"(?::\d+){1,2}$")  # src/app.rs:17
+_HAN = lazy_compile("[\u3400-\u9fff]")
+_FILE_ENDINGS = frozenset(
+    "7z aac ai avi bak bat bin bmp bz2 c cc cfg conf cpp cs css csv dat db docx doc dot dta eml env epub exe fig "
+    "gif go gz h heic hpp htm html ics ini ipynb jar java jpeg jpg json jsonl jsx kt key less lock log lua m4a md "
+    "mdx mkv mov mp3 mp4 msg mts ndjson numbers odp ods odt ogg pages parquet patch pcap pdf php pl png potx ppt "
+    "pptx ps1 psd py pyi r rar raw rb rs rst rtf sass scala scss sh sql sqlite srt svelte svg swift tar tex tf "
+    "tgz tif tiff toml ts tsv tsx txt vcf vtt vue wav webm webp wma xls xlsm xlsx xml xz yaml yml zip".split()
+)
 _MOST = 14  # words, or characters of Chinese, in a phrase
 
 
@@ -90,6 +108,28 @@ def is_path(word: str) -> bool:
         return bool(stem.strip(".")) and bare not in {"e.g", "i.e"}
     folder, slash, rest = bare.partition("/")
     return bool(slash and rest and any(char.isalpha() for char in folder))
+
+
+def named_files(text: str) -> Sequence[str]:
+    """The names of files in running text, each once, in its order."""
+    found: list[str] = []
+    for hit in _CHUNK.finditer(text) if "." in text else ():
+        word = _LINE.sub("", hit["word"].rstrip(".,:;!?"))
+        if not _HAN.search(word) or (hit["apart"] and _is_file(word)):
+            found.append(word)
+        else:
+            found += (name.group() for name in _BESIDE_HAN.finditer(word))
+    return [name for name in dict.fromkeys(found) if _is_file(name)]
+
+
+def _is_file(name: str) -> bool:
+    """Whether the path ends in the name of a file, and not in that of a library, a page or a part of code."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    stem, _, ending = last.rpartition(".")
+    if ending.isdigit():  # a log that was rotated
+        return _is_file(name.rpartition(".")[0])
+    known = ending.lower() in _FILE_ENDINGS or (last != name and ending.isascii() and ending.isalpha())
+    return bool(stem) and known and "@" not in name and "://" not in name and is_path(name)
 
 
 @cache

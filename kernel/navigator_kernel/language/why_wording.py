@@ -1,4 +1,4 @@
-"""Sentences that explain why a skill was not chosen, each in English and Chinese."""
+"""Sentences that explain why a skill was chosen or not, each in English and Chinese."""
 
 from __future__ import annotations
 
@@ -13,6 +13,21 @@ OF_WHY: Mapping[str, tuple[str, str]] = {
         "the nearest skill needs an MCP server that is not set up; confidence {confidence}",
         "最接近的技能需要尚未设置的 MCP 服务器；置信度 {confidence}",
     ),
+    "why.because": ("{what}, because {why}", "{what}，因为{why}"),
+    "why.next": ("; next: {names}", "；其次：{names}"),
+    "why.nearest": ("; nearest: {names}", "；最接近：{names}"),
+    "why.direct": ("no skill", "未选用技能"),
+    "why.clarify": ("a question first", "先提问"),
+    "why.quoted": ("'{word}'", "“{word}”"),
+    "why.and": (" and ", "和"),
+    "why.word": ("{words} is in its {place}", "它的{place}中有{words}"),
+    "why.words": ("{words} are in its {place}", "它的{place}中有{words}"),
+    "why.meaning": ("its description means something similar", "它的描述与消息意思相近"),
+    "why.part.description": ("description", "描述"),
+    "why.part.name": ("name", "名称"),
+    "why.part.tags": ("tags", "标签"),
+    "why.part.examples": ("examples", "示例"),
+    "why.part.text": ("text", "正文"),
     "why.asked": ("a question came first: {question}", "先提出了问题：{question}"),
     "why.another": ("{skill} was chosen instead by {tier}", "{tier} 选择了 {skill}"),
     "why.unsure": ("no skill was certain enough for {tier}", "没有一个技能让 {tier} 足够确定"),

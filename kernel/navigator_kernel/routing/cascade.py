@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import KernelError
+from navigator_kernel.routing.entries import with_words_of_paths
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.verbs import Names, changes_skills, parse_command
@@ -37,9 +38,10 @@ class CascadeRouter(Struct):
         names = Names(catalogue=self.catalogue, mapping=self.mapping, scripts=self.scripts, servers=self.servers)
         return parse_command(clean(text, lines=False), names)
 
-    def retrieve(self, text: str, k: int = 12) -> Retrieval:
+    def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
         skills = tuple(s for s in self.catalogue.list_resources() if s.type == "skill" and s.implicit)
-        return _unharmed(self._retrieved(skills, text, k), text)
+        asked = with_words_of_paths(text, files, skills) if files else text
+        return _unharmed(self._retrieved(skills, asked, k), text)
 
     def _retrieved(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         if self.meaning is not None and self._spare is None:

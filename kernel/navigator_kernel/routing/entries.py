@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -26,6 +27,8 @@ _AGAINST = lazy_compile(
     re.IGNORECASE,
 )
 _CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_VARIANTS = 32  # of one pattern
+_BRACES, _WORD = lazy_compile(r"\{([^{}]*)\}"), lazy_compile(r"[^\W_]+")
 _SEPARATORS = lazy_compile(r"[-_/.:\s]+")
 
 
@@ -77,12 +80,40 @@ def entry_of(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
         id=skill.name,
         name=skill.name,
         description=skill.description,
-        tags=(*skill.tags, *skill.keywords_cn, *([skill.category] if skill.category else ())),
+        tags=(*skill.tags, *skill.keywords_cn, *([skill.category] if skill.category else ()), *_words(skill.paths)),
         aliases=skill.aliases,
         examples=(*learned, *skill.triggers, *skill.examples),
         body=skill.sop[:BODY_LIMIT],
         priority=skill.priority,
     )
+
+
+def with_words_of_paths(text: str, files: Sequence[str], skills: Iterable[SkillDef]) -> str:
+    """`text` with the words of the skills' patterns that match one of `files`, and that are not in it already."""
+    matching = (path for skill in skills for path in skill.paths if any(_matches(file, path) for file in files))
+    known = set(text.lower().split())
+    return " ".join([text, *(word for word in _words(matching) if word.lower() not in known)])
+
+
+def _matches(file: str, pattern: str) -> bool:
+    """Whether a file's name or path matches a pattern such as `src/**/*.{ts,tsx}`, wherever its first folder lies."""
+    path = "/" + file.replace("\\", "/").lower().removeprefix("./").lstrip("/")
+    return any(fnmatchcase(path, one) or fnmatchcase(path, f"{one}/*") for one in _globs(pattern))
+
+
+@lru_cache(1_024)
+def _globs(pattern: str) -> Sequence[str]:
+    """The variants of a pattern with braces, in the form of fnmatch, whose `*` also stands for folders."""
+    bare = pattern.lower().removeprefix("./").strip("/").removeprefix("**/")
+    found = ["*/" + bare.replace("/**/", "/*")]
+    while len(found) < _VARIANTS and (hit := _BRACES.search(found[0])):
+        first = found.pop(0)
+        found += [first[: hit.start()] + one + first[hit.end() :] for one in hit[1].split(",")[:_VARIANTS]]
+    return found
+
+
+def _words(patterns: Iterable[str]) -> Sequence[str]:
+    return tuple(dict.fromkeys(word for pattern in patterns for word in _WORD.findall(pattern)))
 
 
 def _divided(description: str) -> tuple[str, str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import MOST, Clause, clauses, parts
-from navigator_kernel.language.signs import is_path
+from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.wording import say
 from navigator_kernel.values.request import mark
 from navigator_kernel.values.route import (
@@ -66,7 +67,7 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if session.failures >= FAILURES and mark(request.need) == session.failed:  # anything else is a change
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
-    found = router.retrieve(matter(request))
+    found = router.retrieve(matter(request), files=files_in(request))
     if request.way == "about" and found.band == "route" and found.candidates[0].name == request.target:
         return _intent(Direct(), "session", "no_skill")
     leaders = _leaders(found, request, session, router)
@@ -83,11 +84,19 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
 
 
 def matter(request: PreprocessingResult) -> str:
-    """The text for routing, in which only the type of each file is kept."""
+    """The text for routing, in which only the type of each file is kept, or the name of a file without a type."""
     text = request.need
-    for file in sorted(request.files, key=lambda file: -len(file.written)):
-        text = text.replace(file.written, file.path.suffix.lstrip("."))
+    for name in sorted(files_in(request), key=len, reverse=True):
+        path = PurePath(name)
+        text = text.replace(
+            name, next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
+        )
     return text
+
+
+def files_in(request: PreprocessingResult) -> Sequence[str]:
+    """The names of the files that the message names, with `@` or without."""
+    return (*(file.written for file in request.files), *named_files(request.need))
 
 
 def _listed(request: PreprocessingResult, session: Session, router: Router) -> Skills | None:

@@ -61,8 +61,8 @@ class SkillDef(Struct, frozen=True, kw_only=True):
     `sop` is the text below the metadata; `system_prompt` and `user_template` are its sections if it has them (FMT-2).
     `path` is the file, `folder` the folder that owns it (None for a one-file skill). `reads` holds `project` if its
     command reads more of the project than the files that it gets, `network` says that it uses the network, `dynamic`
-    that commands in its text are to be run. `extra` keeps every key that the kernel does not know; `idempotent` says
-    that running it twice is as good as once.
+    that commands in its text are to be run. `paths` are patterns of the files that it is for. `extra` keeps every key
+    that the kernel does not know; `idempotent` says that running it twice is as good as once.
     """
 
     name: str
@@ -83,6 +83,7 @@ class SkillDef(Struct, frozen=True, kw_only=True):
     triggers: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
     category: str = ""
     backend: str = ""
     effects: tuple[str, ...] = ()

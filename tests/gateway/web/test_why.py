@@ -71,7 +71,7 @@ def test_the_drawer_has_every_fact_of_navigator_why(
     facts = held.locator("[data-part=decision]").get_by_role("definition").all_inner_texts()
     assert facts[1] == decision["entity"] and facts[3] == two(decision["confidence"])
     assert f"({decision['kind']})" in facts[0] and f"({decision['tier']})" in facts[2]
-    lines = person.here.run("why", run, env=person.env).out
+    lines = person.here.run("why", run, "-v", env=person.env).out
     assert f"by {decision['tier']}: {facts[4]}" in lines  # the reason in the same words
     (usage,) = told["Usage"]
     expect(held.locator("[data-part=models]")).to_contain_text(

@@ -154,7 +154,7 @@ def _turn(app: App, text: str, session: Session, shown: Shown, language: Languag
 
 
 def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies: list[Reply]) -> None:
-    from navigator_kernel.why import lines_of
+    from navigator_kernel.why import told
 
     match word:
         case "/help":
@@ -170,7 +170,7 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
             lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
         case "/why" if replies:
             events = app.kernel.run_log.read(replies[-1].run)
-            lines([line for event in events for line in lines_of(event)])
+            lines(list(told(events, app.kernel.catalogue, app.language)))
         case _:
             note("nothing yet")
 

@@ -12,7 +12,7 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
-from navigator_kernel.why import lines_of, missed, skill_named
+from navigator_kernel.why import lines_of, missed, skill_named, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 @click.command("why")
 @click.argument("run", required=False)
 @click.option("--not", "skill", metavar="SKILL", help="Show where SKILL was dropped, and why.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every stage with its numbers.")
 @json_option
 @pass_app
-def command(app: App, *, run: str | None, skill: str | None, as_json: bool) -> None:
+def command(app: App, *, run: str | None, skill: str | None, verbose: bool, as_json: bool) -> None:
     """Show why RUN, or the newest run, chose what it chose."""
     log = open_run_log(app.root)
     known = log.runs()
@@ -37,8 +38,10 @@ def command(app: App, *, run: str | None, skill: str | None, as_json: bool) -> N
         _tell_missed(app, name, events, skill, as_json=as_json)
     elif as_json:
         document({"run": name, "events": [event.to_dict() for event in events]})
-    else:
+    elif verbose:
         lines([f"run {name}", *(line for event in events for line in lines_of(event))])
+    else:
+        lines([f"run {name}", *told(events, open_catalogue(app.root), app.language)])
 
 
 def _tell_missed(app: App, run: str, events: Sequence[Event], skill: str, *, as_json: bool) -> None:

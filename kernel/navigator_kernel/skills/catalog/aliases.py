@@ -1,8 +1,9 @@
 """Words and examples that help to find a skill, in a file beside its receipt: the skill's own files never change.
 
 `.claude/skills/.navigator/<name>.aliases.json` contains `aliases`, names that a person gives it and that count like its
-own, `words` of the other language, which an install finds in the glossary, and `examples`, requests that a model wrote
-for it (`navigator skill learn`). An install writes `words` again and leaves the others alone.
+own, `words`, which an install finds in the glossary of the other language and in the manifests of the skill's plugin,
+and `examples`, requests that a model wrote for it (`navigator skill learn`). An install writes `words` again and leaves
+the others alone.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ def skill_folder(sidecar: str) -> str:
     return os.path.join(os.path.dirname(folder), name.removesuffix(SIDECAR))  # noqa: PTH118, PTH120 - 5 times as fast
 
 
-def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None) -> bytes | None:
-    """The new content of the sidecar of `skill`, installed as `name`; `held` is the old content. None if there are no
-    aliases or examples and the glossary has none of its words. Content that cannot be read is returned unchanged, for a
-    person to fix."""
+def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None, about: Sequence[str] = ()) -> bytes | None:
+    """The new content of the sidecar of `skill`, installed as `name`; `held` is the old content, `about` the words
+    about its plugin. None if there are no aliases, examples and words. Content that cannot be read is returned
+    unchanged, for a person to fix."""
     try:
         read = {} if held is None else json.loads(held)
         aliases, examples = _listed(read, "aliases"), _listed(read, "examples", EXAMPLE)
     except (ValueError, RecursionError):
         return held
-    words = other_words([name, *skill.tags])
+    words = list(dict.fromkeys((*other_words([name, *skill.tags]), *about)))
     if not aliases and not words and not examples:
         return None
     return _written(aliases, words, examples)

@@ -61,7 +61,9 @@ class ResourceCatalogue(Struct):
     _thread: Any = field(default_factory=local)
 
     def __post_init__(self) -> None:
-        self._listings = {root: Listing(root.path, folders=root.type == "skill") for root in self.roots}
+        self._listings = {
+            root: Listing(root.path, folders=root.type == "skill", markdown=root.markdown) for root in self.roots
+        }
         self._sidecars = tuple(Sidecars(root.path / INNER) for root in self.roots if root.type == "skill")
 
     @contextmanager
@@ -194,10 +196,12 @@ class ResourceCatalogue(Struct):
                 continue
             if sidecar := sidecars.get(path.rpartition(os.sep)[0]):
                 entry = with_sidecar(entry, Path(sidecar))
+            if root.words:
+                entry = replace(entry, tags=(*entry.tags, *root.words))
             if entry.name in disabled:
                 entry = replace(entry, enabled=False)
             first = self._found.setdefault(entry.namespace, entry)
-            if first is not entry:
+            if _told(first) != _told(entry):  # the same skill, copied for another agent, needs no warning
                 text = f"{entry.namespace} is already read from {first.path}"
                 self._notes.append(Diagnostic(code="shadowed", level="warning", path=path, message=text))
 
@@ -227,6 +231,11 @@ class ResourceCatalogue(Struct):
         entry = _read(root, Path(path), stamp)
         self._read[path] = (stamp, entry)
         return entry
+
+
+def _told(skill: SkillDef) -> tuple[str, ...]:
+    """What two copies of a skill have in common."""
+    return skill.description, skill.sop, skill.command
 
 
 def _shipped_digest(folder: Path) -> str:

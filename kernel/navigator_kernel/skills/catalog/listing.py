@@ -20,10 +20,11 @@ _NO_RESOURCES = frozenset({"readme.md", "skill.md"})
 
 
 class Listing(Struct):
-    """The resource files directly below `folder`: `<name>.md`, and with `folders` also `<name>/SKILL.md` (X-3)."""
+    """The resource files right below `folder`: with `markdown` `<name>.md`, with `folders` `<name>/SKILL.md` (X-3)."""
 
     folder: Path
     folders: bool
+    markdown: bool = True
     _stamp: int = -1
     _entries: tuple[str, ...] = ()
     _chosen: dict[str, str] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class Listing(Struct):
         try:
             stamp = os.stat(self.folder).st_mtime_ns
             if stamp != self._stamp:
-                self._entries = _scanned(self.folder, folders=self.folders)
+                self._entries = _scanned(self.folder, folders=self.folders, markdown=self.markdown)
                 self._stamp = _settled(stamp)
         except OSError:
             self._stamp, self._entries = -1, ()
@@ -103,11 +104,12 @@ def _settled(stamp: int) -> int:
     return stamp if time.time_ns() - stamp > TICK else -1
 
 
-def _scanned(folder: Path, *, folders: bool) -> tuple[str, ...]:
+def _scanned(folder: Path, *, folders: bool, markdown: bool) -> tuple[str, ...]:
     """Entries that may be resources: Markdown files and folders."""
     with os.scandir(folder) as entries:
         held = [entry for entry in entries if not entry.name.startswith(".")]
-        return tuple(sorted(entry.name for entry in held if entry.name.endswith(".md") or (folders and entry.is_dir())))
+        wanted = (one for one in held if (markdown if one.name.endswith(".md") else folders and one.is_dir()))
+        return tuple(sorted(one.name for one in wanted))
 
 
 def _stamp(path: str) -> Stamp | None:

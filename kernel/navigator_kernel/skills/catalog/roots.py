@@ -10,8 +10,11 @@ if TYPE_CHECKING:
 
 
 class Root(NamedTuple):
-    """A folder of resources. Skills are folders with a SKILL.md or single `.md` files; other resources are files."""
+    """A folder of resources. Skills are folders with a SKILL.md or, with `markdown`, single `.md` files; other
+    resources are files. `words` are the name and the keywords of the plugin that brings them."""
 
     path: Path
     level: Level
     type: ResourceType = "skill"
+    markdown: bool = True
+    words: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from navigator_kernel.errors import Refused, SkillNotFound
 from navigator_kernel.skills.commands.lifecycle import required, words
 from navigator_kernel.skills.formats.names import refuse_rename
 from navigator_kernel.skills.install.deps import open_source_tree
+from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.catalog.place import InstallScope
@@ -74,19 +75,21 @@ def _uninstall(ground: Lifecycle, params: Params) -> Answer:
     try:
         return uninstall(names, place, ground.deps, options, source=source)
     except (SkillNotFound, Refused) as error:
-        raise _shipped(ground, names) or error from None
+        raise _not_ours(ground, names) or error from None
 
 
-def _shipped(ground: Lifecycle, names: Sequence[str]) -> Refused | None:
-    """The error if one of `names` is a skill of this release, which no command removes."""
-    held = (ground.held(name) for name in names)
-    one = next((one for one in held if one is not None and one.status == "shipped"), None)
-    if one is None:
-        return None
-    hint = f"navigator skill disable {one.skill.name} switches it off"
-    return Refused(
-        f"{one.skill.name!r} is shipped with navigator and cannot be uninstalled", hint=hint, reason="shipped"
-    )
+def _not_ours(ground: Lifecycle, names: Sequence[str]) -> Refused | None:
+    """The error if one of `names` is a skill that no command removes: of this release, or of another program."""
+    places = {place.skills for place in ground.places.values()}
+    for one in filter(None, map(ground.held, names)):
+        name, hint = one.skill.name, f"navigator skill disable {one.skill.name} switches it off"
+        if one.status == "shipped":
+            message = f"{name!r} is shipped with navigator and cannot be uninstalled"
+            return Refused(message, hint=hint, reason="shipped")
+        if one.place.skills not in places:
+            path = one.place.told(one.skill.folder or one.skill.path)
+            return Refused(f"{name!r} was not installed by navigator: {clean(path, lines=False)!r}", hint=hint)
+    return None
 
 
 def _outdated(ground: Lifecycle, params: Params) -> Answer:

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.errors import FetchFailed, KernelError, NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.catalog.place import InstallScope, Target, scope_at
+from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.skills.catalog.switches import disabled_names
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import clean, fold, suggestions
@@ -61,8 +62,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     """Implements `ports.LifecyclePort`. `levels` has the folder of skills of each level, in order of precedence;
     `agents` its `.agents/skills`, which comes right after it. The writer of `deps` may write to them and to the locks
     beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
-    release's skills; `agreed` returns the subjects that the person agreed to; `others` are folders of other hosts,
-    whose skills are listed and never changed."""
+    release's skills; `agreed` returns the subjects that the person agreed to; `roots` returns all folders that skills
+    are read from, in order: the skills of those that no install writes to are listed and never changed."""
 
     root: Path
     levels: Mapping[Level, Path]
@@ -72,7 +73,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     agents: Mapping[Level, Path] = field(default_factory=dict)
     shipped: Mapping[str, str] = field(default_factory=dict)
     agreed: Callable[[], frozenset[str]] = frozenset
-    others: Sequence[Path] = ()
+    roots: Callable[[], Sequence[Root]] = tuple
 
     def __post_init__(self) -> None:
         self.places: dict[tuple[Level, Target], InstallScope] = {}
@@ -165,28 +166,34 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return error
 
     def found(self, params: Mapping[str, Any]) -> Any:
-        """The inventory of the chosen places, and of other hosts' folders if no level or target is chosen."""
+        """The inventory of the chosen places, or of everything that skills are read from if none is chosen."""
         from navigator_kernel.skills.install.inventory import inventory
 
-        return inventory(self._looked_at(params), disabled_names(self.state), self.shipped, self.agreed())
+        roots = self._looked_at(params)
+        return inventory(roots, self._places(roots), disabled_names(self.state), self.shipped, self.agreed())
 
     def among(self, skills: Sequence[SkillDef]) -> list[SkillDef]:
         """The part of `skills` that `found` would return."""
-        tops = {place.skills for place in self._looked_at({})}
+        tops = {root.path for root in self._looked_at({})}
         return [skill for skill in skills if (skill.folder or skill.path).parent in tops]
 
     def recorded(self, skills: Sequence[SkillDef]) -> Sequence[Installed]:
         """The records of `skills`, which come from `among`."""
         from navigator_kernel.skills.install.inventory import recorded
 
-        return recorded(skills, self._looked_at({}), self.shipped, self.agreed())
+        return recorded(skills, self._places(self._looked_at({})), self.shipped, self.agreed())
 
-    def _looked_at(self, params: Mapping[str, Any]) -> list[InstallScope]:
-        places = self.chosen(params)
-        if not params.get("user") and not params.get("target"):
-            at = sum(place.level == "project" for place in places)
-            places[at:at] = [scope_at("project", path, self.root) for path in self.others]
-        return places
+    def _looked_at(self, params: Mapping[str, Any]) -> Sequence[Root]:
+        every = () if params.get("user") or params.get("target") else self.roots()
+        return every or [Root(path=place.skills, level=place.level) for place in self.chosen(params)]
+
+    def _places(self, roots: Sequence[Root]) -> list[InstallScope]:
+        """The place of each of `roots`; in those of other programs, paths are relative to the project or whole."""
+        known = {place.skills: place for place in self.places.values()}
+        return [
+            known.get(path) or InstallScope(level, self.root, path, path.parent / "skills.lock.json")
+            for path, level, *_ in roots
+        ]
 
     def chosen(self, params: Mapping[str, Any]) -> list[InstallScope]:
         """Every place of the level and the target that are named, or of all if none is named."""

@@ -29,7 +29,9 @@ FORMATS: Mapping[str, str] = {
     "text": "Markdown without metadata: the file's name and its first sentence are used",
 }
 
-_HOST_KEYS = frozenset({"when_to_use", "disable-model-invocation", "type"})  # hosts read these keys at the top level
+_HOST_KEYS = frozenset(
+    {"when_to_use", "disable-model-invocation", "type", "paths", "globs"}
+)  # hosts read these keys at the top level
 _LISTS = frozenset({"tags", "keywords_cn", "triggers", "aliases", "effects", "tools", "examples"})
 _NUMBER = lazy_compile(r"[-+.]?[0-9][\w.:+-]*")  # a number in any version of YAML
 _TEXT_TAG = "tag:yaml.org,2002:str"

@@ -17,6 +17,7 @@ from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.resource import USUAL_PRIORITY, Level, ParamSpec, ResourceType, SkillDef, Validation
 
 DESCRIPTION_LIMIT = 1024
+LISTED_LIMIT = 1536  # characters of `description` and `when_to_use` together that Claude Code lists
 
 _SECTION = lazy_compile(r"^##[ \t]+(\S.*)$")
 _SYSTEM = {"system prompt", "系统提示词", "系统提示"}
@@ -29,6 +30,7 @@ _SWITCHES = {"yes", "no", "on", "off", "true", "false", "null"}  # all typed val
 _SLASH = lazy_compile(r"/[A-Za-z][\w.-]*(?::[\w.:-]+)?(?:\s|$)")  # a program has a second slash, or a folder before it
 _LISTS = lazy_compile(r"[,，、\n\[]")
 _BY_COMMAS, _BY_BLANKS = lazy_compile(r"[,，、;\n]++(?![^(]{0,500}\))"), lazy_compile(r"[,，、\s]++(?![^(]{0,500}\))")
+_BESIDE_BRACES = lazy_compile(r"[,\n]++(?![^{}]{0,500}\})")
 _BRACKETED = lazy_compile(r"\([^()]*\)")
 _INTEGER = lazy_compile(r"-?\d{1,6}")
 _DECIMAL = lazy_compile(r"\d{1,5}(\.\d+)?")
@@ -37,7 +39,7 @@ SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "all
 OUR_KEYS = {
     "command", "required_params", "interrupt_on_missing", "keywords_cn", "tags", "category", "examples", "tools",
     "enabled", "priority", "backend", "inherit_history", "effects", "dynamic", "network", "reads", "confirm",
-    "idempotent", "triggers", "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
+    "idempotent", "triggers", "aliases", "timeout", "when_to_use", "disable-model-invocation", "type", "paths", "globs",
 }  # fmt: skip
 PACKAGES = "dependencies"  # kept as written: a comma may be part of a version
 _KEYS = SPEC_KEYS | OUR_KEYS
@@ -60,7 +62,7 @@ def read_manifest(
             read[key] = take(meta[key], parts, str(path))
     return SkillDef(
         name=name,
-        description=description[:DESCRIPTION_LIMIT],
+        description=_with_use(description[:DESCRIPTION_LIMIT], text_of(meta.get("when_to_use"))),
         path=path,
         folder=folder,
         type=type,
@@ -72,6 +74,14 @@ def read_manifest(
         diagnostics=tuple(parts.diagnostics),
         **read,
     )
+
+
+def _with_use(description: str, use: str) -> str:
+    """The description, then when to use the skill, as Claude Code lists them."""
+    if not use or use in description:
+        return description
+    end = "" if description[-1] in ".!?。！？" else "。" if description[-1] > "\u2e80" else "."
+    return f"{description}{end} {use}"[:LISTED_LIMIT]
 
 
 def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: str) -> None:
@@ -218,6 +228,13 @@ def words_of(value: Any, *, commas: bool = True, spaces: bool = False) -> tuple[
     return tuple(word.strip(" '\"") for word in pattern.split(text) if word.strip(" '\""))
 
 
+def patterns_of(value: Any) -> tuple[str, ...]:
+    """Patterns of files; a comma in braces, as in `*.{ts,tsx}`, separates nothing."""
+    texts = value if isinstance(value, list) else [value]
+    words = (word for text in texts for word in _BESIDE_BRACES.split(text_of(text).strip("[]")))
+    return tuple(bare for word in words if (bare := word.strip(" '\"")))
+
+
 def _item(value: Any) -> str:
     """An item of a list as text: in YAML, `- fix: this` is a map."""
     if isinstance(value, Mapping):
@@ -306,6 +323,8 @@ _TAKES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "triggers": ("triggers", words_of),
     "examples": ("examples", partial(words_of, commas=False)),
     "aliases": ("aliases", words_of),
+    "globs": ("paths", patterns_of),
+    "paths": ("paths", patterns_of),
     "category": ("category", text_of),
     "backend": ("backend", text_of),
     "effects": ("effects", words_of),

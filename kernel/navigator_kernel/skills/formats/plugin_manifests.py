@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FILE_LIMIT = 1024 * 1024  # bytes of one manifest
 COUNT_LIMIT = 1_000  # manifests, and plugins or paths in one of them
+WORDS_LIMIT, WORD_LIMIT = 16, 64  # words about a plugin, and characters of one
 
 _NAME = lazy_compile(r"[^\W_](?:[\w .-]{0,62}[\w])?")
 _SKILL_FILE = lazy_compile(r"/skill\.md$", re.IGNORECASE)
@@ -28,11 +29,13 @@ _REGULAR = frozenset({"100644", "100755"})
 
 class Plugins(NamedTuple):
     """`owners` maps folders to the plugin that everything below them belongs to, `declared` are folders that are named
-    as skills, or as folders of skills, `diagnostics` report what could not be used."""
+    as skills, or as folders of skills, `diagnostics` report what could not be used. `about` has the words about each
+    plugin."""
 
     owners: Mapping[str, str] = MappingProxyType({})
     declared: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
+    about: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
     def owner(self, folder: str) -> str:
         """The plugin of the skill in `folder`: that of the nearest folder that has one; empty if none has."""
@@ -46,6 +49,7 @@ class _Gathered(Struct):
     defaults: dict[str, str] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
     notes: list[Diagnostic] = field(default_factory=list)
+    about: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def note(self, code: str, path: str, message: str, line: int | None = None) -> None:
         shown = clean(path, lines=False)
@@ -72,7 +76,17 @@ def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Pl
             shown = clean(path, lines=False)
             gathered.note("plugin-path-missing", path, f"plugin {plugin!r} declares {shown!r}, which does not exist")
     owners = {**gathered.defaults, **gathered.named}
-    return Plugins(owners=owners, declared=frozenset(gathered.named), diagnostics=tuple(gathered.notes))
+    return Plugins(owners, frozenset(gathered.named), tuple(gathered.notes), gathered.about)
+
+
+def plugin_words(name: str, *manifests: Mapping[str, Any]) -> tuple[str, ...]:
+    """A plugin's name, keywords, tags and category, as its manifest and the marketplace say, each once."""
+    told = [name]
+    for held in manifests:
+        lists = [held.get("keywords"), held.get("tags"), [held.get("category")]]
+        told += [word for words in lists if isinstance(words, list) for word in words if isinstance(word, str)]
+    cleaned = dict.fromkeys(clean(word, lines=False).strip() for word in told if len(word) <= WORD_LIMIT)
+    return tuple(word for word in cleaned if word)[:WORDS_LIMIT]
 
 
 def _may_be_manifest(path: str) -> bool:
@@ -135,6 +149,8 @@ def _plugin(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered,
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         gathered.note("plugin-name-odd", path, "the plugin has no usable name")
         return
+    words = (*gathered.about.get(name, ()), *plugin_words(name, value))
+    gathered.about[name] = tuple(dict.fromkeys(words))[:WORDS_LIMIT]
     if own:
         gathered.defaults.setdefault(root, name)
     for declared in _paths(value.get("skills"), path, gathered):

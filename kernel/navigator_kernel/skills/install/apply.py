@@ -80,7 +80,7 @@ def commit_changes(
                 name = plan.receipt.name
                 aliases = held_bytes(sidecar_path(place.inner, name))
                 change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
-                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases))
+                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases, plan.about))
         receipts |= {plan.receipt.name: plan.receipt for plan in coming}
         new = {plan.receipt.name: plan.skill for plan in coming}
         if coming or going:

@@ -60,12 +60,14 @@ class Installed(NamedTuple):
 
 
 def inventory(
+    roots: Sequence[Root],
     places: Sequence[InstallScope],
     disabled: frozenset[str],
     shipped: Mapping[str, str],
     agreed: frozenset[str] = frozenset(),
 ) -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
-    """Every installed skill by name, where the first place wins, and diagnostics of what could not be read.
+    """Every skill in `roots` by name, where the first root wins, and diagnostics of what could not be read. `places`
+    are the places of the roots.
 
     `shipped` maps a name to the digest that this release ships: a skill with this digest is shipped wherever it is.
     `agreed` are the subjects that the person agreed to.
@@ -76,8 +78,7 @@ def inventory(
         damaged: list[str] = []
         receipts[place.skills] = read_receipts(place, damaged)
         notes += [_damaged(name, place) for name in damaged]
-    roots = tuple(Root(path=place.skills, level=place.level) for place in places)
-    catalogue = ResourceCatalogue(roots=roots, disabled=lambda: disabled)
+    catalogue = ResourceCatalogue(roots=tuple(roots), disabled=lambda: disabled)
     held = catalogue.list_resources(enabled_only=False)
     found = _installed(held, places, shipped, agreed, lambda place, name: receipts[place.skills].get(name))
     return found, (*notes, *catalogue.diagnostics())

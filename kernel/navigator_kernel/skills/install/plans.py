@@ -33,7 +33,7 @@ _NAME_LINE = lazy_compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
 
 class PlannedSkill(NamedTuple):
     """One skill as it will be on disk: `contents` by path inside it. `verdict` is the result of this scan; the
-    receipt's may come from a lock file."""
+    receipt's may come from a lock file. `about` are words about the plugin that brings it."""
 
     skill: SkillDef
     receipt: Receipt
@@ -41,6 +41,7 @@ class PlannedSkill(NamedTuple):
     findings: tuple[Diagnostic, ...] = ()
     verdict: Verdict = "not_scanned"
     granted: tuple[str, ...] = ()  # findings that the person accepts by name in this command
+    about: tuple[str, ...] = ()
 
     @property
     def agreements(self) -> tuple[str, ...]:
@@ -184,7 +185,8 @@ def _plan(
         verdict="not_scanned",
         installed_at=now,
     )
-    return PlannedSkill(skill=manifest, receipt=receipt, contents=contents)
+    about = reader.about.get(found.plugin, ())
+    return PlannedSkill(skill=manifest, receipt=receipt, contents=contents, about=about)
 
 
 def _renamed(

@@ -79,13 +79,14 @@ class SourceReader(Struct):
 
     `source` is split into ref and subpath if its URL was the page of a folder; `links` are the small files that
     discovery has read: links that may lead to skills, and manifests of plugins. `notes` are the problems of these
-    manifests.
+    manifests, `about` the words in them about each plugin.
     """
 
     source: Source
     tree: Tree
     found: tuple[Found, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
+    about: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     links: Mapping[str, bytes] = field(default_factory=dict)
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
@@ -100,7 +101,7 @@ class SourceReader(Struct):
         with suppress(Refused):  # if these files are too large, none of them is used
             self.links = self.read(candidate_manifests(entries))
         plugins = read_plugins(entries, self.links)
-        self.notes = plugins.diagnostics
+        self.notes, self.about = plugins.diagnostics, plugins.about
         self.found = find_skills(
             entries,
             top=top,

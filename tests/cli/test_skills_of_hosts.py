@@ -1,0 +1,59 @@
+"""Skills of other agents and of plugins: what the router finds, every command knows, and nothing of it runs unasked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place, below, place_in, type_a
+from skill_repositories import skill_text
+
+PLACES = [
+    "project/.agents/skills",
+    "project/.codex/skills",
+    "project/.cursor/skills",
+    "project/.github/skills",
+    "project/packages/web/.claude/skills",
+    "home/.codex/skills",
+    "home/.cursor/skills",
+    "home/.gemini/skills",
+    "home/.claude/plugins/cache/market/paint/1.0.0/skills",
+]
+
+
+def put(place: Path, home: Path, files: dict[str, str]) -> Place:
+    """A project with these files, whose names begin with `project/` or `home/`."""
+    here = place_in(place)
+    here.write({name.removeprefix("project/"): text for name, text in files.items() if name.startswith("project/")})
+    Place(root=home).write({name.removeprefix("home/"): text for name, text in files.items() if name[0] == "h"})
+    return here
+
+
+@pytest.mark.requirement("REG-1", "LIF-1")
+@pytest.mark.parametrize("folder", PLACES)
+def test_each_command_knows_the_skill_that_the_router_finds(tmp_path: Path, home: Path, folder: str) -> None:
+    text = skill_text("ada-painter", "Paints watercolours of boats at sea")
+    here = put(tmp_path, home, {f"{folder}/ada-painter/SKILL.md": text})
+    routed = here.json("route", "paint a watercolour of boats at sea")
+    assert "ada-painter" in [one["name"] for one in routed["shortlist"]]
+    listed = {one["name"]: one for one in here.json("skill", "list")["skills"]}
+    assert listed["ada-painter"]["status"] == "unmanaged"
+    assert here.json("skill", "info", "ada-painter")["description"] == "Paints watercolours of boats at sea"
+    assert here.json("skill", "disable", "ada-painter")["changed"]
+    here.run("ask", "paint a watercolour of boats at sea")
+    assert here.json("why", "--not", "ada-painter")["why"] == "ada-painter is disabled"
+    assert here.json("skill", "enable", "ada-painter")["changed"]
+    if not folder.startswith("project/.agents"):
+        refused = here.run("skill", "uninstall", "ada-painter")
+        assert (refused.code, "was not installed by navigator" in refused.err) == (3, True)
+
+
+@pytest.mark.requirement("X-43")
+@pytest.mark.parametrize("folder", ["project/.github/skills", PLACES[-1]])
+def test_a_command_that_a_host_or_a_plugin_brings_waits_for_a_yes(tmp_path: Path, home: Path, folder: str) -> None:
+    script = "import json\nprint(json.dumps({'ran': True}))\n"
+    here = put(tmp_path, home, below(f"{folder}/ada-counter", type_a("ada-counter", script)))
+    assert here.run("ask", "/ada-counter").code == 9
+    here.said("skill", "trust", "ada-counter")
+    assert "ran: true" in here.said("ask", "/ada-counter")
