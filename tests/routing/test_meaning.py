@@ -16,7 +16,7 @@ from navigator_kernel.routing import meaning as meaning_module
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import PLAIN, SemanticRanker
-from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Tier, bands, shipped
+from navigator_kernel.routing.model import EVIDENCE, OFFERED, Way, bands, shipped
 from navigator_kernel.routing.ranker import MEASURED
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Boldness, Retrieval
@@ -113,14 +113,20 @@ def test_a_question_about_a_subject_takes_no_skill(meaning: SemanticRanker, text
     assert meaning.judged(text, 5).band != "route"
 
 
-def test_the_shipped_weights_match_the_measured_features() -> None:
-    tiers: tuple[Tier, ...] = get_args(Tier)
-    for tier in tiers:
-        model = shipped(tier)
-        assert set(model.rank) <= set(MEASURED)
-        assert set(model.meant) == {*MEANT, "bias"}
-        assert set(model.first) == {*FIRST, "bias"} and set(model.among) == {*AMONG, "bias"}
-    assert bands().take["bold"] < bands().take["balanced"] < bands().take["cautious"]
+@pytest.mark.parametrize("way", get_args(Way))
+def test_the_shipped_weights_match_the_measured_features(way: Way) -> None:
+    model = shipped(way)
+    assert model.rank.keys() | model.rank_by_length.keys() <= set(MEASURED)
+    for net in (model.first, model.among):
+        assert {len(row) for row in net.inner} == {len(EVIDENCE)}
+        assert len(net.inner) == len(net.shift) == len(net.outer)
+    assert bands(way).take["bold"] < bands(way).take["balanced"] < bands(way).take["cautious"]
+
+
+@pytest.mark.parametrize("length", [1, 3, 8, 40, 400])
+@pytest.mark.parametrize("way", get_args(Way))
+def test_no_evidence_for_a_skill_counts_against_it(way: Way, length: int) -> None:
+    assert min(shipped(way).weights(length)) >= 0
 
 
 # together with words

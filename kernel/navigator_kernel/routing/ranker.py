@@ -32,11 +32,10 @@ SEARCHED = {"name": 3.0, "examples": 2.0, "tags": 1.5, "purpose": 1.5, "body": 0
 BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates measured in detail
 SCORED = 200  # rows in a search by words
 FEW = 8  # candidates by words among which a sure answer is searched
-SPOKEN = 0.2  # how much nearer to people's words an example is than a description
 UNKNOWN = 0.25  # weight of a term unknown to all skills in the mass of a message: in another language all are unknown
 ALIKE = 0.5  # weight of a term from the glossary
 GLOSSED = 2_000  # characters of a message whose phrases are looked up in the glossary
-TERM_LIMIT = 24  # terms of a message to search for: the rarest ones identify a long text
+TERM_LIMIT = 64  # terms of a message to search for, the rarest ones
 PLACES = ("place_words", "place_text")  # reciprocal ranks by words and by meaning (Cormack et al. 2009)
 SEMANTIC = ("near_name", "near_text", "near_shot", "near_learned", "near_words", "near_title", *PLACES)
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
@@ -185,7 +184,6 @@ class Ranker:
         told, near = cut.told(asked, wholes), np.zeros((len(rows), len(SEMANTIC)))
         if query is not None and self._view.vectors is not None:
             near[:, :4] = self._view.vectors.measured(query, rows)
-            near[:, 1] = np.maximum(near[:, 1], near[:, 2] - SPOKEN)
             if self._view.lexicon is not None:
                 near[:, 4], near[:, 5] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
             near[:, 6], near[:, 7] = places(told[:, _PURPOSE]), places(near[:, 1])

@@ -92,7 +92,7 @@ class Vectors:
 
     def measured(self, query: Floats, rows: Sequence[int]) -> Floats:
         """For each row, the cosines of its name, its text and its nearest example (at least 0), and its share of the
-        message; the share is 0 if no row has examples."""
+        message."""
         found = np.zeros((len(rows), 4), dtype=np.float32)
         if not len(rows):
             return found
@@ -100,14 +100,13 @@ class Vectors:
         found[:, :2] = held @ query
         spans = [(int(self._shot_ends[row - 1]) if row else 0, int(self._shot_ends[row])) for row in rows]
         counts = [end - start for start, end in spans]
-        if any(counts):
-            shots = np.concatenate([self._shots[start:end] for start, end in spans]).astype(np.float32)
-            owners, cosines = np.repeat(np.arange(len(rows)), counts), shots @ query
-            np.maximum.at(found[:, 2], owners, cosines)
-            nearest = _top(cosines, EXPLAINING)
-            # the more examples a row has, the noisier each is, so that copies of another row's examples gain little
-            doubts = np.float32(DOUBT) * np.array(counts, dtype=np.float32)[owners[nearest]]
-            found[:, 3] = _shared(query, held[:, 1], shots[nearest], owners[nearest], doubts)
+        shots = np.concatenate([self._shots[:0], *(self._shots[start:end] for start, end in spans)]).astype(np.float32)
+        owners, cosines = np.repeat(np.arange(len(rows)), counts), shots @ query
+        np.maximum.at(found[:, 2], owners, cosines)
+        nearest = _top(cosines, EXPLAINING)
+        # the more examples a row has, the noisier each is, so that copies of another row's examples gain little
+        doubts = np.float32(DOUBT) * np.array(counts, dtype=np.float32)[owners[nearest]]
+        found[:, 3] = _shared(query, held[:, 1], shots[nearest], owners[nearest], doubts)
         return found
 
 

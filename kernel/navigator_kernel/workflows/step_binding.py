@@ -62,7 +62,8 @@ class PlanningContext(Struct, frozen=True, kw_only=True):
 
 
 class BoundStep(Struct, frozen=True, kw_only=True):
-    """`given` are the values from answers, by the parameter's name; `after` says that another step comes before it."""
+    """`given` are the values from answers, by the parameter's name; `after` says that another step comes before it.
+    `offered` are the skills that may be meant, if it is not clear which."""
 
     text: str
     request: PreprocessingResult
@@ -71,6 +72,7 @@ class BoundStep(Struct, frozen=True, kw_only=True):
     skill: str
     agent: str
     after: bool
+    offered: tuple[str, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -118,9 +120,10 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
     meant = replace(request, need=_HANDED.sub(" ", request.need)) if after else request
     intent = understand_locally(meant, Session(id=""), ground.router)
     decision = decide(intent, request, ground.catalogue)
+    offered: tuple[str, ...] = ()
     if isinstance(decision.result, NeedClarification) and intent.retrieval and intent.retrieval.candidates:
         best = intent.retrieval.candidates[0]  # the person sees the plan before anything runs
-        fits = best.confidence >= PLANNED
+        fits, offered = best.confidence >= PLANNED, decision.result.options
         decision = replace(
             decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
         )
@@ -135,7 +138,14 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         case Mcp(server=server):
             skill, agent = server or "mcp", "mcp"
     return BoundStep(
-        text=text, request=request, result=decision.result, decision=decision, skill=skill, agent=agent, after=after
+        text=text,
+        request=request,
+        result=decision.result,
+        decision=decision,
+        skill=skill,
+        agent=agent,
+        after=after,
+        offered=offered,
     )
 
 
