@@ -22,25 +22,34 @@ if TYPE_CHECKING:
 def told(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
     """The lines about a run for people: each message, why it was decided so, and what happened then, without numbers.
     A reason is in `language`, by default that of its message."""
+    whys = reasons(events, catalogue, language)
+    for event in events:
+        if event.type == "RouteDecided":
+            yield f"  why        {next(whys)}"
+        elif event.type == "RunCompleted":
+            yield _shortened(_ENDED.format(**event.to_dict()["data"]))
+        elif event.type not in _NUMBERS:
+            yield from lines_of(event)
+
+
+def reasons(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
+    """Why each message of a run was decided as it was, and which skill came next, in a sentence like `pdf, because
+    'merge' and '.pdf' are in its description; next: docx .12`."""
     message, spoken = "", language or "en"
     listed: Sequence[Mapping[str, Any]] = ()
     for event in events:
         data = event.to_dict()["data"]
         if event.type == "RunStarted":
             message, spoken, listed = data["message"], language or data["language"], ()
-        if event.type == "SkillsShortlisted":
+        elif event.type == "SkillsShortlisted":
             listed = data["candidates"]
         elif event.type == "RouteDecided":
-            yield f"  why        {_sentence(data['decision'], message, listed, catalogue, spoken)}"
-        elif event.type == "RunCompleted":
-            yield _shortened(_ENDED.format(**data))
-        elif event.type not in _NUMBERS:
-            yield from lines_of(event)
+            yield _sentence(data["decision"], message, listed, catalogue, spoken)
 
 
 WORDS = 3  # words in a reason
 LEAST = 0.01  # confidence of a skill that is named beside the chosen one
-_NUMBERS = frozenset({"SkillsOffered", "SkillChosen", "SkillLoaded", "SkillUsed"})  # stages of the choice
+_NUMBERS = frozenset({"SkillsOffered", "SkillsShortlisted", "SkillChosen", "SkillLoaded", "SkillUsed"})
 
 
 def _sentence(
@@ -50,7 +59,6 @@ def _sentence(
     catalogue: Catalogue,
     language: Language,
 ) -> str:
-    """`pdf, because 'merge' and '.pdf' are in its description; next: docx .12`."""
     kind, tier, reason, entity = (decision[key] or "" for key in ("kind", "tier", "reason", "entity"))
     skill = skill_named(catalogue, entity) if kind == "skills" else None
     what = say(f"why.{kind}", language) if kind in {"direct", "clarify"} else entity or kind

@@ -16,6 +16,7 @@ PLACES = [
     "project/.github/skills",
     "project/packages/web/.claude/skills",
     "home/.codex/skills",
+    "home/.copilot/skills",
     "home/.cursor/skills",
     "home/.gemini/skills",
     "home/.claude/plugins/cache/market/paint/1.0.0/skills",
@@ -57,3 +58,14 @@ def test_a_command_that_a_host_or_a_plugin_brings_waits_for_a_yes(tmp_path: Path
     assert here.run("ask", "/ada-counter").code == 9
     here.said("skill", "trust", "ada-counter")
     assert "ran: true" in here.said("ask", "/ada-counter")
+
+
+def test_a_skill_of_a_plugin_has_the_name_that_claude_code_gives_it(tmp_path: Path, home: Path) -> None:
+    text = skill_text("ada-painter", "Paints watercolours of boats at sea")
+    here = put(tmp_path, home, {f"{PLACES[-1]}/ada-painter/SKILL.md": text})
+    assert here.json("skill", "info", "paint:ada-painter")["name"] == "ada-painter"
+    assert here.json("skill", "disable", "paint:ada-painter")["name"] == "ada-painter"
+    assert here.json("skill", "enable", "Paint:Ada-Painter")["name"] == "ada-painter"
+    for message in ("/paint:ada-painter a boat", "paint:ada-painter"):
+        assert here.json("route", message)["entity"] == "ada-painter"
+    assert here.json("route", "/paint:ada-printer a boat")["kind"] == "clarify"

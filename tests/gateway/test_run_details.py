@@ -32,12 +32,21 @@ def get(served: Served, path: str, role: str = "admin", **query: Any) -> Any:
         return answer.json()
 
 
-def test_the_reasons_come_in_the_language_that_is_asked_for(served: Served, model: WireServer) -> None:
+def reasons_of(person: Person, run: str) -> list[str]:
+    """The sentences of `navigator why`."""
+    lines = person.here.run("why", run, env=person.env).out.splitlines()
+    return [line.removeprefix("  why").strip() for line in lines if line.startswith("  why")]
+
+
+def test_the_reasons_come_in_the_language_that_is_asked_for(
+    person: Person, served: Served, model: WireServer
+) -> None:
     run = run_of(served, SONG, "why")
     english = get(served, f"/api/runs/{run}/why")
     chinese = get(served, f"/api/runs/{run}/why", language="zh")
     assert english["decided"].startswith("a clear leader: song-writer") and english["missed"] is None
     assert chinese["decided"].startswith("明显领先：song-writer") and chinese["shortlisted"] == chinese["decided"]
+    assert [*english["why"], "因为" in chinese["why"][0]] == [*reasons_of(person, run), True]
 
 
 def test_why_not_another_skill_is_what_navigator_why_not_says(

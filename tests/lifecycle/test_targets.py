@@ -70,10 +70,12 @@ def test_a_copy_is_listed_as_managed_and_a_persons_own_skill_beside_it_as_theirs
     assert names(project, target="claude") == names(project, user=True) == []
 
 
-def test_the_skill_of_claude_is_read_where_both_are_there(both: Project) -> None:
+def test_the_skill_of_claude_is_read_where_both_are_there_and_another_text_is_reported(both: Project) -> None:
     answer = both.run("list")
     assert [one["path"] for one in answer["skills"] if one["name"] == "alpha"] == [".claude/skills/alpha"]
-    assert [problem["code"] for problem in answer["problems"]] == ["shadowed"]
+    assert answer["problems"] == []
+    (both.agents / "alpha" / "SKILL.md").write_text(skill_text("alpha", "does another thing"))
+    assert [problem["code"] for problem in both.run("list")["problems"]] == ["shadowed"]
 
 
 def test_verify_looks_at_both_places_or_at_the_one_that_is_named(both: Project) -> None:

@@ -139,6 +139,7 @@ def test_a_host_reads_no_message_of_another_session(here: Place) -> None:
         return [named, newest, await called(client, "why")]
 
     named, newest, own = hosted(here, run)
+    assert own[0]["why"] == ["word-count: written as an instruction"]
     assert named[0]["error"]["code"] == newest[0]["error"]["code"] == "not_found"
     assert not own[1] and "one two" in str(own[0]) and "secret" not in str([named, newest, own])
 

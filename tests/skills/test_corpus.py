@@ -16,7 +16,7 @@ from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import NotLoadable, Refused
 from navigator_kernel.skills.formats.confusables import refuse_lookalike
 from navigator_kernel.skills.formats.layouts import to_canonical
-from navigator_kernel.skills.formats.manifest import read_manifest
+from navigator_kernel.skills.formats.manifest import LISTED_LIMIT, read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
 from navigator_kernel.skills.formats.validate import validate
 from navigator_kernel.skills.source.discover import Tree, candidate_manifests, find_skills, select_skills
@@ -318,7 +318,7 @@ def test_every_skill_that_is_read_has_a_name_a_description_and_coded_notes(corpu
     seen: Counter[str] = Counter()
     for skill in map(read, corpus):
         if isinstance(skill, SkillDef):
-            assert skill.name.strip() and 0 < len(skill.description) <= 1024
+            assert skill.name.strip() and 0 < len(skill.description) <= LISTED_LIMIT
             assert all(CODE.fullmatch(note.code) and note.message.isprintable() for note in skill.diagnostics)
             seen.update(note.code for note in skill.diagnostics)
     assert len(seen) >= 15, seen

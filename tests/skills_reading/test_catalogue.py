@@ -268,6 +268,20 @@ def test_the_words_of_a_plugin_and_its_marketplace_are_tags_of_its_skills(tmp_pa
     assert of_plugins(tmp_path) == {"tools": ("tools", "terraform", "aws", "cloud")}
 
 
+NO_PATHS = ["a\\u0000b", "\\ud800", "x" * 5_000]
+
+
+@pytest.mark.parametrize("path", NO_PATHS)
+def test_what_can_be_no_path_in_the_files_of_a_plugin_harms_nothing(
+    tmp_path: Path, home: Path, put: Put, path: str
+) -> None:
+    top, listed = plugin(home, put, "tools"), home / ".claude" / "plugins" / "installed_plugins.json"
+    (top / "plugin.json").write_text(f'{{"skills": ["{path}"]}}')
+    assert set(of_plugins(tmp_path)) == {"tools"}
+    listed.write_text(f'{{"plugins": {{"tools@market": [{{"installPath": "{path}", "projectPath": "{path}"}}]}}}}')
+    assert of_plugins(tmp_path) == {}
+
+
 @pytest.mark.parametrize("text", ["[]", "{", '{"plugins": 3}', '{"plugins": {"a": [3], "@": {"installPath": 1}}}'])
 def test_a_broken_list_of_plugins_harms_nothing(tmp_path: Path, home: Path, put: Put, text: str) -> None:
     plugin(home, put, "tools")

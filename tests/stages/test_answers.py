@@ -135,6 +135,7 @@ def test_an_answer_is_appended_to_the_original_message(original: str, answer: st
     "text",
     [
         "/code-review a.py",
+        "/paint:ada-painter x",
         "!ls",
         "! ls",
         "@@tester x",

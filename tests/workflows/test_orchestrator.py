@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.bootstrap import places
+from navigator_kernel.bootstrap import places, roots
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.workflows.orchestrator import COMMAND, answer, is_orchestrated
@@ -186,7 +186,7 @@ def test_a_skill_that_is_not_there_is_an_error(root: Path, monkeypatch: pytest.M
     (root / ".claude" / "skills" / "master-orchestrator" / "SKILL.md").unlink()
     home = places.shipped_home()
     empty = places.ShippedPaths(agents=home.agents, skills=root / "none", bin=home.bin, docs=home.docs)
-    monkeypatch.setattr(places, "shipped_home", lambda: empty)
+    monkeypatch.setattr(roots, "shipped_home", lambda: empty)
     for need in (NEED, "list the zibs"):
         reply = talk_in(root).say(f"/master-orchestrator {need}")
         assert "master-orchestrator" in failed(reply.report.data)

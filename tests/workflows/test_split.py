@@ -42,6 +42,7 @@ def test_one_order_with_tempting_words_stays_whole(message: str) -> None:
         ("你能不能先看看日志，再修复问题", ("你能不能先看看日志", "修复问题")),
         ("修复这个问题后再提交代码", ("修复这个问题", "提交代码")),
         ("部署测试环境，部署完后跑测试", ("部署测试环境", "跑测试")),
+        ("/paint:ada-painter a boat, then /word-count it", ("/paint:ada-painter a boat", "/word-count it")),
     ],
 )
 def test_orders_with_unknown_verbs_are_split_by_their_form(message: str, steps: tuple[str, ...]) -> None:

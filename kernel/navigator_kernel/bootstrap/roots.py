@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
 _NO_PACKAGES = frozenset({"mybox", "node_modules"})
 _ENTRIES = 1_000  # entries of a folder of packages; one with more contains data
-_PLUGINS, _VERSIONS = 500, 50  # plugins that are read, and versions of one
+_PACKAGES = 2_000  # packages that are looked at, which takes 20 us each
+_PLUGINS, _VERSIONS = 500, 50  # plugins that are read, or paths in one list; and versions of one
 _BYTES = 1024 * 1024  # of one file about plugins
 
 
@@ -29,8 +30,9 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
     home = Path.home()
     found = [Root(path=root / host / "skills", level="project") for host in HOSTS]
     if is_project(os.path.realpath(root)):
-        found += [Root(path=path, level="project") for path in _packages(str(root), 2) if _is_usable(path, root)]
-    found += [Root(path=home / host / "skills", level="user") for host in HOSTS]
+        for package in islice(_packages(str(root), 2), _PACKAGES):
+            found += _of_package(package, root)
+    found += [Root(path=home / host / "skills", level="user") for host in (*HOSTS, ".copilot")]
     found += _claude_plugins(home / ".claude", root)
     found += [Root(path=path, level="plugin") for path in plugins]
     found.append(Root(path=shipped_home().skills, level="shipped"))
@@ -46,40 +48,38 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
     return tuple(kept.values())
 
 
-def _packages(folder: str, depth: int) -> Iterator[Path]:
-    """The folders of skills of the packages in a project, such as `packages/web/.claude/skills`, up to `depth` folders
-    below `folder`. A folder with a repository of its own is another project; links are not followed."""
-    for name, is_folder in sorted(_entries(folder).items()):
-        package = f"{folder}/{name}"
-        held = _entries(package) if is_folder and not name.startswith(".") and name not in _NO_PACKAGES else {}
-        if not held or ".git" in held:
-            continue
-        yield from (Path(package, host, "skills") for host in HOSTS if host in held)
-        if depth > 1:
-            yield from _packages(package, depth - 1)
-
-
-def _entries(folder: str) -> Mapping[str, bool]:
-    """The names in a folder, each with whether it is itself a folder; empty for a folder of data."""
+def _packages(folder: str, depth: int) -> Iterator[str]:
+    """The folders up to `depth` below `folder` that may be packages. One with a repository of its own is another
+    project, one with too many entries contains data; links are not followed."""
     try:
         with os.scandir(folder) as entries:
-            held = {one.name: one.is_dir(follow_symlinks=False) for one in islice(entries, _ENTRIES + 1)}
+            found = list(islice(entries, _ENTRIES + 1))
     except OSError:
-        return {}
-    return held if len(held) <= _ENTRIES else {}
+        return
+    names = [one.name for one in found if one.is_dir(follow_symlinks=False) and not one.name.startswith(".")]
+    for name in sorted(names) if len(found) <= _ENTRIES else ():
+        package = f"{folder}/{name}"
+        if name not in _NO_PACKAGES and not os.path.lexists(f"{package}/.git"):
+            yield package
+            yield from _packages(package, depth - 1) if depth > 1 else ()
 
 
-def _is_usable(path: Path, root: Path) -> bool:
-    """Whether the skills of a package are the person's, or the person has agreed to others' files in the project."""
-    held = (path.parent.parent, path.parent, path)
-    return path.is_dir() and (all(is_own(str(one)) for one in held) or bool(foreign(str(root))))
+def _of_package(package: str, root: Path) -> Iterator[Root]:
+    """The folders of skills of a package, such as `packages/web/.claude/skills`, if they are the person's or the person
+    has agreed to others' files in the project."""
+    for host in HOSTS:
+        folder = f"{package}/{host}/skills"
+        if _is_folder(folder):
+            held = (package, f"{package}/{host}", folder)
+            if all(map(is_own, held)) or foreign(str(root)):
+                yield Root(path=Path(folder), level="project")
 
 
 def _claude_plugins(home: Path, root: Path) -> Iterator[Root]:
     """The folders of skills of the plugins that the person installed with Claude Code, without those that they switched
     off there, or that are for another project."""
     base = home / "plugins"
-    if not (base / "cache").is_dir():
+    if not _is_folder(base / "cache"):
         return
     switched = _table(_json(home / "settings.json").get("enabledPlugins"))
     markets: dict[str, Mapping[str, Any]] = {}
@@ -99,17 +99,18 @@ def _installed(base: Path, root: Path) -> Mapping[tuple[str, str], list[Path]]:
     found: dict[tuple[str, str], list[Path]] = {}
     listed = _json(base / "installed_plugins.json").get("plugins")
     if isinstance(listed, dict):
-        here = os.path.realpath(root)
+        here = Path(os.path.realpath(root))
         for key, held in listed.items():
             plugin, _, market = key.partition("@")
-            for one in held if isinstance(held, list) else [held]:
-                path, project = _table(one).get("installPath"), _table(one).get("projectPath")
-                is_here = not isinstance(project, str) or Path(here).is_relative_to(os.path.realpath(project))
-                if isinstance(path, str) and is_here and "/" not in market:
-                    found.setdefault((market, plugin), []).append(base / Path(path).expanduser())
+            for one in map(_table, held if isinstance(held, list) else [held]):
+                is_here = all(here.is_relative_to(os.path.realpath(path)) for path in _paths(one.get("projectPath")))
+                if is_here and "/" not in market:
+                    found.setdefault((market, plugin), []).extend(
+                        base / path for path in _paths(one.get("installPath"))
+                    )
         return found
     for path in sorted((base / "cache").glob("*/*")):
-        versions = [one for one in islice(path.glob("*"), _VERSIONS) if one.is_dir()]
+        versions = [one for one in islice(path.glob("*"), _VERSIONS) if _is_folder(one)]
         if versions:
             found[path.parent.name, path.name] = [max(versions, key=lambda one: (one.stat().st_mtime_ns, one.name))]
     return found
@@ -122,18 +123,23 @@ def _of_plugin(folder: Path, plugin: str, row: Mapping[str, Any]) -> Iterator[Ro
 
     manifest = _json(folder / ".claude-plugin" / "plugin.json") or _json(folder / "plugin.json")
     places, inside = [folder / "skills"], os.path.realpath(folder)
-    for named in (manifest.get("skills"), row.get("skills")):
-        for path in islice([named] if isinstance(named, str) else _texts(named), _PLUGINS):
-            place = Path(os.path.realpath(folder / path))
-            places.append(place.parent if (place / "SKILL.md").is_file() else place)
+    for path in (*_paths(manifest.get("skills")), *_paths(row.get("skills"))):
+        place = Path(os.path.realpath(folder / path))
+        places.append(place.parent if os.path.lexists(place / "SKILL.md") else place)
     words = plugin_words(plugin, manifest, row)
-    kept = [place for place in places if place.is_dir() and Path(os.path.realpath(place)).is_relative_to(inside)]
+    kept = [place for place in places if _is_folder(place) and Path(os.path.realpath(place)).is_relative_to(inside)]
     for place in kept or [folder]:
-        yield Root(path=place, level="plugin", markdown=False, words=words)
+        yield Root(path=place, level="plugin", markdown=False, plugin=plugin, words=words)
 
 
-def _texts(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+def _paths(value: Any) -> Sequence[str]:
+    """The texts that can be paths, of a list or of a single value."""
+    texts = value[:_PLUGINS] if isinstance(value, list) else [value]
+    return [one for one in texts if isinstance(one, str) and one.isprintable()]
+
+
+def _is_folder(path: str | Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - is_dir() fails for a name that is too long, or in a closed folder
 
 
 def _table(value: Any) -> Mapping[str, Any]:

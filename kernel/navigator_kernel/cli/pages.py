@@ -12,7 +12,9 @@ from navigator_kernel.errors import NotFound
 from navigator_kernel.text import Language, lazy_compile, suggestions
 
 FOLDERS = ("guides", "concepts", "reference", "")
-LEFT_OUT = frozenset({"index", "CODE_OF_CONDUCT", "CONTRIBUTING", "library", "routing-errors", "scanned-repositories"})
+LEFT_OUT = frozenset(
+    {"index", "CODE_OF_CONDUCT", "CONTRIBUTING", "library", "routing-errors", "scanned-repositories", "first-skills"}
+)
 
 _COMMENT = lazy_compile(r"(?s)<!--(?:(?!<!--).)*?-->\n?")
 _PICTURE = lazy_compile(r"!\[[^\][]*\]\([^()]*\)\n?")

@@ -44,7 +44,7 @@ _NO_VALUE = tuple(
 )
 _CALLED = frozenset({"is called", "called", "named", "its called", "叫", "叫做", "名叫", "名字是"})
 _WHY = lazy_compile(r"(?is)\s*e(?:[\s:：,，]|$)(?P<why>.*)")
-_INSTRUCTION = lazy_compile(r"(?:/|@@|#(?!\d))[^\W_][\w-]*(?=\s|$)|!(?![\[!])[ \t]*[^\s`!]")
+_INSTRUCTION = lazy_compile(r"(?:/(?:[^\W_][\w-]*:)?|@@|#(?!\d))[^\W_][\w-]*(?=\s|$)|!(?![\[!])[ \t]*[^\s`!]")
 _ASKING = frozenset({"what", "where", "who", "why", "how", "or not", "what exactly", "where exactly"})
 _ASKED_BEHIND = frozenset({"不", "没", "没有", "否"})  # 它算标点不, 有方案没
 _SCORN = lazy_compile(r"([\u4e00-\u9fff])(?:什么|啥)\1|[\u4e00-\u9fff](?:个屁|个鬼|个锤子)")  # 删什么删

@@ -16,7 +16,7 @@ from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.text import shorten
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.route import NeedClarification
-from navigator_kernel.why import lines_of
+from navigator_kernel.why import lines_of, reasons
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Executor, Kernel
@@ -103,13 +103,14 @@ class KernelTools(Struct, kw_only=True):
         return {**body, "ask_the_person": f"navigator ask --session {session.id} yes"} if waits else body
 
     async def why(self, run: str = "") -> Mapping[str, Any]:
-        """What a run that a host began, by default the newest of these, offered, shortlisted, chose, loaded and used.
-        NotFound for any other run: its message is not the host's."""
+        """Why a run that a host began, by default the newest of these, did what it did: in `why` a sentence for each
+        message, in `lines` every stage with its numbers. NotFound for any other run: its message is not the host's."""
         log = self.kernel.run_log
         for name in [run] if run else log.runs()[:LOOKED_AT]:
             events = log.read(name)
             if events and isinstance(events[0].body, RunStarted) and events[0].body.session.startswith(SESSIONS):
-                return {"run": name, "lines": [line.strip() for event in events for line in lines_of(event)]}
+                lines = [line.strip() for event in events for line in lines_of(event)]
+                return {"run": name, "why": list(reasons(events, self.kernel.catalogue)), "lines": lines}
         raise NotFound(f"no run is called {run!r}" if run else "there is no run yet", hint="run_skill makes one")
 
     def _model_may(self, name: str) -> SkillDef | None:

@@ -66,7 +66,7 @@ TOOLS = (
     ),
     _tool(
         "why",
-        "How a run of run_skill, or the newest, came to what it did: offered, shortlisted, chosen, loaded, used.",
+        "Why a run of run_skill, or the newest, did what it did: a sentence, then every stage with its numbers.",
         _LOOKS,
         run={**_TEXT, "default": ""},
     ),

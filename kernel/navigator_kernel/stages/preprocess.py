@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PREFIX = lazy_compile(r"^\s*需求理解\s*[：:]\s*")
 _NAME = r"[^\W_][\w-]*"
-_CALL = lazy_compile(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>{_NAME})(?=\s|$)[ \t]*+(?P<rest>.*)$")
+_CALL = lazy_compile(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>(?:(?<=/){_NAME}:)?{_NAME})(?=\s|$)[ \t]*+(?P<rest>.*)$")
 _SHELL = lazy_compile(r"^[ \t]*!(?!\[)[ \t]*(?P<cmd>[^\s`!].*)$")
 _QUOTED_SHELL = lazy_compile(r"(?:(?<=\s)|^)!`(?P<cmd>[^`\n]+)`", re.MULTILINE)
 _FILE = lazy_compile(

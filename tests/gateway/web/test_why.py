@@ -57,6 +57,8 @@ def test_the_drawer_has_every_fact_of_navigator_why(
     run = run_of(served, SONG, "why")
     told = events_of(person, run)
     held = drawer(open_page(f"/runs/{run}"))
+    sentence = held.locator("[data-part=why]").inner_text()
+    assert f"why        {sentence}" in person.here.run("why", run, env=person.env).out
     (offered,), (shortlist,), (decided,) = told["SkillsOffered"], told["SkillsShortlisted"], told["RouteDecided"]
     decision = decided["decision"]
     expect(held.locator("[data-stage=offered]")).to_contain_text(f"{offered['count']} skills")

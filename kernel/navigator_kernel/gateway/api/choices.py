@@ -13,7 +13,7 @@ from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.language.wording import because_of
 from navigator_kernel.text import Language
 from navigator_kernel.values.http.endpoint import Call, Endpoint
-from navigator_kernel.why import Missed, lines_of, missed, skill_named
+from navigator_kernel.why import Missed, lines_of, missed, reasons, skill_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +33,12 @@ class ToExplain(Struct, frozen=True, forbid_unknown_fields=True, rename={"skill"
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """`lines` are as `navigator why` prints them, in English; `shortlisted` and `decided` are the reasons of the router
-    and of the decision as sentences. `missed` is the answer of `navigator why --not`."""
+    """`why` says in a sentence for each message why it was decided so, as `navigator why` does. `lines` are as
+    `navigator why -v` prints them, in English; `shortlisted` and `decided` are the reasons of the router and of the
+    decision with their numbers. `missed` is the answer of `navigator why --not`."""
 
     run: str
+    why: list[str]
     lines: list[str]
     shortlisted: str
     decided: str
@@ -76,6 +78,7 @@ def _explained(gateway: Gateway, run: str, query: ToExplain) -> Explanation:
     name, language = query.skill.strip(), query.language
     return Explanation(
         run=run,
+        why=list(reasons(events, gateway.kernel.catalogue, language)),
         lines=[line.strip() for event in events for line in lines_of(event)],
         shortlisted=_because(shortlist.reason, _best(shortlist), language) if shortlist else "",
         decided=_because(decided["reason"], decided, language) if decided else "",

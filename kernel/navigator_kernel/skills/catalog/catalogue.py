@@ -196,8 +196,9 @@ class ResourceCatalogue(Struct):
                 continue
             if sidecar := sidecars.get(path.rpartition(os.sep)[0]):
                 entry = with_sidecar(entry, Path(sidecar))
-            if root.words:
-                entry = replace(entry, tags=(*entry.tags, *root.words))
+            if root.plugin:
+                whole = f"{root.plugin}:{entry.name}"  # as Claude Code names it
+                entry = replace(entry, tags=(*entry.tags, *root.words), aliases=(*entry.aliases, whole))
             if entry.name in disabled:
                 entry = replace(entry, enabled=False)
             first = self._found.setdefault(entry.namespace, entry)

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
 class Root(NamedTuple):
     """A folder of resources. Skills are folders with a SKILL.md or, with `markdown`, single `.md` files; other
-    resources are files. `words` are the name and the keywords of the plugin that brings them."""
+    resources are files. `plugin` is the name of the plugin of Claude Code that brings them, `words` its name and
+    keywords."""
 
     path: Path
     level: Level
     type: ResourceType = "skill"
     markdown: bool = True
+    plugin: str = ""
     words: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ import importlib
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -232,11 +233,13 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return twin if os.path.realpath(twin.skills) == os.path.realpath(place.skills) else None
 
     def held(self, name: str) -> Installed | None:
-        """The installed skill of that name; None for a path or a URL."""
+        """The installed skill of that name or alias; None for a path or a URL."""
         if "/" in name:
             return None
         found, _ = self.found({})
-        return next((one for one in found if fold(one.skill.name) == fold(name)), None)
+        by_name = (one for one in found if fold(one.skill.name) == fold(name))
+        by_alias = (one for one in found if fold(name) in map(fold, one.skill.aliases))
+        return next(chain(by_name, by_alias), None)
 
     def unknown(self, name: str) -> SkillNotFound:
         near = suggestions(name, [one.skill.name for one in self.found({})[0]])

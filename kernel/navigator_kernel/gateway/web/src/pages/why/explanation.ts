@@ -11,6 +11,7 @@ export interface Missed {
 
 export interface Explanation {
   run: string
+  why: string[]
   lines: string[]
   shortlisted: string
   decided: string
