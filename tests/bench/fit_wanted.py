@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.routing_sets import everyday
+from bench.routing_sets import everyday, written_messages
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.model import Wanted
 
@@ -109,7 +109,5 @@ def _texts(folder: Path) -> Iterator[tuple[str, bool, str]]:
     for line in (folder / "long" / "dev.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         yield row["query"], bool(row["labels"]), "long"
-    for line in Path(__file__).with_name("messages.tsv").read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            kind, _, text = line.split("\t")
-            yield text.replace("\\n", "\n"), kind in ("want", "vague"), "messages"
+    for kind, _, text in written_messages():
+        yield text, kind in ("want", "vague"), "messages"

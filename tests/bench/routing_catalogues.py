@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from bench.routing_sets import Asked, RoutingSet, everyday, read_sets, scale, with_shots
+from bench.routing_sets import Asked, RoutingSet, everyday, read_sets, scale, with_shots, written_messages
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.routing.entries import Entry, entry_of
 from routing.place import routing_at
@@ -43,6 +43,15 @@ SHIPPED_DOES = {
     "log-summary": r"log|error-detective|debug", "task_manager": r"task|todo|jira|linear",
     "master-orchestrator": r"orchestrat|multi-agent|workflow",
 }  # fmt: skip
+
+
+# Messages with one of these words may be for a shipped skill
+_SHIPPED_WORDS = re.compile(
+    r"cod[ei]|review|commit|git\b|branch|merge|diff|rust|cargo|csv|excel|spreadsheet|column|count|word|letters|json|table|link|"
+    r"url|log\b|logs|todo|task|remind|folder|files|workflow|steps|slow|fast|optimi|refactor|bug|代码|程序|审|提交|分支|合并|表格|"
+    r"列|统计|字|词|链接|日志|报错|待办|任务|提醒|文件|目录|步骤|流程|优化|性能|慢|重构",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -130,10 +139,14 @@ def _drawn(
 
 
 def _for_shipped(entries: Sequence[Entry], asked: Sequence[Asked]) -> Iterator[Catalogue]:
-    """The shipped skills with half of their examples; of the other half some are messages."""
+    """The shipped skills with half of their examples; of the other half some are messages. Most messages for absent
+    skills and all near misses are of `messages.tsv`."""
     chance, own = random.Random(0), _without_shipped(entries)
     wishes = [one for one in asked if one.labels and not _also_right(one.labels)]
     nothing = [one for one in asked if not one.labels]
+    written = [Asked(text, lang, kind, ()) for kind, lang, text in written_messages()]
+    elsewhere = [one for one in written if one.kind == "want" and not _SHIPPED_WORDS.search(one.text)]
+    near = [one for one in written if one.kind == "near"]
     for size, times in SHIPPED_DRAWN.items():
         for _ in range(times):
             kept, held, messages = set(chance.sample(sorted(own), size)), [], []
@@ -145,6 +158,10 @@ def _for_shipped(entries: Sequence[Entry], asked: Sequence[Asked]) -> Iterator[C
             absent = [one for one in wishes if not kept & set(one.labels)]
             others = (*chance.sample(absent, ASKED), *chance.sample(nothing, ASKED // 2))
             messages += [_message(one, own, kept) for one in others]
+            if size <= ASKED:  # a larger catalogue may have a skill for it
+                wanted = chance.sample(elsewhere, 2 * ASKED)
+                messages += [Message(one.text, one.lang, "clear", "absent", frozenset()) for one in wanted]
+            messages += [Message(one.text, one.lang, "near", "near", frozenset()) for one in chance.sample(near, ASKED)]
             yield Catalogue("shipped", size, [*held, *(own[one] for one in sorted(kept))], messages)
 
 

@@ -258,4 +258,4 @@ def test_a_skill_for_such_files_is_found_by_the_file_that_is_named(
     found = routing.intent(text).retrieval
     assert found is not None
     first = found.candidates[0]
-    assert (first.name, first.parts["words_tags"] > 0) == ("ferris", True)
+    assert (first.name, first.parts["coverage"] > 0) == ("ferris", True)

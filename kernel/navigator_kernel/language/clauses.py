@@ -68,13 +68,12 @@ _BELONGS = lazy_compile(
 _COMPARES = lazy_compile(
     r"\b(?:between|compar\w+|differ\w*|versus|vs)\b|对比|比较|区别|差异|不同|之间|关系|相比", re.IGNORECASE
 )
-# A clause of a long message that says what is not wanted, or is there already
-_EXCLUDED = lazy_compile(
-    r"[^.!?;,:()。！？；，：（）\n]*(?:\b(?:no|not|never|without|already|leave)\b|n['’]t\b|不用|不要|别|不碰|不在|不需要|已经|无需)"
-    r"[^.!?;,:()。！？；，：（）\n]*[.!?;,:()。！？；，：（）\n]?",
-    re.IGNORECASE,
+# A clause of a long message, and words in one that say that something is not wanted or is there already
+_CLAUSE = lazy_compile(r"[^.!?;,:()。！？；，：（）\n]*[.!?;,:()。！？；，：（）\n]?")
+_EXCLUDES = lazy_compile(
+    r"\b(?:no|not|never|without|already|leave)\b|n['’]t\b|不用|不要|别|不碰|不在|不需要|已经|无需", re.IGNORECASE
 )
-_LONG, _LEFT = 200, 0.3  # characters of a long message, and the least share of it that says what is wanted
+_LONG, _LEFT = 300, 0.3  # bytes of UTF-8 of a long message, and the least share of it that says what is wanted
 _TERM = lazy_compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+")
 _ASCII_TERM = lazy_compile(r"[A-Za-z0-9]+")
 _EMPTY = frozenset(
@@ -109,18 +108,23 @@ class Clause(Struct, frozen=True):
 
 def may_spell_out(text: str) -> bool:
     """A cheap check for a word or number that joins steps, before the text is parsed."""
-    if len(text) >= _LONG:
+    if is_long(text):
         return True
     if text.isascii() and not any(mark in text.lower() for mark in _STEP_MARKS):
         return False
     return _STEPS.search(text) is not None
 
 
+def is_long(text: str) -> bool:
+    """Whether a message has sentences around what it asks for."""
+    return len(text.encode("utf-8", "surrogatepass")) >= _LONG
+
+
 def without_exclusions(text: str) -> str:
     """A long message without the clauses that exclude something; a short one, or one of little else, as it is."""
-    if len(text) < _LONG:
+    if not is_long(text):
         return text
-    left = _EXCLUDED.sub(" ", text)
+    left = "".join(" " if _EXCLUDES.search(clause) else clause for clause in _CLAUSE.findall(text))
     return left if len(left) > _LEFT * len(text) else text
 
 

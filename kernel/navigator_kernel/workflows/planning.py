@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.language.clauses import is_long
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
-from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteResult, Script, Skills, Unknown
+from navigator_kernel.values.route import (
+    Direct,
+    Lifecycle,
+    Mcp,
+    NeedClarification,
+    RouteResult,
+    Script,
+    Skills,
+    Unknown,
+)
 from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowStep
-from navigator_kernel.workflows.segments import LONG, split, wishes
+from navigator_kernel.workflows.segments import split, wishes
 from navigator_kernel.workflows.step_binding import (
     BoundStep,
     PlanningContext,
@@ -82,22 +92,31 @@ def list_steps(
     said = need.removesuffix(" ".join(request.answers).strip()).rstrip() if request.answers else need
     if len(said) > LIMIT:
         return None
-    is_long = len(said) >= LONG and not alone
-    clauses = wishes(said) if is_long else split(said, lambda clause: _is_named(clause, ground))
+    told = is_long(said) and not alone
+    clauses = wishes(said) if told else split(said, lambda clause: _is_named(clause, ground))
     if len(clauses) < 2 and not alone:
         return None
     bound = [bind(clause, ground, after=at > 0) for at, clause in enumerate(clauses[: ground.limit])]
     bound = _without_telling(_with_installed(bound))
     if (unreadable := _unreadable(bound)) is not None:
         return unreadable
-    if is_long and len({name for step in bound for name in (step.skill, *step.offered)[:2] if name}) < 2:
-        return None  # one task, told in several sentences
+    if told:
+        bound = [_with_nearest(step) for step in bound]
+        if len({name for step in bound for name in (step.skill or "", *step.offered)[:2] if name}) < 2:
+            return None  # one task, told in several sentences
     more = len(clauses) > ground.limit
     if not any(step.skill for step in bound) or not (alone or more or not _covered(bound, said, ground)):
         return None
     for answer in request.answers:
         bound = _answered(bound, answer, ground)
     return _unreadable(bound) or ListedSteps(said=said, steps=bound, left=tuple(clauses[ground.limit :]))
+
+
+def _with_nearest(step: BoundStep) -> BoundStep:
+    """The step; if it surely wants a skill but none is likely, with those that come nearest."""
+    if step.skill or step.offered or step.decision.reason != "unlikely":
+        return step
+    return replace(step, offered=step.decision.candidates)
 
 
 def propose(listed: ListedSteps, ground: PlanningContext) -> PlanProposal | NeedClarification:
@@ -127,8 +146,10 @@ def _with_installed(bound: list[BoundStep]) -> list[BoundStep]:
         asked, order, name = bound[source].result, found[source].result, hit.group(1).rstrip(".")
         if not isinstance(order, Lifecycle) or not isinstance(asked, Lifecycle):
             continue
-        if asked.skills and name not in asked.skills:
-            continue  # the person named the skills to install
+        if asked.skills and name not in asked.skills:  # the person named the skills to install
+            if "-" in name:  # and no similar skill stands in for the named one
+                found[at] = replace(step, skill="", agent="", result=Direct())
+            continue
         names = tuple(dict.fromkeys([*order.skills, name]))
         found[source] = replace(found[source], result=replace(order, skills=names))
         found[at] = replace(step, skill=name, agent="skills", result=Skills(names=(name,)))
