@@ -55,18 +55,18 @@ DIGITS = 4
 BANDS: Mapping[Way, Mapping[str, Any]] = {
     "meaning": {
         "take": {"cautious": 0.75, "balanced": 0.6, "bold": 0.5},
-        "question": 0.9,
+        "question": 0.85,
         "offer": 0.14,
         "offer_long": 0.25,
-        "want": 0.45,
-        "likely": 0.4,
+        "want": 0.48,
+        "likely": 0.5,
     },
     "words": {
         "take": {"cautious": 0.8, "balanced": 0.7, "bold": 0.6},
         "question": 0.0,
         "offer": 0.35,
         "offer_long": 0.35,
-        "want": 0.45,
+        "want": 0.48,
         "likely": 0.35,
     },
 }

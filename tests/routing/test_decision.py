@@ -35,7 +35,7 @@ def few(tmp_path: Path, encoder: UseEncoder) -> SemanticRanker:
 
 
 @pytest.mark.requirement("X-45")
-@pytest.mark.parametrize("text", ["deploy my app to kubernetes", "help me with SEO", "create an invoice", "做一个网站"])
+@pytest.mark.parametrize("text", ["deploy my app to kubernetes", "help me with SEO", "做一个网站"])
 def test_among_few_skills_none_is_offered_for_an_unrelated_request(few: SemanticRanker, text: str) -> None:
     found = few.judged(text, 5)
     assert (found.band, found.offered) == ("direct", ())
@@ -44,7 +44,7 @@ def test_among_few_skills_none_is_offered_for_an_unrelated_request(few: Semantic
 @pytest.mark.requirement("X-45")
 @pytest.mark.parametrize(
     "text",
-    ["draft a letter to my landlord", "compose a lullaby for my daughter", "paint the fence", "set up a Kubernetes cluster",
+    ["create an invoice", "draft a letter to my landlord", "compose a lullaby for my daughter", "paint the fence", "set up a Kubernetes cluster",
      "给房东写一封信", "帮我修一下自行车"],
 )  # fmt: skip
 def test_among_few_skills_what_none_of_them_does_is_taken_by_none(few: SemanticRanker, text: str) -> None:

@@ -34,7 +34,7 @@ SCORED = 200  # rows in a search by words
 FEW = 8  # candidates by words among which a sure answer is searched
 UNKNOWN = 0.25  # weight of a term unknown to all skills in the mass of a message: in another language all are unknown
 ALIKE = 0.5  # weight of a term from the glossary
-GLOSSED = 2_000  # characters of a message whose phrases are looked up in the glossary
+GLOSSED = 1_000  # characters of a message whose phrases are looked up in the glossary
 TERM_LIMIT = 64  # terms of a message to search for, the rarest ones
 PLACES = ("place_words", "place_text")  # reciprocal ranks by words and by meaning (Cormack et al. 2009)
 SEMANTIC = ("near_name", "near_text", "near_shot", "near_learned", "near_words", "near_title", *PLACES)
@@ -93,6 +93,7 @@ class Ranker:
     def __init__(self, view: IndexSnapshot, encoder: Encoder | None) -> None:
         self._view, self._encoder = view, encoder
         self._rarity: dict[str, float] = {}
+        self._known: dict[str, bool] = {}
         self._named: dict[int, float] = {}
         self._titles: dict[int, list[float]] = {}
         self._last: tuple[str, Any] = ("", None)
@@ -127,7 +128,8 @@ class Ranker:
 
     def _is_known(self, stem: str) -> bool:
         """Whether any skill contains the stem."""
-        return any(self._view.words.seen(field, stem) for field in SEARCHED)
+        self._rare(stem)
+        return self._known[stem]
 
     def measured(self, said: Query, *, meaning: bool = True) -> list[ScoredCandidate]:
         """Every candidate with its numbers, in no order. Without `meaning`, only the first few by words, and numpy is
@@ -227,4 +229,5 @@ class Ranker:
         if held is None:
             seen = max(self._view.words.seen(field, stem) for field in _RARITY_FIELDS)
             held = self._rarity[stem] = rarity(seen, self._view.count)
+            self._known[stem] = seen > 0 or self._view.words.seen("body", stem) > 0
         return held

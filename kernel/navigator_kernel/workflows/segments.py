@@ -83,7 +83,8 @@ _EDGE = " \t\r\n,，。;；、:："
 _SHORTEST = 8  # characters of a request
 _BLOCKS = lazy_compile(
     r"```.*?(?:```|\Z)|\"[^\"\n]*\"|“[^“”\n]*”|「[^「」\n]*」"
-    r"|^(?:[ \t]*(?:[-*•]|\d{1,2}[.)、）]|[a-z]\)|[（(]\d[)）])[ \t]*\S[^\n]*|[ \t]{2,}\S[^\n]*|[^\n]{0,100}[{}|<>=][^\n]{0,100})$",
+    r"|^(?:[ \t]*(?:[-*•]|\d{1,2}[.)、）]|[a-z]\)|[（(]\d[)）])[ \t]*\S[^\n]*|[ \t]{2,}\S[^\n]*"
+    r"|[^\n]{0,100}[{}|<>=][^\n]{0,100})$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 _NOT_WISHES = "次周天年版季名章页行列期轮印眼时手"  # 第一次 and the like count something else than requests

@@ -64,10 +64,11 @@ class UseEncoder:
     def message(self, text: str, words: Sequence[str]) -> tuple[Any, Any]:
         """The row of a question and the rows of words, for little more time than the question alone takes."""
         cut, parts = [word[: LIMITS["word"]] for word in words], _parts(text)
-        vector, of_words = self._ready().message(parts[0], cut)
-        if len(parts) > 1:
-            vector = self.encode([text], "query")[0]
-        return vector, of_words
+        backend = self._ready()
+        vector, of_words = backend.message(parts[0], cut)
+        if len(parts) == 1:
+            return vector, of_words
+        return _means([vector, *backend.projected(parts[1:], "query")], [parts])[0], of_words
 
     @property
     def prepared(self) -> Path:
