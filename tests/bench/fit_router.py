@@ -56,6 +56,7 @@ BANDS: Mapping[Way, Mapping[str, Any]] = {
     "meaning": {
         "take": {"cautious": 0.75, "balanced": 0.6, "bold": 0.5},
         "question": 0.85,
+        "sure": 0.9,
         "offer": 0.14,
         "offer_long": 0.25,
         "want": 0.48,
@@ -64,6 +65,7 @@ BANDS: Mapping[Way, Mapping[str, Any]] = {
     "words": {
         "take": {"cautious": 0.8, "balanced": 0.7, "bold": 0.6},
         "question": 0.0,
+        "sure": 0.9,
         "offer": 0.35,
         "offer_long": 0.35,
         "want": 0.48,

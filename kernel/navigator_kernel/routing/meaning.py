@@ -295,8 +295,8 @@ def banded(weighed: Weighed, limits: Bands, boldness: Boldness, k: int) -> Retri
     )
     wanted = weighed.wanted or 0.0
     found = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=wanted)
-    may_take = weighed.alone and not (weighed.said.asks and wanted < limits.question)
-    if may_take and weighed.first >= limits.take[boldness]:
+    doubts = weighed.said.asks and wanted < limits.question
+    if weighed.alone and weighed.first >= (limits.sure if doubts else limits.take[boldness]):
         return replace(found, band="route", reason="example" if weighed.same else "leader")
     offer = limits.offer_long if weighed.said.length >= LONG else limits.offer
     if weighed.among < (offer if wanted >= limits.want else limits.likely):

@@ -70,12 +70,14 @@ class Model(Struct, frozen=True, kw_only=True):
 
 
 class Bands(Struct, frozen=True, kw_only=True):
-    """The lowest probabilities at which a skill is taken, by boldness, for a question only if it wants any skill with
-    the probability `question`; and at which skills are offered: `offer` if the message wants any skill, which it does
-    from `want`, and else `likely`. A message of LONG terms is near many skills by chance: then it is `offer_long`."""
+    """The lowest probabilities at which a skill is taken, by boldness, or `sure` for a question that does not want any
+    skill with the probability `question`; and at which skills are offered: `offer` if the message wants any skill,
+    which it does from `want`, and else `likely`. A message of LONG terms is near many skills by chance: then it is
+    `offer_long`."""
 
     take: Mapping[Boldness, float]
     question: float
+    sure: float
     offer: float
     offer_long: float
     want: float

@@ -92,8 +92,8 @@ def list_steps(
     said = need.removesuffix(" ".join(request.answers).strip()).rstrip() if request.answers else need
     if len(said) > LIMIT:
         return None
-    told = is_long(said) and not alone
-    clauses = wishes(said) if told else split(said, lambda clause: _is_named(clause, ground))
+    told = wishes(said) if is_long(said) and not alone else ()
+    clauses = told or split(said, lambda clause: _is_named(clause, ground))
     if len(clauses) < 2 and not alone:
         return None
     bound = [bind(clause, ground, after=at > 0) for at, clause in enumerate(clauses[: ground.limit])]
@@ -102,8 +102,11 @@ def list_steps(
         return unreadable
     if told:
         bound = [_with_nearest(step) for step in bound]
-        if len({name for step in bound for name in (step.skill or "", *step.offered)[:2] if name}) < 2:
+        leaders = {step.skill or next(iter(step.offered), "") for step in bound}
+        if len(leaders - {""}) < 2:
             return None  # one task, told in several sentences
+    elif is_long(said) and not alone and all(step.decision.tier == "retrieval" for step in bound):
+        return None  # the requirements of one task
     more = len(clauses) > ground.limit
     if not any(step.skill for step in bound) or not (alone or more or not _covered(bound, said, ground)):
         return None

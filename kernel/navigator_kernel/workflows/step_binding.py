@@ -18,7 +18,7 @@ from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
-from navigator_kernel.text import lazy_compile
+from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
     Direct,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.resource import ParamSpec
 
-PLANNED = 0.25  # confidence from which a skill is put in a plan
+PLANNED = 0.5  # confidence from which a skill is put in a plan
 MANAGER = "skill_manager"  # the skill of lifecycle steps (AGT-6)
 
 # A later step's words for the output of the one before say nothing about the wanted skill
@@ -46,6 +46,7 @@ _HANDED = lazy_compile(
     r"|(?:上一步|得到的?|刚才的?|其|该|这个|这些)?(?:结果|输出)(?:里|中)?的?",
     re.IGNORECASE,
 )
+_WORD = lazy_compile(r"\w+")
 _FROM_BEFORE = frozenset({"not_empty", "none", "file_exists"})  # validations whose values the step before can supply
 _TYPED = frozenset({"url_format", "email", "file_exists"})
 
@@ -123,7 +124,7 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
     offered: tuple[str, ...] = ()
     if isinstance(decision.result, NeedClarification) and intent.retrieval and intent.retrieval.candidates:
         best = intent.retrieval.candidates[0]  # the person sees the plan before anything runs
-        fits, offered = best.confidence >= PLANNED, decision.result.options
+        fits, offered = best.confidence >= PLANNED or _says_name(text, best.name), decision.result.options
         decision = replace(
             decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
         )
@@ -147,6 +148,12 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         after=after,
         offered=offered,
     )
+
+
+def _says_name(text: str, name: str) -> bool:
+    """Whether all words of a name of several words are said: `polish the manuscript` for polish-manuscript."""
+    words = fold(name).split("-")
+    return len(words) > 1 and set(words) <= set(_WORD.findall(fold(text)))
 
 
 def missing_params(step: BoundStep, ground: PlanningContext) -> NeedClarification | None:
