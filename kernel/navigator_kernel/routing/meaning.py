@@ -44,11 +44,13 @@ SAYS = 0.05  # share of a message's words that the first skill must cover for ot
 MORE = 0.55  # share of the first one's coverage from which another skill is counted
 SAME = 0.95  # nearness to an example from which the message is that example
 PLAIN = range(2, 9)  # numbers of content terms for which words alone may decide
+WITH_FILE = 0.6  # least probability that a message that names a file wants any skill
 SURE = 0.97  # probability for a name or an example: the fit has no messages of that kind
 KNOWN = 0.75  # share of a message's words known to some skill from which words alone may decide
 CLEAR = 4.0  # log-odds from which no other skill comes near
 _NAMES = lazy_compile(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
 _AGAINST = lazy_compile(r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)", re.IGNORECASE)
+_FILE = lazy_compile(r"(?<![\w.])@\w")  # the mark of a file
 _ENDS = lazy_compile(r"[.;,。；，]")
 _DECLINES = lazy_compile(
     r"\bno need (?:for|to)\b|\bnot needed\b|\bnever ?mind\b|不用(?:你|再|帮)|不用[^，。；]{0,4}了|不需要(?:你|了)"
@@ -195,6 +197,8 @@ class SemanticRanker(Struct):
         if usable is not None:
             found = [one for one in found if usable(one.row.id)]
         wanted = self._wanted(ranker.vector(said), said, text) if way == "meaning" else None
+        if wanted is not None and _FILE.search(text):
+            wanted = max(wanted, WITH_FILE)
         view = self.index.view
         return weigh(found, said, shipped(way), view.count, wanted) if found and view is not None else None
 
