@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import signal
 import subprocess
@@ -59,7 +58,7 @@ def grouped(pid: int, processes: int, memory: int) -> Cgroup | None:
 def _made(pid: int, processes: int, memory: int) -> Cgroup | None:
     """The kernel takes some milliseconds to move the process."""
     folders: list[Path] = []
-    name, limits = f"navigator-{secrets.token_hex(8)}", {"pids": processes, "memory": memory}
+    name, limits = f"navigator-{os.urandom(8).hex()}", {"pids": processes, "memory": memory}
     try:
         for version, parent, controllers in _parents():
             folder = parent / name
@@ -106,7 +105,7 @@ def _by_service_manager(pid: int, processes: int, memory: int) -> Cgroup | None:
     is_ours = os.access(f"{runtime}/bus", os.R_OK | os.W_OK)  # after `su` the variable may name another user's folder
     if busctl is None or not is_ours or not _is_version_2() or not _is_first_namespace():
         return None
-    name = f"navigator-{secrets.token_hex(8)}.scope"
+    name = f"navigator-{os.urandom(8).hex()}.scope"
     manager = "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"
     limits = "TasksMax", "t", str(processes), "MemoryMax", "t", str(memory)
     argv = [busctl, "--user", "--quiet", "call", *manager, "StartTransientUnit", "ssa(sv)a(sa(sv))", name, "fail"]

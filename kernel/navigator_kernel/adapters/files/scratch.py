@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -35,7 +34,7 @@ def new_scratch() -> Path:
     named = os.environ.get("TMPDIR")
     places = (named, *SHARED) if named else SHARED
     base = next((place for place in places if os.access(place, os.W_OK | os.X_OK)), places[0])
-    return Path(os.path.realpath(base)) / f"navigator-run-{secrets.token_hex(16)}"
+    return Path(os.path.realpath(base)) / f"navigator-run-{os.urandom(16).hex()}"
 
 
 def make_scratch(folder: Path) -> int:

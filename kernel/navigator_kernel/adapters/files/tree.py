@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -153,7 +152,7 @@ def remove_tree(folder: Path) -> list[str]:
     if top is None:
         return [f"{str(folder)!r} cannot be opened"]
     try:
-        fresh = map(f".gone-{secrets.token_hex(4)}{{:08x}}".format, count())
+        fresh = map(f".gone-{os.urandom(4).hex()}{{:08x}}".format, count())
         while (names := _all(top)) and not problems:
             _remove_all(names, top, fresh, problems)
     finally:

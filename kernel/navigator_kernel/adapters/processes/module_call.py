@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import marshal
 import os
-import secrets
 import subprocess
 import sys
 from contextlib import suppress
@@ -22,7 +21,7 @@ def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: 
     """Runs `python -m module` with `question` marshalled on stdin, and returns the JSON object that it answers.
     `memory` is in bytes of address space. TimedOut after `seconds`, with its process group dead; KernelError if it
     fails, or if its answer is not an object."""
-    mark = secrets.token_hex(16)
+    mark = os.urandom(16).hex()
     process = start_module(module, seconds=seconds, memory=memory, mark=mark, errors=subprocess.PIPE)
     try:
         out, err = process.communicate(marshal.dumps(question), timeout=seconds)

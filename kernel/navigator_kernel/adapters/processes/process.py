@@ -7,7 +7,6 @@ import errno
 import hashlib
 import os
 import resource
-import secrets
 import select
 import selectors
 import signal
@@ -79,7 +78,7 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
     place = hashlib.sha256(f"{folder}\0{job.run}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
     if contained is None:
         _kill_marked(place)  # a run has one process at a time: any process still left belonged to a killed kernel
-    mark = f"{place}.{secrets.token_hex(16)}"
+    mark = f"{place}.{os.urandom(16).hex()}"
     process = _start(job, mark, contained)
     ended, watch = False, _Watch(process, wake, contained.exceeded if contained else None)
     try:
