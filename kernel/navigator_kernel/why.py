@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 
-def told(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
-    """The lines about a run for people: each message, why it was decided so, and what happened then, without numbers.
-    A reason is in `language`, by default that of its message."""
+def readable_lines(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
+    """The lines about a run for people, without numbers: each message, the reason for the decision, and what happened
+    then. A reason is in `language`, by default that of its message."""
     whys = reasons(events, catalogue, language)
     for event in events:
         if event.type == "RouteDecided":
@@ -97,8 +97,10 @@ def _evidence(message: str, skill: SkillDef, language: Language) -> str:
     if not words:
         return say("why.meaning", language)
     quoted = [say("why.quoted", language, word=word) for word in words]
-    told = between(quoted[:-1], language) + say("why.and", language) + quoted[-1] if words[1:] else quoted[0]
-    return say("why.words" if words[1:] else "why.word", language, words=told, place=say(f"why.part.{place}", language))
+    listed = between(quoted[:-1], language) + say("why.and", language) + quoted[-1] if words[1:] else quoted[0]
+    return say(
+        "why.words" if words[1:] else "why.word", language, words=listed, place=say(f"why.part.{place}", language)
+    )
 
 
 def _joined(words: Sequence[str], text: str) -> list[str]:

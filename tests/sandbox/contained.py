@@ -1,5 +1,7 @@
 """Runs one program as the kernel would, and prints the outcome: `contained.py RUNG FOLDER TIMEOUT [LIMIT=BYTES…] < code`.
 
+`room=N` among the limits lets the user have N threads more than this program has.
+
 It is a separate program so that a user other than the tester can run it, with another interpreter.
 """
 
@@ -8,11 +10,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.processes.launcher import threads_of_user
 from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import KernelError
 from navigator_kernel.sandbox import contain
@@ -23,6 +30,8 @@ from navigator_kernel.values.job import Job
 
 def main(rung: str, folder: Path, timeout: float, *limits: str) -> dict[str, Any]:
     memory = folder.parent / f"memory-{os.getuid()}"
+    smaller: dict[str, Any] = {name: int(size) for name, _, size in (limit.partition("=") for limit in limits)}
+    room = smaller.pop("room", None)
     job = Job(
         actor="type_a",
         subject="attempt",
@@ -38,10 +47,10 @@ def main(rung: str, folder: Path, timeout: float, *limits: str) -> dict[str, Any
         runner = contain.ContainedRunner(ProcessRunner(), memory / "sandbox.json", lambda: FolderWriter([memory]))
         if runner.rung() is None:
             return {"there": False}
-        smaller: dict[str, Any] = {name: int(size) for name, _, size in (limit.partition("=") for limit in limits)}
         contain.confinement = lambda job: confinement(job)._replace(**smaller)  # type: ignore[attr-defined]  # a test cannot wait for 4 GiB
+    loop = asyncio.new_event_loop()  # not closed: that would start one more thread
     try:
-        done = asyncio.run(runner.run(job))
+        done = loop.run_until_complete(run(runner, job, room))
     except KernelError as error:
         return {"there": True, "error": error.message, "hint": error.hint}
     return {
@@ -53,6 +62,19 @@ def main(rung: str, folder: Path, timeout: float, *limits: str) -> dict[str, Any
         "elapsed": done.elapsed,
         "limit": "time" if done.timed_out else done.exceeded or ("output" if done.truncated else ""),
     }
+
+
+async def run(runner: Any, job: Job, room: int | None) -> Any:
+    if room is not None:
+        threads = 8
+        together = threading.Barrier(threads)
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads))
+        await asyncio.gather(*(asyncio.to_thread(together.wait) for _ in range(threads)))  # no thread is started later
+        while threads_of_user() > threading.active_count():  # the trial of the sandbox ends
+            time.sleep(0.01)  # noqa: ASYNC251 - nothing else runs
+        most = threading.active_count() + room
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    return await runner.run(job)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from navigator_kernel.adapters.processes.launcher import (
     threads_of_user,
 )
 from navigator_kernel.adapters.processes.process import (
+    FULL,
     Contained,
     environment,
     execute,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0  # seconds for the trial of a backend
 ARGUMENT = 128 * 1024  # bytes of one argument: the system's own limit
-FULL = "end some programs, or raise the limit: ulimit -u, or TasksMax of your session"
 REMEDIES = (
     "install bubblewrap (apt-get install bubblewrap)",
     "or use a Linux of 6.7 or newer with Landlock",

@@ -20,12 +20,13 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.scratch import scratch_environment
-from navigator_kernel.adapters.processes.launcher import TIME_IS_UP, descendants, read_file
+from navigator_kernel.adapters.processes.launcher import TIME_IS_UP, descendants, no_more_threads, read_file
 from navigator_kernel.errors import NoSandbox, NotFound, Refused, UsageProblem
 from navigator_kernel.values.job import OUTPUT_LIMIT, Exceeded, Job, Outcome
 
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")  # the environment's allow-list
 MARK = "NAVIGATOR_PROCESS"
+FULL = "end some programs, or raise the limit: ulimit -u, or TasksMax of your session"
 HIDING = 1.0  # seconds for which the files of a process may stay unreadable
 
 _CHUNK = 65_536
@@ -134,6 +135,8 @@ def _start(job: Job, mark: str, contained: Contained | None) -> subprocess.Popen
     except (PermissionError, OSError) as error:
         if error.errno == errno.E2BIG:
             raise too_long(job) from error
+        if error.errno == errno.EAGAIN:
+            raise Refused(f"{job.argv[0]!r} cannot be started: {no_more_threads()}", hint=FULL) from error
         message = f"{job.argv[0]!r} cannot be started: {error.strerror}"
         raise Refused(message, hint="check that it is a program") from error
 

@@ -154,7 +154,7 @@ def _turn(app: App, text: str, session: Session, shown: Shown, language: Languag
 
 
 def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies: list[Reply]) -> None:
-    from navigator_kernel.why import told
+    from navigator_kernel.why import readable_lines
 
     match word:
         case "/help":
@@ -170,7 +170,7 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
             lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
         case "/why" if replies:
             events = app.kernel.run_log.read(replies[-1].run)
-            lines(list(told(events, app.kernel.catalogue, app.language)))
+            lines(list(readable_lines(events, app.kernel.catalogue, app.language)))
         case _:
             note("nothing yet")
 

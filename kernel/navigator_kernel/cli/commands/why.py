@@ -12,7 +12,7 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
-from navigator_kernel.why import lines_of, missed, skill_named, told
+from navigator_kernel.why import lines_of, missed, readable_lines, skill_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def command(app: App, *, run: str | None, skill: str | None, verbose: bool, as_j
     elif verbose:
         lines([f"run {name}", *(line for event in events for line in lines_of(event))])
     else:
-        lines([f"run {name}", *told(events, open_catalogue(app.root), app.language)])
+        lines([f"run {name}", *readable_lines(events, open_catalogue(app.root), app.language)])
 
 
 def _tell_missed(app: App, run: str, events: Sequence[Event], skill: str, *, as_json: bool) -> None:

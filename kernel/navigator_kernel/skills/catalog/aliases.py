@@ -49,7 +49,7 @@ def skill_folder(sidecar: str) -> str:
 
 def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None, about: Sequence[str] = ()) -> bytes | None:
     """The new content of the sidecar of `skill`, installed as `name`; `held` is the old content, `about` the words
-    about its plugin. None if there are no aliases, examples and words. Content that cannot be read is returned
+    about its plugin. None if it would have nothing in it. Content that cannot be read is returned
     unchanged, for a person to fix."""
     try:
         read = {} if held is None else json.loads(held)

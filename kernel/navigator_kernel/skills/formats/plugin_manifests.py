@@ -81,11 +81,11 @@ def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Pl
 
 def plugin_words(name: str, *manifests: Mapping[str, Any]) -> tuple[str, ...]:
     """A plugin's name, keywords, tags and category, as its manifest and the marketplace say, each once."""
-    told = [name]
+    found = [name]
     for held in manifests:
         lists = [held.get("keywords"), held.get("tags"), [held.get("category")]]
-        told += [word for words in lists if isinstance(words, list) for word in words if isinstance(word, str)]
-    cleaned = dict.fromkeys(clean(word, lines=False).strip() for word in told if len(word) <= WORD_LIMIT)
+        found += [word for words in lists if isinstance(words, list) for word in words if isinstance(word, str)]
+    cleaned = dict.fromkeys(clean(word, lines=False).strip() for word in found if len(word) <= WORD_LIMIT)
     return tuple(word for word in cleaned if word)[:WORDS_LIMIT]
 
 
