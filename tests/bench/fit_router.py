@@ -19,7 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zlib import crc32
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from bench.fit_wanted import network_fit, wanting
 from bench.routing_catalogues import ALONE, Message, catalogues
@@ -29,9 +31,10 @@ from navigator_kernel.language.clauses import without_exclusions
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import allowed, banded, weigh
-from navigator_kernel.routing.model import OFFERED, USUAL, Bands, Model, Network, Wanted, Way, evidence
+from navigator_kernel.routing.model import OFFERED, USUAL, USUAL_COUNT, Bands, Model, Network, Way, evidence
 from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandidate
 from navigator_kernel.routing.view import IndexSnapshot
+from navigator_kernel.routing.wanted import wanted_of
 from navigator_kernel.text import clean
 
 # Weight of each set in the order: people type everyday messages; intents and APIs resemble skills less
@@ -41,13 +44,18 @@ OTHERS, TAUGHT = 0.25, 1.5  # of the sets for the order alone, and of those whos
 DECIDED = {"everyday": 1.5, "long": 1.2, "realskills": 0.8, "fastskills_zh": 0.6, "shipped": 1.0}
 PRESENCE = {"present": 1.0, "absent": 0.6, "none": 0.5, "near": 0.3}
 PARTED, PARTS = ("everyday", "long", "realskills", "shipped"), 3
-# The features in the order, and those whose weight grows with the length of the message. The nearest example is not
+# The features in the order, and those whose weight depends on something, see `Model`. The nearest example is not
 # among them, as most skills have none: `near_learned` compares it with what others say
 RANKED = (
-    "coverage", "name_whole", "words_body", "near_text", "near_name", "near_learned", "near_words", "place_words",
-    "place_text", "words_purpose",
+    "coverage", "name_whole", "words_body", "near_text", "near_name", "taught", "near_learned", "near_words",
+    "place_words", "place_text",
 )  # fmt: skip
-BY_LENGTH = ("coverage", "words_body", "words_purpose", "near_words")
+BY: Mapping[str, Sequence[str]] = {
+    "rank": RANKED,
+    "by_length": ("coverage", "words_body", "words_purpose", "near_words"),
+    "by_count": ("words_body",),
+    "by_examples": ("near_text", "coverage", "near_words", "place_words", "words_body"),
+}
 RIDGE, TOTAL = 0.02, 4.0  # the ridge, and the sum of all weights beside it
 SCALE = {"near": 8.0, "name": 8.0, "coverage": 8.0}  # of MEASURED by the prefix of a name, else 4: for a fair ridge
 HIDDEN, EPOCHS, DECAY = 16, 60, 0.003  # of the networks
@@ -130,22 +138,22 @@ class Order:
 
     def __init__(self, rows: Sequence[Row], names: Sequence[str]) -> None:
         self.rows = [row for row in rows if row.right.any()]
-        own = [name for name in RANKED if name in names]
-        grown = [name for name in BY_LENGTH if name in names]
-        self.names = [(name, False) for name in own] + [(name, True) for name in grown]
-        self._scale = np.array([SCALE.get(name.split("_")[0], 4.0) for name, _ in self.names], np.float32)
-        at = [MEASURED.index(name) for name, _ in self.names]
+        self.names = [(by, name) for by, held in BY.items() for name in held if name in names]
+        self._scale = np.array([SCALE.get(name.split("_")[0], 4.0) for _, name in self.names], np.float32)
+        at = [MEASURED.index(name) for _, name in self.names]
         self._ends = np.append(0, np.cumsum([len(row.at) for row in self.rows]))
         self._right = np.concatenate([row.right for row in self.rows])
         parts = []
         for row in self.rows:
-            by = np.log1p(row.said.length) - USUAL
-            grows = np.array([by if is_grown else 1.0 for _, is_grown in self.names], np.float32)
-            parts.append(row.numbers[:, at] * grows * self._scale)
+            longer, more = np.log1p(row.said.length) - USUAL, np.log(row.view.count / USUAL_COUNT)
+            taught = row.numbers[:, [MEASURED.index("taught")]]
+            shifts = {"rank": 1.0, "by_length": longer, "by_count": more, "by_examples": taught}
+            by = [np.broadcast_to(shifts[by], taught.shape) for by, _ in self.names]
+            parts.append(row.numbers[:, at] * np.hstack(by).astype(np.float32) * self._scale)
         self._numbers = np.concatenate(parts)
 
-    def fit(self, use: Callable[[Row], bool]) -> tuple[dict[str, float], dict[str, float]]:
-        """The weights `rank` and `rank_by_length` of a Model, from the rows to `use`."""
+    def fit(self, use: Callable[[Row], bool]) -> dict[str, dict[str, float]]:
+        """The weights of a Model for the order, from the rows to `use`."""
         kept = [at for at, row in enumerate(self.rows) if use(row)]
         counts = Counter((self.rows[at].set_name, self.rows[at].size) for at in kept)
         shares = [(self.rows[at].set_name, self.rows[at].size) for at in kept]
@@ -155,10 +163,10 @@ class Order:
         owners, rows = np.repeat(np.arange(len(kept)), [len(span) for span in spans]), np.concatenate(spans)
         slope = _slope(self._numbers[rows], self._right[rows], weights * (TOTAL / weights.sum()), starts, owners)
         found = descend(slope, len(self.names)) * self._scale
-        both: tuple[dict[str, float], dict[str, float]] = ({}, {})
-        for (name, is_grown), value in zip(self.names, found, strict=True):
-            both[is_grown][name] = round(float(value), DIGITS)
-        return both
+        fields: dict[str, dict[str, float]] = {by: {} for by in BY}
+        for (by, name), value in zip(self.names, found, strict=True):
+            fields[by][name] = round(float(value), DIGITS)
+        return fields
 
 
 def _share(name: str, size: int) -> float:
@@ -209,8 +217,7 @@ NOTHING = Network(inner=(), shift=(), outer=(), bias=0.0)
 
 def fitted(order: Order, rows: Sequence[Row], use: Callable[[Row], bool]) -> Model:
     """All weights, from the rows to `use`."""
-    rank, by_length = order.fit(use)
-    model = Model(rank=rank, rank_by_length=by_length, first=NOTHING, among=NOTHING)
+    model = Model(**order.fit(use), first=NOTHING, among=NOTHING)
     used = [row for row in rows if row.group in DECIDED and row.size != ALONE and use(row)]
     counts = Counter((row.set_name, row.size, row.message.presence) for row in used)
     weights = []
@@ -226,7 +233,7 @@ def fitted(order: Order, rows: Sequence[Row], use: Callable[[Row], bool]) -> Mod
         among.append(any(hits[:OFFERED]))
     numbers, share = np.array(known), np.array(weights)
     nets = [network(numbers, np.array(answers, float), share) for answers in (first, among)]
-    return Model(rank=rank, rank_by_length=by_length, first=nets[0], among=nets[1])
+    return replace(model, first=nets[0], among=nets[1])
 
 
 def network(numbers: Array, answers: Array, weights: Array) -> Network:
@@ -234,7 +241,12 @@ def network(numbers: Array, answers: Array, weights: Array) -> Network:
     found = network_fit((numbers - middle) / spread, answers, weights, HIDDEN, EPOCHS, DECAY)
     inner = found["inner"] / spread[:, None]
     shift = found["shift"] - middle @ inner
-    return Network(inner=_rounded(inner.T), shift=_rounded(shift), outer=_rounded(found["outer"]), bias=found["bias"])
+    return Network(
+        inner=_rounded(inner.T),
+        shift=_rounded(shift),
+        outer=_rounded(found["outer"]),
+        bias=round(found["bias"], DIGITS),
+    )
 
 
 def _rounded(found: Array) -> Any:
@@ -270,12 +282,11 @@ def decided(row: Row, model: Model, way: Way) -> Decided:
 def chances(folder: Path, encoder: Encoder) -> tuple[dict[str, Any], Chance]:
     """The weights that say whether a message wants any skill, and what weights say that have not seen the message."""
     body, known = wanting(folder, encoder)
-    fields = {name: np.array(body[name]) for name in ("inner", "shift", "outer")}
-    others = Wanted(encoder=encoder.id, bias=body["bias"], **fields)
+    wanted = wanted_of(body)
 
     def chance(text: str) -> float:
         found = known.get(text)
-        return float(others.probabilities(encoder.encode([text], "query")[0])) if found is None else found
+        return float(wanted.probabilities(encoder.encode([text], "query")[0])) if found is None else found
 
     return body, cache(chance)
 
@@ -293,7 +304,7 @@ def _way(encoder: Encoder | None) -> Way:
 
 
 def _names(encoder: Encoder | None) -> Sequence[str]:
-    return [name for name in MEASURED if encoder is not None or not name.startswith(("near_", "place_"))]
+    return [name for name in MEASURED if encoder is not None or not name.startswith(("near_", "place_", "taught"))]
 
 
 def main(folder: Path, target: Path) -> None:
@@ -309,19 +320,10 @@ def main(folder: Path, target: Path) -> None:
             print(f"{len(rows)} messages are measured", flush=True)
             order = Order(rows, _names(used))
             model = fitted(order, rows, lambda _: True)
-            body[_way(used)] = {
-                "rank": model.rank,
-                "rank_by_length": model.rank_by_length,
-                "first": _told(model.first),
-                "among": _told(model.among),
-            }
-            print(_way(used), model.rank, model.rank_by_length)
+            body[_way(used)] = msgspec.to_builtins(model)
+            print(_way(used), {by: getattr(model, by) for by in BY})
             report([(row.set_name, row.size, one) for row, one in left_out(order, rows, _way(used))])
     target.write_text(json.dumps(body) + "\n", encoding="utf-8")
-
-
-def _told(net: Network) -> dict[str, Any]:
-    return {"inner": net.inner, "shift": net.shift, "outer": net.outer, "bias": round(net.bias, DIGITS)}
 
 
 if __name__ == "__main__":

@@ -7,15 +7,17 @@ It separates "the docker sweatshirt shrank" from "the docker image grew" better 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.routing_catalogues import elsewhere
 from bench.routing_sets import everyday, written_messages
 from navigator_kernel.model_ports import Encoder
-from navigator_kernel.routing.model import Wanted
+from navigator_kernel.routing.wanted import Wanted
 
 # Weight of each set; other sets are not used
 WANTING = {
@@ -48,10 +50,18 @@ def wanting(folder: Path, encoder: Encoder) -> tuple[dict[str, Any], dict[str, f
     for at in range(FOLDS):
         learns = folds != at
         found = _network(vectors[learns], answers[learns], weights[learns])
-        chances[~learns] = Wanted(encoder=encoder.id, **found).probabilities(vectors[~learns])
+        chances[~learns] = Wanted(encoder=encoder.id, others=np.zeros((0, 0)), **found).probabilities(vectors[~learns])
     found = _network(vectors, answers, weights)
     body = {name: np.round(np.asarray(value), DIGITS).tolist() for name, value in found.items()}
-    return {"encoder": encoder.id, **body}, dict(zip((text for text, _, _ in rows), chances.tolist(), strict=True))
+    return {"encoder": encoder.id, **body, "others": others(encoder)}, dict(
+        zip((text for text, _, _ in rows), chances.tolist(), strict=True)
+    )
+
+
+def others(encoder: Encoder) -> str:
+    """The vectors of messages that are for no shipped skill, as bytes in base64."""
+    vectors = np.asarray(encoder.encode([one.text for one in elsewhere()[0]], "query"), np.float32)
+    return b64encode(np.rint(vectors * (127 / np.abs(vectors).max())).astype(np.int8).tobytes()).decode()
 
 
 def _network(vectors: Array, answers: Array, weights: Array) -> dict[str, Any]:

@@ -12,12 +12,14 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
+from zlib import crc32
 
 from msgspec.structs import replace
 
 from bench.routing_sets import Asked, RoutingSet, everyday, read_sets, scale, with_shots, written_messages
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.routing.entries import Entry, entry_of
+from navigator_kernel.routing.vectors import SHOTS
 from routing.place import routing_at
 
 Presence = Literal["present", "absent", "none", "near"]
@@ -34,6 +36,7 @@ ORDERED = (
     "realskills+body",
 )  # fmt: skip
 ORDERED_QUESTIONS, ALONE = 400, -1
+SOME = (0, 1, 3, 10)  # examples of an entry
 # For which labels of the everyday catalogue a shipped skill is right as well
 SHIPPED_DOES = {
     "code-review": r"review", "rust-dev": r"rust|systems-programming", "git-workflow": r"\bgit|commit|branch|pull-request|pr-",
@@ -98,8 +101,10 @@ def catalogues(folder: Path) -> Iterator[Catalogue]:
     yield from _for_shipped(sets["everyday"][0], sets["everyday"][1])
     for zero in read_sets(folder):
         if zero.name in ORDERED:
-            for one in filter(None, (zero, with_shots(zero, folder))):
-                yield _for_order(one)
+            shots = with_shots(zero, folder)
+            for one in (zero, shots, shots and _with_some(shots)):
+                if one is not None:
+                    yield _for_order(one)
 
 
 def _sets(folder: Path) -> Iterator[tuple[str, tuple[Sequence[Entry], Sequence[Asked]]]]:
@@ -139,30 +144,41 @@ def _drawn(
 
 
 def _for_shipped(entries: Sequence[Entry], asked: Sequence[Asked]) -> Iterator[Catalogue]:
-    """The shipped skills with half of their examples; of the other half some are messages. Most messages for absent
+    """The shipped skills with at most half of their examples; of the other half some are messages. Most messages for absent
     skills and all near misses are of `messages.tsv`."""
     chance, own = random.Random(0), _without_shipped(entries)
     wishes = [one for one in asked if one.labels and not _also_right(one.labels)]
     nothing = [one for one in asked if not one.labels]
-    written = [Asked(text, lang, kind, ()) for kind, lang, text in written_messages()]
-    elsewhere = [one for one in written if one.kind == "want" and not _SHIPPED_WORDS.search(one.text)]
-    near = [one for one in written if one.kind == "near"]
+    near = [Asked(text, lang, kind, ()) for kind, lang, text in written_messages() if kind == "near"]
     for size, times in SHIPPED_DRAWN.items():
         for _ in range(times):
             kept, held, messages = set(chance.sample(sorted(own), size)), [], []
+            most = chance.choice((1, 4, SHOTS, SHOTS))
             for entry in shipped_entries():
                 spoken = chance.sample(entry.examples, len(entry.examples))
-                held.append(replace(entry, examples=tuple(spoken[: len(spoken) // 2])))
+                held.append(replace(entry, examples=tuple(spoken[: min(len(spoken) // 2, most)])))
                 right = frozenset({entry.name})
                 messages += [Message(text, _lang(text), "clear", "present", right) for text in spoken[-2:]]
             absent = [one for one in wishes if not kept & set(one.labels)]
             others = (*chance.sample(absent, ASKED), *chance.sample(nothing, ASKED // 2))
             messages += [_message(one, own, kept) for one in others]
             if size <= ASKED:  # a larger catalogue may have a skill for it
-                wanted = chance.sample(elsewhere, 2 * ASKED)
+                wanted = chance.sample(elsewhere()[1], 2 * ASKED)
                 messages += [Message(one.text, one.lang, "clear", "absent", frozenset()) for one in wanted]
             messages += [Message(one.text, one.lang, "near", "near", frozenset()) for one in chance.sample(near, ASKED)]
             yield Catalogue("shipped", size, [*held, *(own[one] for one in sorted(kept))], messages)
+
+
+def elsewhere() -> tuple[Sequence[Asked], Sequence[Asked]]:
+    """Messages of `messages.tsv` that are for no shipped skill: those whose vectors the router knows, and those with
+    which it is fitted, which all want some skill."""
+    others: list[Asked] = []
+    asked: list[Asked] = []
+    for kind, lang, text in written_messages():
+        if kind == "none" or (kind == "want" and not _SHIPPED_WORDS.search(text)):
+            known = kind == "none" or crc32(text.encode()) % 2
+            (others if known else asked).append(Asked(text, lang, kind, ()))
+    return others, asked
 
 
 def _lang(text: str) -> str:
@@ -196,6 +212,13 @@ def _message(one: Asked, own: Mapping[str, Entry], kept: set[str]) -> Message:
 
 def _also_right(labels: Sequence[str]) -> Sequence[str]:
     return [name for name, does in SHIPPED_DOES.items() if any(re.search(does, one, re.IGNORECASE) for one in labels)]
+
+
+def _with_some(shots: RoutingSet) -> RoutingSet:
+    """The set with fewer examples of most entries, and with none of some."""
+    chance = random.Random(0)
+    entries = [replace(entry, examples=entry.examples[: chance.choice(SOME)]) for entry in shots.entries]
+    return RoutingSet(f"{shots.name.removesuffix('10 shots')}some shots", shots.questions, tuple(entries))
 
 
 def _for_order(found: RoutingSet) -> Catalogue:

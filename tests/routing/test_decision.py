@@ -12,7 +12,8 @@ from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
-from navigator_kernel.routing.model import OFFERED, bands, wanted_by
+from navigator_kernel.routing.model import OFFERED, bands
+from navigator_kernel.routing.wanted import wanted_by
 from routing.semantic import entries
 
 pytestmark = pytest.mark.sample(2)

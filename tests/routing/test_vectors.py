@@ -42,7 +42,7 @@ def along(*directions: int) -> list[float]:
 
 
 def explained(held: Vectors, query: Sequence[float], rows: Sequence[int]) -> list[float]:
-    return [numbers[-1] for numbers in held.measured(np.array(query, dtype=np.float32), rows)]
+    return [numbers[4] for numbers in held.measured(np.array(query, dtype=np.float32), rows)]
 
 
 def test_a_message_that_is_an_example_is_nearly_all_of_it_its_rows() -> None:
@@ -56,7 +56,7 @@ def test_without_examples_in_any_row_the_texts_decide_the_shares() -> None:
     held = vectors([], [], texts=[along(0), along(1)])
     near, far = explained(held, along(0), [0, 1])
     assert near > 0.5 > far >= 0.0
-    assert vectors([]).measured(np.zeros(WIDTH, dtype=np.float32), []).shape == (0, 4)
+    assert vectors([]).measured(np.zeros(WIDTH, dtype=np.float32), []).shape == (0, 6)
 
 
 def test_a_row_without_examples_has_its_text_in_the_share() -> None:

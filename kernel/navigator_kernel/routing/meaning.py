@@ -26,9 +26,9 @@ from navigator_kernel.routing.model import (
     bands,
     evidence,
     shipped,
-    wanted_by,
 )
 from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandidate
+from navigator_kernel.routing.wanted import wanted_by
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.route import Boldness, Candidate, Retrieval
 
@@ -67,14 +67,15 @@ _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
 
 class Weighed(Struct, frozen=True):
-    """What is asked; the candidates, best first, with their scores and the weights of MEASURED behind them; and the
+    """What is asked, of how many skills; the candidates, best first, with their scores by the model; and the
     probabilities that the message wants any skill (None without an encoder), that the first is right, and that one of
     the first OFFERED is. `alone` says that the first may be taken, `same` that the message is an example of it."""
 
     said: Query
+    count: int
     candidates: Sequence[ScoredCandidate]
+    model: Model
     scores: Sequence[float]
-    weights: Sequence[float]
     wanted: float | None
     first: float
     among: float
@@ -214,8 +215,7 @@ class SemanticRanker(Struct):
 
 def weigh(found: Sequence[ScoredCandidate], said: Query, model: Model, count: int, wanted: float | None) -> Weighed:
     """Orders the candidates, of `count` skills, and estimates how sure the first ones are."""
-    weights = model.weights(said.length)
-    scores = [sum(map(mul, weights, one.numbers)) for one in found]
+    scores = model.scores(found, said.length, count)
     order = _ordered(found, scores)
     named = _named_in_full(found, said.text)
     spoken = max(order, key=lambda at: found[at].numbers[_SHOT])
@@ -237,7 +237,7 @@ def weigh(found: Sequence[ScoredCandidate], said: Query, model: Model, count: in
         first = max(first, SURE)
     if same or plain or (named is not None and named.begins):
         wanted = 1.0
-    return Weighed(said, ordered, held, weights, wanted, first, max(first, among), ahead and not declined, same)
+    return Weighed(said, count, ordered, model, held, wanted, first, max(first, among), ahead and not declined, same)
 
 
 def declines(text: str) -> bool:
@@ -294,7 +294,7 @@ def banded(weighed: Weighed, limits: Bands, boldness: Boldness, k: int) -> Retri
     scores = weighed.scores
     odds = [math.exp(score - scores[0]) for score in scores]
     candidates = tuple(
-        Candidate(name=one.row.id, score=score, confidence=weighed.first * odd, parts=_parts(one, weighed.weights))
+        Candidate(name=one.row.id, score=score, confidence=weighed.first * odd, parts=_parts(one, weighed))
         for one, score, odd in list(zip(weighed.candidates, scores, odds, strict=True))[:k]
     )
     wanted = weighed.wanted or 0.0
@@ -336,8 +336,9 @@ def _is_plain(first: ScoredCandidate, known: Sequence[float], length: int) -> bo
     return whole and length in PLAIN and known[_ODDS] >= CLEAR
 
 
-def _parts(one: ScoredCandidate, weights: Sequence[float]) -> dict[str, float]:
+def _parts(one: ScoredCandidate, weighed: Weighed) -> dict[str, float]:
     """The parts of the score: each number times its weight, the strongest first."""
+    weights = weighed.model.weights(one, weighed.said.length, weighed.count)
     held = zip(map(mul, weights, one.numbers), MEASURED, strict=True)
     told = [(part, name) for part, name in held if part >= 0.005 or part <= -0.005]
     return {name: part for part, name in sorted(told, key=lambda one: -abs(one[0]))}

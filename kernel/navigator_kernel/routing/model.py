@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from operator import mul
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -16,16 +16,12 @@ from msgspec import Struct
 from navigator_kernel.routing.ranker import MEASURED, Query, ScoredCandidate
 from navigator_kernel.values.route import Boldness
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
-
 Way = Literal["words", "meaning"]  # without an encoder, and with one
 # What the first candidate's numbers, and those of the best of all, are called in the evidence
 OF_FIRST = {
-    "near": "near_text", "shot": "near_shot", "learned": "near_learned", "words": "near_words", "covered": "coverage",
-    "purpose": "words_purpose", "body": "words_body", "whole": "name_whole", "name": "name_said",
+    "near": "near_text", "shot": "near_shot", "taught": "taught", "learned": "near_learned", "others": "near_others",
+    "words": "near_words", "covered": "coverage", "purpose": "words_purpose", "body": "words_body",
+    "whole": "name_whole", "name": "name_said",
 }  # fmt: skip
 OF_BEST = {"best_text": "near_text", "best_covered": "coverage"}
 EVIDENCE = (
@@ -35,7 +31,7 @@ OFFERED = 3  # most skills to offer
 LEAST, MOST = -4.0, 6.0  # bounds of log-odds: catalogues differ in how sharp their scores are
 ALONE = 5.0  # the gap to a candidate that does not exist
 LONG = 30  # terms of a long message
-USUAL = 2.2  # log of 1 and the number of terms of a usual message
+USUAL, USUAL_COUNT = 2.2, 100  # log of 1 and the number of terms of a usual message; number of skills
 
 
 class Network(Struct, frozen=True, kw_only=True):
@@ -52,21 +48,26 @@ class Network(Struct, frozen=True, kw_only=True):
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, sum(map(mul, self.outer, hidden)) + self.bias))))
 
 
-class Model(Struct, frozen=True, kw_only=True):
-    """The weights of a way of routing. `rank` weighs MEASURED for the order, `rank_by_length` is added for each unit by
-    which the log of a message's length is above USUAL. `first` estimates whether the first candidate is right, `among`
-    whether one of the first OFFERED is."""
+class Model(Struct, frozen=True, kw_only=True, eq=False):
+    """The weights of a way of routing. `rank` weighs MEASURED for the order; to it is added a share of `by_examples`,
+    how well examples describe the candidate, and for each unit by which a log is above USUAL `by_length`, of the
+    message in terms, and `by_count`, of skills. `first` estimates whether the first candidate is right, `among` whether
+    one of the first OFFERED is."""
 
     rank: Mapping[str, float]
-    rank_by_length: Mapping[str, float]
+    by_length: Mapping[str, float]
+    by_count: Mapping[str, float]
+    by_examples: Mapping[str, float]
     first: Network
     among: Network
 
-    def weights(self, length: int) -> list[float]:
-        """The weight of each of MEASURED for a message of `length` terms: evidence for a skill never counts against
-        it."""
-        by = math.log1p(length) - USUAL
-        return [max(0.0, self.rank.get(name, 0.0) + by * self.rank_by_length.get(name, 0.0)) for name in MEASURED]
+    def scores(self, found: Sequence[ScoredCandidate], length: int, count: int) -> list[float]:
+        """The score of each candidate for a message of `length` terms, among `count` skills."""
+        return [sum(map(mul, self.weights(one, length, count), one.numbers)) for one in found]
+
+    def weights(self, one: ScoredCandidate, length: int, count: int) -> Sequence[float]:
+        """The weight of each of MEASURED for that candidate."""
+        return _weights(self, one.numbers[_TAUGHT], math.log1p(length) - USUAL, math.log(count / USUAL_COUNT))
 
 
 class Bands(Struct, frozen=True, kw_only=True):
@@ -82,25 +83,6 @@ class Bands(Struct, frozen=True, kw_only=True):
     offer_long: float
     want: float
     likely: float
-
-
-class Wanted(Struct, frozen=True, kw_only=True):
-    """Estimates whether a message wants a skill, from its vector of length 1 by the encoder of that name: a network of
-    one hidden layer, fitted by `tests/bench/fit_wanted.py`. `inner` and `shift` lead to that layer, `outer` and `bias`
-    to the log-odds."""
-
-    encoder: str
-    inner: Array
-    shift: Array
-    outer: Array
-    bias: float
-
-    def probabilities(self, vectors: Array) -> Array:
-        """The probabilities for vectors in rows, or for one vector."""
-        import numpy as np
-
-        odds: Array = np.tanh(vectors @ self.inner + self.shift) @ self.outer + self.bias
-        return 1 / (1 + np.exp(-odds))
 
 
 def evidence(
@@ -132,6 +114,16 @@ def log_odds(share: float) -> float:
     return max(LEAST, min(MOST, math.log((share + 1e-6) / (1 - share + 1e-6))))
 
 
+@lru_cache(256)
+def _weights(model: Model, taught: float, longer: float, more: float) -> Sequence[float]:
+    """What is evidence for a skill never counts against it; that it has examples may, because they say a little about
+    every message."""
+    shifts = (model.by_examples, taught), (model.by_length, longer), (model.by_count, more)
+    held = [sum((by.get(name, 0.0) * share for by, share in shifts), model.rank.get(name, 0.0)) for name in MEASURED]
+    return [weight if name == "taught" else max(0.0, weight) for name, weight in zip(MEASURED, held, strict=True)]
+
+
+_TAUGHT = MEASURED.index("taught")
 _OF_FIRST = {name: MEASURED.index(of) for name, of in OF_FIRST.items()}
 _OF_BEST = {name: MEASURED.index(of) for name, of in OF_BEST.items()}
 
@@ -152,13 +144,3 @@ def shipped(way: Way) -> Model:
 def bands(way: Way = "meaning") -> Bands:
     """The thresholds. Without an encoder nothing says whether a message wants any skill: only `likely` counts."""
     return Bands(**_held()["bands"][way])
-
-
-@cache
-def wanted_by(encoder: str) -> Wanted | None:
-    """The network for `encoder`; None if the weights are for another encoder."""
-    import numpy as np
-
-    held = msgspec.json.decode(Path(__file__).with_name("wanted.json").read_bytes())  # 3 ms faster than json
-    arrays = {name: np.array(held[name], np.float32) for name in ("inner", "shift", "outer")}
-    return Wanted(encoder=encoder, bias=held["bias"], **arrays) if held["encoder"] == encoder else None

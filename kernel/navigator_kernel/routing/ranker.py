@@ -21,6 +21,7 @@ from navigator_kernel.routing.features import (
 )
 from navigator_kernel.routing.glossary import alike
 from navigator_kernel.routing.terms import content_terms, terms
+from navigator_kernel.routing.wanted import wanted_by
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -37,7 +38,17 @@ ALIKE = 0.5  # weight of a term from the glossary
 GLOSSED = 1_000  # characters of a message whose phrases are looked up in the glossary
 TERM_LIMIT = 64  # terms of a message to search for, the rarest ones
 PLACES = ("place_words", "place_text")  # reciprocal ranks by words and by meaning (Cormack et al. 2009)
-SEMANTIC = ("near_name", "near_text", "near_shot", "near_learned", "near_words", "near_title", *PLACES)
+SEMANTIC = (
+    "near_name",
+    "near_text",
+    "near_shot",
+    "taught",
+    "near_learned",
+    "near_others",
+    "near_words",
+    "near_title",
+    *PLACES,
+)
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
 WORDS = 12  # terms of a message compared by meaning
 KEPT = 65_536  # name terms with cached rarities, and an eighth as many rows with cached rarities
@@ -185,10 +196,11 @@ class Ranker:
         wholes, shares = cut.titles(self._titled(cut, rows))
         told, near = cut.told(asked, wholes), np.zeros((len(rows), len(SEMANTIC)))
         if query is not None and self._view.vectors is not None:
-            near[:, :4] = self._view.vectors.measured(query, rows)
+            known = None if self._encoder is None else wanted_by(self._encoder.id)
+            near[:, :6] = self._view.vectors.measured(query, rows, None if known is None else known.nearest(query))
             if self._view.lexicon is not None:
-                near[:, 4], near[:, 5] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
-            near[:, 6], near[:, 7] = places(told[:, _PURPOSE]), places(near[:, 1])
+                near[:, 6], near[:, 7] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
+            near[:, 8], near[:, 9] = places(told[:, _PURPOSE]), places(near[:, 1])
         numbers = np.concatenate([told, scored, near], axis=1).tolist()
         return [ScoredCandidate(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
 
