@@ -27,7 +27,6 @@ from bench.fit_wanted import network_fit, wanting
 from bench.routing_catalogues import ALONE, Message, catalogues
 from bench.routing_metrics import Decided, report
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.language.clauses import without_exclusions
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import allowed, banded, weigh
@@ -38,36 +37,36 @@ from navigator_kernel.routing.wanted import wanted_of
 from navigator_kernel.text import clean
 
 # Weight of each set in the order: people type everyday messages; intents and APIs resemble skills less
-SHARES = {"everyday": 1.5, "long": 1.5, "realskills": 1.0, "fastskills_zh": 0.8, "shipped": 0.8}
-OTHERS, TAUGHT = 0.25, 1.5  # of the sets for the order alone, and of those whose entries all have examples
+SHARES = {"everyday": 1.5, "long": 1.5, "realskills": 1.0, "fastskills_zh": 0.8, "shipped": 1.6}
+OTHERS, TAUGHT = 0.25, 2.5  # of the sets for the order alone, and of those whose entries all have examples
 # The same in the probabilities, and the weight of each presence; other sets are not used for them
 DECIDED = {"everyday": 1.5, "long": 1.2, "realskills": 0.8, "fastskills_zh": 0.6, "shipped": 1.0}
 PRESENCE = {"present": 1.0, "absent": 0.6, "none": 0.5, "near": 0.3}
 PARTED, PARTS = ("everyday", "long", "realskills", "shipped"), 3
-# The features in the order, and those whose weight depends on something, see `Model`. The nearest example is not
-# among them, as most skills have none: `near_learned` compares it with what others say
+# The features in the order, and those whose weight depends on something, see `Model`
 RANKED = (
-    "coverage", "name_whole", "words_body", "near_text", "near_name", "taught", "near_learned", "near_words",
-    "place_words", "place_text",
+    "coverage", "name_whole", "words_body", "near_text", "near_name", "taught", "near_shot", "near_learned",
+    "near_words", "place_words", "place_text",
 )  # fmt: skip
 BY: Mapping[str, Sequence[str]] = {
     "rank": RANKED,
     "by_length": ("coverage", "words_body", "words_purpose", "near_words"),
     "by_count": ("words_body",),
-    "by_examples": ("near_text", "coverage", "near_words", "place_words", "words_body"),
+    "by_examples": ("near_text", "near_name", "near_words", "coverage", "place_words", "words_body"),
 }
 RIDGE, TOTAL = 0.02, 4.0  # the ridge, and the sum of all weights beside it
 SCALE = {"near": 8.0, "name": 8.0, "coverage": 8.0}  # of MEASURED by the prefix of a name, else 4: for a fair ridge
+BY_EXAMPLES = 0.6  # the same for the shifts by examples: descriptions must still count beside many examples
 HIDDEN, EPOCHS, DECAY = 16, 60, 0.003  # of the networks
 DIGITS = 4
 BANDS: Mapping[Way, Mapping[str, Any]] = {
     "meaning": {
-        "take": {"cautious": 0.75, "balanced": 0.6, "bold": 0.5},
+        "take": {"cautious": 0.78, "balanced": 0.65, "bold": 0.52},
         "question": 0.85,
         "sure": 0.9,
-        "offer": 0.14,
+        "offer": 0.12,
         "offer_long": 0.25,
-        "want": 0.48,
+        "want": 0.44,
         "likely": 0.5,
     },
     "words": {
@@ -121,7 +120,7 @@ def measured(folder: Path, encoder: Encoder | None, chance: Chance, scratch: Pat
         assert index.view is not None
         ranker = Ranker(index.view, encoder)
         for one in found.messages:
-            said = ranker.said(without_exclusions(clean(one.text)))
+            said = ranker.said(clean(one.text))
             held = allowed(ranker.measured(said, meaning=encoder is not None), one.text)
             if held:
                 right = np.array([candidate.row.id in one.right for candidate in held])
@@ -139,7 +138,8 @@ class Order:
     def __init__(self, rows: Sequence[Row], names: Sequence[str]) -> None:
         self.rows = [row for row in rows if row.right.any()]
         self.names = [(by, name) for by, held in BY.items() for name in held if name in names]
-        self._scale = np.array([SCALE.get(name.split("_")[0], 4.0) for _, name in self.names], np.float32)
+        scales = [SCALE.get(name.split("_")[0], 4.0) * (BY_EXAMPLES if by == "by_examples" else 1.0) for by, name in self.names]
+        self._scale = np.array(scales, np.float32)
         at = [MEASURED.index(name) for _, name in self.names]
         self._ends = np.append(0, np.cumsum([len(row.at) for row in self.rows]))
         self._right = np.concatenate([row.right for row in self.rows])

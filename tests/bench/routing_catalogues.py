@@ -1,4 +1,4 @@
-"""Catalogues as people have them, drawn from the sets: of 3 to 10,000 skills, always with the shipped ones in."""
+"""Catalogues as people have them, drawn from the sets: of 3 to 10,000 skills beside the shipped ones, some without."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from routing.place import routing_at
 
 Presence = Literal["present", "absent", "none", "near"]
 
-DRAWN = {3: 24, 10: 32, 30: 16, 100: 6, 300: 3}  # catalogues drawn from a set, by their number of skills
+DRAWN = {3: 24, 10: 48, 30: 24, 100: 6, 300: 3}  # catalogues drawn from a set, by their number of skills
+BARE_DRAWN = {1: 24, 4: 12}  # the same without the shipped skills
 SHIPPED_DRAWN = {0: 8, 3: 8, 10: 8, 30: 6, 300: 2}  # the same, for messages to the shipped skills
 MANY = (1_000, 10_000)
 ASKED = 12  # messages for present skills of a drawn catalogue, and as many for absent ones
@@ -34,6 +35,11 @@ DRAWN_FROM = (*FULL, "realskills", "fastskills_zh")
 ORDERED = (
     "clinc150", "banking77", "toole_single", "idaibin", "toollens_multi", "azure+body", "fastskills_zh", "realskills",
     "realskills+body",
+)  # fmt: skip
+# What people add to a message, with files as the router reads them
+MATERIAL = (
+    " @ts", " in @md", " (@csv)", ": total = sum(rows) / len(rows)", "：for i in range(3): print(i)", ": {\"a\": [1, 2]}",
+    " - @log and @py", "：@xlsx", ": Dear all, the meeting is at ten. 请大家准时。",
 )  # fmt: skip
 ORDERED_QUESTIONS, ALONE = 400, -1
 SOME = (0, 1, 3, 10)  # examples of an entry
@@ -130,7 +136,7 @@ def _drawn(
     chance, own = random.Random(0), _without_shipped(entries)
     wishes, others = [one for one in asked if one.labels], [one for one in asked if not one.labels]
     others = others if name in FULL else list(nothing)
-    for size, times in DRAWN.items():
+    for size, times in (*DRAWN.items(), *BARE_DRAWN.items()):
         for _ in range(times if size <= len(own) else 0):
             chance.shuffle(wishes)
             meant = [label for one in wishes[: max(1, size // 2)] for label in one.labels[:2] if label in own]
@@ -140,11 +146,12 @@ def _drawn(
             outside = [one for one in wishes if not kept & set(one.labels) and not _also_right(one.labels)]
             left = chance.sample(others, min(ASKED // 2, len(others)))
             held = [_message(one, own, kept) for one in (*inside, *outside[: len(inside)], *left)]
-            yield Catalogue(name, size, [*shipped_entries(), *(own[one] for one in sorted(kept))], held)
+            shipped = () if size in BARE_DRAWN else shipped_entries()
+            yield Catalogue(name, size, [*shipped, *(own[one] for one in sorted(kept))], held)
 
 
 def _for_shipped(entries: Sequence[Entry], asked: Sequence[Asked]) -> Iterator[Catalogue]:
-    """The shipped skills with at most half of their examples; of the other half some are messages. Most messages for absent
+    """The shipped skills with at most half of their examples; of the other half some are messages, half with MATERIAL. Most messages for absent
     skills and all near misses are of `messages.tsv`."""
     chance, own = random.Random(0), _without_shipped(entries)
     wishes = [one for one in asked if one.labels and not _also_right(one.labels)]
@@ -158,7 +165,8 @@ def _for_shipped(entries: Sequence[Entry], asked: Sequence[Asked]) -> Iterator[C
                 spoken = chance.sample(entry.examples, len(entry.examples))
                 held.append(replace(entry, examples=tuple(spoken[: min(len(spoken) // 2, most)])))
                 right = frozenset({entry.name})
-                messages += [Message(text, _lang(text), "clear", "present", right) for text in spoken[-2:]]
+                given = [spoken[-2], spoken[-1].rstrip(".?!。？！") + chance.choice(MATERIAL)]
+                messages += [Message(text, _lang(text), "clear", "present", right) for text in given]
             absent = [one for one in wishes if not kept & set(one.labels)]
             others = (*chance.sample(absent, ASKED), *chance.sample(nothing, ASKED // 2))
             messages += [_message(one, own, kept) for one in others]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
-from navigator_kernel.language.clauses import LIMIT, MOST, clauses, parts, without_exclusions
+from navigator_kernel.language.clauses import LIMIT, MOST, asked_for, clauses, parts
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.values.context import TurnContext
@@ -335,12 +335,32 @@ def test_a_text_over_the_limit_is_not_split_into_clauses() -> None:
 def test_what_a_long_message_excludes_is_not_searched_for(
     text: str, gone: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
-    found = without_exclusions(text)
+    found = asked_for(text)
     assert [one for one in gone if one in found] == []
     assert [one for one in left if one not in found] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        ("tidy up this module: class A(B): pass", "tidy up this module"),
+        ("把这段数据画成图：[1, 2, 3]", "把这段数据画成图"),
+        ("sort these rows: id;name\n1;Ada\n2;Bob", "sort these rows"),
+    ],
+)
+def test_code_and_data_after_a_colon_are_not_searched_for(text: str, wish: str) -> None:
+    assert asked_for(text) == wish
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["draw: a <- b", "write a page with: a hero, prices, questions", "open https://a.example/?b=1 and sum it up"],
+)
+def test_words_after_a_colon_are_searched_for(text: str) -> None:
+    assert asked_for(text) == text
+
+
 def test_a_short_message_and_one_that_only_excludes_are_searched_as_they_are() -> None:
     short, only = "do not merge it", "I do not want it, never did, no way, not now, " * 20
-    assert without_exclusions(short) == short
-    assert without_exclusions(only) == only
+    assert asked_for(short) == short
+    assert asked_for(only) == only

@@ -9,10 +9,13 @@ import pytest
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.language.clauses import asked_for
 from navigator_kernel.routing.entries import Entry
+from navigator_kernel.routing.features import QueryFeatures
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.model import OFFERED, bands
+from navigator_kernel.routing.ranker import Query
 from navigator_kernel.routing.wanted import wanted_by
 from routing.semantic import entries
 
@@ -158,3 +161,19 @@ def test_a_remark_about_a_thing_is_not_a_wish(encoder: UseEncoder, remark: str, 
 
 def test_the_weights_of_one_encoder_are_not_those_of_another() -> None:
     assert wanted_by("another") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("could you draw the figures of May?", False),
+        ("能帮我画一张图吗", False),
+        ("can you tell me who drew this?", True),
+        ("can cats eat rice?", True),
+        ("谁画了这张图", True),
+        ("why is this slow: x = sorted(rows)", False),
+    ],
+)
+def test_neither_a_polite_wish_nor_a_message_with_something_to_work_on_asks(text: str, asks: bool) -> None:
+    features = QueryFeatures({}, 1.0, frozenset())
+    assert Query(asked_for(text), text, 1, features, {}, {}, {}, 1.0).asks == asks

@@ -42,7 +42,7 @@ def along(*directions: int) -> list[float]:
 
 
 def explained(held: Vectors, query: Sequence[float], rows: Sequence[int]) -> list[float]:
-    return [numbers[4] for numbers in held.measured(np.array(query, dtype=np.float32), rows)]
+    return [numbers[-1] for numbers in held.measured(np.array(query, dtype=np.float32), rows)]
 
 
 def test_a_message_that_is_an_example_is_nearly_all_of_it_its_rows() -> None:
@@ -56,7 +56,7 @@ def test_without_examples_in_any_row_the_texts_decide_the_shares() -> None:
     held = vectors([], [], texts=[along(0), along(1)])
     near, far = explained(held, along(0), [0, 1])
     assert near > 0.5 > far >= 0.0
-    assert vectors([]).measured(np.zeros(WIDTH, dtype=np.float32), []).shape == (0, 6)
+    assert vectors([]).measured(np.zeros(WIDTH, dtype=np.float32), []).shape == (0, 5)
 
 
 def test_a_row_without_examples_has_its_text_in_the_share() -> None:
@@ -64,6 +64,22 @@ def test_a_row_without_examples_has_its_text_in_the_share() -> None:
     held = vectors([along(0)], [], texts=[along(0), along(0, 1)])
     taught, untaught = explained(held, along(1), [0, 1])
     assert untaught > taught
+
+
+def test_what_is_as_near_to_other_peoples_messages_is_not_explained_by_an_example() -> None:
+    held, others = vectors([along(0)], [], texts=[along(5), along(6)]), np.array([along(0, 2)], dtype=np.float32)
+    near, far = (np.array(along(*directions), dtype=np.float32) for directions in ((0,), (0, 2)))
+    share = {
+        len(one): [held.measured(query, [0, 1], one)[0, 4] for query in (near, far)] for one in (others, others[:0])
+    }
+    assert share[1][0] > 0.9 * share[0][0]
+    assert share[1][1] < 0.5 * share[0][1]
+
+
+def test_the_more_examples_a_row_has_the_better_they_describe_it() -> None:
+    held = vectors([], [along(0)], [along(at) for at in range(WIDTH)])
+    none, one, many = held.measured(np.array(along(0), dtype=np.float32), [0, 1, 2])[:, 3]
+    assert 0.0 == none < one < many < 1.0
 
 
 def test_a_row_with_the_same_example_among_many_others_has_the_smaller_share() -> None:

@@ -73,6 +73,7 @@ _CLAUSE = lazy_compile(r"[^.!?;,:()。！？；，：（）\n]*[.!?;,:()。！�
 _EXCLUDES = lazy_compile(
     r"\b(?:no|not|never|without|already|leave)\b|n['’]t\b|不用|不要|别|不碰|不在|不需要|已经|无需", re.IGNORECASE
 )
+_DATA = lazy_compile(r"(?:\s*:\s|：)(?=[^\n]{0,300}?(?:[{}\[\]=;<>|]|\w\()).*", re.DOTALL)
 _LONG, _LEFT = 300, 0.3  # bytes of UTF-8 of a long message, and the least share of it that says what is wanted
 _TERM = lazy_compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+")
 _ASCII_TERM = lazy_compile(r"[A-Za-z0-9]+")
@@ -120,10 +121,12 @@ def is_long(text: str) -> bool:
     return len(text.encode("utf-8", "surrogatepass")) >= _LONG
 
 
-def without_exclusions(text: str) -> str:
-    """A long message without the clauses that exclude something; a short one, or one of little else, as it is."""
+def asked_for(text: str) -> str:
+    """What a message asks for: a long one without the clauses that exclude something, if it has much else; a short one
+    without code or data after a colon."""
     if not is_long(text):
-        return text
+        hit = _DATA.search(text)
+        return text[: hit.start()] if hit and _substance(text[: hit.start()]) >= 2 else text
     left = "".join(" " if _EXCLUDES.search(clause) else clause for clause in _CLAUSE.findall(text))
     return left if len(left) > _LEFT * len(text) else text
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.language.clauses import without_exclusions
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.model import (
     EVIDENCE,
@@ -132,7 +131,7 @@ class SemanticRanker(Struct):
         if self._ranker is None:
             return _NOTHING
         text = clean(text)
-        found = self._weighed(self._ranker, self._ranker.said(without_exclusions(text)), "words", text)
+        found = self._weighed(self._ranker, self._ranker.said(text), "words", text)
         return _NOTHING if found is None else banded(found, bands("words"), self.boldness, k)
 
     def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
@@ -181,7 +180,7 @@ class SemanticRanker(Struct):
         if self._ranker is None:
             return _NOTHING
         text = clean(text)
-        said = self._ranker.said(without_exclusions(text))
+        said = self._ranker.said(text)
         way: Way = "words" if self.index.encoder is None else "meaning"
         if way == "meaning" and said.length in PLAIN and not said.asks:
             words = self._weighed(self._ranker, said, "words", text, usable)

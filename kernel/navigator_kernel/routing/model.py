@@ -19,7 +19,7 @@ from navigator_kernel.values.route import Boldness
 Way = Literal["words", "meaning"]  # without an encoder, and with one
 # What the first candidate's numbers, and those of the best of all, are called in the evidence
 OF_FIRST = {
-    "near": "near_text", "shot": "near_shot", "taught": "taught", "learned": "near_learned", "others": "near_others",
+    "near": "near_text", "shot": "near_shot", "taught": "taught", "learned": "near_learned",
     "words": "near_words", "covered": "coverage", "purpose": "words_purpose", "body": "words_body",
     "whole": "name_whole", "name": "name_said",
 }  # fmt: skip

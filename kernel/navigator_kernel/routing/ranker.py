@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from navigator_kernel.language.clauses import asked_for
 from navigator_kernel.routing.features import (
     COMPARED,
     FIELDS,
@@ -38,17 +39,7 @@ ALIKE = 0.5  # weight of a term from the glossary
 GLOSSED = 1_000  # characters of a message whose phrases are looked up in the glossary
 TERM_LIMIT = 64  # terms of a message to search for, the rarest ones
 PLACES = ("place_words", "place_text")  # reciprocal ranks by words and by meaning (Cormack et al. 2009)
-SEMANTIC = (
-    "near_name",
-    "near_text",
-    "near_shot",
-    "taught",
-    "near_learned",
-    "near_others",
-    "near_words",
-    "near_title",
-    *PLACES,
-)
+SEMANTIC = ("near_name", "near_text", "near_shot", "taught", "near_learned", "near_words", "near_title", *PLACES)
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
 WORDS = 12  # terms of a message compared by meaning
 KEPT = 65_536  # name terms with cached rarities, and an eighth as many rows with cached rarities
@@ -59,9 +50,15 @@ _ASKING = lazy_compile(
     r"[?？吗呢]\s*$|^\s*(?:who|what|when|where|why|which|how|is|are|was|were|does|do|did)\b|谁|什么|哪|为什么|怎么|多少|几个",
     re.IGNORECASE,
 )
+_POLITE = lazy_compile(
+    r"^\s*(?:please\s+)?(?:can|could|would|will)\s+you\s+(?:please\s+)?(?!(?:tell|explain|know|think|be|do|ever|still|also)\b)\w"
+    r"|^\s*[你您]?(?:能不能|可不可以|能否|可以|能)(?:请你?)?(?:帮|给|把|替)",
+    re.IGNORECASE,
+)
+_FILE_TYPE = lazy_compile(r"(?<!\w)@(\w+)")
 # A file, or a text after a colon or in quotes: whoever gives one wants work done on it
 _BRINGS = lazy_compile(
-    r"[:：]\s*+(?:\S{1,200}+\s++){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^“”]{4,}”"
+    r"[:：]\s*+(?:\S{1,200}+(?:\s++|$)){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^“”]{4,}”"
 )
 _UNMEANT = (0.0,) * len(SEMANTIC)
 
@@ -80,11 +77,12 @@ class ScoredCandidate(Struct, frozen=True):
 
 
 class Query(Struct, frozen=True):
-    """A message that rows are measured against: the number of its content terms, its stems, rarest first, each with one
-    of its words, and the rows that were found by them, in every field and in the body alone. `known` is the share of
-    its stems that some skill has."""
+    """What a message asks for, which rows are measured against: its text, the number of its content terms, its stems,
+    rarest first, each with one of its words, and the rows that were found by them, in every field and in the body
+    alone. `known` is the share of its stems that some skill has."""
 
     text: str
+    message: str
     length: int
     asked: QueryFeatures
     words: Mapping[str, str]
@@ -94,8 +92,9 @@ class Query(Struct, frozen=True):
 
     @property
     def asks(self) -> bool:
-        """Whether the message is a question, with or without a mark, and contains nothing to work on."""
-        return _ASKING.search(self.text) is not None and _BRINGS.search(self.text) is None
+        """Whether the message is a question, with or without a mark, not a polite wish, and has nothing to work on."""
+        asks = _ASKING.search(self.message) is not None and _POLITE.match(self.message) is None
+        return asks and _BRINGS.search(self.message) is None
 
 
 class Ranker:
@@ -109,8 +108,10 @@ class Ranker:
         self._titles: dict[int, list[float]] = {}
         self._last: tuple[str, Any] = ("", None)
 
-    def said(self, text: str) -> Query:
-        """Searches for the message once."""
+    def said(self, message: str) -> Query:
+        """Searches once for what the message asks for."""
+        asks = asked_for(message)
+        text = _FILE_TYPE.sub(self._known_type, asks) if content_terms(_FILE_TYPE.sub("", asks)) else asks
         content = content_terms(text)
         said = content or terms(text)
         words = dict(zip(self._view.words.stems(said), said, strict=True))
@@ -125,7 +126,7 @@ class Ranker:
         by_words, by_body = search(shares, SEARCHED, SCORED), search(shares, {"body": 1.0}, SCORED)
         kept = {stem: words[stem] for stem in rarest}
         share = len(known) / max(len(words), 1)
-        return Query(text, len(content), asked, kept, dict(by_words), dict(by_body), share)
+        return Query(text, message, len(content), asked, kept, dict(by_words), dict(by_body), share)
 
     def _alike(self, text: str, stems: Sequence[str]) -> tuple[dict[str, float], float]:
         """The weight of each term: 1 for `stems`, ALIKE for the terms that the glossary has for a phrase of `text`; and
@@ -136,6 +137,10 @@ class Ranker:
             shares |= dict.fromkeys(new, ALIKE)
             mass += ALIKE * max(map(self._rare, new), default=0.0)
         return shares, mass
+
+    def _known_type(self, mark: re.Match[str]) -> str:
+        """The mark of a file's type as it is, or nothing if no skill has that word."""
+        return mark[0] if any(map(self._is_known, self._view.words.stems([mark[1].lower()]))) else ""
 
     def _is_known(self, stem: str) -> bool:
         """Whether any skill contains the stem."""
@@ -197,10 +202,10 @@ class Ranker:
         told, near = cut.told(asked, wholes), np.zeros((len(rows), len(SEMANTIC)))
         if query is not None and self._view.vectors is not None:
             known = None if self._encoder is None else wanted_by(self._encoder.id)
-            near[:, :6] = self._view.vectors.measured(query, rows, None if known is None else known.nearest(query))
+            near[:, :5] = self._view.vectors.measured(query, rows, None if known is None else known.nearest(query))
             if self._view.lexicon is not None:
-                near[:, 6], near[:, 7] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
-            near[:, 8], near[:, 9] = places(told[:, _PURPOSE]), places(near[:, 1])
+                near[:, 5], near[:, 6] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
+            near[:, 7], near[:, 8] = places(told[:, _PURPOSE]), places(near[:, 1])
         numbers = np.concatenate([told, scored, near], axis=1).tolist()
         return [ScoredCandidate(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
 

@@ -93,9 +93,9 @@ class Vectors:
 
     def measured(self, query: Floats, rows: Sequence[int], others: Floats | None = None) -> Floats:
         """For each row, the cosines of its name, its text and its nearest example (at least 0), how well examples
-        describe it, from 0 to 1, its share of the message, and the share of `others`, vectors of messages that are for
-        no row."""
-        found = np.zeros((len(rows), 6), dtype=np.float32)
+        describe it, from 0 to 1, and its share of the message, which it shares with `others`, vectors of messages that
+        are for no row."""
+        found = np.zeros((len(rows), 5), dtype=np.float32)
         if not len(rows):
             return found
         held = self._of(rows)[:, :2].astype(np.float32)
@@ -110,8 +110,7 @@ class Vectors:
         # the more examples a row has, the noisier each is, so that copies of another row's examples gain little
         doubts = np.float32(DOUBT) * np.array(counts, dtype=np.float32)[owners[nearest]]
         texts = held[:, 1] if others is None else np.concatenate([held[:, 1], others])
-        shares = _shared(query, texts, shots[nearest], owners[nearest], doubts)
-        found[:, 4], found[:, 5] = shares[: len(rows)], shares[len(rows) :].sum()
+        found[:, 4] = _shared(query, texts, shots[nearest], owners[nearest], doubts)[: len(rows)]
         return found
 
 
