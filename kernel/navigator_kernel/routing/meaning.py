@@ -230,13 +230,18 @@ def weigh(found: Sequence[ScoredCandidate], said: Query, model: Model, count: in
     ordered, held = [found[at] for at in order], sorted(scores, reverse=True)
     known = evidence(ordered, held, said, count, 0.5 if wanted is None else wanted)
     declined = named is None and declines(said.text)
-    first, among = model.first.probability(known), model.among.probability(known)
+    first, among = min(model.first.probability(known), _over_the_second(held)), model.among.probability(known)
     plain = wanted is None and not said.asks and not declined and _is_plain(ordered[0], known, said.length)
     if same or plain or named is not None:
         first = max(first, SURE)
     if same or plain or (named is not None and named.begins):
         wanted = 1.0
     return Weighed(said, count, ordered, model, held, wanted, first, max(first, among), ahead and not declined, same)
+
+
+def _over_the_second(scores: Sequence[float]) -> float:
+    """The probability that the first is right rather than the second: both together are at most 1."""
+    return 1 / (1 + math.exp(scores[1] - scores[0])) if len(scores) > 1 else 1.0
 
 
 def declines(text: str) -> bool:

@@ -111,7 +111,7 @@ class Ranker:
     def said(self, message: str) -> Query:
         """Searches once for what the message asks for."""
         asks = asked_for(message)
-        text = _FILE_TYPE.sub(self._known_type, asks) if content_terms(_FILE_TYPE.sub("", asks)) else asks
+        text = _FILE_TYPE.sub(self._known_type, asks) if len(content_terms(_FILE_TYPE.sub("", asks))) > 1 else asks
         content = content_terms(text)
         said = content or terms(text)
         words = dict(zip(self._view.words.stems(said), said, strict=True))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.resource import ParamSpec
 
-PLANNED = 0.5  # confidence from which a skill is put in a plan
+PLANNED = 0.6  # confidence from which a skill is put in a plan
 MANAGER = "skill_manager"  # the skill of lifecycle steps (AGT-6)
 
 # A later step's words for the output of the one before say nothing about the wanted skill
