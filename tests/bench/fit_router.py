@@ -70,7 +70,7 @@ BANDS: Mapping[Way, Mapping[str, Any]] = {
         "likely": 0.5,
     },
     "words": {
-        "take": {"cautious": 0.8, "balanced": 0.7, "bold": 0.6},
+        "take": {"cautious": 0.78, "balanced": 0.65, "bold": 0.52},
         "question": 0.0,
         "sure": 0.9,
         "offer": 0.35,
