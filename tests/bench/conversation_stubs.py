@@ -134,19 +134,15 @@ class Offer(NamedTuple):
 
 # Found by search: with these descriptions the router offers exactly these skills for the messages of the contexts
 OFFERS = (
-    Offer(
-        {"word-count": "Counts how many words a file has and how long it is（统计文件有多少字、有多长）"},
-        settings='boldness = "cautious"\n',
-    ),
-    Offer({"csv-report": "Makes tables of numbers（数据做成表格）"}),
+    Offer({"word-count": "Size of files（文件大小）"}),
+    Offer({"csv-report": "Summarises columns of CSV files（汇总 CSV 的列）"}),
     Offer({"translate": "Translates text into English（翻译成英文）"}),
     Offer(
         {
-            "pdf": "PDF of notes（笔记、文档）",
-            "docx": "document（文档）",
-            "xlsx": "Excel documents（文档、表格）",
+            "pdf": "A document（文档）",
+            "docx": "Makes Word documents（Word 文档）",
+            "xlsx": "documents in Excel（文档）",
         },
-        settings='encoder = "off"\n',
         language="en",
     ),
     Offer(
@@ -169,19 +165,16 @@ OFFERS = (
     ),
     Offer(
         {
-            "todo-scan": "检查仓库里的待办",
-            "lint-check": "检查仓库里的格式",
-            "secret-scan": "仓库里的密码",
+            "todo-scan": "看看仓库里的待办",
+            "lint-check": "格式，仓库",
+            "secret-scan": "密码，仓库",
         },
+        settings='boldness = "cautious"\n',
         language="zh",
     ),
     Offer(
         {"send-report": "Sends the team a message by mail", "slack-post": "Sends the team a message by Slack"},
         language="en",
     ),
-    Offer(
-        {"send-report": "告诉团队", "slack-post": "发消息（团队）"},
-        settings='boldness = "cautious"\n',
-        language="zh",
-    ),
+    Offer({"send-report": "团队消息", "slack-post": "发消息（团队）"}, language="zh"),
 )

@@ -138,7 +138,10 @@ class Order:
     def __init__(self, rows: Sequence[Row], names: Sequence[str]) -> None:
         self.rows = [row for row in rows if row.right.any()]
         self.names = [(by, name) for by, held in BY.items() for name in held if name in names]
-        scales = [SCALE.get(name.split("_")[0], 4.0) * (BY_EXAMPLES if by == "by_examples" else 1.0) for by, name in self.names]
+        scales = [
+            SCALE.get(name.split("_")[0], 4.0) * (BY_EXAMPLES if by == "by_examples" else 1.0)
+            for by, name in self.names
+        ]
         self._scale = np.array(scales, np.float32)
         at = [MEASURED.index(name) for _, name in self.names]
         self._ends = np.append(0, np.cumsum([len(row.at) for row in self.rows]))
