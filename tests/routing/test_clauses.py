@@ -345,6 +345,8 @@ def test_what_a_long_message_excludes_is_not_searched_for(
     [
         ("tidy up this module: class A(B): pass", "tidy up this module"),
         ("把这段数据画成图：[1, 2, 3]", "把这段数据画成图"),
+        ("word count of this: the sea is blue", "word count of this"),
+        ("把这段话译成英文，这段话：海是蓝的", "把这段话译成英文，这段话"),
         ("sort these rows: id;name\n1;Ada\n2;Bob", "sort these rows"),
     ],
 )
@@ -354,7 +356,12 @@ def test_code_and_data_after_a_colon_are_not_searched_for(text: str, wish: str) 
 
 @pytest.mark.parametrize(
     "text",
-    ["draw: a <- b", "write a page with: a hero, prices, questions", "open https://a.example/?b=1 and sum it up"],
+    [
+        "draw: a <- b",
+        "解决以下问题：合并时有冲突",
+        "write a page with: a hero, prices, questions",
+        "open https://a.example/?b=1 and sum it up",
+    ],
 )
 def test_words_after_a_colon_are_searched_for(text: str) -> None:
     assert asked_for(text) == text

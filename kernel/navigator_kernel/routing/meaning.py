@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.language.clauses import is_long
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.model import (
     EVIDENCE,
@@ -209,7 +210,8 @@ class SemanticRanker(Struct):
         fitted = None if encoder is None else wanted_by(encoder.id)
         if encoder is None or fitted is None:
             return None
-        return float(fitted.probabilities(vector if said.text == text else encoder.encode([text], "query")[0]))
+        whole = vector if said.text == text or not is_long(text) else encoder.encode([text], "query")[0]
+        return float(fitted.probabilities(whole))
 
 
 def weigh(found: Sequence[ScoredCandidate], said: Query, model: Model, count: int, wanted: float | None) -> Weighed:
