@@ -1,7 +1,8 @@
 """What the router is worth and what it costs: `make bench-routing [DATA=FOLDER] [OUT=FILE.json] [SIZES="100 1000"]`.
 
-The shipped weights answer the sets of the folder; the four numbers come from weights that were fitted without the set. Beside them, in the same run and over the same
-entries: BM25 alone, SQLite's FTS5, and the encoder's cosines alone.
+The shipped weights answer the sets of the folder. Beside them, in the same run and over the same entries: BM25 alone,
+SQLite's FTS5, and the encoder's cosines alone. What is decided among 3 to 10,000 skills beside the shipped ones comes from
+weights that were fitted without the message.
 """
 
 from __future__ import annotations
@@ -23,17 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from bench.encoders import default_encoder
+from bench.encoders import Remembering, default_encoder
 from bench.environments import Absent, python_with
-from bench.fit_decision import among_many, measured, report, tier
-from bench.fit_wanted import wanting
+from bench.fit_router import tables
 from bench.routing_errors import Mistake, mistake, page
-from bench.routing_metrics import Answered, auroc, coverage, ece, four, ndcg, routed, stray, top
+from bench.routing_metrics import Answered, auroc, coverage, ece, ndcg, routed, stray, top
 from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
 from bench.semantic_router_peer import SemanticRouter
+from bench.several_wishes import several
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
-from navigator_kernel.routing import model
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
@@ -45,8 +45,6 @@ DEPTH = 50  # candidates of each ranking
 CHANGES = 40  # skills added, then removed: more than wait beside tantivy, so that a commit is included
 WARM = 300  # questions asked before latencies are measured, and as many others that are measured
 PLOT = Path(__file__).with_name("routing_plot.py")
-WEIGHTS = Path(model.__file__).with_name("weights.json")
-AMONG_MANY = 10_000  # skills
 AGGREGATIONS = ("mean", "sum")  # of semantic-router: the default and the better one
 
 Rank = Callable[[str], tuple[list[str], float, bool]]  # ids in order, confidence in the first, whether it is taken
@@ -217,19 +215,6 @@ def answering(entries: Sequence[Entry], scratch: Path) -> dict[str, Any]:
     return told
 
 
-def decisions(folder: Path, encoder: Encoder, sizes: Sequence[int]) -> dict[str, list[float | None]]:
-    """FOUR of each set, and of the everyday messages among more skills, by weights that were fitted without them."""
-    held = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    _, chance = wanting(folder, encoder)
-    found: dict[str, list[float | None]] = {}
-    more = [row for size in sizes for row in among_many(folder, encoder, held, size)]
-    for which, rows in measured(folder, encoder, held).items():
-        _, by_set = tier(which, rows, chance, held[which]["rank"], more if which == "meaning" else ())
-        report(by_set)
-        found |= {name: four(one) for name, one in by_set.items()}
-    return found
-
-
 PARTS: Mapping[str, Callable[[Sequence[Entry], Path], dict[str, Any]]] = {"built": built, "answering": answering}
 
 
@@ -276,7 +261,9 @@ def main() -> None:
                 told(found.name, sets[found.name])
     together = figures(joint) if joint else {}
     print("skill-like sets together", together)
-    fours = decisions(given.data, encoder, (AMONG_MANY,))
+    decisions = tables(given.data, Remembering(encoder))
+    wishes = several(given.data, encoder)
+    print("several wishes", wishes)
     costs = [cost(given.data, count) for count in given.sizes]
     for row in costs:
         print(row)
@@ -284,7 +271,14 @@ def main() -> None:
         counts = {name: found["default"]["questions"] for name, found in sets.items()}
         given.errors.write_text(page(wrong, counts), encoding="utf-8")
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    body = {"encoder": encoder.id, "sets": sets, "skill_like": together, "decisions": fours, "costs": costs}
+    body = {
+        "encoder": encoder.id,
+        "sets": sets,
+        "skill_like": together,
+        "decisions": decisions,
+        "several": wishes,
+        "costs": costs,
+    }
     given.out.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
     if given.plot is not None:
         python, _ = python_with("plots", ("matplotlib",), "import matplotlib")

@@ -134,47 +134,47 @@ class Offer(NamedTuple):
 
 # Found by search: with these descriptions the router offers exactly these skills for the messages of the contexts
 OFFERS = (
+    Offer({"word-count": "Size of files（文件大小）"}),
+    Offer({"csv-report": "Summarises columns of CSV files（汇总 CSV 的列）"}),
+    Offer({"translate": "Translates text into English（翻译成英文）"}),
     Offer(
-        {"word-count": "Counts how many words a file has and how long it is（统计文件有多少字、有多长）"},
-        settings='boldness = "cautious"\n',
-    ),
-    Offer(
-        {"csv-report": "Makes something nice of numbers（整理数据）"},
-        {"pdf": "Makes PDF files（做成 PDF）"},
-        settings='encoder = "off"\n',
-    ),
-    Offer(
-        {"translate": "Translates into another language（翻译成别的语言）"},
-        {"slides": "Makes nice slides（好看的幻灯片）"},
-        settings='encoder = "off"\n',
+        {
+            "pdf": "A document（文档）",
+            "docx": "Makes Word documents（Word 文档）",
+            "xlsx": "documents in Excel（文档）",
+        },
+        language="en",
     ),
     Offer(
         {
-            "pdf": "Turns notes into a PDF document（把笔记做成 PDF 文档）",
-            "docx": "Turns text into Word（做成 Word 文档）",
-            "xlsx": "Makes Excel documents of notes（笔记、Excel 文档）",
-        }
+            "pdf": "Makes documents of notes（笔记、文档）",
+            "docx": "documents（文字）",
+            "xlsx": "documents, numbers（数字、文档）",
+        },
+        settings='encoder = "off"\n',
+        language="zh",
     ),
     Offer(
         {
-            "todo-scan": "Check a repo: TODO（检查仓库）",
-            "lint-check": "Goes over a repository and finds lint problems（检查我的仓库）",
-            "secret-scan": "Goes over a repository（仓库）",
+            "todo-scan": "Goes over a repository: TODO",
+            "lint-check": "Goes over a repository: lint",
+            "secret-scan": "Goes over a repository: secrets",
         },
         language="en",
         said="look over my repo",  # `check` would name lint-check, which is then taken
     ),
     Offer(
         {
-            "todo-scan": "Looks over a repo for TODO comments（检查一下仓库里的待办）",
-            "lint-check": "Looks over a repo for lint problems（检查仓库里的代码）",
-            "secret-scan": "Finds secrets（仓库）",
+            "todo-scan": "看看仓库里的待办",
+            "lint-check": "格式，仓库",
+            "secret-scan": "密码，仓库",
         },
+        settings='boldness = "cautious"\n',
         language="zh",
     ),
     Offer(
         {"send-report": "Sends the team a message by mail", "slack-post": "Sends the team a message by Slack"},
         language="en",
     ),
-    Offer({"send-report": "Tells the team by mail（跟团队说一声）", "slack-post": "跟团队说"}, language="zh"),
+    Offer({"send-report": "团队消息", "slack-post": "发消息（团队）"}, language="zh"),
 )

@@ -1,215 +1,332 @@
-"""Fits the order of candidates: `python -m bench.fit_router FOLDER`, on the dev sets of FOLDER and nothing else.
+"""Fits the router: `python -m bench.fit_router FOLDER`, on the sets of FOLDER and `messages.tsv`.
 
-A set decides nothing about itself: what is printed comes from weights that were fitted on the other sets. What is written
-was fitted on all of them. `bench.fit_decision` fits what is then done with the order, and is run after it.
+Two things are fitted for routing by words and for routing by meaning: the order of candidates, and the probabilities
+that the first is right and that one of the first three is. A message decides nothing about itself: what is printed comes
+from weights that were fitted without its set, or, of the sets in PARTED, without a third of their messages at a time.
+What is written was fitted on all.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import crc32
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from bench.routing_metrics import Answered, top
-from bench.routing_sets import RoutingSet, read_sets, with_shots
+from bench.fit_wanted import network_fit, wanting
+from bench.routing_catalogues import ALONE, Message, catalogues
+from bench.routing_metrics import Decided, report
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.model import Model
-from navigator_kernel.routing.ranker import MEASURED, PLACES, SEMANTIC, Ranker, ScoredCandidate
+from navigator_kernel.routing.meaning import allowed, banded, weigh
+from navigator_kernel.routing.model import OFFERED, USUAL, USUAL_COUNT, Bands, Model, Network, Way, evidence
+from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandidate
+from navigator_kernel.routing.view import IndexSnapshot
+from navigator_kernel.routing.wanted import wanted_of
 from navigator_kernel.text import clean
 
-# weight of each set, shared by its variants: intents and APIs resemble skills less than real skills do
-SHARES = {"realskills": 2.0, "toole": 1.5, "clinc150": 0.7, "banking77": 0.7, "toollens": 0.5, "idaibin": 0.5}
-RIDGE = 0.02
+# Weight of each set in the order: people type everyday messages; intents and APIs resemble skills less
+SHARES = {"everyday": 1.5, "long": 1.5, "realskills": 1.0, "fastskills_zh": 0.8, "shipped": 1.6}
+OTHERS, TAUGHT = 0.25, 2.5  # of the sets for the order alone, and of those whose entries all have examples
+# The same in the probabilities, and the weight of each presence; other sets are not used for them
+DECIDED = {"everyday": 1.5, "long": 1.2, "realskills": 0.8, "fastskills_zh": 0.6, "shipped": 1.0}
+PRESENCE = {"present": 1.0, "absent": 0.6, "none": 0.5, "near": 0.3}
+PARTED, PARTS = ("everyday", "long", "realskills", "shipped"), 3
+# The features in the order, and those whose weight depends on something, see `Model`
+RANKED = (
+    "coverage", "name_whole", "words_body", "near_text", "near_name", "taught", "near_shot", "near_learned",
+    "near_words", "place_words", "place_text",
+)  # fmt: skip
+BY: Mapping[str, Sequence[str]] = {
+    "rank": RANKED,
+    "by_length": ("coverage", "words_body", "words_purpose", "near_words"),
+    "by_count": ("words_body",),
+    "by_examples": ("near_text", "near_name", "near_words", "coverage", "place_words", "words_body"),
+}
+RIDGE, TOTAL = 0.02, 4.0  # the ridge, and the sum of all weights beside it
 SCALE = {"near": 8.0, "name": 8.0, "coverage": 8.0}  # of MEASURED by the prefix of a name, else 4: for a fair ridge
-QUESTIONS = 400  # highest number of questions per set in a fit
-TOLD = "+told"  # end of the name of a set whose examples serve as bodies
-UNUSED = ("words_against", "name_said")  # of MEASURED: no set needs them
-TEXTUAL = ("near_name", "near_text", "near_shot", *PLACES)  # if there are examples, `near_learned` includes these
+BY_EXAMPLES = 0.6  # the same for the shifts by examples: descriptions must still count beside many examples
+HIDDEN, EPOCHS, DECAY = 16, 60, 0.003  # of the networks
+DIGITS = 4
+BANDS: Mapping[Way, Mapping[str, Any]] = {
+    "meaning": {
+        "take": {"cautious": 0.78, "balanced": 0.65, "bold": 0.52},
+        "question": 0.85,
+        "sure": 0.9,
+        "offer": 0.12,
+        "offer_long": 0.25,
+        "want": 0.44,
+        "likely": 0.5,
+    },
+    "words": {
+        "take": {"cautious": 0.78, "balanced": 0.65, "bold": 0.52},
+        "question": 0.0,
+        "sure": 0.9,
+        "offer": 0.35,
+        "offer_long": 0.35,
+        "want": 0.48,
+        "likely": 0.35,
+    },
+}
 
 Array = np.ndarray[Any, Any]
-Slope = Callable[[Array], tuple[float, Array, Array]]
+Chance = Callable[[str], float | None]
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The candidates of a set's questions, measured: `found` by question, `right` which of them are meant."""
+class Row:
+    """A message whose candidates were measured: `at` are their rows in `view`, `numbers` their MEASURED."""
 
-    name: str
-    found: list[list[ScoredCandidate]]
-    right: list[list[bool]]
-    labels: list[int]
-    lengths: list[int]
-    asks: list[bool]
+    set_name: str
+    size: int
+    message: Message
+    said: Query
+    at: Sequence[int]
+    numbers: Array
+    right: Array
+    view: IndexSnapshot
+    wanted: float | None
 
     @property
     def group(self) -> str:
-        return self.name.split("+")[0].split(",")[0].split("_")[0]
+        return self.set_name.split("+")[0].split(",")[0]
 
     @property
-    def kind(self) -> tuple[str, bool]:
-        """What shares a weight: the variants of a set, those that teach the worth of a body by themselves."""
-        return self.group, self.name.endswith(TOLD)
+    def part(self) -> tuple[str, int]:
+        """What a fit that answers this row must not have seen."""
+        return self.group, crc32(self.message.text.encode()) % PARTS if self.group in PARTED else 0
+
+    @property
+    def candidates(self) -> list[ScoredCandidate]:
+        return [ScoredCandidate(at, held, self.view) for at, held in zip(self.at, self.numbers.tolist(), strict=True)]
 
 
-def sampled(found: RoutingSet, encoder: Encoder | None, folder: Path) -> Sample:
-    """The set as the router sees it, with or without meaning."""
-    index = RoutingIndex(folder / found.name, FolderWriter([folder]), encoder)
-    index.sync(found.entries)
-    assert index.view is not None
-    ranker = Ranker(index.view, encoder)
-    asked = [ranker.said(clean(one.text)) for one in found.questions]
-    rows = [ranker.measured(said, meaning=encoder is not None) for said in asked]
-    right = [[c.row.id in one.labels for c in row] for row, one in zip(rows, found.questions, strict=True)]
-    lengths, asks = [said.length for said in asked], [said.asks for said in asked]
-    return Sample(found.name, rows, right, [len(one.labels) for one in found.questions], lengths, asks)
+def measured(folder: Path, encoder: Encoder | None, chance: Chance, scratch: Path) -> Iterator[Row]:
+    """Each message of each catalogue that has a candidate; `chance` is the probability that a text wants a skill."""
+    for number, found in enumerate(catalogues(folder)):
+        index = RoutingIndex(scratch / str(number), FolderWriter([scratch]), encoder)
+        index.sync(found.entries)
+        assert index.view is not None
+        ranker = Ranker(index.view, encoder)
+        for one in found.messages:
+            said = ranker.said(clean(one.text))
+            held = allowed(ranker.measured(said, meaning=encoder is not None), one.text)
+            if held:
+                right = np.array([candidate.row.id in one.right for candidate in held])
+                numbers = np.array([candidate.numbers for candidate in held], np.float32)
+                rows, wanted = [candidate.at for candidate in held], chance(one.text)
+                yield Row(found.set_name, found.size, one, said, rows, numbers, right, index.view, wanted)
 
 
-def tensors(sample: Sample, names: Sequence[str]) -> tuple[Array, Array, Array]:
-    """Numbers (questions, candidates, names), which candidates there are, and which are right."""
-    most = max(map(len, sample.found)) or 1
-    at = [MEASURED.index(name) for name in names]
-    numbers = np.zeros((len(sample.found), most, len(names)))
-    scale = np.array([SCALE.get(name.split("_")[0], 4.0) for name in names])
-    there, right = np.zeros(numbers.shape[:2], bool), np.zeros(numbers.shape[:2], bool)
-    for i, (row, answers) in enumerate(zip(sample.found, sample.right, strict=True)):
-        if row:
-            numbers[i, : len(row)] = np.array([one.numbers for one in row])[:, at] * scale
-            there[i, : len(row)], right[i, : len(row)] = True, answers
-    return numbers, there, right
+# The order
 
 
-def fit_order(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, float]:
-    """Weights by which the right candidate comes first: a conditional logit (McFadden 1974) by Newton's method."""
-    chance, parts = np.random.default_rng(0), []
-    for sample in samples:
-        numbers, there, right = tensors(sample, names)
-        known = chance.permutation(np.flatnonzero(right.any(axis=1)))[:QUESTIONS]
-        if len(known):
-            kin = sum(other.kind == sample.kind and any(map(any, other.right)) for other in samples)
-            weight = SHARES.get(sample.group, 1.0) / kin / len(known)
-            parts.append((numbers[known], there[known], right[known], weight))
+class Order:
+    """The candidates of `rows` in arrays, to fit the order on some of them: a conditional logit (McFadden 1974)."""
 
-    free = np.arange(len(names))
-    while True:  # evidence for a skill never counts against it: a negative weight is a quirk of a set
-        weights = descend(_slope(parts, free), len(free))
-        if (weights >= 0).all():
-            break
-        free = free[weights > 0]
-    kept = [names[int(at)] for at in free]
-    scale = [SCALE.get(name.split("_")[0], 4.0) for name in kept]
-    return {name: float(weight * by) for name, weight, by in zip(kept, weights, scale, strict=True)}
+    def __init__(self, rows: Sequence[Row], names: Sequence[str]) -> None:
+        self.rows = [row for row in rows if row.right.any()]
+        self.names = [(by, name) for by, held in BY.items() for name in held if name in names]
+        scales = [
+            SCALE.get(name.split("_")[0], 4.0) * (BY_EXAMPLES if by == "by_examples" else 1.0)
+            for by, name in self.names
+        ]
+        self._scale = np.array(scales, np.float32)
+        at = [MEASURED.index(name) for _, name in self.names]
+        self._ends = np.append(0, np.cumsum([len(row.at) for row in self.rows]))
+        self._right = np.concatenate([row.right for row in self.rows])
+        parts = []
+        for row in self.rows:
+            longer, more = np.log1p(row.said.length) - USUAL, np.log(row.view.count / USUAL_COUNT)
+            taught = row.numbers[:, [MEASURED.index("taught")]]
+            shifts = {"rank": 1.0, "by_length": longer, "by_count": more, "by_examples": taught}
+            by = [np.broadcast_to(shifts[by], taught.shape) for by, _ in self.names]
+            parts.append(row.numbers[:, at] * np.hstack(by).astype(np.float32) * self._scale)
+        self._numbers = np.concatenate(parts)
+
+    def fit(self, use: Callable[[Row], bool]) -> dict[str, dict[str, float]]:
+        """The weights of a Model for the order, from the rows to `use`."""
+        kept = [at for at, row in enumerate(self.rows) if use(row)]
+        counts = Counter((self.rows[at].set_name, self.rows[at].size) for at in kept)
+        shares = [(self.rows[at].set_name, self.rows[at].size) for at in kept]
+        weights = np.array([_share(name, size) / counts[name, size] for name, size in shares])
+        spans = [np.arange(self._ends[at], self._ends[at + 1]) for at in kept]
+        starts = np.append(0, np.cumsum([len(span) for span in spans]))[:-1]
+        owners, rows = np.repeat(np.arange(len(kept)), [len(span) for span in spans]), np.concatenate(spans)
+        slope = _slope(self._numbers[rows], self._right[rows], weights * (TOTAL / weights.sum()), starts, owners)
+        found = descend(slope, len(self.names)) * self._scale
+        fields: dict[str, dict[str, float]] = {by: {} for by in BY}
+        for (by, name), value in zip(self.names, found, strict=True):
+            fields[by][name] = round(float(value), DIGITS)
+        return fields
 
 
-def _slope(parts: Sequence[tuple[Array, Array, Array, float]], free: Array) -> Slope:
-    """Loss, gradient and curvature of the conditional logit, in the weights that are free."""
+def _share(name: str, size: int) -> float:
+    if size != ALONE:
+        return SHARES[name]
+    return TAUGHT if name.endswith("shots") else OTHERS
 
-    def slope(weights: Array) -> tuple[float, Array, Array]:
-        loss, gradient = RIDGE / 2 * float(weights @ weights), RIDGE * weights
-        curve = RIDGE * np.eye(len(weights))
-        for whole, there, right, weight in parts:
-            numbers = whole[..., free]
-            scores = np.where(there, numbers @ weights, -1e9)
-            odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-            odds /= odds.sum(axis=1, keepdims=True)
-            hit = (odds * right).sum(axis=1) + 1e-12
-            loss -= weight * float(np.log(hit).sum())
-            gradient = gradient + weight * np.einsum("npf,np->f", numbers, odds - odds * right / hit[:, None])
-            middle = np.einsum("npf,np->nf", numbers, odds)
-            spread = np.einsum("npf,np,npg->fg", numbers, odds, numbers, optimize=True) - middle.T @ middle
-            curve = curve + weight * spread
-        return loss, gradient, curve
+
+def _slope(
+    numbers: Array, right: Array, weights: Array, starts: Array, owners: Array
+) -> Callable[[Array], tuple[float, Array, Array]]:
+    """Loss, gradient and curvature of the conditional logit; the candidates of a message follow each other."""
+
+    def slope(found: Array) -> tuple[float, Array, Array]:
+        scores = numbers @ found.astype(np.float32)
+        odds = np.exp((scores - np.maximum.reduceat(scores, starts)[owners]).astype(np.float64))
+        odds /= np.add.reduceat(odds, starts)[owners]
+        hit = np.add.reduceat(odds * right, starts) + 1e-12
+        loss = RIDGE / 2 * float(found @ found) - float(weights @ np.log(hit))
+        wrong = ((odds - odds * right / hit[owners]) * weights[owners]).astype(np.float32)
+        spread = numbers * np.sqrt(odds * weights[owners]).astype(np.float32)[:, None]
+        middle = np.add.reduceat(numbers * odds.astype(np.float32)[:, None], starts, axis=0)
+        curve = spread.T @ spread - (middle * weights[:, None].astype(np.float32)).T @ middle
+        return loss, RIDGE * found + numbers.T @ wrong, RIDGE * np.eye(len(found)) + curve
 
     return slope
 
 
-def descend(slope: Slope, size: int) -> Array:
+def descend(slope: Callable[[Array], tuple[float, Array, Array]], size: int) -> Array:
     """The lowest point, by Newton steps that are halved until they lead down."""
     weights = np.zeros(size)
     loss, gradient, curve = slope(weights)
     for _ in range(60):
         step, share = np.linalg.solve(curve, gradient), 1.0
-        while share > 1e-4 and slope(weights - share * step)[0] >= loss:
+        while share > 1e-3 and slope(weights - share * step)[0] >= loss:
             share /= 2
         before, weights = loss, weights - share * step
         loss, gradient, curve = slope(weights)
-        if before - loss < 1e-8:
+        if before - loss < 1e-6:
             break
     return weights
 
 
-def places(sample: Sample, order: Mapping[str, float]) -> list[Answered]:
-    """At which places the right ones come by these weights."""
-    model = Model(rank=order, meant={}, first={}, among={}, right=(1.0, 0.0), offered=(1.0, 0.0))
-    held = []
-    for row, right, labels in zip(sample.found, sample.right, sample.labels, strict=True):
-        scores = model.scores(row)
-        ordered = sorted(range(len(row)), key=lambda at: -scores[at])
-        held.append(Answered(tuple(place for place, at in enumerate(ordered) if right[at]), labels, 0.0, routed=False))
-    return held
+# The probabilities
+
+NOTHING = Network(inner=(), shift=(), outer=(), bias=0.0)
 
 
-def report(samples: Sequence[Sample], names: Sequence[str], title: str) -> None:
-    """Each set by weights that were fitted on the sets of other groups; those that teach what a body is worth are not
-    asked."""
-    print(f"{title}\n{'set':24} top-1  r@5")
-    for group in dict.fromkeys(sample.group for sample in samples):
-        order = fit_order([sample for sample in samples if sample.group != group], names)
-        for sample in samples:
-            if sample.group == group and not sample.name.endswith(TOLD) and any(sample.labels):
-                held = places(sample, order)
-                print(f"{sample.name:24} {top(held, 1):.3f}  {top(held, 5):.3f}")
+def fitted(order: Order, rows: Sequence[Row], use: Callable[[Row], bool]) -> Model:
+    """All weights, from the rows to `use`."""
+    model = Model(**order.fit(use), first=NOTHING, among=NOTHING)
+    used = [row for row in rows if row.group in DECIDED and row.size != ALONE and use(row)]
+    counts = Counter((row.set_name, row.size, row.message.presence) for row in used)
+    weights = []
+    known, first, among = [], [], []
+    for row in used:
+        presence = row.message.presence
+        weights.append(DECIDED[row.group] * PRESENCE[presence] / counts[row.set_name, row.size, presence])
+        told = weigh(row.candidates, row.said, model, row.view.count, row.wanted)
+        wanted = 0.5 if row.wanted is None else row.wanted
+        known.append(evidence(told.candidates, told.scores, row.said, row.view.count, wanted))
+        hits = [row.message.presence == "present" and one.row.id in row.message.right for one in told.candidates]
+        first.append(hits[0])
+        among.append(any(hits[:OFFERED]))
+    numbers, share = np.array(known), np.array(weights)
+    nets = [network(numbers, np.array(answers, float), share) for answers in (first, among)]
+    return replace(model, first=nets[0], among=nets[1])
 
 
-def tier(samples: Sequence[Sample], names: Sequence[str], title: str) -> dict[str, float]:
-    report(samples, names, title)
-    return {name: round(value, 4) for name, value in fit_order(samples, names).items()}
+def network(numbers: Array, answers: Array, weights: Array) -> Network:
+    middle, spread = numbers.mean(axis=0), numbers.std(axis=0) + 1e-6
+    found = network_fit((numbers - middle) / spread, answers, weights, HIDDEN, EPOCHS, DECAY)
+    inner = found["inner"] / spread[:, None]
+    shift = found["shift"] - middle @ inner
+    return Network(
+        inner=_rounded(inner.T),
+        shift=_rounded(shift),
+        outer=_rounded(found["outer"]),
+        bias=round(found["bias"], DIGITS),
+    )
 
 
-def variants(folder: Path) -> Iterator[tuple[RoutingSet, bool]]:
-    """Every set, and again with examples where there are any: those are fitted by themselves."""
-    for found in read_sets(folder):
-        yield found, False
-        taught = with_shots(found, folder)
-        if taught is not None:
-            yield taught, True
-            yield told(taught), False
+def _rounded(found: Array) -> Any:
+    return np.round(found, DIGITS).tolist()
 
 
-def told(found: RoutingSet) -> RoutingSet:
-    """The set with its examples in place of bodies. Hardly a set has bodies, and one that has must not be the one that
-    says what they are worth: what people ask is what the body of a skill talks of."""
-    entries = tuple(replace(entry, examples=(), body="\n".join(entry.examples)) for entry in found.entries)
-    return RoutingSet(found.name.split(",")[0] + TOLD, found.questions, entries)
+def left_out(order: Order, rows: Sequence[Row], way: Way) -> Iterator[tuple[Row, Decided]]:
+    """What is decided about each row of DECIDED by weights that were fitted without its part."""
+    for part in sorted({row.part for row in rows if row.group in DECIDED}):
+        texts = {row.message.text for row in rows if row.part == part}
+        model = fitted(order, rows, partial(_is_other, part, texts))
+        for row in rows:
+            if row.part == part and row.size != ALONE:
+                yield row, decided(row, model, way)
+
+
+def _is_other(part: tuple[str, int], texts: Collection[str], row: Row) -> bool:
+    return row.part != part and row.message.text not in texts
+
+
+def decided(row: Row, model: Model, way: Way) -> Decided:
+    told = weigh(row.candidates, row.said, model, row.view.count, row.wanted)
+    found = banded(told, Bands(**BANDS[way]), "balanced", OFFERED)
+    names, right = [one.row.id for one in told.candidates[:OFFERED]], row.message.right
+    takes, offers = found.band == "route", found.band == "ambiguous"
+    excused = names[0] in row.message.excused
+    kind = "vague" if row.message.kind == "vague" else "clear"
+    among = bool(right & set(found.offered if offers else names))
+    sure = found.candidates[0].confidence
+    return Decided(kind, row.message.presence, takes, offers, names[0] in right, among, sure, excused)
+
+
+def chances(folder: Path, encoder: Encoder) -> tuple[dict[str, Any], Chance]:
+    """The weights that say whether a message wants any skill, and what weights say that have not seen the message."""
+    body, known = wanting(folder, encoder)
+    wanted = wanted_of(body)
+
+    def chance(text: str) -> float:
+        found = known.get(text)
+        return float(wanted.probabilities(encoder.encode([text], "query")[0])) if found is None else found
+
+    return body, cache(chance)
+
+
+def tables(folder: Path, encoder: Encoder) -> dict[str, Any]:
+    """What is decided, by set and language and by size, see `routing_metrics.report`."""
+    with TemporaryDirectory() as scratch:
+        rows = list(measured(folder, encoder, chances(folder, encoder)[1], Path(scratch)))
+        found = left_out(Order(rows, _names(encoder)), rows, _way(encoder))
+        return report([(f"{row.set_name} {row.message.lang}", row.size, one) for row, one in found])
+
+
+def _way(encoder: Encoder | None) -> Way:
+    return "words" if encoder is None else "meaning"
+
+
+def _names(encoder: Encoder | None) -> Sequence[str]:
+    return [name for name in MEASURED if encoder is not None or not name.startswith(("near_", "place_", "taught"))]
 
 
 def main(folder: Path, target: Path) -> None:
-    from bench.encoders import default_encoder
+    from bench.encoders import Remembering, default_encoder
 
-    encoder = default_encoder()
-    meant = [name for name in MEASURED if name not in UNUSED]
-    taught = [name for name in meant if name not in TEXTUAL]
-    spoken = [name for name in meant if name not in SEMANTIC]
-    with TemporaryDirectory() as scratch:
-        held = [(sampled(found, encoder, Path(scratch)), taught) for found, taught in variants(folder)]
-        words = [(sampled(found, None, Path(scratch)), taught) for found, taught in variants(folder)]
-    orders = {
-        "meaning": tier([one for one, shown in held if not shown], meant, "meaning"),
-        "taught": tier([one for one, shown in held if shown], taught, "meaning, with examples"),
-        "words": tier([one for one, _ in words], spoken, "words"),
-    }
-    body = json.loads(target.read_text(encoding="utf-8"))
-    for which, order in orders.items():
-        body[which]["rank"] = order
-    target.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+    encoder = Remembering(default_encoder())
+    body: dict[str, Any] = {"bands": BANDS}
+    wanted, chance = chances(folder, encoder)
+    target.with_name("wanted.json").write_text(json.dumps(wanted) + "\n", encoding="utf-8")
+    for used in (encoder, None):
+        with TemporaryDirectory() as scratch:
+            rows = list(measured(folder, used, chance if used else lambda _: None, Path(scratch)))
+            print(f"{len(rows)} messages are measured", flush=True)
+            order = Order(rows, _names(used))
+            model = fitted(order, rows, lambda _: True)
+            body[_way(used)] = msgspec.to_builtins(model)
+            print(_way(used), {by: getattr(model, by) for by in BY})
+            report([(row.set_name, row.size, one) for row, one in left_out(order, rows, _way(used))])
+    target.write_text(json.dumps(body) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

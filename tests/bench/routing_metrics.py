@@ -90,38 +90,64 @@ def ece(answers: Sequence[Answered]) -> float:
     return float(sum(gaps))
 
 
-FOUR = ("served", "vague", "taken", "wrong", "quiet", "near", "ece")
+SHARES = ("served", "vague", "taken", "wrong", "absent", "quiet", "near", "ece")
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What was done about a message of a `kind`: whether the first skill was taken or up to three offered, whether the
-    first was right, whether one of the first three was, and the confidence in the first."""
+    """What was done about a message: whether the first skill was taken or up to three offered, whether the first was
+    right, whether one of those offered was, and the confidence in the first. `kind` is clear or vague; of `presence`
+    (see `routing_catalogues.Message`), `excused` says that the first one does what an absent skill would have done."""
 
     kind: str
+    presence: str
     takes: bool
     offers: bool
     first: bool
     among: bool
     confidence: float
+    excused: bool = False
 
     @property
     def served(self) -> bool:
         return (self.takes and self.first) or (self.offers and self.among)
 
 
-def four(decisions: Sequence[Decided]) -> list[float | None]:
-    """The shares of FOUR: of clear and of vague messages those that were served; of clear ones for which the right
-    skill was taken; of all for which a wrong one was; of messages for no skill those left alone; of near misses those
-    for which nothing was taken; and the calibration error. None where there are no such messages."""
-    kinds = {kind: [one for one in decisions if one.kind == kind] for kind in ("clear", "vague", "none", "near_miss")}
-    held: list[tuple[Sequence[Decided], Sequence[bool]]] = [
-        (kinds["clear"], [one.served for one in kinds["clear"]]),
-        (kinds["vague"], [one.served for one in kinds["vague"]]),
-        (kinds["clear"], [one.takes and one.first for one in kinds["clear"]]),
-        (decisions, [one.takes and not one.first for one in decisions]),
-        (kinds["none"], [not one.takes and not one.offers for one in kinds["none"]]),
-        (kinds["near_miss"], [not one.takes for one in kinds["near_miss"]]),
+def shares(decisions: Sequence[Decided]) -> list[float | None]:
+    """SHARES: of clear and of vague messages for skills that are there those that were served; of clear ones those
+    for which the right skill was taken; of all but near misses those for which a wrong one was; of messages for absent
+    skills those for which any was; of messages for no skill those left alone; of near misses those for which nothing
+    was taken; and the calibration error. None where there are no such messages."""
+    by: dict[str, list[Decided]] = {}
+    for one in decisions:
+        by.setdefault(one.presence, []).append(one)
+    present = by.get("present", [])
+    clear, vague = ([one for one in present if one.kind == kind] for kind in ("clear", "vague"))
+    rest = [one for one in decisions if one.presence != "near"]
+    held = [
+        [one.served for one in clear],
+        [one.served for one in vague],
+        [one.takes and one.first for one in clear],
+        [one.takes and not one.first and not one.excused for one in rest],
+        [one.takes and not one.excused for one in by.get("absent", [])],
+        [not one.takes and not one.offers for one in by.get("none", [])],
+        [not one.takes for one in by.get("near", [])],
     ]
     error = ece([Answered((0,) if one.first else (), 1, one.confidence, one.takes) for one in decisions])
-    return [*(sum(hits) / len(asked) if asked else None for asked, hits in held), error]
+    return [*(sum(hits) / len(hits) if hits else None for hits in held), error]
+
+
+def report(found: Sequence[tuple[str, int, Decided]]) -> dict[str, dict[str, list[float | None]]]:
+    """SHARES by set, by number of skills beside the shipped ones; printed as a table of each set, a column per size."""
+    by: dict[str, dict[int, list[Decided]]] = {}
+    for name, size, one in found:
+        by.setdefault(name, {}).setdefault(size, []).append(one)
+    told: dict[str, dict[str, list[float | None]]] = {}
+    for name, sizes in sorted(by.items()):
+        held = {size: shares(decisions) for size, decisions in sorted(sizes.items())}
+        print(f"{name:20} {' '.join(f'{size:6}' for size in held)}")
+        for at, share in enumerate(SHARES):
+            values = [f"{column[at]:6.3f}" if column[at] is not None else "     -" for column in held.values()]
+            print(f"  {share:18} {' '.join(values)}")
+        told[name] = {str(size): column for size, column in held.items()}
+    return told

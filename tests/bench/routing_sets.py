@@ -91,6 +91,14 @@ def _bodies(rows: Sequence[Mapping[str, Any]], corpus: Path) -> list[str]:
     return [held.get(f"{row['source'].split('/')[0]}/{row['path']}", "")[:BODY_LIMIT] for row in rows]
 
 
+def written_messages() -> Iterator[tuple[str, str, str]]:
+    """The lines of `messages.tsv`: kind (want, vague, none, near), language and text."""
+    for line in Path(__file__).with_name("messages.tsv").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            kind, lang, text = line.split("\t")
+            yield kind, lang, text.replace("\\n", "\n")
+
+
 def with_shots(found: RoutingSet, folder: Path) -> RoutingSet | None:
     """The same set with ten examples of each entry, where it has as many to learn from."""
     path = folder / "train" / f"{found.name}.jsonl"

@@ -40,6 +40,7 @@ EVALS = [
     {"query": "convert the amounts in budget.xlsx to euros", "should_trigger": True},
     {"query": "make a pivot table of the expenses", "should_trigger": True},
     {"query": "please reconcile the bank statement of March", "should_trigger": True},
+    {"query": "put the expenses in euros", "should_trigger": True},
     {"query": "how many words are in notes.md", "should_trigger": True, "expected_skill": "word-count"},
 ]
 GOOD = "Reconciles bank statements, makes pivot tables of expenses, converts amounts to euros in spreadsheets (.xlsx, .csv)."
@@ -114,7 +115,7 @@ def test_a_model_proposes_once_the_person_agreed_and_the_best_is_shown(here: Pla
     told = here.json(*words, "--yes")
     assert told["proposed"] == GOOD
     sent = json.loads(server.requests[0].body["messages"][1]["content"])
-    assert sent["wanted"] == [one["query"] for one in EVALS[:3]]
+    assert sent["wanted"] == [one["query"] for one in EVALS if "expected_skill" not in one]
 
 
 def test_without_a_message_there_is_nothing_to_try(here: Place) -> None:

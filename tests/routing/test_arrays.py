@@ -56,8 +56,8 @@ def test_lexical_features_are_the_same_from_arrays_and_row_by_row(ranker: Ranker
             assert one.numbers[: len(LEXICAL)] == pytest.approx(ranker._lexical(said.asked, one.at), abs=1e-9), text
 
 
-def test_a_place_counts_by_its_reciprocal_and_of_equals_the_earlier_is_first() -> None:
-    assert places(np.array([0.2, 0.9, 0.2, 0.0])).tolist() == [1 / 2, 1.0, 1 / 3, 1 / 4]
+def test_a_place_counts_by_its_reciprocal_equals_share_one_and_nothing_has_none() -> None:
+    assert places(np.array([0.2, 0.9, 0.2, 0.1, 0.0])).tolist() == [1 / 2, 1.0, 1 / 2, 1 / 4, 0.0]
     assert places(np.array([])).tolist() == []
 
 

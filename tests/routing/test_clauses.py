@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
-from navigator_kernel.language.clauses import LIMIT, MOST, clauses, parts
+from navigator_kernel.language.clauses import LIMIT, MOST, asked_for, clauses, parts
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.values.context import TurnContext
@@ -308,3 +308,66 @@ def test_a_text_over_the_limit_is_not_split_into_clauses() -> None:
     text = f"write a song and paint a boat {'x' * LIMIT}"
     assert clauses(text) == ()
     assert parts(text) == (text,)
+
+
+# What a long message excludes
+
+
+@pytest.mark.requirement("RTE-21")
+@pytest.mark.parametrize(
+    ("text", "gone", "left"),
+    [
+        (
+            "We run a shop on one server and I want nightly backups of its database with a test restore every week, please. "
+            "No Kubernetes, we tried that. The mail server isn't part of this, somebody else looks after it. Keep seven days "
+            "and twelve months, and write down how to restore, so that my wife can do it when I am away for a while.",
+            ("Kubernetes", "mail server"),
+            ("nightly backups", "twelve months"),
+        ),
+        (
+            "帮我把店里的数据库每天晚上备份一份，每周做一次恢复演练，写清楚怎么恢复，让我爱人也能照着做，出了问题她一个人在家也不慌。"
+            "不用上 Kubernetes，已经试过了。保留七天和十二个月的，放在两个地方，一个在家里，一个在云上，每次备份完给我发一条短信。",
+            ("Kubernetes",),
+            ("每天晚上备份", "十二个月"),
+        ),
+    ],
+)
+def test_what_a_long_message_excludes_is_not_searched_for(
+    text: str, gone: tuple[str, ...], left: tuple[str, ...]
+) -> None:
+    found = asked_for(text)
+    assert [one for one in gone if one in found] == []
+    assert [one for one in left if one not in found] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        ("tidy up this module: class A(B): pass", "tidy up this module"),
+        ("把这段数据画成图：[1, 2, 3]", "把这段数据画成图"),
+        ("word count of this: the sea is blue", "word count of this"),
+        ("把这段话译成英文，这段话：海是蓝的", "把这段话译成英文，这段话"),
+        ("sort these rows: id;name\n1;Ada\n2;Bob", "sort these rows"),
+    ],
+)
+def test_code_and_data_after_a_colon_are_not_searched_for(text: str, wish: str) -> None:
+    assert asked_for(text) == wish
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "draw: a <- b",
+        "解决以下问题：合并时有冲突",
+        "write a page with: a hero, prices, questions",
+        "open https://a.example/?b=1 and sum it up",
+    ],
+)
+def test_words_after_a_colon_are_searched_for(text: str) -> None:
+    assert asked_for(text) == text
+
+
+def test_a_short_message_and_one_that_only_excludes_are_searched_as_they_are() -> None:
+    short, only = "do not merge it", "I do not want it, never did, no way, not now, " * 20
+    assert asked_for(short) == short
+    assert asked_for(only) == only

@@ -138,7 +138,7 @@ def test_files_are_learned_by_their_kind_only(talk: Talk) -> None:
     talk.kernel.root.joinpath("sea.png").write_text("blue")
     talk.say(f"{ASKED} like @sea.png")
     talk.say("zoe-painter")
-    assert learned(talk) == {"zoe-painter": (f"{ASKED} like png",)}
+    assert learned(talk) == {"zoe-painter": (f"{ASKED} like @png",)}
 
 
 def test_a_lesson_that_cannot_be_kept_stops_no_turn(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:

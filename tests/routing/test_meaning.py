@@ -16,8 +16,8 @@ from navigator_kernel.routing import meaning as meaning_module
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import PLAIN, SemanticRanker
-from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Tier, bands, shipped
-from navigator_kernel.routing.ranker import MEASURED
+from navigator_kernel.routing.model import EVIDENCE, OFFERED, Way, bands, shipped
+from navigator_kernel.routing.ranker import MEASURED, ScoredCandidate
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Boldness, Retrieval
 from routing.place import Routing, routing_at, write_skills
@@ -113,14 +113,26 @@ def test_a_question_about_a_subject_takes_no_skill(meaning: SemanticRanker, text
     assert meaning.judged(text, 5).band != "route"
 
 
-def test_the_shipped_weights_match_the_measured_features() -> None:
-    tiers: tuple[Tier, ...] = get_args(Tier)
-    for tier in tiers:
-        model = shipped(tier)
-        assert set(model.rank) <= set(MEASURED)
-        assert set(model.meant) == {*MEANT, "bias"}
-        assert set(model.first) == {*FIRST, "bias"} and set(model.among) == {*AMONG, "bias"}
-    assert bands().take["bold"] < bands().take["balanced"] < bands().take["cautious"]
+@pytest.mark.parametrize("way", get_args(Way))
+def test_the_shipped_weights_match_the_measured_features(way: Way) -> None:
+    model = shipped(way)
+    assert {*model.rank, *model.by_length, *model.by_count, *model.by_examples} <= set(MEASURED)
+    for net in (model.first, model.among):
+        assert {len(row) for row in net.inner} == {len(EVIDENCE)}
+        assert len(net.inner) == len(net.shift) == len(net.outer)
+    assert bands(way).take["bold"] < bands(way).take["balanced"] < bands(way).take["cautious"]
+
+
+@pytest.mark.parametrize("length", [1, 3, 8, 40, 400])
+@pytest.mark.parametrize("way", get_args(Way))
+def test_no_evidence_for_a_skill_counts_against_it(meaning: SemanticRanker, way: Way, length: int) -> None:
+    assert meaning.index.view is not None
+    numbers = dict.fromkeys(MEASURED, 0.0)
+    for taught in (0.0, 0.1, 0.5, 0.8):
+        one = ScoredCandidate(0, tuple({**numbers, "taught": taught}.values()), meaning.index.view)
+        for count in (3, 100, 10_000):
+            held = dict(zip(MEASURED, shipped(way).weights(one, length, count), strict=True))
+            assert min(weight for name, weight in held.items() if name != "taught") >= 0
 
 
 # together with words

@@ -23,6 +23,7 @@ from navigator_kernel.text import Language
 from navigator_kernel.values.request import Said as Entry
 from navigator_kernel.values.route import Candidate, Judged, Retrieval
 from routing.place import Routing, routing_at, write_skills
+from shipped.place import NAMES
 from skill_repositories import skill_text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -295,7 +296,11 @@ def test_a_models_question_is_asked_and_the_answer_is_judged_with_the_message(he
 @pytest.mark.wide
 @pytest.mark.requirement("RTE-45")
 def test_a_skill_that_was_not_offered_is_not_chosen(here: Place, server: WireServer) -> None:
-    server.scripts["judge"] = lambda _messages, _number: Said(text='{"skills": ["git-workflow"], "direct": false}')
+    def judge(messages: Sequence[Any], _number: int) -> Said:
+        hidden = [name for name in NAMES if f"\n- {name}" not in messages[0]["content"]]
+        return Said(text=json.dumps({"skills": hidden[:1], "direct": False}))
+
+    server.scripts["judge"] = judge
     assert here.json("ask", AMBIGUOUS)["route"]["kind"] == "direct"
 
 

@@ -17,8 +17,8 @@ from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.values.route import RouteDecision
 from routing.place import Routing, routing_at
 
-SERVED, TAKEN = 0.95, 0.70
-WRONG = {"en": 0.22, "zh": 0.11}  # share of near misses that are taken, as measured
+SERVED, TAKEN, WRONG = 0.95, 0.70, 0.03
+NEAR_TAKEN = {"en": 0.23, "zh": 0.09}  # share of near misses that are taken, as measured
 ROWS = [line.split("\t") for line in Path(__file__).with_name("shipped_only.tsv").read_text("utf-8").splitlines()]
 
 Decided = Sequence[tuple[str, str, RouteDecision]]
@@ -51,7 +51,7 @@ def test_the_right_skill_is_taken_or_offered(decided: Decided) -> None:
     missed = [(name, text) for name, text, one in asked if name not in {one.entity, *one.options}]
     assert len(missed) <= (1 - SERVED) * len(asked), missed
     wrong = [(name, text, one.entity) for name, text, one in asked if takes(one) and one.entity != name]
-    assert wrong == []
+    assert len(wrong) <= WRONG * len(asked), wrong
     assert sum(takes(one) for _, _, one in asked) >= TAKEN * len(asked)
 
 
@@ -59,7 +59,7 @@ def test_the_right_skill_is_taken_or_offered(decided: Decided) -> None:
 def test_few_near_misses_are_taken(language: str, decided: Decided) -> None:
     near = [(text, one) for name, text, one in decided if name == "-"]
     taken = [(text, one.entity) for text, one in near if takes(one)]
-    assert len(taken) <= WRONG[language] * len(near), taken
+    assert len(taken) <= NEAR_TAKEN[language] * len(near), taken
 
 
 @pytest.mark.requirement("X-45")

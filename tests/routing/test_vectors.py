@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from navigator_kernel.adapters.index.columns import RecordReader
-from navigator_kernel.adapters.index.use_encoder import ENDING, LIMITS, UseEncoder
+from navigator_kernel.adapters.index.use_encoder import LIMITS, PARTS, UseEncoder
 from navigator_kernel.routing import vectors as vectors_module
 from navigator_kernel.routing.vectors import Vectors
 
@@ -52,9 +52,11 @@ def test_a_message_that_is_an_example_is_nearly_all_of_it_its_rows() -> None:
     assert 0.0 <= second < 0.02 and 0.0 <= untaught < 0.02
 
 
-def test_without_examples_in_any_row_all_shares_are_zero() -> None:
-    assert explained(vectors([], []), along(0), [0, 1]) == [0.0, 0.0]
-    assert vectors([]).measured(np.zeros(WIDTH, dtype=np.float32), []).shape == (0, 4)
+def test_without_examples_in_any_row_the_texts_decide_the_shares() -> None:
+    held = vectors([], [], texts=[along(0), along(1)])
+    near, far = explained(held, along(0), [0, 1])
+    assert near > 0.5 > far >= 0.0
+    assert vectors([]).measured(np.zeros(WIDTH, dtype=np.float32), []).shape == (0, 5)
 
 
 def test_a_row_without_examples_has_its_text_in_the_share() -> None:
@@ -62,6 +64,22 @@ def test_a_row_without_examples_has_its_text_in_the_share() -> None:
     held = vectors([along(0)], [], texts=[along(0), along(0, 1)])
     taught, untaught = explained(held, along(1), [0, 1])
     assert untaught > taught
+
+
+def test_what_is_as_near_to_other_peoples_messages_is_not_explained_by_an_example() -> None:
+    held, others = vectors([along(0)], [], texts=[along(5), along(6)]), np.array([along(0, 2)], dtype=np.float32)
+    near, far = (np.array(along(*directions), dtype=np.float32) for directions in ((0,), (0, 2)))
+    share = {
+        len(one): [held.measured(query, [0, 1], one)[0, 4] for query in (near, far)] for one in (others, others[:0])
+    }
+    assert share[1][0] > 0.9 * share[0][0]
+    assert share[1][1] < 0.5 * share[0][1]
+
+
+def test_the_more_examples_a_row_has_the_better_they_describe_it() -> None:
+    held = vectors([], [along(0)], [along(at) for at in range(WIDTH)])
+    none, one, many = held.measured(np.array(along(0), dtype=np.float32), [0, 1, 2])[:, 3]
+    assert 0.0 == none < one < many < 1.0
 
 
 def test_a_row_with_the_same_example_among_many_others_has_the_smaller_share() -> None:
@@ -91,12 +109,20 @@ def test_a_message_and_its_words_are_encoded_together_as_they_are_apart(encoder:
     assert encoder.message(text, [])[1].shape == (0, encoder.dimensions)
 
 
-def test_the_middle_of_a_long_message_does_not_change_its_encoding(encoder: UseEncoder) -> None:
-    limit = LIMITS["query"]
-    start, end = "a" * (limit - ENDING), "z" * ENDING
-    texts = [f"{start}{'m' * 500}{end}", f"{start}{'q' * 900}{end}", f"{start}{'m' * 500}{'y' * ENDING}"]
+def test_a_long_message_has_the_mean_vector_of_its_parts(encoder: UseEncoder) -> None:
+    parts = ["Review my code, " * 11, "then paint a boat. " * 9, "写一份周报。" * 30]
+    found = encoder.encode([". ".join(parts)], "query")[0]
+    apart = encoder.encode(parts, "query")
+    assert float(np.linalg.norm(found)) == pytest.approx(1.0, abs=1e-4)
+    assert min(float(found @ one) for one in apart) > 0.4
+
+
+def test_of_a_very_long_message_the_beginning_and_the_end_are_read(encoder: UseEncoder) -> None:
+    size, half = LIMITS["query"], LIMITS["query"] * PARTS // 2
+    start, end = "a" * half, "z" * half
+    texts = [f"{start}{'m' * size * 3}{end}", f"{start}{'q' * size * 5}{end}", f"{start}{'m' * size * 3}{'y' * half}"]
     read, same, another = encoder.encode(texts, "query")
-    assert np.allclose(read, same, atol=1e-6)
+    assert np.allclose(read, same, atol=1e-5)
     assert not np.allclose(read, another, atol=1e-2)
 
 

@@ -212,13 +212,13 @@ def test_a_skill_that_is_gone_is_not_followed(place: Routing) -> None:
 @pytest.mark.parametrize(
     ("text", "named", "routed"),
     [
-        ("what went wrong in app.log?", ["app.log"], "what went wrong in log?"),
-        ("fix src/merge-queue/app.rs:17, please", ["src/merge-queue/app.rs"], "fix rs:17, please"),
-        ("把报表.xlsx转成图表", ["报表.xlsx"], "把xlsx转成图表"),
-        ("打开 报表.xlsx", ["报表.xlsx"], "打开 xlsx"),
-        ("合并“2026 年”和“预算.xlsx”", ["预算.xlsx"], "合并“2026 年”和“xlsx”"),
-        ("分析app.log.1里的错误", ["app.log.1"], "分析log里的错误"),
-        ("merge a.pdf and data.pdf", ["a.pdf", "data.pdf"], "merge pdf and pdf"),
+        ("what went wrong in app.log?", ["app.log"], "what went wrong in @log?"),
+        ("fix src/merge-queue/app.rs:17, please", ["src/merge-queue/app.rs"], "fix @rs:17, please"),
+        ("把报表.xlsx转成图表", ["报表.xlsx"], "把@xlsx转成图表"),
+        ("打开 报表.xlsx", ["报表.xlsx"], "打开 @xlsx"),
+        ("合并“2026 年”和“预算.xlsx”", ["预算.xlsx"], "合并“2026 年”和“@xlsx”"),
+        ("分析app.log.1里的错误", ["app.log.1"], "分析@log里的错误"),
+        ("merge a.pdf and data.pdf", ["a.pdf", "data.pdf"], "merge @pdf and @pdf"),
         ("合并报表.xlsx", [], "合并报表.xlsx"),  # where the name begins is not certain
         ("a page in Next.js or Node.js, e.g. on example.com", [], None),
         ("open https://example.com/a.pdf, ask ann@example.com about numpy.array and/or TCP/IP", [], None),
@@ -234,7 +234,7 @@ def test_of_a_file_that_is_named_without_a_mark_only_the_type_counts(
 
 def test_a_file_without_a_type_counts_by_its_name(place: Routing) -> None:
     (place.root / "Makefile").write_text("all:\n")
-    assert matter(place.request("explain @Makefile")) == "explain Makefile"
+    assert matter(place.request("explain @Makefile")) == "explain @Makefile"
 
 
 @pytest.mark.parametrize(
@@ -257,5 +257,5 @@ def test_a_skill_for_such_files_is_found_by_the_file_that_is_named(
     routing = routing_at(tmp_path, encoder)
     found = routing.intent(text).retrieval
     assert found is not None
-    first = found.candidates[0]
-    assert (first.name, first.parts["words_tags"] > 0) == ("ferris", True)
+    assert found.candidates[0].name == "ferris"
+    assert all(one.score < found.candidates[0].score for one in found.candidates[1:])

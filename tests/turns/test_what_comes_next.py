@@ -11,7 +11,7 @@ from navigator_kernel.adapters.files.changes import ChangeStore
 from navigator_kernel.bootstrap.built_in import open_changes
 from turns.conftest import Talk, Talker, put
 
-TWO = "run shout-loud on @a.py and then count the terms in it"
+TWO = "run shout-loud on @a.py and then count the words in it"
 COUNTED = """import pathlib, sys
 pathlib.Path("ran").write_text(" ".join(sys.argv[2:]))
 print("sent")

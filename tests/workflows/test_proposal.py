@@ -62,9 +62,10 @@ def test_no_workflow_is_proposed_if_no_skill_fits_any_step(place: Routing, text:
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_a_long_text_is_never_taken_apart(place: Routing, alone: bool) -> None:
-    text = f"{TWO}. {'x' * (LIMIT - len(TWO) - 2)}"
+    steps = ". First, run sum-column on @data.csv. Then draw a chart."
+    text = "x" * (LIMIT - len(steps)) + steps
     assert isinstance(proposed(place, text, alone=alone), PlanProposal)
-    assert proposed(place, text + "x", alone=alone) is None
+    assert proposed(place, "x" + text, alone=alone) is None
 
 
 # One skill is better than a plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def test_a_step_that_no_skill_fits_is_one_question_with_the_scope(
 def test_all_steps_that_no_skill_fits_are_asked_for_at_once(place: Routing) -> None:
     text = "run sum-column on @data.csv, then list the zibs, then show the frobs, then draw a chart"
     asked = question(place, text, limit=4)
-    assert "'list the zibs'; 'show the frobs'" in asked.question
+    assert re.search(r"'list the zibs'(?: \([^)]*\?\))?; 'show the frobs'", asked.question), asked.question
 
 
 @pytest.mark.requirement("WFL-5")

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from navigator_kernel.workflows.imperatives import is_order
-from navigator_kernel.workflows.segments import split
+from navigator_kernel.workflows.segments import split, wishes
 from workflows.messages import MULTI, SINGLE
 
 
@@ -89,3 +89,45 @@ def test_no_text_takes_long(piece: str) -> None:
     began = time.process_time()
     split((piece * 4_000)[:4_000])
     assert time.process_time() - began < 2
+
+
+# Messages with sentences around what they ask for
+
+
+@pytest.mark.requirement("WFL-1")
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("Long week. First, take the tables out of the scans. Second, put them in one workbook. Third, make five slides.",
+         ("First, take", "Second, put", "Third, make")),
+        ("Three jobs: (1) check the contrast of all pages; (2) put the texts in files for translators; (3) write new titles.",
+         ("(1) check", "(2) put", "(3) write")),
+        ("Boil the three studies down. Based on that, write a post for our site. When the text stands, turn it into five posts.",
+         ("Boil the", "Based on that", "When the text")),
+        ("Could you do this in a row: describe the API from my notes; set up a mock that behaves like it; test the endpoints. Thanks.",
+         ("describe the", "set up", "test the")),
+        ("做个小工具。先设计表,房源和订单都要有历史。表定了之后写第一版迁移。最后把库放到云上,连接池怎么配也说一下。", ("先设计表", "表定了之后", "最后把库")),
+        ("下周评审,要过三关。第一关,做威胁建模。第二关,把威胁对应到控制措施。第三关,把静态扫描配起来。", ("第一关", "第二关", "第三关")),
+        ("请帮我:一、把对手拆开看;二、重新想我们的定位;三、按新定位重写首页文案。", ("一、把", "二、重新", "三、按")),
+    ],
+)  # fmt: skip
+def test_the_words_that_order_wishes_take_a_message_apart(text: str, begins: tuple[str, ...]) -> None:
+    found = wishes(text)
+    assert len(found) == len(begins)
+    assert all(one.startswith(begin) for one, begin in zip(found, begins, strict=True)), found
+
+
+@pytest.mark.requirement("WFL-1")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please make the page for our launch. Requirements:\n1. Next.js and Tailwind.\n2. A hero with a photo.\n3. A price table.",
+        "The installer must be portable:\na) runs under dash\nb) detects the system\nc) needs no root\nToday it needs bash.",
+        "What the log says:\n```\nfirst, the pump started. then it stopped. finally it burned.\n```\nWhy?",
+        'Our mail said "first pay, then complain, finally wait" and people laughed. Rewrite it.',
+        "我们的表单要改:\n- 字段太多\n- 错误提示在最上面\n- 按钮叫提交\n怎么改,给个新版。",
+        "第一次用这个系统，第二天就崩了，帮我看看日志。",
+    ],
+)
+def test_requirements_data_and_quotes_are_parts_of_one_wish(text: str) -> None:
+    assert wishes(text) == ()

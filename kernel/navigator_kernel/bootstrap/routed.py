@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 
 class BoundStep(NamedTuple):
-    """One of several steps that a message lists; `skill` and `agent` are empty for a skipped one."""
+    """One of several steps that a message lists. `skill` and `agent` are empty for one that no skill surely fits, whose
+    `options` may be meant, and for one that is skipped."""
 
     text: str
     skill: str
     agent: str
+    options: tuple[str, ...] = ()
 
 
 class Routed(NamedTuple):
@@ -72,7 +74,7 @@ def _planned(
     request: PreprocessingResult, need: str, root: Path, settings: Settings, parts: Routes
 ) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     from navigator_kernel.values.context import TurnContext
-    from navigator_kernel.workflows.planning import PlanProposal, plan_workflow
+    from navigator_kernel.workflows.planning import ListedSteps, PlanProposal, list_steps, propose
     from navigator_kernel.workflows.step_binding import PlanningContext
 
     context = TurnContext(
@@ -90,8 +92,10 @@ def _planned(
         limit=settings.steps,
         context=context,
     )
-    found = plan_workflow(request, need, ground)
-    if not isinstance(found, PlanProposal):
-        return found, ()
-    bound = (BoundStep(step.text, step.skill, step.agent) for step in found.plan.steps)
-    return Workflow(name=found.plan.name), (*bound, *(BoundStep(text, "", "") for text in found.left))
+    listed = list_steps(request, need, ground)
+    if not isinstance(listed, ListedSteps):
+        return listed, ()
+    found = propose(listed, ground)
+    bound = (BoundStep(step.text, step.skill, step.agent, () if step.skill else step.offered) for step in listed.steps)
+    steps = (*bound, *(BoundStep(text, "", "") for text in listed.left))
+    return (Workflow(name=found.plan.name) if isinstance(found, PlanProposal) else found), steps

@@ -68,6 +68,18 @@ _BELONGS = lazy_compile(
 _COMPARES = lazy_compile(
     r"\b(?:between|compar\w+|differ\w*|versus|vs)\b|对比|比较|区别|差异|不同|之间|关系|相比", re.IGNORECASE
 )
+# A clause of a long message, and words in one that say that something is not wanted or is there already
+_CLAUSE = lazy_compile(r"[^.!?;,:()。！？；，：（）\n]*[.!?;,:()。！？；，：（）\n]?")
+_EXCLUDES = lazy_compile(
+    r"\b(?:no|not|never|without|already|leave)\b|n['’]t\b|不用|不要|别|不碰|不在|不需要|已经|无需", re.IGNORECASE
+)
+# A colon and what follows: a text that the words before it point to, or code or data
+_DATA = lazy_compile(
+    r"(?P<points>\b(?:of|this|these|below|following)|(?:这[段句篇]|以下|下面)(?!问题)[^\s：:]{0,4})?"
+    r"(?P<colon>:\s|：)(?(points)|(?=[^\n]{0,300}?(?:[{}\[\]=;<>|]|\w\()))",
+    re.IGNORECASE,
+)
+_LONG, _LEFT = 300, 0.3  # bytes of UTF-8 of a long message, and the least share of it that says what is wanted
 _TERM = lazy_compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+")
 _ASCII_TERM = lazy_compile(r"[A-Za-z0-9]+")
 _EMPTY = frozenset(
@@ -102,9 +114,27 @@ class Clause(Struct, frozen=True):
 
 def may_spell_out(text: str) -> bool:
     """A cheap check for a word or number that joins steps, before the text is parsed."""
+    if is_long(text):
+        return True
     if text.isascii() and not any(mark in text.lower() for mark in _STEP_MARKS):
         return False
     return _STEPS.search(text) is not None
+
+
+def is_long(text: str) -> bool:
+    """Whether a message has sentences around what it asks for."""
+    return len(text.encode("utf-8", "surrogatepass")) >= _LONG
+
+
+def asked_for(text: str) -> str:
+    """What a message asks for: a long one without the clauses that exclude something, if it has much else; a short one
+    without the text, code or data that it gives after a colon."""
+    if not is_long(text):
+        hit = _DATA.search(text)
+        left = text[: hit.start("colon")].rstrip() if hit else text
+        return left if _substance(left) >= 2 else text
+    left = "".join(" " if _EXCLUDES.search(clause) else clause for clause in _CLAUSE.findall(text))
+    return left if len(left) > _LEFT * len(text) else text
 
 
 def clauses(text: str) -> tuple[Clause, ...]:

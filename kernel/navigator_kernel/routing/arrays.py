@@ -109,7 +109,6 @@ class TermBatch:
 
 
 def places(numbers: Floats) -> Floats:
-    """One divided by the rank of each number, highest first; of equal numbers the earlier one ranks first."""
-    found = np.empty(len(numbers))
-    found[np.argsort(-numbers, kind="stable")] = 1.0 / np.arange(1, len(numbers) + 1)
-    return found
+    """One divided by the rank of each number, highest first; equal numbers have one rank, and 0 has none."""
+    ranks = 1.0 + (numbers[None, :] > numbers[:, None]).sum(axis=1)
+    return np.where(numbers > 0, 1.0 / ranks, 0.0)

@@ -14,9 +14,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.language.clauses import is_long
 from navigator_kernel.routing.entries import Entry, entry_of
-from navigator_kernel.routing.model import FEW, OFFERED, Model, Tier, bands, evidence, shipped, wanted_by
+from navigator_kernel.routing.model import (
+    EVIDENCE,
+    LONG,
+    OFFERED,
+    Bands,
+    Model,
+    Way,
+    bands,
+    evidence,
+    shipped,
+)
 from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandidate
+from navigator_kernel.routing.wanted import wanted_by
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.route import Boldness, Candidate, Retrieval
 
@@ -25,20 +37,20 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 NEAR = 0.02  # share of the first one's odds from which another skill is offered
-TALK = 0.15  # probability that any skill is wanted, below which a message is small talk, whatever the candidates
 TWIN = 0.005  # largest difference by words between skills with the same description
+APART = 0.05  # least difference of the scores of two skills of which the first may be taken
 NAMES_APART = 0.08  # the same in nearness, which their names affect
 SAYS = 0.05  # share of a message's words that the first skill must cover for others to be counted
-COVERED = 0.15  # share of a message's words from which the first of few skills is offered as if one of many
 MORE = 0.55  # share of the first one's coverage from which another skill is counted
-SAID = 0.7  # nearness to an example from which a message is nearly the example
-SAME = 0.95  # nearness from which it is the example, and its skill is wanted
+SAME = 0.95  # nearness to an example from which the message is that example
 PLAIN = range(2, 9)  # numbers of content terms for which words alone may decide
-SURE = 0.97  # probability for a plain name: the fit has no messages of that kind
+WITH_FILE = 0.6  # least probability that a message that names a file wants any skill
+SURE = 0.97  # probability for a name or an example: the fit has no messages of that kind
 KNOWN = 0.75  # share of a message's words known to some skill from which words alone may decide
 CLEAR = 4.0  # log-odds from which no other skill comes near
 _NAMES = lazy_compile(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
 _AGAINST = lazy_compile(r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)", re.IGNORECASE)
+_FILE = lazy_compile(r"(?<![\w.])@\w")  # the mark of a file
 _ENDS = lazy_compile(r"[.;,。；，]")
 _DECLINES = lazy_compile(
     r"\bno need (?:for|to)\b|\bnot needed\b|\bnever ?mind\b|不用(?:你|再|帮)|不用[^，。；]{0,4}了|不需要(?:你|了)"
@@ -49,27 +61,26 @@ _AFTER = lazy_compile(r"[:：]|-(?:of|for|on|in|this|these|my|the)\b|$")
 _SHOT = MEASURED.index("near_shot")
 _WORDS = [MEASURED.index(f"words_{name}") for name in ("purpose", "examples", "tags", "body")]
 _PURPOSE, _TEXT = MEASURED.index("words_purpose"), MEASURED.index("near_text")
+_ODDS = EVIDENCE.index("odds")
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
 
-class _Weighed(Struct, frozen=True):
-    """Candidates, best first, with their scores and probabilities: `wanted` that any skill is wanted, `given` that the
-    first is right if one is wanted, `first` that it is right overall, `among` that one of the first OFFERED is. `ahead`
-    says that the first is not a twin of the second, `same` that the message is an example of it, `few` that the
-    catalogue has fewer than FEW skills."""
+class Weighed(Struct, frozen=True):
+    """What is asked, of how many skills; the candidates, best first, with their scores by the model; and the
+    probabilities that the message wants any skill (None without an encoder), that the first is right, and that one of
+    the first OFFERED is. `alone` says that the first may be taken, `same` that the message is an example of it."""
 
-    found: Sequence[ScoredCandidate]
-    scores: Sequence[float]
+    said: Query
+    count: int
+    candidates: Sequence[ScoredCandidate]
     model: Model
-    tier: Tier
-    wanted: float
-    given: float
+    scores: Sequence[float]
+    wanted: float | None
     first: float
     among: float
-    ahead: bool = True
+    alone: bool = True
     same: bool = False
-    few: bool = False
 
 
 class SemanticRanker(Struct):
@@ -120,8 +131,9 @@ class SemanticRanker(Struct):
     def _judged_by_words(self, text: str, k: int) -> Retrieval:
         if self._ranker is None:
             return _NOTHING
-        found = self._weighed(self._ranker, self._ranker.said(clean(text)), meaning=False)
-        return _NOTHING if found is None else _banded(found, self.boldness, k)
+        text = clean(text)
+        found = self._weighed(self._ranker, self._ranker.said(text), "words", text)
+        return _NOTHING if found is None else banded(found, bands("words"), self.boldness, k)
 
     def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
         """The result of `judged`, after `skills` became the skills to choose from."""
@@ -168,64 +180,70 @@ class SemanticRanker(Struct):
         used, or numpy imported. Only the `usable` ones are candidates."""
         if self._ranker is None:
             return _NOTHING
-        said, meaning = self._ranker.said(clean(text)), self.index.encoder is not None
-        if meaning and said.length in PLAIN and not said.asks:
-            words = self._weighed(self._ranker, said, meaning=False, usable=usable)
-            if words is not None and words.first >= SURE and _says_most(words.found, said):
-                return _banded(words, self.boldness, k)
-        found = self._weighed(self._ranker, said, meaning=meaning, usable=usable)
-        return _NOTHING if found is None else _banded(found, self.boldness, k)
+        text = clean(text)
+        said = self._ranker.said(text)
+        way: Way = "words" if self.index.encoder is None else "meaning"
+        if way == "meaning" and said.length in PLAIN and not said.asks:
+            words = self._weighed(self._ranker, said, "words", text, usable)
+            if words is not None and words.first >= SURE and _says_most(words.candidates, said):
+                return banded(words, bands("words"), self.boldness, k)
+        found = self._weighed(self._ranker, said, way, text, usable)
+        return _NOTHING if found is None else banded(found, bands(way), self.boldness, k)
 
     def _weighed(
-        self, ranker: Ranker, said: Query, *, meaning: bool, usable: Callable[[str], bool] | None = None
-    ) -> _Weighed | None:
-        found = _allowed(ranker.measured(said, meaning=meaning), said.text)
+        self, ranker: Ranker, said: Query, way: Way, text: str, usable: Callable[[str], bool] | None = None
+    ) -> Weighed | None:
+        """Weighs the candidates for `text`, of which `said` is what is asked for."""
+        found = allowed(ranker.measured(said, meaning=way == "meaning"), text)
         if usable is not None:
             found = [one for one in found if usable(one.row.id)]
-        if not found:
-            return None
-        tier: Tier = self._tier(found) if meaning else "words"
-        model = shipped(tier)
-        scores = model.scores(found)
-        order = _ordered(found, scores)
-        if (named := _named_in_full(found, said.text)) is not None:
-            order.remove(named.at)
-            order.insert(0, named.at)
-            scores[named.at] = max(scores)
-        ahead = named is not None or len(order) == 1 or leads(found[order[0]], found[order[1]])
-        if not ahead and found[order[1]].row.priority > found[order[0]].row.priority:
-            order[:2] = order[1], order[0]
-        ordered, held = [found[at] for at in order], sorted(scores, reverse=True)
-        known = evidence(ordered, held, said.length)
-        declined = named is None and declines(said.text)
-        if not meaning and not said.asks and not declined and _is_plain(ordered[0], known, said.length):
-            return _Weighed(ordered, held, model, tier, SURE, SURE, SURE, SURE)
-        given = model.given(known)
-        wanted = self._wanted(ranker.vector(said) if meaning else None, model, known)
-        same = ordered[0].numbers[_SHOT] >= SAME
-        if wanted < TALK:
-            given = 0.0
-        if same or (given >= bands(tier).sure and not said.asks) or (named is not None and named.begins):
-            wanted = 1.0
-        first, among = model.probability(known, wanted), model.probability_among(known, wanted)
-        if named is not None:
-            first = among = max(first, SURE)
-        alone, view = (ahead or same) and not declined, self.index.view
-        few = view is not None and view.count < FEW
-        return _Weighed(ordered, held, model, tier, wanted, given, first, among, alone, same, few)
+        wanted = self._wanted(ranker.vector(said), said, text) if way == "meaning" else None
+        if wanted is not None and _FILE.search(text):
+            wanted = max(wanted, WITH_FILE)
+        view = self.index.view
+        return weigh(found, said, shipped(way), view.count, wanted) if found and view is not None else None
 
-    def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
-        """The probability that the message wants any skill: from its vector, else from the candidates near it."""
+    def _wanted(self, vector: Any, said: Query, text: str) -> float | None:
+        """The probability that the message wants any skill; None if nothing is fitted for this encoder. `vector` is
+        that of `said`."""
         encoder = self.index.encoder
-        fitted = None if vector is None or encoder is None else wanted_by(encoder.id)
-        return model.any_meant(known) if fitted is None else float(fitted.probabilities(vector))
+        fitted = None if encoder is None else wanted_by(encoder.id)
+        if encoder is None or fitted is None:
+            return None
+        whole = vector if said.text == text or not is_long(text) else encoder.encode([text], "query")[0]
+        return float(fitted.probabilities(whole))
 
-    def _tier(self, found: Sequence[ScoredCandidate]) -> Tier:
-        """The tier of the weights: those fitted with examples if the message is nearly an example, or if most
-        candidates near it have examples."""
-        shots = [one.numbers[_SHOT] for one in found]
-        taught = sum(shot > 0 for shot in shots)
-        return "taught" if max(shots) >= SAID or taught > len(found) / 2 else "meaning"
+
+def weigh(found: Sequence[ScoredCandidate], said: Query, model: Model, count: int, wanted: float | None) -> Weighed:
+    """Orders the candidates, of `count` skills, and estimates how sure the first ones are."""
+    scores = model.scores(found, said.length, count)
+    order = _ordered(found, scores)
+    named = _named_in_full(found, said.text)
+    spoken = max(order, key=lambda at: found[at].numbers[_SHOT])
+    same = found[spoken].numbers[_SHOT] >= SAME
+    leader = named.at if named is not None else spoken if same else order[0]
+    order.remove(leader)
+    order.insert(0, leader)
+    scores[leader] = max(scores)
+    ahead = named is not None or same or len(order) == 1
+    ahead = ahead or (scores[order[0]] - scores[order[1]] >= APART and leads(found[order[0]], found[order[1]]))
+    if not ahead and found[order[1]].row.priority > found[order[0]].row.priority:
+        order[:2] = order[1], order[0]
+    ordered, held = [found[at] for at in order], sorted(scores, reverse=True)
+    known = evidence(ordered, held, said, count, 0.5 if wanted is None else wanted)
+    declined = named is None and declines(said.text)
+    first, among = min(model.first.probability(known), _over_the_second(held)), model.among.probability(known)
+    plain = wanted is None and not said.asks and not declined and _is_plain(ordered[0], known, said.length)
+    if same or plain or named is not None:
+        first = max(first, SURE)
+    if same or plain or (named is not None and named.begins):
+        wanted = 1.0
+    return Weighed(said, count, ordered, model, held, wanted, first, max(first, among), ahead and not declined, same)
+
+
+def _over_the_second(scores: Sequence[float]) -> float:
+    """The probability that the first is right rather than the second: both together are at most 1."""
+    return 1 / (1 + math.exp(scores[1] - scores[0])) if len(scores) > 1 else 1.0
 
 
 def declines(text: str) -> bool:
@@ -246,7 +264,7 @@ def _written(text: str) -> dict[str, int]:
     return {fold(hit[1]): hit.start() for hit in hits}
 
 
-def _allowed(found: list[ScoredCandidate], text: str) -> list[ScoredCandidate]:
+def allowed(found: list[ScoredCandidate], text: str) -> list[ScoredCandidate]:
     """The candidates without those that the message rules out by name: `without internal-comms`."""
     against = {name for name, at in _written(text).items() if _AGAINST.search(_ENDS.split(text[:at])[-1])}
     return [one for one in found if fold(one.row.name) not in against] if against else found
@@ -277,25 +295,25 @@ def _ordered(found: Sequence[ScoredCandidate], scores: Sequence[float]) -> list[
     return order
 
 
-def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
+def banded(weighed: Weighed, limits: Bands, boldness: Boldness, k: int) -> Retrieval:
     """Takes the first, offers up to OFFERED, or leaves the message alone (X-45)."""
-    scores, limits = weighed.scores, bands(weighed.tier)
+    scores = weighed.scores
     odds = [math.exp(score - scores[0]) for score in scores]
     candidates = tuple(
-        Candidate(name=one.row.id, score=score, confidence=weighed.first * odd, parts=_parts(one, weighed.model))
-        for one, score, odd in list(zip(weighed.found, scores, odds, strict=True))[:k]
+        Candidate(name=one.row.id, score=score, confidence=weighed.first * odd, parts=_parts(one, weighed))
+        for one, score, odd in list(zip(weighed.candidates, scores, odds, strict=True))[:k]
     )
-    found = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=weighed.wanted)
-    wanted, sure = weighed.wanted >= limits.want, weighed.first >= limits.take[boldness]
-    if wanted and sure and weighed.ahead:
+    wanted = weighed.wanted or 0.0
+    found = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=wanted)
+    doubts = weighed.said.asks and wanted < limits.question
+    if weighed.alone and weighed.first >= (limits.sure if doubts else limits.take[boldness]):
         return replace(found, band="route", reason="example" if weighed.same else "leader")
-    if not wanted and not sure and weighed.given < limits.likely:
-        return found
-    said = weighed.found[0].numbers[_COVERED] >= COVERED
-    if wanted and weighed.among < (limits.offer_few if weighed.few and not said else limits.offer):
-        return replace(found, reason="unlikely")
-    names = tuple(one.row.id for one, odd in zip(weighed.found[:OFFERED], odds, strict=False) if odd >= NEAR)
-    return replace(found, band="ambiguous", reason="likely", offered=names, more=_more(weighed.found, len(names)))
+    offer = limits.offer_long if weighed.said.length >= LONG else limits.offer
+    if weighed.among < (offer if wanted >= limits.want else limits.likely):
+        return replace(found, reason="unlikely") if wanted >= limits.want else found
+    best = weighed.candidates
+    names = tuple(one.row.id for one, odd in zip(best[:OFFERED], odds, strict=False) if odd >= NEAR)
+    return replace(found, band="ambiguous", reason="likely", offered=names, more=_more(best, len(names)))
 
 
 def _more(found: Sequence[ScoredCandidate], offered: int) -> int:
@@ -318,14 +336,15 @@ def _says_most(found: Sequence[ScoredCandidate], said: Query) -> bool:
     return said.known >= KNOWN or _named_in_full(found, said.text) is not None
 
 
-def _is_plain(first: ScoredCandidate, known: Mapping[str, float], length: int) -> bool:
+def _is_plain(first: ScoredCandidate, known: Sequence[float], length: int) -> bool:
     """Whether a short message contains the whole name and only words of the skill, and no other skill comes near."""
     whole = first.numbers[_NAMED] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
-    return whole and length in PLAIN and known["odds"] >= CLEAR
+    return whole and length in PLAIN and known[_ODDS] >= CLEAR
 
 
-def _parts(one: ScoredCandidate, model: Model) -> dict[str, float]:
+def _parts(one: ScoredCandidate, weighed: Weighed) -> dict[str, float]:
     """The parts of the score: each number times its weight, the strongest first."""
-    held = zip(map(mul, model.weights, one.numbers), MEASURED, strict=True)
+    weights = weighed.model.weights(one, weighed.said.length, weighed.count)
+    held = zip(map(mul, weights, one.numbers), MEASURED, strict=True)
     told = [(part, name) for part, name in held if part >= 0.005 or part <= -0.005]
     return {name: part for part, name in sorted(told, key=lambda one: -abs(one[0]))}

@@ -1,135 +1,131 @@
-"""Turns features into an order and probabilities, with the weights of `tests/bench/fit_decision.py`."""
+"""Turns features into an order and probabilities, with the weights of `tests/bench/fit_router.py`."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, lru_cache
 from operator import mul
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from navigator_kernel.routing.ranker import MEASURED, ScoredCandidate
+from navigator_kernel.routing.ranker import MEASURED, Query, ScoredCandidate
 from navigator_kernel.values.route import Boldness
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
-
-Tier = Literal["words", "meaning", "taught"]
-MEANT = ("best_text", "best_words", "best_name", "length")
-FIRST = ("odds", "score", "count", "near", "covered", "best_text", "best_words", "length", "body", "words")
-AMONG = ("together", *FIRST[1:])
+Way = Literal["words", "meaning"]  # without an encoder, and with one
+# What the first candidate's numbers, and those of the best of all, are called in the evidence
+OF_FIRST = {
+    "near": "near_text", "shot": "near_shot", "taught": "taught", "learned": "near_learned",
+    "words": "near_words", "covered": "coverage", "purpose": "words_purpose", "body": "words_body",
+    "whole": "name_whole", "name": "name_said",
+}  # fmt: skip
+OF_BEST = {"best_text": "near_text", "best_covered": "coverage"}
+EVIDENCE = (
+    "odds", "together", "score", "gap", "gap_third", *OF_FIRST, *OF_BEST, "count", "length", "known", "wanted", "asks",
+)  # fmt: skip
 OFFERED = 3  # most skills to offer
-FEW = 100  # skills in a catalogue from which `offer` holds
-LEAST, MOST = -4.0, 6.0  # bounds of the log-odds: catalogues differ in how sharp their scores are
+LEAST, MOST = -4.0, 6.0  # bounds of log-odds: catalogues differ in how sharp their scores are
+ALONE = 5.0  # the gap to a candidate that does not exist
+LONG = 30  # terms of a long message
+USUAL, USUAL_COUNT = 2.2, 100  # log of 1 and the number of terms of a usual message; number of skills
 
 
-class Model(Struct, frozen=True, kw_only=True, dict=True):
-    """One tier's weights. `rank` weighs MEASURED for the order. The others belong to logistic models: `meant` for
-    whether any skill is wanted, if no vector says so; `first` for whether the first is right and `among` for whether
-    one of the first OFFERED is, given that one is wanted; `right` and `offered` make a probability of both together."""
+class Network(Struct, frozen=True, kw_only=True):
+    """A probability from numbers in the order of EVIDENCE: a network of one hidden layer in plain Python, because an
+    answer by words must not wait for numpy. `inner` has a row of weights for each hidden unit."""
+
+    inner: Sequence[Sequence[float]]
+    shift: Sequence[float]
+    outer: Sequence[float]
+    bias: float
+
+    def probability(self, numbers: Sequence[float]) -> float:
+        hidden = (math.tanh(sum(map(mul, row, numbers)) + by) for row, by in zip(self.inner, self.shift, strict=True))
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, sum(map(mul, self.outer, hidden)) + self.bias))))
+
+
+class Model(Struct, frozen=True, kw_only=True, eq=False):
+    """The weights of a way of routing. `rank` weighs MEASURED for the order; to it is added a share of `by_examples`,
+    how well examples describe the candidate, and for each unit by which a log is above USUAL `by_length`, of the
+    message in terms, and `by_count`, of skills. `first` estimates whether the first candidate is right, `among` whether
+    one of the first OFFERED is."""
 
     rank: Mapping[str, float]
-    meant: Mapping[str, float]
-    first: Mapping[str, float]
-    among: Mapping[str, float]
-    right: tuple[float, float]
-    offered: tuple[float, float]
+    by_length: Mapping[str, float]
+    by_count: Mapping[str, float]
+    by_examples: Mapping[str, float]
+    first: Network
+    among: Network
 
-    @cached_property
-    def weights(self) -> tuple[float, ...]:
-        """The weight of each of MEASURED."""
-        return tuple(self.rank.get(name, 0.0) for name in MEASURED)
+    def scores(self, found: Sequence[ScoredCandidate], length: int, count: int) -> list[float]:
+        """The score of each candidate for a message of `length` terms, among `count` skills."""
+        return [sum(map(mul, self.weights(one, length, count), one.numbers)) for one in found]
 
-    def scores(self, found: Sequence[ScoredCandidate]) -> list[float]:
-        return [sum(map(mul, self.weights, one.numbers)) for one in found]
-
-    def any_meant(self, known: Mapping[str, float]) -> float:
-        """The probability that the message is for a skill at all, from the evidence `known`."""
-        return logistic(self.meant, known)
-
-    def given(self, known: Mapping[str, float]) -> float:
-        """The probability that the first is right, if the message wants a skill."""
-        return logistic(self.first, known)
-
-    def probability(self, known: Mapping[str, float], wanted: float) -> float:
-        """The probability that the first is right, if the message wants a skill with the probability `wanted`."""
-        return _calibrated(self.right, wanted * self.given(known))
-
-    def probability_among(self, known: Mapping[str, float], wanted: float) -> float:
-        """The probability that one of the first OFFERED is right."""
-        return _calibrated(self.offered, wanted * logistic(self.among, known))
+    def weights(self, one: ScoredCandidate, length: int, count: int) -> Sequence[float]:
+        """The weight of each of MEASURED for that candidate."""
+        return _weights(self, one.numbers[_TAUGHT], math.log1p(length) - USUAL, math.log(count / USUAL_COUNT))
 
 
 class Bands(Struct, frozen=True, kw_only=True):
-    """The lowest probabilities at which a skill is taken, by boldness, and offered. `offer_few` applies to a catalogue
-    of fewer than FEW skills, where the right one is often not installed, unless the first one has words of the message.
-    `want` is for whether any skill is wanted. A match that is `sure`, given that one is wanted, shows that one is; a
-    `likely` one is offered whatever the message is."""
+    """The lowest probabilities at which a skill is taken, by boldness, or `sure` for a question that does not want any
+    skill with the probability `question`; and at which skills are offered: `offer` if the message wants any skill,
+    which it does from `want`, and else `likely`. A message of LONG terms is near many skills by chance: then it is
+    `offer_long`."""
 
     take: Mapping[Boldness, float]
+    question: float
+    sure: float
     offer: float
-    offer_few: float
+    offer_long: float
     want: float
     likely: float
-    sure: float
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
-    """Estimates whether a message wants a skill, from its vector of length 1 by the encoder of that name: a network of
-    one hidden layer, fitted by `tests/bench/fit_wanted.py`. `inner` and `shift` lead to that layer, `outer` and `bias`
-    to the log-odds."""
-
-    encoder: str
-    inner: Array
-    shift: Array
-    outer: Array
-    bias: float
-
-    def probabilities(self, vectors: Array) -> Array:
-        """The probabilities for vectors in rows, or for one vector."""
-        import numpy as np
-
-        odds: Array = np.tanh(vectors @ self.inner + self.shift) @ self.outer + self.bias
-        return 1 / (1 + np.exp(-odds))
-
-
-def logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
-    total = sum(weight * known.get(name, 1.0) for name, weight in weights.items())  # `bias` is always 1
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
-
-
-def evidence(found: Sequence[ScoredCandidate], scores: Sequence[float], length: int) -> dict[str, float]:
-    """The evidence from a ranking, with `scores` in order: the log-odds of the share of the first one (softmax), and of
-    the first OFFERED together; the score of the first one, and the number of candidates, as a share says little among
-    few; how near the nearest candidate and the first one come to the message; how much of the message the first one's
-    body and words have; and the number of terms of the message."""
+def evidence(
+    found: Sequence[ScoredCandidate], scores: Sequence[float], said: Query, count: int, wanted: float
+) -> list[float]:
+    """The numbers of EVIDENCE for a ranking with `scores` in order, among `count` skills; `wanted` is the probability
+    that the message wants any skill."""
     odds = [math.exp(score - scores[0]) for score in scores]
-    known = {name: max(one.numbers[at] for one in found) for name, at in _BEST.items()}
-    known |= {name: found[0].numbers[at] for name, at in _OF_FIRST.items()}
-    shares = {"odds": 1 / sum(odds), "together": sum(odds[:OFFERED]) / sum(odds)}
-    known |= {name: max(LEAST, min(MOST, log_odds(share))) for name, share in shares.items()}
-    return known | {"score": scores[0], "count": math.log1p(len(found)), "length": math.log1p(length)}
+    first = found[0].numbers
+    known = {
+        "odds": log_odds(1 / sum(odds)),
+        "together": log_odds(sum(odds[:OFFERED]) / sum(odds)),
+        "score": scores[0],
+        "gap": scores[0] - scores[1] if len(scores) > 1 else ALONE,
+        "gap_third": scores[0] - scores[2] if len(scores) > OFFERED - 1 else ALONE,
+        "count": math.log(count),
+        "length": math.log1p(said.length),
+        "known": said.known,
+        "wanted": log_odds(wanted),
+        "asks": float(said.asks),
+    }
+    known |= {name: first[at] for name, at in _OF_FIRST.items()}
+    known |= {name: max(one.numbers[at] for one in found) for name, at in _OF_BEST.items()}
+    return [known[name] for name in EVIDENCE]
 
 
 def log_odds(share: float) -> float:
-    return math.log((share + 1e-6) / (1 - share + 1e-6))
+    """The log-odds of a share, from LEAST to MOST."""
+    return max(LEAST, min(MOST, math.log((share + 1e-6) / (1 - share + 1e-6))))
 
 
-def _calibrated(scale: tuple[float, float], probability: float) -> float:
-    slope, bias = scale
-    return 1 / (1 + math.exp(-(slope * log_odds(probability) + bias)))
+@lru_cache(256)
+def _weights(model: Model, taught: float, longer: float, more: float) -> Sequence[float]:
+    """What is evidence for a skill never counts against it; that it has examples may, because they say a little about
+    every message."""
+    shifts = (model.by_examples, taught), (model.by_length, longer), (model.by_count, more)
+    held = [sum((by.get(name, 0.0) * share for by, share in shifts), model.rank.get(name, 0.0)) for name in MEASURED]
+    return [weight if name == "taught" else max(0.0, weight) for name, weight in zip(MEASURED, held, strict=True)]
 
 
-_BEST = {name: MEASURED.index(of) for name, of in zip(MEANT, ("near_text", "coverage", "name_whole"), strict=False)}
-_FIRST_HAS = {"near": "near_text", "covered": "coverage", "body": "words_body", "words": "near_words"}
-_OF_FIRST = {name: MEASURED.index(of) for name, of in _FIRST_HAS.items()}
+_TAUGHT = MEASURED.index("taught")
+_OF_FIRST = {name: MEASURED.index(of) for name, of in OF_FIRST.items()}
+_OF_BEST = {name: MEASURED.index(of) for name, of in OF_BEST.items()}
 
 
 @cache
@@ -139,24 +135,12 @@ def _held() -> dict[str, Any]:
 
 
 @cache
-def shipped(tier: Tier) -> Model:
+def shipped(way: Way) -> Model:
     """The weights of this release."""
-    held = _held()[tier]
-    return Model(**{**held, "right": tuple(held["right"]), "offered": tuple(held["offered"])})
+    return msgspec.convert(_held()[way], Model)
 
 
 @cache
-def bands(tier: Tier = "meaning") -> Bands:
-    """A tier's thresholds. Without an encoder the threshold for an offer is higher, because small talk cannot be
-    recognised."""
-    return Bands(**_held()["bands"][tier])
-
-
-@cache
-def wanted_by(encoder: str) -> Wanted | None:
-    """The network for `encoder`; None if the weights are for another encoder."""
-    import numpy as np
-
-    held = msgspec.json.decode(Path(__file__).with_name("wanted.json").read_bytes())  # 3 ms faster than json
-    arrays = {name: np.array(held[name], np.float32) for name in ("inner", "shift", "outer")}
-    return Wanted(encoder=encoder, bias=held["bias"], **arrays) if held["encoder"] == encoder else None
+def bands(way: Way = "meaning") -> Bands:
+    """The thresholds. Without an encoder nothing says whether a message wants any skill: only `likely` counts."""
+    return Bands(**_held()["bands"][way])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from navigator_kernel.language.clauses import asked_for
 from navigator_kernel.routing.features import (
     COMPARED,
     FIELDS,
@@ -21,6 +22,7 @@ from navigator_kernel.routing.features import (
 )
 from navigator_kernel.routing.glossary import alike
 from navigator_kernel.routing.terms import content_terms, terms
+from navigator_kernel.routing.wanted import wanted_by
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -32,13 +34,12 @@ SEARCHED = {"name": 3.0, "examples": 2.0, "tags": 1.5, "purpose": 1.5, "body": 0
 BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates measured in detail
 SCORED = 200  # rows in a search by words
 FEW = 8  # candidates by words among which a sure answer is searched
-SPOKEN = 0.2  # how much nearer to people's words an example is than a description
 UNKNOWN = 0.25  # weight of a term unknown to all skills in the mass of a message: in another language all are unknown
 ALIKE = 0.5  # weight of a term from the glossary
-GLOSSED = 2_000  # characters of a message whose phrases are looked up in the glossary
-TERM_LIMIT = 24  # terms of a message to search for: the rarest ones identify a long text
+GLOSSED = 1_000  # characters of a message whose phrases are looked up in the glossary
+TERM_LIMIT = 64  # terms of a message to search for, the rarest ones
 PLACES = ("place_words", "place_text")  # reciprocal ranks by words and by meaning (Cormack et al. 2009)
-SEMANTIC = ("near_name", "near_text", "near_shot", "near_learned", "near_words", "near_title", *PLACES)
+SEMANTIC = ("near_name", "near_text", "near_shot", "taught", "near_learned", "near_words", "near_title", *PLACES)
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
 WORDS = 12  # terms of a message compared by meaning
 KEPT = 65_536  # name terms with cached rarities, and an eighth as many rows with cached rarities
@@ -49,9 +50,15 @@ _ASKING = lazy_compile(
     r"[?？吗呢]\s*$|^\s*(?:who|what|when|where|why|which|how|is|are|was|were|does|do|did)\b|谁|什么|哪|为什么|怎么|多少|几个",
     re.IGNORECASE,
 )
+_POLITE = lazy_compile(
+    r"^\s*(?:please\s+)?(?:can|could|would|will)\s+you\s+(?:please\s+)?(?!(?:tell|explain|know|think|be|do|ever|still|also)\b)\w"
+    r"|^\s*[你您]?(?:能不能|可不可以|能否|可以|能)(?:请你?)?(?:帮|给|把|替)",
+    re.IGNORECASE,
+)
+_FILE_TYPE = lazy_compile(r"(?<!\w)@(\w+)")
 # A file, or a text after a colon or in quotes: whoever gives one wants work done on it
 _BRINGS = lazy_compile(
-    r"[:：]\s*+(?:\S{1,200}+\s++){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^“”]{4,}”"
+    r"[:：]\s*+(?:\S{1,200}+(?:\s++|$)){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^“”]{4,}”"
 )
 _UNMEANT = (0.0,) * len(SEMANTIC)
 
@@ -70,11 +77,12 @@ class ScoredCandidate(Struct, frozen=True):
 
 
 class Query(Struct, frozen=True):
-    """A message that rows are measured against: the number of its content terms, its stems, rarest first, each with one
-    of its words, and the rows that were found by them, in every field and in the body alone. `known` is the share of
-    its stems that some skill has."""
+    """What a message asks for, which rows are measured against: its text, the number of its content terms, its stems,
+    rarest first, each with one of its words, and the rows that were found by them, in every field and in the body
+    alone. `known` is the share of its stems that some skill has."""
 
     text: str
+    message: str
     length: int
     asked: QueryFeatures
     words: Mapping[str, str]
@@ -84,8 +92,9 @@ class Query(Struct, frozen=True):
 
     @property
     def asks(self) -> bool:
-        """Whether the message is a question, with or without a mark, and contains nothing to work on."""
-        return _ASKING.search(self.text) is not None and _BRINGS.search(self.text) is None
+        """Whether the message is a question, with or without a mark, not a polite wish, and has nothing to work on."""
+        asks = _ASKING.search(self.message) is not None and _POLITE.match(self.message) is None
+        return asks and _BRINGS.search(self.message) is None
 
 
 class Ranker:
@@ -94,12 +103,15 @@ class Ranker:
     def __init__(self, view: IndexSnapshot, encoder: Encoder | None) -> None:
         self._view, self._encoder = view, encoder
         self._rarity: dict[str, float] = {}
+        self._known: dict[str, bool] = {}
         self._named: dict[int, float] = {}
         self._titles: dict[int, list[float]] = {}
         self._last: tuple[str, Any] = ("", None)
 
-    def said(self, text: str) -> Query:
-        """Searches for the message once."""
+    def said(self, message: str) -> Query:
+        """Searches once for what the message asks for."""
+        asks = asked_for(message)
+        text = _FILE_TYPE.sub(self._known_type, asks) if len(content_terms(_FILE_TYPE.sub("", asks))) > 1 else asks
         content = content_terms(text)
         said = content or terms(text)
         words = dict(zip(self._view.words.stems(said), said, strict=True))
@@ -114,7 +126,7 @@ class Ranker:
         by_words, by_body = search(shares, SEARCHED, SCORED), search(shares, {"body": 1.0}, SCORED)
         kept = {stem: words[stem] for stem in rarest}
         share = len(known) / max(len(words), 1)
-        return Query(text, len(content), asked, kept, dict(by_words), dict(by_body), share)
+        return Query(text, message, len(content), asked, kept, dict(by_words), dict(by_body), share)
 
     def _alike(self, text: str, stems: Sequence[str]) -> tuple[dict[str, float], float]:
         """The weight of each term: 1 for `stems`, ALIKE for the terms that the glossary has for a phrase of `text`; and
@@ -126,9 +138,14 @@ class Ranker:
             mass += ALIKE * max(map(self._rare, new), default=0.0)
         return shares, mass
 
+    def _known_type(self, mark: re.Match[str]) -> str:
+        """The mark of a file's type as it is, or nothing if no skill has that word."""
+        return mark[0] if any(map(self._is_known, self._view.words.stems([mark[1].lower()]))) else ""
+
     def _is_known(self, stem: str) -> bool:
         """Whether any skill contains the stem."""
-        return any(self._view.words.seen(field, stem) for field in SEARCHED)
+        self._rare(stem)
+        return self._known[stem]
 
     def measured(self, said: Query, *, meaning: bool = True) -> list[ScoredCandidate]:
         """Every candidate with its numbers, in no order. Without `meaning`, only the first few by words, and numpy is
@@ -184,11 +201,11 @@ class Ranker:
         wholes, shares = cut.titles(self._titled(cut, rows))
         told, near = cut.told(asked, wholes), np.zeros((len(rows), len(SEMANTIC)))
         if query is not None and self._view.vectors is not None:
-            near[:, :4] = self._view.vectors.measured(query, rows)
-            near[:, 1] = np.maximum(near[:, 1], near[:, 2] - SPOKEN)
+            known = None if self._encoder is None else wanted_by(self._encoder.id)
+            near[:, :5] = self._view.vectors.measured(query, rows, None if known is None else known.nearest(query))
             if self._view.lexicon is not None:
-                near[:, 4], near[:, 5] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
-            near[:, 6], near[:, 7] = places(told[:, _PURPOSE]), places(near[:, 1])
+                near[:, 5], near[:, 6] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
+            near[:, 7], near[:, 8] = places(told[:, _PURPOSE]), places(near[:, 1])
         numbers = np.concatenate([told, scored, near], axis=1).tolist()
         return [ScoredCandidate(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
 
@@ -229,4 +246,5 @@ class Ranker:
         if held is None:
             seen = max(self._view.words.seen(field, stem) for field in _RARITY_FIELDS)
             held = self._rarity[stem] = rarity(seen, self._view.count)
+            self._known[stem] = seen > 0 or self._view.words.seen("body", stem) > 0
         return held

@@ -19,7 +19,8 @@ FACETS = ("name", "text", "examples")
 SHOTS = 32  # examples of a row with their own vector
 EXACT = 10_000  # rows up to which every vector is compared exactly
 EXPLAINING, SHARPNESS = 320, 2.0  # nearest examples that share a message, and how sharply they are distinguished
-DOUBT, TEXT_DOUBT = 0.015, 0.1  # noise of a row's only example, and of its text
+DOUBT, TEXT_DOUBT = 0.015, 0.1  # noise of a row's only example, and of its text or another message
+FEW = 8  # examples that describe a row half
 PROBED = 48  # clusters searched for a query
 _SAMPLE, _ROUNDS = 10_000, 4  # rows from which cluster centres are computed, and the number of iterations
 _CHUNK = 8_192
@@ -90,24 +91,26 @@ class Vectors:
             return self._held[list(rows)]
         return np.frombuffer(self._picked(rows), dtype=np.float16).reshape(-1, *self._held.shape[1:])
 
-    def measured(self, query: Floats, rows: Sequence[int]) -> Floats:
-        """For each row, the cosines of its name, its text and its nearest example (at least 0), and its share of the
-        message; the share is 0 if no row has examples."""
-        found = np.zeros((len(rows), 4), dtype=np.float32)
+    def measured(self, query: Floats, rows: Sequence[int], others: Floats | None = None) -> Floats:
+        """For each row, the cosines of its name, its text and its nearest example (at least 0), how well examples
+        describe it, from 0 to 1, and its share of the message, which it shares with `others`, vectors of messages that
+        are for no row."""
+        found = np.zeros((len(rows), 5), dtype=np.float32)
         if not len(rows):
             return found
         held = self._of(rows)[:, :2].astype(np.float32)
         found[:, :2] = held @ query
         spans = [(int(self._shot_ends[row - 1]) if row else 0, int(self._shot_ends[row])) for row in rows]
         counts = [end - start for start, end in spans]
-        if any(counts):
-            shots = np.concatenate([self._shots[start:end] for start, end in spans]).astype(np.float32)
-            owners, cosines = np.repeat(np.arange(len(rows)), counts), shots @ query
-            np.maximum.at(found[:, 2], owners, cosines)
-            nearest = _top(cosines, EXPLAINING)
-            # the more examples a row has, the noisier each is, so that copies of another row's examples gain little
-            doubts = np.float32(DOUBT) * np.array(counts, dtype=np.float32)[owners[nearest]]
-            found[:, 3] = _shared(query, held[:, 1], shots[nearest], owners[nearest], doubts)
+        shots = np.concatenate([self._shots[:0], *(self._shots[start:end] for start, end in spans)]).astype(np.float32)
+        owners, cosines = np.repeat(np.arange(len(rows)), counts), shots @ query
+        np.maximum.at(found[:, 2], owners, cosines)
+        found[:, 3] = [count / (count + FEW) for count in counts]
+        nearest = _top(cosines, EXPLAINING)
+        # the more examples a row has, the noisier each is, so that copies of another row's examples gain little
+        doubts = np.float32(DOUBT) * np.array(counts, dtype=np.float32)[owners[nearest]]
+        texts = held[:, 1] if others is None else np.concatenate([held[:, 1], others])
+        found[:, 4] = _shared(query, texts, shots[nearest], owners[nearest], doubts)[: len(rows)]
         return found
 
 

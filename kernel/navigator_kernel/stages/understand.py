@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 
 ROUNDS = 2  # rounds of questions about one message (X-10)
+SURE = 0.9  # confidence from which each of two joined wishes has its own skill
 FAILURES = 2  # SAF-5: after this many in a row, nothing is tried again unless the person says what to change
 
 
@@ -84,13 +85,13 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
 
 
 def matter(request: PreprocessingResult) -> str:
-    """The text for routing, in which only the type of each file is kept, or the name of a file without a type."""
+    """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
+    mark of a file: whoever names one wants work done on it."""
     text = request.need
     for name in sorted(files_in(request), key=len, reverse=True):
         path = PurePath(name)
-        text = text.replace(
-            name, next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
-        )
+        kind = next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
+        text = text.replace(f"@{name}", f"@{kind}").replace(name, f"@{kind}")
     return text
 
 
@@ -117,13 +118,13 @@ def _listed(request: PreprocessingResult, session: Session, router: Router) -> S
 
 def _leaders(found: Retrieval, request: PreprocessingResult, session: Session, router: Router) -> Sequence[Candidate]:
     """RTE-18: the leaders of the clauses, if each clause surely has one and they are not all the same; after a mere
-    `and`, each must be surer than that of the whole message. Empty with several files: one order is for all of them.
+    `and`, each must be sure or surer than that of the whole message. Empty with several files: one order is for all of them.
     """
     whole = found.candidates[0].confidence if found.candidates else 0.0
     if not session.id or len(request.files) > 1:
         return ()
     said = clauses(matter(request))
-    least = 0.0 if all(clause.apart for clause in said) else whole
+    least = 0.0 if all(clause.apart for clause in said) else min(whole, SURE)
     sure: dict[Clause, Candidate] = {}
     for clause in sorted(said, key=lambda clause: len(clause.text)):  # the first uncertain one ends the search
         one = router.retrieve(clause.text)

@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.language.clauses import is_long
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
-from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteResult, Script, Skills, Unknown
+from navigator_kernel.values.route import (
+    Direct,
+    Lifecycle,
+    Mcp,
+    NeedClarification,
+    RouteResult,
+    Script,
+    Skills,
+    Unknown,
+)
 from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowStep
-from navigator_kernel.workflows.segments import split
+from navigator_kernel.workflows.segments import split, wishes
 from navigator_kernel.workflows.step_binding import (
     BoundStep,
     PlanningContext,
@@ -54,10 +64,27 @@ class PlanProposal(Struct, frozen=True, kw_only=True):
     left: tuple[str, ...] = ()
 
 
+class ListedSteps(Struct, frozen=True, kw_only=True):
+    """The steps that a message lists, bound to skills where one fits, and the steps beyond the limit in the person's
+    words. `said` is the message without the request's answers."""
+
+    said: str
+    steps: Sequence[BoundStep]
+    left: tuple[str, ...] = ()
+
+
 def plan_workflow(
     request: PreprocessingResult, need: str, ground: PlanningContext, *, alone: bool = False
 ) -> PlanProposal | NeedClarification | Unknown | None:
-    """A plan, a question about missing parts, a file that cannot be read, or None if one skill or none is enough.
+    """A plan, a question about missing parts, a file that cannot be read, or None if one skill or none is enough."""
+    listed = list_steps(request, need, ground, alone=alone)
+    return propose(listed, ground) if isinstance(listed, ListedSteps) else listed
+
+
+def list_steps(
+    request: PreprocessingResult, need: str, ground: PlanningContext, *, alone: bool = False
+) -> ListedSteps | Unknown | None:
+    """The steps of a message; a file that cannot be read; or None if one skill or none is enough.
 
     `need` is the message with files as they were written and the request's answers at its end; with `alone`, a single
     order also makes a plan.
@@ -65,23 +92,40 @@ def plan_workflow(
     said = need.removesuffix(" ".join(request.answers).strip()).rstrip() if request.answers else need
     if len(said) > LIMIT:
         return None
-    clauses = split(said, lambda clause: _is_named(clause, ground))
+    told = wishes(said) if is_long(said) and not alone else ()
+    clauses = told or split(said, lambda clause: _is_named(clause, ground))
     if len(clauses) < 2 and not alone:
         return None
     bound = [bind(clause, ground, after=at > 0) for at, clause in enumerate(clauses[: ground.limit])]
     bound = _without_telling(_with_installed(bound))
     if (unreadable := _unreadable(bound)) is not None:
         return unreadable
+    if told:
+        bound = [_with_nearest(step) for step in bound]
+        leaders = {step.skill or next(iter(step.offered), "") for step in bound}
+        if len(leaders - {""}) < 2:
+            return None  # one task, told in several sentences
+    elif is_long(said) and not alone and all(step.decision.tier == "retrieval" for step in bound):
+        return None  # the requirements of one task
     more = len(clauses) > ground.limit
     if not any(step.skill for step in bound) or not (alone or more or not _covered(bound, said, ground)):
         return None
     for answer in request.answers:
         bound = _answered(bound, answer, ground)
-    if (unreadable := _unreadable(bound)) is not None:
-        return unreadable
-    if (asked := _question(bound, ground)) is not None:
-        return asked
-    return PlanProposal(plan=_plan(said, bound, ground), left=tuple(clauses[ground.limit :]))
+    return _unreadable(bound) or ListedSteps(said=said, steps=bound, left=tuple(clauses[ground.limit :]))
+
+
+def _with_nearest(step: BoundStep) -> BoundStep:
+    """The step; if it surely wants a skill but none is likely, with those that come nearest."""
+    if step.skill or step.offered or step.decision.reason != "unlikely":
+        return step
+    return replace(step, offered=step.decision.candidates)
+
+
+def propose(listed: ListedSteps, ground: PlanningContext) -> PlanProposal | NeedClarification:
+    """The plan of these steps, or a question about missing parts."""
+    asked = _question(listed.steps, ground)
+    return asked or PlanProposal(plan=_plan(listed.said, listed.steps, ground), left=listed.left)
 
 
 def _unreadable(bound: Sequence[BoundStep]) -> Unknown | None:
@@ -105,8 +149,10 @@ def _with_installed(bound: list[BoundStep]) -> list[BoundStep]:
         asked, order, name = bound[source].result, found[source].result, hit.group(1).rstrip(".")
         if not isinstance(order, Lifecycle) or not isinstance(asked, Lifecycle):
             continue
-        if asked.skills and name not in asked.skills:
-            continue  # the person named the skills to install
+        if asked.skills and name not in asked.skills:  # the person named the skills to install
+            if "-" in name:  # and no similar skill stands in for the named one
+                found[at] = replace(step, skill="", agent="", result=Direct())
+            continue
         names = tuple(dict.fromkeys([*order.skills, name]))
         found[source] = replace(found[source], result=replace(order, skills=names))
         found[at] = replace(step, skill=name, agent="skills", result=Skills(names=(name,)))
@@ -175,10 +221,10 @@ def _names_one(answer: str, asked: NeedClarification | None) -> bool:
 def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarification | None:
     """One question about steps without a skill, or about all missing values."""
     language = ground.context.language
-    unbound = [step.text for step in bound if not step.skill]
+    unbound = [step for step in bound if not step.skill]
     if unbound:
         scope = say("workflow.scope", language)
-        steps = "; ".join(map(repr, unbound))
+        steps = "; ".join(_with_offer(step) for step in unbound)
         fitting = [step for step in bound if step.skill]
         others = "; ".join(f"{step.text} → {step.skill}" for step in fitting)
         question = say("workflow.rest", language, steps=steps, scope=scope, others=others)
@@ -188,6 +234,11 @@ def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarif
         return None
     missing = tuple(name for one in asked for name in one.missing)
     return replace(asked[0], question=" ".join(one.question for one in asked), missing=missing)
+
+
+def _with_offer(step: BoundStep) -> str:
+    """The step, with the skills that may be meant: `'send it' (mail, chat?)`."""
+    return f"{step.text!r} ({', '.join(step.offered)}?)" if step.offered else repr(step.text)
 
 
 def _rest(fitting: Sequence[BoundStep]) -> str:

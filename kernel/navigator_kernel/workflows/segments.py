@@ -8,8 +8,8 @@ it" is one order.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Sequence
+from itertools import islice, pairwise
 
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.workflows.imperatives import is_order, is_thing, is_verb
@@ -70,10 +70,95 @@ _TOLD = lazy_compile(r"(?:如何|怎么|怎样|为什么|让(?!我))(?=.)")
 _EXPLAIN = lazy_compile(r"(?:请|帮我|先)*(?:解释|说明|描述|分析|介绍|讲解|告诉|看看|看一下|查)")
 _ASKS = lazy_compile(r"(?:什么|怎么办|怎么样|怎样|如何|吗|呢)[？?。.]*\s*$")
 _CALL = lazy_compile(r"(?:/(?:[^\W_][\w-]*:)?|@@)[^\W_][\w-]*(?=\s|$)")
+_COUNTED = ("one", "two", "three", "four")
+_ENDS = lazy_compile(r"final|last|end|最后|末了", re.IGNORECASE)
+_LINE_COUNTED = ("one", "two", "three", "four")
+_ENDS = lazy_compile(r"(?<![ \t\r])[ \t\r]*+\n\s*+")
 _LINE_ENDS = lazy_compile(r"(?<![ \t\r])[ \t\r]*+\n\s*+")
 _A_THING = lazy_compile(r"一[个段份种条]")
 _BULLET = lazy_compile(r"^[-*•]\s+")
 _EDGE = " \t\r\n,，。;；、:："
+
+
+_SHORTEST = 8  # characters of a request
+_BLOCKS = lazy_compile(
+    r"```.*?(?:```|\Z)|\"[^\"\n]*\"|“[^“”\n]*”|「[^「」\n]*」"
+    r"|^(?:[ \t]*(?:[-*•]|\d{1,2}[.)、）]|[a-z]\)|[（(]\d[)）])[ \t]*\S[^\n]*|[ \t]{2,}\S[^\n]*"
+    r"|[^\n]{0,100}[{}|<>=][^\n]{0,100})$",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+_NOT_WISHES = "次周天年版季名章页行列期轮印眼时手"  # 第一次 and the like count something else than requests
+_WISH = lazy_compile(
+    r"(?:^|(?<=[.!?;:)\n。！？；：）])|(?<=[，,、])(?=[ \t]*[\u4e00-\u9fff]))[ \t]*(?:and,?\s+|so,?\s+)?(?:"
+    + "|".join(
+        rf"(?P<{name}>{word}(?:ly)?(?:\s+(?:of\s+all|off|up))?(?=[\s,:])|{number}(?=[,:.])|[(（](?:{letter}|{digit})[)）]"
+        rf"|(?<![\w(]){letter}\)|{first}|第{han}(?=[\u4e00-\u9fff,，、:：])(?![{_NOT_WISHES}])|{han}、)"
+        for name, word, number, letter, digit, han, first in (
+            ("one", "first", "one", "a", 1, "一", "首先|其一"),
+            ("two", "second", "two", "b", 2, "二", "其次|其二"),
+            ("three", "third", "three", "c", 3, "三", "其三"),
+            ("four", "fourth", "four", "d", 4, "四", "其四"),
+        )
+    )
+    + r"|(?P<open>(?:please\s+)?(?:begin|start)\s+(?:with|by)\b|to\s+(?:begin|start)\s+with\b"
+    r"|[^，。；！？\n]{0,6}(?<![优事首原])先(?![生进前后天]))"
+    r"|(?P<next>(?:then|next|after\s+that|afterwards?|finally|lastly|last(?=[,:\s])|at\s+the\s+end|in\s+the\s+end|subsequently"
+    r"|(?:when|once|as\s+soon\s+as)\s[^,.;\n]{1,40}\b(?:done|stands?|works?|through|finished|ready|known?|agreed?)\b"
+    r"|(?:based\s+on|from|out\s+of|with)\s+(?:that|this|these|those|the\s+(?:results?|totals?|findings?|outcome))\b"
+    r"|the\s+(?:second|third|last|next)\s+(?:thing|step|part|piece))(?![\w-])"
+    r"|然后|接着|接下来|随后|最后|末了"
+    r"|[^，。；：！？\n]{1,10}(?:完|好|定了?|出来|改完|做好)了?(?:[(（][^()（）\n]{1,20}[)）])?(?:之后|以后|后)|(?:这|那)?之后(?=[，,]))"
+    r"|(?P<again>再(?![说见也三加次者怎])))",
+    re.IGNORECASE,
+)
+# After words that announce an order, a colon and two or three parts between semicolons
+_LISTED = lazy_compile(
+    r"(?:\bin\s+(?:this|that|the\s+following)?\s*order\b|\bin\s+a\s+row\b|\b(?:two|three)\s+(?:things|jobs|steps|pieces|parts)\b"
+    r"|按顺序|按时间|依次|先后|[两二三]件事|分[两二三]步|[两二三]步走)[^:：.。\n]{0,60}[:：](?P<parts>[^.。\n]+)"
+)
+_SEMICOLON = lazy_compile(r"[;；]\s*")
+
+
+def wishes(text: str) -> tuple[str, ...]:
+    """The requests of a message with sentences around its orders, in order, from the word that begins each: `First, …
+    Second, …`, `先 … 然后 …`; empty if no words order it. What lies in quotes, code, data or a list belongs to the
+    request around it."""
+    masked = _BLOCKS.sub(lambda hit: "Q" * len(hit.group()), text)
+    marks = list(_WISH.finditer(masked))
+    cuts = _counted(marks) or _listed(masked) or _followed(marks)
+    cuts = [begin for begin, end in pairwise([*cuts, len(text)]) if begin == cuts[0] or end - begin >= _SHORTEST]
+    return tuple(text[begin:end].strip(_EDGE) for begin, end in pairwise([*cuts, len(text)]))
+
+
+def _counted(marks: Sequence[re.Match[str]]) -> list[int]:
+    """Where `first`, `second` and `third` begin; a closing word such as `finally` counts on. Four and more are the
+    requirements of one task."""
+    cuts: list[int] = []
+    for mark in marks:
+        ends = mark.lastgroup == "next" and len(cuts) == 2 and _ENDS.search(mark[0])
+        if ends or mark.lastgroup == _COUNTED[len(cuts)]:
+            cuts.append(mark.start())
+        if len(cuts) == len(_COUNTED):
+            return []
+    return cuts if len(cuts) > 1 else []
+
+
+def _listed(masked: str) -> list[int]:
+    found = _LISTED.search(masked)
+    if found is None:
+        return []
+    begin = found.start("parts")
+    cuts = [begin, *(begin + hit.end() for hit in _SEMICOLON.finditer(found["parts"]))]
+    return cuts if 2 <= len(cuts) <= 3 else []
+
+
+def _followed(marks: Sequence[re.Match[str]]) -> list[int]:
+    """Where a request begins after another one; the first of them begins at a word such as `先`, else at the start."""
+    opened = next((mark for mark in marks if mark.lastgroup in {"open", "one"}), None)
+    after = 0 if opened is None else opened.end()
+    kinds = {"next", "two", "three", "again"} if opened else {"next", "two", "three"}
+    cuts = [mark.start() for mark in marks if mark.start() >= after and mark.lastgroup in kinds]
+    return [0 if opened is None else opened.start(), *cuts] if cuts else []
 
 
 def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
-from navigator_kernel.text import lazy_compile
+from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
     Direct,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.resource import ParamSpec
 
-PLANNED = 0.35  # confidence from which a skill is put in a plan
+PLANNED = 0.6  # confidence from which a skill is put in a plan
 MANAGER = "skill_manager"  # the skill of lifecycle steps (AGT-6)
 
 # A later step's words for the output of the one before say nothing about the wanted skill
@@ -46,6 +46,7 @@ _HANDED = lazy_compile(
     r"|(?:上一步|得到的?|刚才的?|其|该|这个|这些)?(?:结果|输出)(?:里|中)?的?",
     re.IGNORECASE,
 )
+_WORD = lazy_compile(r"\w+")
 _FROM_BEFORE = frozenset({"not_empty", "none", "file_exists"})  # validations whose values the step before can supply
 _TYPED = frozenset({"url_format", "email", "file_exists"})
 
@@ -62,7 +63,8 @@ class PlanningContext(Struct, frozen=True, kw_only=True):
 
 
 class BoundStep(Struct, frozen=True, kw_only=True):
-    """`given` are the values from answers, by the parameter's name; `after` says that another step comes before it."""
+    """`given` are the values from answers, by the parameter's name; `after` says that another step comes before it.
+    `offered` are the skills that may be meant, if it is not clear which."""
 
     text: str
     request: PreprocessingResult
@@ -71,6 +73,7 @@ class BoundStep(Struct, frozen=True, kw_only=True):
     skill: str
     agent: str
     after: bool
+    offered: tuple[str, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -118,9 +121,10 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
     meant = replace(request, need=_HANDED.sub(" ", request.need)) if after else request
     intent = understand_locally(meant, Session(id=""), ground.router)
     decision = decide(intent, request, ground.catalogue)
+    offered: tuple[str, ...] = ()
     if isinstance(decision.result, NeedClarification) and intent.retrieval and intent.retrieval.candidates:
         best = intent.retrieval.candidates[0]  # the person sees the plan before anything runs
-        fits = best.confidence >= PLANNED
+        fits, offered = best.confidence >= PLANNED or _says_name(text, best.name), decision.result.options
         decision = replace(
             decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
         )
@@ -135,8 +139,21 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         case Mcp(server=server):
             skill, agent = server or "mcp", "mcp"
     return BoundStep(
-        text=text, request=request, result=decision.result, decision=decision, skill=skill, agent=agent, after=after
+        text=text,
+        request=request,
+        result=decision.result,
+        decision=decision,
+        skill=skill,
+        agent=agent,
+        after=after,
+        offered=offered,
     )
+
+
+def _says_name(text: str, name: str) -> bool:
+    """Whether all words of a name of several words are said: `polish the manuscript` for polish-manuscript."""
+    words = fold(name).split("-")
+    return len(words) > 1 and set(words) <= set(_WORD.findall(fold(text)))
 
 
 def missing_params(step: BoundStep, ground: PlanningContext) -> NeedClarification | None:

