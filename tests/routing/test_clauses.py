@@ -346,6 +346,7 @@ def test_what_a_long_message_excludes_is_not_searched_for(
         ("tidy up this module: class A(B): pass", "tidy up this module"),
         ("把这段数据画成图：[1, 2, 3]", "把这段数据画成图"),
         ("word count of this: the sea is blue", "word count of this"),
+        ("count the lines in: the sea is blue", "count the lines in"),
         ("把这段话译成英文，这段话：海是蓝的", "把这段话译成英文，这段话"),
         ("sort these rows: id;name\n1;Ada\n2;Bob", "sort these rows"),
     ],

@@ -75,7 +75,7 @@ _EXCLUDES = lazy_compile(
 )
 # A colon and what follows: a text that the words before it point to, or code or data
 _DATA = lazy_compile(
-    r"(?P<points>\b(?:of|this|these|below|following)|(?:这[段句篇]|以下|下面)(?!问题)[^\s：:]{0,4})?"
+    r"(?P<points>\b(?:of|in|on|from|this|these|below|following)|(?:这[段句篇]|以下|下面)(?!问题)[^\s：:]{0,4})?"
     r"(?P<colon>:\s|：)(?(points)|(?=[^\n]{0,300}?(?:[{}\[\]=;<>|]|\w\()))",
     re.IGNORECASE,
 )
