@@ -29,15 +29,17 @@ MISSES: list[tuple[str, str, str]] = [
     # The message names another skill or needs none: the router did not look for others
     *((message, "ada-painter", "shortlisted") for message in (
         "/word-count boats at sea", "@@word-count boats at sea", "/bob-painter a boat", "/rust-dev boats", "use word-count on boats",
-        "word-count boats", "run word-count", "执行 word-count 海上的船", "skill list", "列出技能", "what can you do", "#nothing-like-it",
-        "info bob-painter", "disable nothing-like-it", "mcp list", "/nothing-like-it boats",
+        "word-count boats", "run word-count", "执行 word-count 海上的船", "列出技能", "what can you do", "#nothing-like-it",
+        "info bob-painter", "mcp list", "/nothing-like-it boats",
     )),
+    # Words of the command line that are no command here: the person is asked first
+    *((message, "ada-painter", "chosen") for message in ("skill list", "disable nothing-like-it")),
     # Two skills are alike: the person is asked first
     *((SEA, name, "chosen") for name in ("ada-painter", "bob-painter")),
     ("paint me a watercolour of two boats at sea please", "bob-painter", "chosen"),
     ("I would like a watercolour of boats at sea", "ada-painter", "chosen"),
-    # Another skill is clearly meant, and this one is close only because of shared words
-    *((f"word count of this: {words}", "ada-painter", "chosen") for words in (
+    # Another skill is clearly meant, and the text that it is to work on is not searched for
+    *((f"word count of this: {words}", "ada-painter", "shortlisted") for words in (
         "watercolours of boats at sea", "he paints boats at sea", "a watercolour, boats, the sea", "boats at sea in watercolours",
     )),
     # The step before failed, so the skill's own step never started
