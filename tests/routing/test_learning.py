@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from bench.encoders import Remembering
 from cli.support import Place, place_in
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.parts import open_lessons
-from navigator_kernel.model_ports import Encoder, TextKind
+from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
@@ -164,23 +164,6 @@ TEXTS = {desk: [text for name, kind, text in TOLD if (name, kind) == (desk, "tau
 ALL_TAUGHT = {desk: texts[::-1] for desk, texts in TEXTS.items()}  # 20 each, half English, half Chinese
 QUESTIONS = {text: name for name, kind, text in TOLD if kind == "asked"}  # 5 each, none of them among the lessons
 Found = Mapping[str, Retrieval]  # by question
-
-
-class Remembering:
-    """An encoder that encodes each text once."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder, self.id, self.dimensions = encoder, encoder.id, encoder.dimensions
-        self._known: dict[tuple[str, str], Any] = {}
-
-    def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
-        import numpy as np
-
-        new = [text for text in dict.fromkeys(texts) if (text, kind) not in self._known]
-        if new:
-            vectors = self._encoder.encode(new, kind)
-            self._known |= {(text, kind): vector for text, vector in zip(new, vectors, strict=True)}
-        return np.stack([self._known[text, kind] for text in texts])
 
 
 Company = Callable[..., Found]

@@ -109,6 +109,14 @@ def test_no_text_takes_long(piece: str) -> None:
         ("做个小工具。先设计表,房源和订单都要有历史。表定了之后写第一版迁移。最后把库放到云上,连接池怎么配也说一下。", ("先设计表", "表定了之后", "最后把库")),
         ("下周评审,要过三关。第一关,做威胁建模。第二关,把威胁对应到控制措施。第三关,把静态扫描配起来。", ("第一关", "第二关", "第三关")),
         ("请帮我:一、把对手拆开看;二、重新想我们的定位;三、按新定位重写首页文案。", ("一、把", "二、重新", "三、按")),
+        (
+            "Our shop closes in May. First, count what is left. Second, write to the customers. Finally, make a page.",
+            ("First", "Second", "Finally"),
+        ),
+        (
+            "店要关了。首先，数一下库房里还剩什么。其次，给顾客写一封信。最后，做一个页面放优惠。",
+            ("首先", "其次", "最后"),
+        ),
     ],
 )  # fmt: skip
 def test_the_words_that_order_wishes_take_a_message_apart(text: str, begins: tuple[str, ...]) -> None:

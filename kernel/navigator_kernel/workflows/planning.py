@@ -92,19 +92,19 @@ def list_steps(
     said = need.removesuffix(" ".join(request.answers).strip()).rstrip() if request.answers else need
     if len(said) > LIMIT:
         return None
-    told = wishes(said) if is_long(said) and not alone else ()
-    clauses = told or split(said, lambda clause: _is_named(clause, ground))
+    ordered = wishes(said) if is_long(said) and not alone else ()
+    clauses = ordered or split(said, lambda clause: _is_named(clause, ground))
     if len(clauses) < 2 and not alone:
         return None
     bound = [bind(clause, ground, after=at > 0) for at, clause in enumerate(clauses[: ground.limit])]
     bound = _without_telling(_with_installed(bound))
     if (unreadable := _unreadable(bound)) is not None:
         return unreadable
-    if told:
+    if ordered:
         bound = [_with_nearest(step) for step in bound]
         leaders = {step.skill or next(iter(step.offered), "") for step in bound}
         if len(leaders - {""}) < 2:
-            return None  # one task, told in several sentences
+            return None  # one task in several sentences
     elif is_long(said) and not alone and all(step.decision.tier == "retrieval" for step in bound):
         return None  # the requirements of one task
     more = len(clauses) > ground.limit

@@ -72,8 +72,6 @@ _ASKS = lazy_compile(r"(?:什么|怎么办|怎么样|怎样|如何|吗|呢)[？?
 _CALL = lazy_compile(r"(?:/(?:[^\W_][\w-]*:)?|@@)[^\W_][\w-]*(?=\s|$)")
 _COUNTED = ("one", "two", "three", "four")
 _ENDS = lazy_compile(r"final|last|end|最后|末了", re.IGNORECASE)
-_LINE_COUNTED = ("one", "two", "three", "four")
-_ENDS = lazy_compile(r"(?<![ \t\r])[ \t\r]*+\n\s*+")
 _LINE_ENDS = lazy_compile(r"(?<![ \t\r])[ \t\r]*+\n\s*+")
 _A_THING = lazy_compile(r"一[个段份种条]")
 _BULLET = lazy_compile(r"^[-*•]\s+")
