@@ -32,7 +32,7 @@ MISSES: list[tuple[str, str, str]] = [
         "word-count boats", "run word-count", "执行 word-count 海上的船", "列出技能", "what can you do", "#nothing-like-it",
         "info bob-painter", "mcp list", "/nothing-like-it boats",
     )),
-    # Words of the command line that are no command here: the person is asked first
+    # Words of the command line that are not commands here: the person is asked first
     *((message, "ada-painter", "chosen") for message in ("skill list", "disable nothing-like-it")),
     # Two skills are alike: the person is asked first
     *((SEA, name, "chosen") for name in ("ada-painter", "bob-painter")),
