@@ -15,6 +15,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, AgentPorts, Executor
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.resource import PATHS
 
 MESSAGE_LIMIT = 2_000  # characters of an error output that are kept in the data
 
@@ -93,7 +94,7 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
         """Its own folder, what the packet names, and the project where its manifest says so."""
         skill = executor.skill
         named = [str(path) for path in packet.params.value("files", ())]
-        checked = {spec.name for spec in skill.required_params if spec.validation == "file_exists"}
+        checked = {spec.name for spec in skill.required_params if spec.validation in PATHS}
         named += [str(value) for name, value in packet.params.required.items() if name in checked]
         whole = (self.ports.root,) if "project" in executor.wants else ()
         root = self.ports.root.resolve()
@@ -102,9 +103,10 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
 
 
 def _environment(packet: Packet) -> dict[str, str]:
-    """In a workflow, where the report of the step before is: a JSON file."""
+    """The language of the person, and in a workflow the path of the report of the step before, a JSON file."""
     previous = str(packet.params.value("previous", ""))
-    return {"NAVIGATOR_PREVIOUS": previous} if previous else {}
+    language = {"NAVIGATOR_LANGUAGE": packet.context.language}
+    return {**language, "NAVIGATOR_PREVIOUS": previous} if previous else language
 
 
 def _prompt(executor: Executor, packet: Packet, parts: tuple[str, str]) -> Mapping[str, Any]:

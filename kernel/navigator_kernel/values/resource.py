@@ -11,7 +11,11 @@ from msgspec import Struct, field
 ResourceType = Literal["skill", "command", "agent", "prompt"]
 Level = Literal["project", "user", "shipped", "plugin"]
 SkillKind = Literal["A", "B"]  # A runs a command, B is a prompt (AGT-2, AGT-3)
-Validation = Literal["url_format", "not_empty", "email", "file_exists", "none"]
+Validation = Literal[
+    "url_format", "not_empty", "email", "file_exists", "folder_exists", "path_exists",
+    "since", "until", "number", "columns", "none",
+]  # fmt: skip
+PATHS = frozenset({"file_exists", "folder_exists", "path_exists"})  # validations of paths in the project
 
 
 USUAL_PRIORITY = 50
@@ -37,13 +41,15 @@ class Diagnostic(Struct, frozen=True, kw_only=True):
 
 
 class ParamSpec(Struct, frozen=True, kw_only=True):
-    """One entry of `required_params` (part 3, item 2)."""
+    """One entry of `required_params` (part 3, item 2). `instead_of` is the name of a required parameter that is not
+    needed if this one has a value."""
 
     name: str
     prompt: str = ""
     validation: Validation = "not_empty"
     required: bool = True
     default: str | None = None
+    instead_of: str = ""
 
 
 class SkillMeta(Struct, frozen=True, kw_only=True):
