@@ -105,8 +105,8 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
 def _environment(packet: Packet) -> dict[str, str]:
     """The language of the person, and in a workflow the path of the report of the step before, a JSON file."""
     previous = str(packet.params.value("previous", ""))
-    language = {"NAVIGATOR_LANGUAGE": packet.context.language}
-    return {**language, "NAVIGATOR_PREVIOUS": previous} if previous else language
+    language = str(packet.context.language)
+    return {"NAVIGATOR_LANGUAGE": language, **({"NAVIGATOR_PREVIOUS": previous} if previous else {})}
 
 
 def _prompt(executor: Executor, packet: Packet, parts: tuple[str, str]) -> Mapping[str, Any]:

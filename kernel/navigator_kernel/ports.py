@@ -13,6 +13,7 @@ from navigator_kernel.values.redact import Redact, same
 if TYPE_CHECKING:  # for a faster start: modules needed only for types are not imported
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from datetime import date
     from pathlib import Path
 
     from navigator_kernel.config.settings import Settings
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # for a faster start: modules needed only for types are not i
     from navigator_kernel.values.job import Job, Outcome, Want
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.report import Report
-    from navigator_kernel.values.request import Session
+    from navigator_kernel.values.request import FileReference, Session
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
     from navigator_kernel.values.route import Action, Retrieval
     from navigator_kernel.values.standing import Standing
@@ -95,6 +96,9 @@ class Writer(Protocol):
 class FileReader(Protocol):
     def read(self, written: str) -> tuple[Path, str]:
         """The real path and the text of an `@path`; KernelError if it cannot be read (PRE-8)."""
+
+    def find(self, text: str, today: date) -> tuple[FileReference, ...]:
+        """The files and folders that `text` names in plain words (`language/targets.py`)."""
 
 
 class RunLog(Protocol):

@@ -26,6 +26,7 @@ from navigator_kernel.events import (
     Usage,
 )
 from navigator_kernel.guard import as_error
+from navigator_kernel.language.targets import with_targets
 from navigator_kernel.language.wording import between, say
 from navigator_kernel.stages.answers import UNDO, Resumed, expiry_of, resume
 from navigator_kernel.stages.compose import TurnSummary, compose
@@ -43,7 +44,7 @@ from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import PendingApproval, Session
-from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision
+from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Skills, Unknown
 from navigator_kernel.values.workflow import PLAN
 from navigator_kernel.workflows.orchestrator import without_flag
 from navigator_kernel.workflows.requests import WorkflowRequest, attach_answer, decline_run, resolve_workflow
@@ -195,8 +196,12 @@ async def route_request(
     """Phase 1: finds out what the message asks for, and plans the packets; none if a question comes first."""
     intent = await understand(request, session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
     decision = decision or decide(intent, request, kernel.catalogue)
+    if isinstance(decision.result, Skills):
+        request = with_targets(request, kernel.files, context.now)
+        if request.way == "follow_up" and (last := session.sticky) and decision.result.names == (last.target,):
+            request = replace(request, before=last.values)
     orders = plan(decision, request, kernel.catalogue, context)
-    if isinstance(orders, NeedClarification):
+    if isinstance(orders, NeedClarification | Unknown):
         decision, orders = replace(decision, result=orders), DispatchPlan(steps=())
     for body in narrate(intent, decision, kernel.catalogue.count()):
         emit(body)
@@ -278,6 +283,7 @@ def context_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, r
         memories=kernel.memory.recall(message.text),
         grants=resumed.session.grants,
         has_model=kernel.models is not None,
+        now=kernel.clock.now(),
     )
 
 

@@ -11,7 +11,7 @@ from navigator_kernel.stages.plan import plan
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import DispatchPlan
-from navigator_kernel.values.route import NeedClarification, RouteDecision
+from navigator_kernel.values.route import NeedClarification, Unknown, RouteDecision
 from routing.place import Routing, routing_at, write_skills
 
 
@@ -49,7 +49,7 @@ def order(**given: Any) -> TurnContext:
     return TurnContext(**{**base, **given})
 
 
-def planned(place: Routing, text: str, **given: Any) -> DispatchPlan | NeedClarification:
+def planned(place: Routing, text: str, **given: Any) -> DispatchPlan | NeedClarification | Unknown:
     language = place.request(text).language
     return plan(place.decide(text), place.request(text), place.catalogue, order(language=language, **given))
 
@@ -66,5 +66,5 @@ def asked(place: Routing, text: str) -> NeedClarification:
     return found
 
 
-def of(place: Routing, result: Any, **given: Any) -> DispatchPlan | NeedClarification:
+def of(place: Routing, result: Any, **given: Any) -> DispatchPlan | NeedClarification | Unknown:
     return plan(RouteDecision(result=result), place.request("say"), place.catalogue, order(**given))

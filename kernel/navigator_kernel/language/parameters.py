@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.request import FileReference, PreprocessingResult
-from navigator_kernel.values.resource import ParamSpec
+from navigator_kernel.values.resource import PATHS, ParamSpec
 
 _PAIR = lazy_compile(r"(?:--)?([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
 _FLAG = lazy_compile(r"--([A-Za-z][\w-]*)")
@@ -24,15 +26,22 @@ _REFERS = lazy_compile(
     r"|(?:把|对)?(?:它们?|其|(?:这个|这些|该|上一步的?|其|得到的|刚才的)?(?:结果|输出|报告|文件|表格|数据|内容))",
     re.IGNORECASE,
 )
+_KEY = lazy_compile(r"\"([^\"\\\n]{1,100})\"\s*:")
+_HEAD = 64 * 1024  # bytes of a file in which the names of its columns are looked for
 _AFTER_COLON = lazy_compile(r"[:：]\s*(\S.*)$", re.DOTALL)
 
 
 class Parameters(Struct, frozen=True, kw_only=True):
-    """`values` by name, `positional` the remaining arguments, `missing` the required ones without a usable value."""
+    """`values` by name, `positional` the remaining arguments, `missing` the required ones without a usable value.
+
+    `problem` is a file or folder that the message names and that cannot be used, `unclear` one that may be several.
+    """
 
     values: Mapping[str, str] = field(default_factory=dict)
     positional: tuple[str, ...] = ()
     missing: tuple[ParamSpec, ...] = ()
+    problem: FileReference | None = None
+    unclear: FileReference | None = None
 
 
 def parameters(
@@ -43,24 +52,127 @@ def parameters(
     values, positional = _written(specs, arguments)
     if request.handed is not None and _REFERS.fullmatch(" ".join(positional)):
         positional.clear()
-    files = [file for file in request.files if not file.problem]
-    for spec in specs:
+    files = [file for file in request.files if file.usable]
+    targets = [_chosen(target, request.answer) for target in meant(request)]
+    unused = [*files, *(target for target in targets if target.usable)]
+    for spec in sorted(specs, key=lambda spec: spec.validation not in PATHS):
         if spec.name not in values:
-            value = _inferred(spec, positional, files, request, named=named)
+            if spec.validation in PATHS:
+                value = _path(spec, positional, unused, request)
+            else:
+                value = _inferred(spec, positional, files, request, values, specs, named=named)
             if value is not None:
                 values[spec.name] = value
-    for name in [spec.name for spec in specs if spec.validation == "file_exists" and spec.name in values]:
-        values[name] = _as_path(values[name], files, request.base)
+    for name in [spec.name for spec in specs if spec.validation in PATHS and spec.name in values]:
+        values[name] = _as_path(values[name], [*files, *targets], request.base)
+    values |= _continued(specs, values, request.before)
     values |= _answered(specs, values, request.answer)
-    missing = tuple(s for s in specs if s.required and s.default is None and not fits(s, values.get(s.name)))
+    replaced = {spec.instead_of for spec in specs if spec.name in values}
+    missing = tuple(
+        spec
+        for spec in specs
+        if spec.required and spec.default is None and spec.name not in replaced and not fits(spec, values.get(spec.name))
+    )
     defaults = {s.name: s.default for s in specs if s.default is not None and s.name not in values}
-    return Parameters(values={**defaults, **values}, positional=tuple(positional), missing=missing)
+    return Parameters(
+        values={**defaults, **values},
+        positional=tuple(positional),
+        missing=missing,
+        problem=_problem(specs, values, missing, [*files, *targets]),
+        unclear=next((target for target in targets if target.choices and wants_path(specs)), None),
+    )
+
+
+def wants_path(specs: Sequence[ParamSpec]) -> bool:
+    """Whether a skill works on a file or folder that the person names."""
+    return any(spec.validation in PATHS for spec in specs)
+
+
+def meant(request: PreprocessingResult) -> Sequence[FileReference]:
+    """What the message names in plain words, but not inside a text that it gives."""
+    text = _given_text(request.need).strip()
+    if not text:
+        return request.targets
+    return [
+        target
+        for target in request.targets
+        if target.written == text or not (target.loose or target.written in text)
+    ]
+
+
+def _chosen(target: FileReference, answer: str) -> FileReference:
+    """The one of several files that the answer to the question means, by its number or its path."""
+    said = answer.strip().rstrip(".。")
+    at = int(said) - 1 if said.isdecimal() else -1
+    path = target.choices[at] if 0 <= at < len(target.choices) else said if said in target.choices else ""
+    return replace(target, path=Path(path), choices=(), written=path) if path else target
+
+
+def _path(
+    spec: ParamSpec, positional: list[str], unused: list[FileReference], request: PreprocessingResult
+) -> str | None:
+    """The path that a parameter gets: an argument, what the message names, or a file of the step before."""
+
+    def fit(path: Path) -> bool:
+        only_folders = spec.validation == "folder_exists"
+        return is_file(path) if spec.validation == "file_exists" else is_there(path, only_folders=only_folders)
+
+    if (word := _taken(positional, lambda word: fit(request.base / word))) is not None:
+        return word
+    needed = spec.required or spec.instead_of
+    for file in unused:
+        if file.folder == (spec.validation == "folder_exists") or spec.validation == "path_exists":
+            if needed or not file.loose:
+                unused.remove(file)
+                return str(file.path)
+    handed = request.handed.files if request.handed and spec.validation == "file_exists" and needed else ()
+    return next((str(file.path) for file in handed), None)
+
+
+def _problem(
+    specs: Sequence[ParamSpec], values: Mapping[str, str], missing: Sequence[ParamSpec], named: Sequence[FileReference]
+) -> FileReference | None:
+    """What the message names and the skill cannot work on, so that it never works on something else instead."""
+    paths = [spec for spec in specs if spec.validation in PATHS]
+    if paths or missing:
+        if (absent := next((file for file in named if file.problem and not file.loose), None)) is not None:
+            return absent
+    if missing and (unread := next((file for file in named if file.unread), None)) is not None:
+        return replace(unread, problem=unread.unread, refused=True)
+    if paths and not any(spec.name in values for spec in paths) and not missing:
+        other = next((file for file in named if file.usable and not file.loose), None)
+        if other is not None and all(spec.validation != "path_exists" for spec in paths):
+            kind = "a folder" if other.folder else "a file"
+            return replace(other, problem=f"{other.written!r} is {kind}", refused=True)
+    return None
+
+
+def _continued(specs: Sequence[ParamSpec], values: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """The last run's values that the message does not replace: a path or text replaces both, a time both its ends."""
+    changed = {_group(spec) for spec in specs if spec.name in values}
+    return {
+        spec.name: before[spec.name] for spec in specs if spec.name in before and _group(spec) not in changed
+    }
+
+
+def _group(spec: ParamSpec) -> str:
+    if spec.validation in PATHS or (spec.required and spec.validation == "not_empty"):
+        return "subject"
+    return "period" if spec.validation in {"since", "until"} else spec.name
 
 
 def is_file(path: Path) -> bool:
     """Whether the text is the path of a file."""
     try:
         return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_there(path: Path, *, only_folders: bool = False) -> bool:
+    """Whether the text is the path of a file or folder."""
+    try:
+        return path.is_dir() or (not only_folders and path.is_file())
     except (OSError, ValueError):
         return False
 
@@ -76,6 +188,10 @@ def fits(spec: ParamSpec, value: str | None) -> bool:
             return _EMAIL.fullmatch(value) is not None
         case "file_exists":
             return is_file(Path(value))
+        case "folder_exists" | "path_exists":
+            return is_there(Path(value), only_folders=spec.validation == "folder_exists")
+        case "number":
+            return value.isdecimal()
         case _:
             return True
 
@@ -100,24 +216,70 @@ def _written(specs: Sequence[ParamSpec], arguments: Sequence[str]) -> tuple[dict
 
 
 def _inferred(
-    spec: ParamSpec, positional: list[str], files: list[FileReference], request: PreprocessingResult, *, named: bool
+    spec: ParamSpec,
+    positional: list[str],
+    files: list[FileReference],
+    request: PreprocessingResult,
+    values: Mapping[str, str],
+    specs: Sequence[ParamSpec],
+    *,
+    named: bool,
 ) -> str | None:
     said = " ".join([*positional, request.need])
     match spec.validation:
-        case "file_exists":
-            return _taken(positional, lambda word: is_file(request.base / word)) or _path_of(files, request)
         case "url_format":
             return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, said)
         case "email":
             return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, said)
+        case "since" | "until" | "number" | "columns":
+            return _stated(spec, request, values, specs)
+        case _ if any(other.instead_of == spec.name and other.name in values for other in specs):
+            return None
         case _:
             return _as_text(spec, positional, files, request, named=named)
 
 
-def _path_of(files: list[FileReference], request: PreprocessingResult) -> str | None:
-    """The message's own file, else one that the previous step wrote."""
-    handed = request.handed.files if request.handed else ()
-    return next((str(file.path) for file in (*files, *handed)), None)
+def _stated(
+    spec: ParamSpec, request: PreprocessingResult, values: Mapping[str, str], specs: Sequence[ParamSpec]
+) -> str | None:
+    """A time, a number or the columns that the message asks for, outside the names of its files."""
+    from navigator_kernel.language import stated
+
+    text = request.need
+    for file in (*request.files, *request.targets):
+        text = text if file.loose else text.replace(file.written, " ")
+    match spec.validation:
+        case "since" | "until":
+            since, until = stated.period(text, date.fromisoformat(request.today)) if request.today else ("", "")
+            return (since if spec.validation == "since" else until) or None
+        case "number":
+            return stated.number(text) or None
+        case _:
+            path = next((values[one.name] for one in specs if one.validation == "file_exists" and one.name in values), "")
+            known = header(Path(path)) if path else ()
+            return ",".join(stated.columns(text, known)) or None
+
+
+def header(path: Path) -> tuple[str, ...]:
+    """The names of the columns of a table: the first line of a CSV file, the keys of the first records of JSON."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_HEAD)
+    except OSError:
+        return ()
+    text = decoded(data)
+    if path.suffix.lower() in {".json", ".jsonl", ".ndjson"}:
+        return tuple(dict.fromkeys(_KEY.findall(text)))
+    first = text.lstrip("\ufeff").split("\n", 1)[0].strip()
+    return tuple(cell.strip().strip('"') for cell in first.split(max(",;\t|", key=first.count)))
+
+
+def decoded(data: bytes) -> str:
+    """The text of the first bytes of a file in UTF-8, else in GB18030."""
+    try:
+        return data[: data.rfind(b"\n") + 1 or None].decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("gb18030", "replace")
 
 
 def _as_text(
@@ -126,17 +288,25 @@ def _as_text(
     if not spec.required:
         return None
     if files:
-        return files[0].content
+        return files[0].content or None
     if named and positional:
         words, positional[:] = " ".join(positional), []
         return "\n".join(part for part in (words, request.cleaned_content if request.commands else "") if part)
     if request.commands and request.need:
         return request.cleaned_content
-    if quoted := _QUOTED.search(request.need):
-        return next(group for group in quoted.groups() if group)
-    if after := _AFTER_COLON.search(request.need):
-        return after.group(1)
+    if target := next((one for one in meant(request) if one.usable and not one.folder and one.content), None):
+        return target.content
+    if text := _given_text(request.need):
+        return text
     return request.handed.subject or None if request.handed else None
+
+
+def _given_text(need: str) -> str:
+    """The text that a message gives in quotes or after a colon."""
+    if quoted := _QUOTED.search(need):
+        return next(group for group in quoted.groups() if group)
+    after = _AFTER_COLON.search(need)
+    return after.group(1) if after else ""
 
 
 def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str) -> dict[str, str]:
@@ -166,6 +336,6 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
     return hit.group() if hit else None
 
 
-def _as_path(value: str, files: list[FileReference], base: Path) -> str:
-    held = next((file for file in files if file.written == value), None)
+def _as_path(value: str, files: Sequence[FileReference], base: Path) -> str:
+    held = next((file for file in files if value in {file.written, str(file.path)}), None)
     return str(held.path if held else (base / value).resolve())

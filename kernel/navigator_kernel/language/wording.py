@@ -70,6 +70,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
     "ask.which": ("Which skill? {options}{more}  (n: none of them)", "使用哪个技能？{options}{more}（n：都不用）"),
+    "ask.which_file": ("Which {name}? {options}", "哪一个 {name}？{options}"),
     "ask.more": ("  and {count} more", "  另有 {count} 个"),
     "ask.use": ("Use {name}? (y or n)", "使用 {name} 吗？（y 或 n）"),
     "ask.one_instruction": (

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
 
 from navigator_kernel.errors import KernelError
@@ -16,9 +16,12 @@ from navigator_kernel.text import whole_words
 from navigator_kernel.values.chat import ChatMessage, Completion, ShownFile, Spent, tried_of
 from navigator_kernel.values.context import Memory
 from navigator_kernel.values.report import Report, report_of, report_to_dict
+from navigator_kernel.values.request import FileReference
 from navigator_kernel.values.work import ToolAnswer
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from navigator_kernel.model_ports import ChatModel, ModelRegistry, Tools
     from navigator_kernel.ports import Clock, Dispatcher, FileReader, Ids, Journal, Kernel, MemorySearch
     from navigator_kernel.values.chat import Asked, ToolCall, ToolSpec
@@ -53,6 +56,10 @@ REPORT = Form(report_to_dict, report_of)
 JOURNAL = "journal"
 NOTHING = Form(lambda _: None, lambda _: None)
 FILE = Form(lambda found: [str(found[0]), found[1]], lambda held: (Path(held[0]), held[1]))
+FOUND = Form(
+    lambda found: [{**asdict(one), "path": str(one.path)} for one in found],
+    lambda held: convert(held, tuple[FileReference, ...], dec_hook=lambda kind, value: kind(value)),
+)
 MEMORIES = Form(lambda found: [asdict(one) for one in found], lambda held: tuple(Memory(**one) for one in held))
 TOOL_ANSWER = Form(lambda held: {**asdict(held), "files": [list(one) for one in held.files]}, _tool_answer)
 COMPLETION = Form(
@@ -99,6 +106,9 @@ class ReplayableFiles(Struct, frozen=True):
 
     def read(self, written: str) -> tuple[Path, str]:
         return self.tape.heard(f"file:{written}", lambda: self.inner.read(written), FILE)
+
+    def find(self, text: str, today: date) -> tuple[FileReference, ...]:
+        return self.tape.heard(f"find:{text}", lambda: self.inner.find(text, today), FOUND)
 
 
 class ReplayableMemory(Struct, frozen=True):

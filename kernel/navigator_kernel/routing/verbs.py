@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
+from navigator_kernel.language.parameters import is_file, is_there
+from navigator_kernel.language.signs import named_files
 from navigator_kernel.language.words import split_words
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operation, Script, Skills
@@ -308,6 +310,8 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
     source = _SOURCE.search(_FLAG.sub(" ", rest))
     before = [word for word in _words(rest[: source.start()] if source else _FLAG.sub(" ", rest)) if _is_object(word)]
     if source and operation in {"install", "info"}:
+        if not _may_be_repository(operation, source.group().rstrip(".,，。"), _FLAG.sub(" ", rest)[source.end() :]):
+            return None
         if before and (operation == "info" or not _FROM.search(rest[: source.start()])):
             return None  # the verb has another object: "show me the error in src/app"
         after = _words(_FLAG.sub(" ", rest)[source.end() :])
@@ -323,6 +327,21 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
     if operation == "install" and says_skill and len(before) <= 1:
         return Lifecycle(operation="install", skills=tuple(before))
     return None
+
+
+def _may_be_repository(operation: Operation, source: str, after: str) -> bool:
+    """Whether `source` names where skills come from, and not a file of the project. `owner/name` alone is looked at only
+    if nothing else is said of it, and if the owner is not a folder here."""
+    if "://" in source or source.startswith("git@"):
+        return True
+    path = Path(source.partition("@")[0].partition("#")[0])
+    if named_files(source) == [source] or is_file(path):
+        return False
+    if operation == "install" or source.startswith((".", "/", "~")):
+        return True
+    if is_there(path):
+        return any(next(path.glob(f"{depth}SKILL.md"), None) for depth in ("", "*/", "*/*/"))
+    return not is_there(Path(path.parts[0])) and not any(map(_is_object, _words(after)))
 
 
 _FROM = lazy_compile(r"(?:\b(?:from|of|in|at|skills?)|[从中里的自]|技能)\s*$", re.IGNORECASE)

@@ -40,6 +40,7 @@ FAILURES = 2  # SAF-5
 MOST_FILES = 100  # files of a session that later turns can read
 SUBJECT_LIMIT = 600  # characters of a subject in the list of waiting approvals
 NOTHING_WANTED = ("unwanted", "no_skill")  # reasons for which no skill is suggested
+VALUE_LIMIT = 400  # characters of a value that the next message can continue with
 DIRECT = "direct"  # the target of an answer without a skill
 
 
@@ -330,7 +331,9 @@ def _sticky(ran: Packet, report: Report, told: TurnSummary, now: str) -> Sticky 
     }
     if ran.agent not in targets:
         return None
-    sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=told.asked, run=told.run, at=now)
+    given = ran.params.required if ran.agent == "skills" else {}
+    values = {name: str(value) for name, value in given.items() if value and len(str(value)) <= VALUE_LIMIT}
+    sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=told.asked, run=told.run, at=now, values=values)
     asks = report.by_model and (report.raw or "").rstrip().endswith(("?", "？"))
     return replace(sticky, by_model=report.by_model, asks=asks)
 

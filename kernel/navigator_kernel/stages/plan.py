@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.language.parameters import Parameters, parameters
+from msgspec.structs import replace
+
+from navigator_kernel.language.parameters import Parameters, meant, parameters
 from navigator_kernel.language.wording import say
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import ASKED_BY_SERVER, Handoff, PreprocessingResult
+from navigator_kernel.values.resource import PATHS
 from navigator_kernel.values.route import (
     Direct,
     Lifecycle,
@@ -19,21 +22,24 @@ from navigator_kernel.values.route import (
     Script,
     Shell,
     Skills,
+    Unknown,
 )
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.text import Language
     from navigator_kernel.values.context import TurnContext
-    from navigator_kernel.values.resource import SkillDef
+    from navigator_kernel.values.resource import ParamSpec, SkillDef
 
 SKILL_LIMIT = 90.0  # seconds (AGT-8)
+MOST_SUBJECTS = 8  # files of one message that a skill for one file works on, one after another
 
 
 def plan(
     decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext
-) -> DispatchPlan | NeedClarification:
-    """Builds the plan, empty if the kernel answers itself. Nothing is dispatched while a value is missing (PKT-10)."""
+) -> DispatchPlan | NeedClarification | Unknown:
+    """Builds the plan, empty if the kernel answers itself. Nothing is dispatched while a value is missing (PKT-10), or
+    if the message names a file that the skill cannot use: then the result says so."""
     match decision.result:
         case Skills() as skills:
             return _skills(skills, decision, request, catalogue, order)
@@ -57,19 +63,50 @@ def plan(
 
 def _skills(
     skills: Skills, decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext
-) -> DispatchPlan | NeedClarification:
+) -> DispatchPlan | NeedClarification | Unknown:
     steps: list[DispatchStep] = []
-    for at, name in enumerate(skills.names):
+    for name in skills.names:
         found = _resource(name, catalogue)
-        held = parameters(
-            found.required_params if found else (), skills.arguments, request, named=decision.tier != "retrieval"
-        )
-        if held.missing and not _asks_itself(found, order):
-            return _question(name, found, held, order.language)
-        packets = [_skill_packet(name, found, held, request, order, at, said=" ".join(skills.arguments))]
-        packets += _fallbacks(decision, request, catalogue, order, at) if not skills.direct_call else []
-        steps.append(DispatchStep(packets=tuple(packets)))
+        specs = found.required_params if found else ()
+        for one in one_subject_each(specs, skills.arguments, request):
+            held = parameters(specs, skills.arguments, one, named=decision.tier != "retrieval")
+            if (stops := unusable(held, order.language)) is not None:
+                return stops
+            if held.missing and not _asks_itself(found, order):
+                return _question(name, found, held, order.language)
+            at = len(steps)
+            packets = [_skill_packet(name, found, held, one, order, at, said=" ".join(skills.arguments))]
+            packets += _fallbacks(decision, one, catalogue, order, at) if not skills.direct_call else []
+            steps.append(DispatchStep(packets=tuple(packets)))
     return DispatchPlan(steps=tuple(steps))
+
+
+def one_subject_each(
+    specs: Sequence[ParamSpec], arguments: Sequence[str], request: PreprocessingResult
+) -> Sequence[PreprocessingResult]:
+    """The request, once for each of several files or folders that it names in plain words, if the skill takes one."""
+    wanted = [spec.validation for spec in specs if spec.validation in PATHS]
+    if len(wanted) != 1 or arguments:
+        return (request,)
+    named = [target for target in meant(request) if target.usable and not target.loose]
+    fitting = [one for one in named if wanted[0] == "path_exists" or one.folder == (wanted[0] == "folder_exists")]
+    if len(fitting) + sum(file.usable for file in request.files) < 2:
+        return (request,)
+    others = [target for target in request.targets if target not in fitting]
+    files = [file for file in request.files if file.usable]
+    by_mark = [replace(request, files=(file,), targets=tuple(others)) for file in files]
+    return [*by_mark, *(replace(request, files=(), targets=(one, *others)) for one in fitting)][:MOST_SUBJECTS]
+
+
+def unusable(held: Parameters, language: Language) -> NeedClarification | Unknown | None:
+    """What is wrong with a file that the message names: it does not exist, may not be read, or may be several."""
+    if (file := held.problem) is not None:
+        return Unknown(what="file", name=file.problem, suggestions=file.near, hint=file.hint, refused=file.refused)
+    if held.unclear is None:
+        return None
+    listed = "  ".join(f"{at} {path}" for at, path in enumerate(held.unclear.choices, 1))
+    question = say("ask.which_file", language, name=held.unclear.written, options=listed)
+    return NeedClarification(question=question, missing=("file",))
 
 
 def _asks_itself(skill: SkillDef | None, order: TurnContext) -> bool:
@@ -85,7 +122,7 @@ def _fallbacks(
     for name in decision.candidates:
         found = _resource(name, catalogue)
         held = parameters(found.required_params if found else (), (), request, named=False)
-        if not held.missing:
+        if not held.missing and unusable(held, order.language) is None:
             packets.append(_skill_packet(name, found, held, request, order, at))
     return packets
 
@@ -121,8 +158,8 @@ def _skill_packet(
     prompt = say("prompt.skill", order.language, skill=name, args=said).strip()
     optional: dict[str, Any] = {"prompt": prompt, "request": asked, "arguments": list(held.positional)}
     handed = request.handed
-    files = (*request.files, *handed.files) if handed else request.files
-    optional["files"] = [str(file.path) for file in files if not file.problem]
+    files = (*request.files, *request.targets, *(handed.files if handed else ()))
+    optional["files"] = [str(file.path) for file in files if file.usable]
     optional |= {"previous": str(handed.report)} if handed else {}
     if skill is None or skill.kind == "B":
         optional["request"] = "\n\n".join([asked, *_block(handed)])
@@ -143,7 +180,7 @@ def _cleaned(request: PreprocessingResult) -> str:
     if request.cleaned_content or not request.files:
         return request.cleaned_content
     return "\n\n".join(
-        f'<file path="{file.written}">\n{file.content}\n</file>' for file in request.files if not file.problem
+        f'<file path="{file.written}">\n{file.content}\n</file>' for file in request.files if file.content
     )
 
 

@@ -18,6 +18,7 @@ from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.language.words import split_words
 from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.values.request import (
+    UNREAD,
     CommandInstruction,
     FileReference,
     InstructionType,
@@ -136,7 +137,7 @@ class _Found(Struct):
         if held is None:
             return hit.group()
         again = written in self._placed
-        if held.problem or (again and len(held.content) > self._room):
+        if not held.content or (again and len(held.content) > self._room):
             return written + tail
         self._room -= len(held.content) if again else 0
         self._placed.add(written)
@@ -159,6 +160,9 @@ class _Found(Struct):
         path, content, problem, hint, refused = Path(written), "", "", "name fewer of them, or parts", True
         if len(self.references) == MOST_FILES:
             problem = f"the message names over {MOST_FILES} files"
+        elif isinstance(outcome, KernelError) and (usable := _without_text(written, outcome)) is not None:
+            self.references[written] = usable
+            return usable
         elif isinstance(outcome, KernelError):
             problem, hint, refused = outcome.message, outcome.hint, isinstance(outcome, Refused)
         elif len(outcome[1]) > self._room:
@@ -205,12 +209,19 @@ class _Found(Struct):
 
 
 def _is_text(written: str, outcome: tuple[Path, str] | KernelError) -> bool:
-    """Whether `@written` is a name, `@ann` or `@server:uri`: not a file, and not like one; a folder is not a file."""
+    """Whether `@written` is a name, `@ann` or `@server:uri`: not a file or folder, and not like one."""
     if isinstance(outcome, KernelError) and _AT_SERVER.match(written):
         return True
-    if not isinstance(outcome, KernelError) or "/" in written or _SUFFIX.search(written):
-        return False
-    return isinstance(outcome, NotFound) or bool(outcome.data.get("folder"))
+    return isinstance(outcome, NotFound) and "/" not in written and not _SUFFIX.search(written)
+
+
+def _without_text(written: str, outcome: KernelError) -> FileReference | None:
+    """A folder, or a file whose path can be used although its text cannot."""
+    if outcome.data.get("folder"):
+        return FileReference(written=written, path=Path(outcome.data["path"]), folder=True)
+    if outcome.data.get("reason") in UNREAD:
+        return FileReference(written=written, path=Path(outcome.data["path"]), unread=outcome.message)
+    return None
 
 
 def _with_files(part: str, found: _Found) -> str:

@@ -22,7 +22,8 @@ class TurnContext(Struct, frozen=True, kw_only=True):
 
     `run` is the run that the orders belong to, `step` the first step's number, `attempt` the number of the attempt,
     `timeout` is in seconds, `servers` are the configured MCP servers, `memories` the memories for the message, `grants`
-    the consents of the person for the whole session, `has_model` whether a model can answer.
+    the consents of the person for the whole session, `has_model` whether a model can answer, `now` the time in ISO
+    8601.
     """
 
     run: str
@@ -35,3 +36,4 @@ class TurnContext(Struct, frozen=True, kw_only=True):
     has_model: bool = False
     step: int = 0
     attempt: int = 1
+    now: str = ""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from navigator_kernel.digests import blake2b
 from navigator_kernel.text import Language
@@ -14,6 +15,8 @@ from navigator_kernel.values.report import Format
 
 # Files that a step writes for a person to read; others may be its own notes
 DOCUMENTS = frozenset({".md", ".txt", ".rst", ".csv", ".tsv", ".json", ".yaml", ".yml", ".html", ".xml", ".tex"})
+
+UNREAD = frozenset({"too-large", "not-utf8"})  # reasons for which only the text of a file cannot be used
 
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 # How a message is to be understood: its skill was chosen by the person, none is wanted, it continues the run before, or
@@ -49,8 +52,13 @@ class CommandInstruction(Struct, frozen=True, kw_only=True):
 
 
 class FileReference(Struct, frozen=True, kw_only=True):
-    """An `@path` of the message. `problem` is empty if `content` was read (PRE-8, PRE-9);
-    `refused` says that the file exists but must not be read, `hint` what can be done."""
+    """A file or folder that the message names, as `@path` or in plain words (PRE-8, PRE-9).
+
+    `problem` says why it cannot be used, `refused` that it exists but must not be read, `hint` what can be done.
+    `unread` says why a usable file has no `content`: it is too large, or not UTF-8 text. Only what is named in plain
+    words has `choices`, the paths of several that may be meant, `near`, names that are like that of one that does not
+    exist, and `loose`, which says that the words describe it and may mean something else.
+    """
 
     written: str
     path: Path
@@ -58,6 +66,15 @@ class FileReference(Struct, frozen=True, kw_only=True):
     problem: str = ""
     hint: str = ""
     refused: bool = False
+    unread: str = ""
+    folder: bool = False
+    choices: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+    loose: bool = False
+
+    @property
+    def usable(self) -> bool:
+        return not self.problem and not self.choices
 
 
 class Handoff(Struct, frozen=True, kw_only=True):
@@ -77,8 +94,10 @@ class Handoff(Struct, frozen=True, kw_only=True):
 
 class PreprocessingResult(Struct, frozen=True, kw_only=True):
     """PRE-2..5. `cleaned_content` is the message without instructions, with files expanded in place;
-    `need` is the same with files as bare paths, for routing. `base` is the folder to which file names without
-    a mark are relative. In a workflow, `handed` is the result of the previous step."""
+    `need` is the same with files as bare paths, for routing. `files` are those with a mark, `targets` what is named in
+    plain words. `base` is the folder to which the arguments of a command are relative, `today` the date in ISO 8601. In
+    a workflow, `handed` is the result of the previous step; `before` are the last run's values, which a message that
+    continues it does not repeat."""
 
     original: str
     cleaned_content: str
@@ -92,6 +111,9 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
     way: Way = ""
     handed: Handoff | None = None
     base: Path = Path()
+    targets: tuple[FileReference, ...] = ()
+    today: str = ""
+    before: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def answer(self) -> str:
@@ -101,7 +123,8 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
 
 class Sticky(Struct, frozen=True, kw_only=True):
     """The last run: the subagent that follow-ups go to (SEN-7, STK-1), its message and id, for repeating it and taking
-    it back, when it ended (ISO 8601), whether a model did it, and whether its answer asked something."""
+    it back, when it ended (ISO 8601), whether a model did it, whether its answer asked something, and the values that
+    the skill got."""
 
     agent: str
     target: str
@@ -110,6 +133,7 @@ class Sticky(Struct, frozen=True, kw_only=True):
     at: str = ""
     by_model: bool = False
     asks: bool = False
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 class PendingApproval(Struct, frozen=True, kw_only=True):

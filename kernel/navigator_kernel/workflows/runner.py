@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.secrets.redaction import REDACTED
 from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.language.targets import with_targets
 from navigator_kernel.language.wording import say
 from navigator_kernel.stages.deliver import DispatchDeps, deliver
 from navigator_kernel.stages.plan import plan as planned
@@ -20,7 +21,16 @@ from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import Handoff, Message, PreprocessingResult, Session
-from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteDecision, RouteResult, Script, Skills
+from navigator_kernel.values.route import (
+    Lifecycle,
+    Mcp,
+    NeedClarification,
+    RouteDecision,
+    RouteResult,
+    Script,
+    Skills,
+    Unknown,
+)
 from navigator_kernel.values.work import with_progress
 from navigator_kernel.values.workflow import (
     PLAN,
@@ -174,11 +184,15 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
         if result is None:
             text = say("workflow.unfit", language, step=number, agent=step.agent, text=repr(step.input))
             return self._own("error", text, "unfit")
+        if step.agent == "skills":
+            request = with_targets(request, self.kernel.root_files, self.context.now)
         decision = RouteDecision(result=result, entity=step.skill, tier="exact" if _named(result) else "retrieval")
         context = replace(self.context, run=run.token, step=number, attempt=_attempt(last))
         order = planned(decision, request, self.kernel.catalogue, context)
         if isinstance(order, NeedClarification):
             return self._own("error", order.question, "missing", required=list(order.missing))
+        if isinstance(order, Unknown):
+            return self._own("error", order.name, "file")
         packet = _in_time(order.steps[0].packets[0], run.plan.timeout_seconds)
         places = (self.kernel.root, workspace(self.kernel, run.token))
         if problem := order_problem(packet, run.plan.sandbox, places):

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.language.parameters import Parameters, is_file, parameters
+from navigator_kernel.language.parameters import Parameters, is_there, parameters
+from navigator_kernel.language.targets import with_targets
 from navigator_kernel.language.wording import say
 from navigator_kernel.stages.decide import decide
-from navigator_kernel.stages.plan import plan
+from navigator_kernel.stages.plan import plan, unusable
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.text import fold, lazy_compile
@@ -47,6 +48,7 @@ _HANDED = lazy_compile(
     re.IGNORECASE,
 )
 _WORD = lazy_compile(r"\w+")
+_AFTER_PATH = lazy_compile(r"[\u3400-\u9fff]")  # Chinese that stands beside a path could be a part of it
 _FROM_BEFORE = frozenset({"not_empty", "none", "file_exists"})  # validations whose values the step before can supply
 _TYPED = frozenset({"url_format", "email", "file_exists"})
 
@@ -80,30 +82,46 @@ class BoundStep(Struct, frozen=True, kw_only=True):
 def bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
     """Binds a step to a skill by its name, else by description, examples and tags (COV-2, COV-3, WFL-4).
 
-    `skill` and `agent` are empty if none fits. A file that is named without its mark is marked.
+    `skill` and `agent` are empty if none fits. What is named in plain words gets its mark.
     """
     step = _bind(text, ground, after=after)
+    if step.agent != "skills" or not isinstance(step.result, Skills):
+        return step
     marked = _marked(step, ground)
-    return step if marked == text else _bind(marked, ground, after=after)
+    step = step if marked == text else _bind(marked, ground, after=after)
+    stops = unusable(_held(step, step.request, ground), ground.context.language)
+    return replace(step, result=stops) if isinstance(stops, Unknown) else step
 
 
 def _marked(step: BoundStep, ground: PlanningContext) -> str:
-    """The step's text with an `@` before each file that is named without it."""
-    if step.agent != "skills" or not isinstance(step.result, Skills):
-        return step.text
-    skill = ground.catalogue.find(step.skill)
+    """The step's text with an `@` before each file and folder that the skill gets and that is named without it."""
+    held = _held(step, step.request, ground)
+    given = set(held.values.values())
     text = step.text
+    for target in step.request.targets:
+        if target.usable and given & {str(target.path), target.content}:
+            named = within(target, ground.root) if target.loose else target.written
+            text = _with_mark(text, target.written, named)
+    skill = ground.catalogue.find(step.skill)
     for name in [spec.name for spec in (skill.required_params if skill else ()) if spec.validation == "file_exists"]:
-        value = _held(step, step.request, ground).values.get(name, "")
-        for word in step.result.arguments:
+        for word in step.result.arguments if isinstance(step.result, Skills) else ():
             bare = word.removeprefix(f"{name}=")
             path = Path(os.path.realpath(bare))
-            if bare and str(path) == os.path.realpath(value) and is_file(path) and path.is_relative_to(ground.root):
-                mark = f'@"{bare}"' if " " in bare else f"@{bare}"
-                mark = path.relative_to(ground.root).as_posix() if bare != word else mark  # `name=@path` is a command's
-                form = lazy_compile(rf"(?<![\w@./-]){re.escape(bare)}(?![\w./-])")
-                text = form.sub(mark.replace("\\", r"\\"), text, count=1)
+            if bare and str(path) == os.path.realpath(held.values.get(name, "")) and path.is_relative_to(ground.root):
+                # `name=@path` is a command's
+                text = (
+                    _with_mark(text, bare, bare)
+                    if bare == word
+                    else text.replace(bare, path.relative_to(ground.root).as_posix(), 1)
+                )
     return text
+
+
+def _with_mark(text: str, written: str, path: str) -> str:
+    """`text` with the marked `path` in place of the first `written` without a mark."""
+    mark = f'@"{path}"' if " " in path or _AFTER_PATH.search(text.partition(written)[2][:1]) else f"@{path}"
+    form = lazy_compile(rf"(?P<quote>[\"'`“「]?)(?<![\w@./-]){re.escape(written)}(?P<end>[\"'`”」]?)")
+    return form.sub(lambda hit: mark, text, count=1)
 
 
 def files_of(step: BoundStep, ground: PlanningContext) -> list[str]:
@@ -112,12 +130,13 @@ def files_of(step: BoundStep, ground: PlanningContext) -> list[str]:
     arguments = step.result.arguments if isinstance(step.result, Skills) else ()
     values = _held(step, step.request, ground).values if step.agent == "skills" else {}
     words = [str(word) for word in (*values.values(), *arguments, *step.given.values())]
-    real = [Path(os.path.realpath(word)) for word in words if is_file(Path(word))]
+    real = [Path(os.path.realpath(word)) for word in words if is_there(Path(word))]
     return marked + [path.relative_to(ground.root).as_posix() for path in real if path.is_relative_to(ground.root)]
 
 
 def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
     request = preprocess(Message(text=text, language=ground.context.language), ground.files)
+    request = with_targets(request, ground.files, ground.context.now)
     meant = replace(request, need=_HANDED.sub(" ", request.need)) if after else request
     intent = understand_locally(meant, Session(id=""), ground.router)
     decision = decide(intent, request, ground.catalogue)
@@ -161,6 +180,9 @@ def missing_params(step: BoundStep, ground: PlanningContext) -> NeedClarificatio
     if step.agent != "skills":
         asked = plan(replace(step.decision, result=step.result), step.request, ground.catalogue, ground.context)
         return replace(asked, target=step.skill) if isinstance(asked, NeedClarification) else None
+    unclear = unusable(_held(step, step.request, ground), ground.context.language)
+    if isinstance(unclear, NeedClarification):
+        return replace(unclear, target=step.skill)
     missing = _missing(step, ground)
     if not missing:
         return None

@@ -7,15 +7,19 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from datetime import date
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.inside import open_inside
+from navigator_kernel.adapters.files.listing import list_project
 from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.language.targets import find_targets
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.owner import Viewer, is_closed
+from navigator_kernel.values.request import FileReference
 
 NAMED = 64  # files that one message can name without @
 SEEN = 2_000  # names in the current folder that are searched for in a message
@@ -56,12 +60,45 @@ class ProjectFiles(Struct, frozen=True):
 
     def read(self, written: str) -> tuple[Path, str]:
         """Returns the real path and the text of a file. Raises NotFound, or Refused with a `reason`: `outside`,
-        `kernel`, `owner`, `secrets`, `special` (with `folder`), `too-large`, `not-utf8` or `unreadable`."""
+        `kernel`, `owner`, `secrets`, `special` (with `folder`), `too-large`, `not-utf8` or `unreadable`; the last four
+        have the real `path`."""
+        root, parts = self._parts(written)
+        path = Path(root, *parts)
+        try:
+            return path, _text(root, parts, written)
+        except Refused as error:
+            error.data = {**error.data, "path": str(path)}
+            raise
+
+    def place(self, written: str) -> Path:
+        """Returns the real path of a file or folder. Raises NotFound, or Refused as `read` does for its name."""
+        root, parts = self._parts(written)
+        path = Path(root, *parts)
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            raise _absent(written) from error
+        if not stat.S_ISDIR(mode):
+            _refuse_special(mode, written)
+        return path
+
+    def find(self, text: str, today: date) -> tuple[FileReference, ...]:
+        """Returns the files and folders that `text` names in plain words."""
+        return find_targets(text, self, today)
+
+    def listing(self) -> Sequence[str]:
+        """The paths of the project's files and folders from its root, without what git ignores; a folder ends in
+        `/`."""
+        return list_project(self.root)
+
+    def _parts(self, written: str) -> tuple[str, tuple[str, ...]]:
+        """The real root, and the parts of the real path below it."""
         if len(written) > PATH_LIMIT:
             raise _absent(f"{written[:80]}…")
-        if "/" not in written and not os.path.lexists(self.base / written):
+        base = self.base if os.path.lexists(self.base / written) else self.root  # a path from the root is meant as well
+        if "/" not in written and not os.path.lexists(base / written):
             raise _absent(written)  # checked first, because a message can mention thousands of people with @
-        root, named = os.path.realpath(self.root), Path(os.path.realpath(self.base)) / written
+        root, named = os.path.realpath(self.root), Path(os.path.realpath(base)) / written
         try:
             real = os.path.realpath(named)
         except ValueError as error:  # a NUL or a lone surrogate
@@ -73,7 +110,7 @@ class ProjectFiles(Struct, frozen=True):
         refuse_named(parts, written, self.viewer.token)
         own = _below(root, os.path.normpath(named)) or ()  # a link's own name is checked as well
         refuse_named(own, written, self.viewer.token)
-        return Path(real), _text(root, parts, written)
+        return root, parts
 
     def named(self, text: str) -> tuple[Path, ...]:
         """The real paths of the project's files that `text` names: each word that is the path of a file, and each file

@@ -10,10 +10,13 @@ from navigator_kernel.errors import NotFound
 from navigator_kernel.evals.cases import Problem, cases_in
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from navigator_kernel.bootstrap.parts import RouterParts
     from navigator_kernel.cli.project import App
     from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.evals.score import Choice, Outcome
+    from navigator_kernel.values.request import FileReference
     from navigator_kernel.values.resource import SkillDef
 
 # Findings of validate --strict that hide a skill from every host; others may be due to a host's own keys
@@ -79,3 +82,6 @@ class _AnyFile:
         if "/" not in written and "." not in written:
             raise NotFound(f"{written!r} is not a file", hint="")
         return Path(written), ""
+
+    def find(self, text: str, today: date) -> tuple[FileReference, ...]:  # noqa: ARG002 - as in the port
+        return ()

@@ -1,0 +1,390 @@
+"""Finds the files and folders that a message names in plain words: by path, by name, or by what they are.
+
+What exists is used. What looks like a file or folder and does not exist is kept with the names that are like it, so that
+no skill works on something else instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from msgspec.structs import replace
+
+from navigator_kernel.errors import KernelError, NotFound, Refused
+from navigator_kernel.language.signs import named_files
+from navigator_kernel.text import fold, lazy_compile
+from navigator_kernel.values.request import UNREAD, FileReference
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import FileReader
+    from navigator_kernel.values.request import PreprocessingResult
+
+LIMIT = 4_000  # characters of a message in which files are looked for
+MOST = 16  # files and folders that one message can name without a mark
+NEAR = 3  # names that are suggested in place of one that does not exist
+
+_FENCED = lazy_compile(r"^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_QUOTED = lazy_compile(r"\"([^\"\n]{1,260})\"|(?<!\w)'([^'\n]{1,260})'(?!\w)|“([^”\n]{1,260})”|「([^」\n]{1,260})」|`([^`\n]{1,260})`")
+_ADDRESS = lazy_compile(r"[a-z][a-z\d+.-]{1,15}://[^\s，。；]+|[\w.+-]+@[\w-]+\.[\w.-]+", re.IGNORECASE)
+_SLASHED = lazy_compile(r"[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]*/[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]*")
+_GLOB = lazy_compile(r"(?<![\w*])[\w./\-]*\*[\w./*\-]*\.\w{1,8}(?!\w)")
+_HAN_RUN = lazy_compile("[\u3400-\u9fff]+")
+_WORD = lazy_compile(r"\.?[A-Za-z0-9_][A-Za-z0-9_.\-]+")
+# Names before and after the word "folder"
+_BEFORE_FOLDER = lazy_compile(r"((?:[\w.\-]+[ \t]+){0,2}[\w.\-/]+)[ \t]+(?:sub)?(?:folders?|director(?:y|ies)|dirs?)\b", re.IGNORECASE)
+_AFTER_FOLDER = lazy_compile(
+    r"\b(?:folder|directory|dir)[ \t]+(?:called[ \t]+|named[ \t]+)?([\w.\-/]+)|(?:目录|文件夹)[ \t]*([A-Za-z0-9_][\w.\-/]*)", re.IGNORECASE
+)
+_BEFORE_MULU = lazy_compile(r"([\w.\-/\u3400-\u9fff]+)[ \t]?(?:这个|那个)?(?:子?目录|文件夹)")
+# Words around the name of a folder that say that a place is meant
+_INTO = lazy_compile(r"\b(?:in|inside|under|within|from|of|across|below|through|only|for|and|to)[ \t]+(?:the[ \t]+|my[ \t]+|our[ \t]+|all[ \t]+of[ \t]+)?$", re.IGNORECASE)
+_PLACE_ZH = lazy_compile(r"[ \t]?(?:里面?|下面?|中|内|目录|文件夹|呢|的)|[ \t]?[?？。.!！]*$")
+_OUT_OF = lazy_compile(
+    r"(?:\b(?:except|excluding|without|besides|not|ignor(?:e|ing)|skip(?:ping)?|other[ \t]+than|apart[ \t]+from|leav(?:e|ing)[ \t]+out)[ \t]+(?:for[ \t]+|in[ \t]+|the[ \t]+)*"
+    r"|(?:除了?|不要|不含|不包括|排除|忽略|跳过)[ \t]?)$",
+    re.IGNORECASE,
+)
+_GENERAL = frozenset(
+    "a an the this that these those my our your its their his her same each every any which what whole entire current project root working home parent "
+    "new empty output source other another some all no top main first second whose one right wrong correct sub in of inside under from for check scan list "
+    "and or to with is are there".split()
+)
+_KNOWN = {
+    "readme": ("readme", "自述文件", "自述"),
+    "changelog": ("changelog", "change log", "变更日志", "更新日志", "变更记录"),
+    "license": ("license", "licence", "许可证"),
+    "contributing": ("contributing guide", "contributing", "贡献指南"),
+    "makefile": ("makefile",),
+    "dockerfile": ("dockerfile",),
+}
+_KINDS: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (
+    ((".log", ".log.gz", ".log.1"), ("log file", "logfile", "logs", "log", "日志文件", "日志")),
+    ((".csv", ".tsv", ".xlsx"), ("csv file", "csv", "spreadsheet", "表格文件", "csv 文件", "表格", "表")),
+    ((".json", ".jsonl", ".ndjson"), ("json file", "json lines", "jsonl", "json", "json 文件")),
+    ((".md", ".txt", ".rst"), ("document", "page", "guide", "notes", "text file", "文档", "笔记", "说明", "手册")),
+)
+_ENGLISH_BEFORE = lazy_compile(r"((?:[A-Za-z0-9][\w'’.\-]*[ \t]+){1,4})$")
+_HAN_BEFORE = lazy_compile(r"([\w\u3400-\u9fff][\w.\-\u3400-\u9fff]{0,15}?)[ \t]?的?[ \t]?$")
+_NEWEST = frozenset({"latest", "newest", "last", "current", "最新", "最近", "当前"})
+
+
+class _Mention(NamedTuple):
+    """A name as it is written, where it begins, and the paths that it may mean. `loose` names are descriptions."""
+
+    written: str
+    start: int
+    paths: tuple[str, ...]
+    is_folder: bool = False
+    loose: bool = False
+
+
+class Folder(Protocol):
+    """A project in which names are looked up; both raise KernelError for what may not be used."""
+
+    def read(self, written: str) -> tuple[Path, str]: ...
+
+    def place(self, written: str) -> Path: ...
+
+    def listing(self) -> Sequence[str]: ...
+
+
+def find_targets(text: str, files: Folder, today: date | None = None) -> tuple[FileReference, ...]:
+    """The files and folders that `text` names without a mark, in its order. `today` is for "yesterday's log"."""
+    text = text[:LIMIT]
+    finder = _Finder(text, files, today)
+    mentions = sorted(finder.mentions(), key=lambda mention: mention.start)
+    known = {path for mention in mentions if len(mention.paths) == 1 for path in mention.paths}
+    found: dict[str, FileReference] = {}
+    for mention in mentions[:MOST]:
+        if len(mention.paths) > 1 and known & set(mention.paths):
+            continue  # the message itself says which of them
+        reference = finder.reference(mention)
+        found.setdefault(str(reference.path) if reference.usable else mention.written, reference)
+    return tuple(found.values())
+
+
+def with_targets(request: PreprocessingResult, files: FileReader, now: str) -> PreprocessingResult:
+    """The request with what its words name, and the date. A command's own words are its arguments, and nothing is
+    looked for in them. `now` is in ISO 8601."""
+    today = datetime.fromisoformat(now).astimezone().date()
+    marked = {file.written for file in request.files}
+    text = request.need if not request.commands else ""
+    found = files.find(_FENCED.sub(" ", text), today) if text else ()
+    targets = tuple(target for target in found if target.written not in marked)
+    return replace(request, targets=targets, today=today.isoformat())
+
+
+class _Finder:
+    def __init__(self, text: str, files: Folder, today: date | None) -> None:
+        self.text, self.files, self.today = text, files, today
+        self._taken: list[tuple[int, int]] = [hit.span() for hit in _ADDRESS.finditer(text)]
+        self._names: Sequence[str] | None = None
+
+    def mentions(self) -> Iterator[_Mention]:
+        """Names first, then places, then descriptions where nothing else is named."""
+        named = [*self._quoted(), *self._globs(), *self._listed(), *self._files(), *self._paths(), *self._folders()]
+        yield from named
+        if not named:
+            named = list(self._places())
+            yield from named
+        if not any(not mention.is_folder for mention in named):
+            yield from self._described()
+
+    def reference(self, mention: _Mention) -> FileReference:
+        """The file or folder itself, with its text if that is short and UTF-8."""
+        if not mention.paths:
+            near = tuple(self._near(mention))
+            problem = f"no {'folder' if mention.is_folder else 'file'} is called {mention.written!r}"
+            return FileReference(written=mention.written, path=Path(mention.written), problem=problem, near=near)
+        if len(mention.paths) > 1:
+            return FileReference(
+                written=mention.written, path=Path(mention.written), choices=mention.paths, loose=mention.loose
+            )
+        return located(mention.written, mention.paths[0], self.files, loose=mention.loose)
+
+    @property
+    def listing(self) -> Sequence[str]:
+        if self._names is None:
+            self._names = [name for name in self.files.listing() if name.isprintable()]
+        return self._names
+
+    def _take(self, start: int, end: int) -> bool:
+        """Whether the part of the text is free, which it is not any longer then; what is excluded is never free."""
+        if any(begin < end and start < stop for begin, stop in self._taken) or _OUT_OF.search(self.text[:start][-40:]):
+            return False
+        self._taken.append((start, end))
+        return True
+
+    def _exists(self, name: str) -> str:
+        """What a path names: `file`, `folder`, `closed` if it may not be read, or empty."""
+        try:
+            return "folder" if self.files.place(name).is_dir() else "file"
+        except Refused:
+            return "closed"
+        except (KernelError, OSError, ValueError):
+            return ""
+
+    def _quoted(self) -> Iterator[_Mention]:
+        for hit in _QUOTED.finditer(self.text):
+            name = next(group for group in hit.groups() if group).strip()
+            what = self._exists(name) if name else ""
+            paths = (name,) if what else self._called(name) if "." in name else ()
+            if (paths or named_files(f'"{name}"') == [name]) and self._take(*hit.span()):
+                yield _Mention(name, hit.start(), paths, what == "folder")
+
+    def _globs(self) -> Iterator[_Mention]:
+        from fnmatch import fnmatchcase
+
+        for hit in _GLOB.finditer(self.text):
+            whole = hit.group() if "/" in hit.group() else f"*{hit.group()}"
+            paths = tuple(name for name in self.listing if fnmatchcase(name, whole) and not name.endswith("/"))
+            if self._take(*hit.span()):
+                yield _Mention(hit.group(), hit.start(), paths[:MOST])
+
+    def _listed(self) -> Iterator[_Mention]:
+        """Names with a blank or Chinese in them: only the list of the project's files tells where they begin and end."""
+        if "." not in self.text or (self.text.isascii() and " " not in self.text):
+            return
+        for path in sorted(self.listing, key=len, reverse=True):
+            last = path.rpartition("/")[2]
+            if not last or (last.isascii() and " " not in path):
+                continue
+            name = path if path in self.text else last
+            at = self.text.find(name) if not name.isascii() or " " in name else -1
+            if at >= 0 and self._take(at, at + len(name)):
+                yield _Mention(name, at, (path,) if name == path else self._called(name))
+
+    def _files(self) -> Iterator[_Mention]:
+        for name in sorted(named_files(self.text), key=len, reverse=True):
+            at, what = self.text.find(name), self._exists(name)
+            if self._take(at, at + len(name)):
+                yield _Mention(name, at, (name,) if what else self._called(name), what == "folder")
+
+    def _paths(self) -> Iterator[_Mention]:
+        """Words with a slash; one that names nothing counts only below a folder that exists."""
+        for hit in _SLASHED.finditer(self.text):
+            word = hit.group().rstrip(".:~")
+            ends = [len(word), *(end for end in range(len(word) - 1, 2, -1) if "\u3400" <= word[end] <= "\u9fff")]
+            starts = [0, *(at for at in range(1, len(word)) if "\u3400" <= word[at - 1] <= "\u9fff" and "/" in word[at:])]
+            spans = ((start, end) for start in starts for end in ends if end > start)
+            start, end, what = next(((s, e, w) for s, e in spans if (w := self._exists(word[s:e]))), (0, ends[-1], ""))
+            name = word[start:end].rstrip("/") or word[start:end]
+            if what == "closed" and name.startswith("/") and not Path(name).exists():
+                continue
+            if not what and not self._is_folder(name.partition("/")[0]):
+                continue
+            if name not in {"/", ".", ".."} and self._take(hit.start() + start, hit.start() + end):
+                yield _Mention(name, hit.start() + start, (name,) if what else (), what != "file")
+
+    def _is_folder(self, name: str) -> bool:
+        return bool(name) and self._exists(name) == "folder"
+
+    def _folders(self) -> Iterator[_Mention]:
+        """`the payments folder`, `folder assets`, `库存目录`. A name that is no folder counts if it looks like one."""
+        for pattern in (_BEFORE_FOLDER, _AFTER_FOLDER, _BEFORE_MULU):
+            for hit in pattern.finditer(self.text):
+                group = hit.lastindex or 1
+                words, begin = hit[group], hit.start(group)
+                name, at, paths = self._called_folder(words, from_end=pattern is not _AFTER_FOLDER)
+                if not name:
+                    last = re.split(r"[ \t]+", words)[-1 if pattern is not _AFTER_FOLDER else 0]
+                    plain = last.isascii() and last.lower() not in _GENERAL and any(map(str.isalpha, last))
+                    if not plain or _HAN_RUN.search(words):
+                        continue
+                    name, at = last, len(words) - len(last) if pattern is not _AFTER_FOLDER else 0
+                if self._take(begin + at, begin + at + len(name)):
+                    yield _Mention(name, begin + at, paths, is_folder=True)
+
+    def _called_folder(self, words: str, *, from_end: bool) -> tuple[str, int, tuple[str, ...]]:
+        """The longest part at the end of `words` (or at their begin) that names a folder, where it begins, and the
+        folders with that name."""
+        if from_end:
+            cuts = [(at, len(words)) for at in range(len(words)) if at == 0 or not (words[at].isascii() and words[at - 1].isascii() and not words[at - 1].isspace())]
+        else:
+            cuts = [(0, len(words))]
+        for start, end in cuts:
+            name = words[start:end].strip()
+            forms = (name, *(name.replace(" ", sign) for sign in "-_" if " " in name))
+            for form in forms:
+                if form.lower() in _GENERAL:
+                    continue
+                if paths := self._folders_called(form):
+                    return words[start:end], start, paths
+        return "", 0, ()
+
+    def _folders_called(self, name: str) -> tuple[str, ...]:
+        if self._is_folder(name):
+            return (name,)
+        wanted = f"/{fold(name)}/"
+        return tuple(path.rstrip("/") for path in self.listing if path.endswith("/") and fold(f"/{path}").endswith(wanted))
+
+    def _called(self, name: str) -> tuple[str, ...]:
+        """The files with this name, or with this end of a path."""
+        wanted = f"/{fold(name.removeprefix('./'))}"
+        return tuple(path for path in self.listing if not path.endswith("/") and fold(f"/{path}").endswith(wanted))
+
+    def _places(self) -> Iterator[_Mention]:
+        """Folders that are named by a word alone: `in src`, `assets 里`. Without such a sign only a folder at the top
+        counts, and only if no other has a sign."""
+        by_name: dict[str, None] = {path.rstrip("/").rpartition("/")[2]: None for path in self.listing if path.endswith("/")}
+        spans = [(hit.start(), hit.start() + len(hit.group().rstrip(".-"))) for hit in _WORD.finditer(self.text)]
+        for name in by_name:
+            if not name.isascii() and (at := self.text.find(name)) >= 0:
+                spans.append((at, at + len(name)))
+        folded = set(map(fold, by_name))
+        signed: list[_Mention] = []
+        bare: list[_Mention] = []
+        for start, end in spans:
+            word = self.text[start:end]
+            if word.lower() in _GENERAL or any(begin < end and start < stop for begin, stop in self._taken):
+                continue
+            after = _PLACE_ZH.match(self.text, end) if not word.isascii() or self._beside_han(end) else None
+            sign = bool(_INTO.search(self.text[:start][-24:])) or bool(after and after.group().strip())
+            known = sign or fold(word) in folded
+            paths = self._folders_called(word) if known else ()
+            if paths and (sign or paths == (word,)) and not _OUT_OF.search(self.text[:start][-40:]):
+                (signed if sign else bare).append(_Mention(word, start, paths, is_folder=True))
+        yield from signed or bare
+
+    def _beside_han(self, end: int) -> bool:
+        return bool(_HAN_RUN.match(self.text[end:].lstrip()[:1]))
+
+    def _described(self) -> Iterator[_Mention]:
+        """`yesterday's log`, `the nightly import log`, `the readme`, `昨天的日志`: files by their kind and words of their
+        paths."""
+        lower = self.text.lower()
+        for stem, words in _KNOWN.items():
+            for word in words:
+                at = lower.find(word)
+                if at >= 0 and self._stands_alone(at, at + len(word)) and self._take(at, at + len(word)):
+                    paths = tuple(p for p in self.listing if "/" not in p and fold(p).partition(".")[0] == stem)
+                    if paths:
+                        yield _Mention(self.text[at : at + len(word)], at, paths[:1], loose=True)
+                    break
+        for endings, words in _KINDS:
+            for word in words:
+                at = lower.find(word)
+                while at >= 0 and not self._stands_alone(at, at + len(word)):
+                    at = lower.find(word, at + 1)
+                if at < 0:
+                    continue
+                if paths := self._of_kind(endings, self.text[:at]):
+                    yield _Mention(self.text[at : at + len(word)], at, paths, loose=True)
+                    return
+                break
+
+    def _stands_alone(self, start: int, end: int) -> bool:
+        around = self.text[start - 1 : start] if start else "", self.text[end : end + 1]
+        return not any(char.isascii() and (char.isalnum() or char in "_-./") for char in around if char) or not self.text[start].isascii()
+
+    def _of_kind(self, endings: tuple[str, ...], before: str) -> tuple[str, ...]:
+        """The files of a kind whose paths have the words before it; by its day, if one is said."""
+        from navigator_kernel.language.stated import day
+
+        files = [path for path in self.listing if not path.endswith("/") and _ends(path, endings)]
+        when = day(self.text, self.today) if self.today else None
+        if when is not None:
+            files = [path for path in files if _is_of(path, when)] or [
+                path for path in files if self._changed(path) == when
+            ]
+        hit = _ENGLISH_BEFORE.search(before) or _HAN_BEFORE.search(before)
+        said = [fold(word) for word in re.split(r"[\s的]+", hit[1]) if word] if hit else []
+        words = [word.removesuffix("'s").removesuffix("’s") for word in said]
+        if not _NEWEST.isdisjoint(words) and files:
+            return (max(files, key=self._stamp),)
+        telling = [word for word in words if any(word in fold(path) for path in files)]
+        fitting = [path for path in files if all(word in fold(path) for word in telling)]
+        if telling and fitting:
+            return tuple(fitting[:MOST])
+        return tuple(files[:MOST]) if when is not None or len(files) == 1 else ()
+
+    def _changed(self, path: str) -> date | None:
+        try:
+            return datetime.fromtimestamp(self.files.place(path).stat().st_mtime).astimezone().date()
+        except (KernelError, OSError):
+            return None
+
+    def _stamp(self, path: str) -> tuple[str, str]:
+        found = _DATED.search(path)
+        return "".join(found.groups()) if found else "", str(self._changed(path) or "")
+
+    def _near(self, mention: _Mention) -> Iterator[str]:
+        """Names of files or folders that are like one that does not exist, at most `NEAR`."""
+        kind = [name.rstrip("/") for name in self.listing if name.endswith("/") is mention.is_folder]
+        last = mention.written.rpartition("/")[2]
+        by_name = {name.rpartition("/")[2]: name for name in reversed(kind)}
+        close = [by_name[name] for name in get_close_matches(last, by_name, NEAR, 0.6)]
+        yield from dict.fromkeys([*get_close_matches(mention.written, kind, NEAR, 0.75), *close][:NEAR])
+
+
+_DATED = lazy_compile(r"(?<!\d)(20\d\d)[-_.]?(0\d|1[0-2])[-_.]?([0-3]\d)(?!\d)")
+
+
+def located(written: str, path: str, files: Folder, *, loose: bool = False) -> FileReference:
+    """The file or folder at `path`, with its text if that can be read; its problem if it may not be used."""
+    try:
+        place = files.place(path)
+        if place.is_dir():
+            return FileReference(written=written, path=place, folder=True, loose=loose)
+        content, unread = files.read(path)[1], ""
+    except NotFound as error:
+        return FileReference(written=written, path=Path(path), problem=error.message, hint=error.hint)
+    except KernelError as error:
+        if error.data.get("reason") not in UNREAD:
+            return FileReference(written=written, path=Path(path), problem=error.message, hint=error.hint, refused=True)
+        content, unread = "", error.message
+    return FileReference(written=written, path=place, content=content, unread=unread, loose=loose)
+
+
+def _ends(path: str, endings: tuple[str, ...]) -> bool:
+    return fold(path).endswith(endings)
+
+
+def _is_of(path: str, when: date) -> bool:
+    """Whether the path has the date of the day."""
+    return any("".join(hit.groups()) == f"{when:%Y%m%d}" for hit in _DATED.finditer(path))
