@@ -26,7 +26,6 @@ from navigator_kernel.events import (
     Usage,
 )
 from navigator_kernel.guard import as_error
-from navigator_kernel.language.targets import with_targets
 from navigator_kernel.language.wording import between, say
 from navigator_kernel.stages.answers import UNDO, Resumed, expiry_of, resume
 from navigator_kernel.stages.compose import TurnSummary, compose
@@ -92,7 +91,7 @@ async def run_turn(
     try:
         notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # checked every turn, shown once a session
         _grant(resumed, run, kernel)  # consents: from this message, or for the whole session
-        request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
+        request = preprocess(resumed.message, kernel.files, kernel.clock.now())  # /skill !cmd @file @@skill #workflow
         context = context_of(resumed, request, kernel, run)  # the same for all packets of this turn
         turn_plan = await _route(resumed, request, context, kernel, emit)
         if resumed.outcome in {"yes", "pick"}:
@@ -196,10 +195,9 @@ async def route_request(
     """Phase 1: finds out what the message asks for, and plans the packets; none if a question comes first."""
     intent = await understand(request, session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
     decision = decision or decide(intent, request, kernel.catalogue)
-    if isinstance(decision.result, Skills):
-        request = with_targets(request, kernel.files, context.now)
-        if request.way == "follow_up" and (last := session.sticky) and decision.result.names == (last.target,):
-            request = replace(request, before=last.values)
+    last = session.sticky if request.way == "follow_up" else None
+    if last is not None and isinstance(decision.result, Skills) and decision.result.names == (last.target,):
+        request = replace(request, before=last.values)
     orders = plan(decision, request, kernel.catalogue, context)
     if isinstance(orders, NeedClarification | Unknown):
         decision, orders = replace(decision, result=orders), DispatchPlan(steps=())

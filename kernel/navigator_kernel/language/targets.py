@@ -11,24 +11,17 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-from msgspec.structs import replace
+from typing import NamedTuple, Protocol
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.language.signs import named_files
 from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.request import UNREAD, FileReference
 
-if TYPE_CHECKING:
-    from navigator_kernel.ports import FileReader
-    from navigator_kernel.values.request import PreprocessingResult
-
 LIMIT = 4_000  # characters of a message in which files are looked for
 MOST = 16  # files and folders that one message can name without a mark
 NEAR = 3  # names that are suggested in place of one that does not exist
 
-_FENCED = lazy_compile(r"^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED = lazy_compile(r"\"([^\"\n]{1,260})\"|(?<!\w)'([^'\n]{1,260})'(?!\w)|“([^”\n]{1,260})”|「([^」\n]{1,260})」|`([^`\n]{1,260})`")
 _ADDRESS = lazy_compile(r"[a-z][a-z\d+.-]{1,15}://[^\s，。；]+|[\w.+-]+@[\w-]+\.[\w.-]+", re.IGNORECASE)
 _SLASHED = lazy_compile(r"[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]*/[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]*")
@@ -44,6 +37,7 @@ _BEFORE_MULU = lazy_compile(r"([\w.\-/\u3400-\u9fff]+)[ \t]?(?:这个|那个)?(?
 # Words around the name of a folder that say that a place is meant
 _INTO = lazy_compile(r"\b(?:in|inside|under|within|from|of|across|below|through|only|for|and|to)[ \t]+(?:the[ \t]+|my[ \t]+|our[ \t]+|all[ \t]+of[ \t]+)?$", re.IGNORECASE)
 _PLACE_ZH = lazy_compile(r"[ \t]?(?:里面?|下面?|中|内|目录|文件夹|呢|的)|[ \t]?[?？。.!！]*$")
+_PLACED = lazy_compile(r"[里下中内]|目录|文件夹|呢|的")
 _OUT_OF = lazy_compile(
     r"(?:\b(?:except|excluding|without|besides|not|ignor(?:e|ing)|skip(?:ping)?|other[ \t]+than|apart[ \t]+from|leav(?:e|ing)[ \t]+out)[ \t]+(?:for[ \t]+|in[ \t]+|the[ \t]+)*"
     r"|(?:除了?|不要|不含|不包括|排除|忽略|跳过)[ \t]?)$",
@@ -106,17 +100,6 @@ def find_targets(text: str, files: Folder, today: date | None = None) -> tuple[F
         reference = finder.reference(mention)
         found.setdefault(str(reference.path) if reference.usable else mention.written, reference)
     return tuple(found.values())
-
-
-def with_targets(request: PreprocessingResult, files: FileReader, now: str) -> PreprocessingResult:
-    """The request with what its words name, and the date. A command's own words are its arguments, and nothing is
-    looked for in them. `now` is in ISO 8601."""
-    today = datetime.fromisoformat(now).astimezone().date()
-    marked = {file.written for file in request.files}
-    text = request.need if not request.commands else ""
-    found = files.find(_FENCED.sub(" ", text), today) if text else ()
-    targets = tuple(target for target in found if target.written not in marked)
-    return replace(request, targets=targets, today=today.isoformat())
 
 
 class _Finder:
@@ -271,12 +254,11 @@ class _Finder:
     def _places(self) -> Iterator[_Mention]:
         """Folders that are named by a word alone: `in src`, `assets 里`. Without such a sign only a folder at the top
         counts, and only if no other has a sign."""
-        by_name: dict[str, None] = {path.rstrip("/").rpartition("/")[2]: None for path in self.listing if path.endswith("/")}
         spans = [(hit.start(), hit.start() + len(hit.group().rstrip(".-"))) for hit in _WORD.finditer(self.text)]
-        for name in by_name:
-            if not name.isascii() and (at := self.text.find(name)) >= 0:
-                spans.append((at, at + len(name)))
-        folded = set(map(fold, by_name))
+        if _PLACED.search(self.text):
+            names = {path.rstrip("/").rpartition("/")[2] for path in self.listing if path.endswith("/")}
+            found = ((self.text.find(name), name) for name in names if not name.isascii())
+            spans += [(at, at + len(name)) for at, name in found if at >= 0]
         signed: list[_Mention] = []
         bare: list[_Mention] = []
         for start, end in spans:
@@ -285,9 +267,8 @@ class _Finder:
                 continue
             after = _PLACE_ZH.match(self.text, end) if not word.isascii() or self._beside_han(end) else None
             sign = bool(_INTO.search(self.text[:start][-24:])) or bool(after and after.group().strip())
-            known = sign or fold(word) in folded
-            paths = self._folders_called(word) if known else ()
-            if paths and (sign or paths == (word,)) and not _OUT_OF.search(self.text[:start][-40:]):
+            paths = self._folders_called(word) if sign else (word,) if self._is_folder(word) else ()
+            if paths and not _OUT_OF.search(self.text[:start][-40:]):
                 (signed if sign else bare).append(_Mention(word, start, paths, is_folder=True))
         yield from signed or bare
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import PreprocessingResult
 
 FALLBACKS = 3  # INT-12
+NAMED = 0.4  # confidence from which a skill is taken that takes what the message names
+BEHIND = 0.1  # confidence of the next one, as a part of the first one's, up to which the first is far ahead
 
 
 def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteDecision:
@@ -57,8 +59,23 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
     if intent.mode == "SKILL" and intent.entity is not None:
         return Skills(names=(intent.entity,))
     if intent.retrieval is not None and intent.retrieval.band == "ambiguous":
+        if name := _by_target(intent.retrieval, request, catalogue):
+            return Skills(names=(name,))
         return _offer(intent.retrieval, request)
     return Direct()
+
+
+def _by_target(found: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> str:
+    """The first skill, if it is far ahead and takes the kind of file or folder that the message names: what exists is
+    named for work on it. Empty if that is not so."""
+    first, second = (*found.candidates, None, None)[:2]
+    if first is None or first.confidence < NAMED or (second and second.confidence > first.confidence * BEHIND):
+        return ""
+    skill = catalogue.find(first.name)
+    kinds = {spec.validation for spec in skill.required_params} if skill else set[str]()
+    named = [file for file in (*request.files, *request.targets) if not file.loose and not file.problem]
+    fits = any("path_exists" in kinds or ("folder_exists" if file.folder else "file_exists") in kinds for file in named)
+    return first.name if fits else ""
 
 
 def _offer(found: Retrieval, request: PreprocessingResult) -> NeedClarification:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,13 +67,20 @@ def without_prefix(text: str) -> str:
     return _PREFIX.sub("", text) if "需求理解" in text else text
 
 
-def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
-    """Parses the message. Files that cannot be read are kept with their problem, for a later stage to report."""
+def preprocess(message: Message, files: FileReader, now: str = "") -> PreprocessingResult:
+    """Parses the message. Files that cannot be read are kept with their problem, for a later stage to report.
+
+    With the time (`now`, in ISO 8601), what the words name without a mark is found as well. A command's own words are its
+    arguments, and nothing is looked for in them.
+    """
     text = without_prefix(message.text)
     found = _Found(files)
     lines = [found.take_line(line) for line in text.split("\n")]
     rest = "\n".join(line for line in lines if line is not None)
     need, cleaned = found.take_inline(rest)
+    today = datetime.fromisoformat(now).astimezone().date() if now else None
+    plain = _FENCED.sub(" ", need) if today and not found.commands else ""
+    named = files.find(plain, today) if today and plain.strip() else ()
     return PreprocessingResult(
         original=message.text,
         cleaned_content=cleaned,
@@ -83,6 +91,8 @@ def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
         answers=message.answers,
         target=message.target,
         way=message.way,
+        targets=tuple(target for target in named if target.written not in found.references),
+        today=today.isoformat() if today else "",
         language=message.language or language_of(text),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from navigator_kernel.language.clauses import MOST, Clause, clauses, parts
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.wording import say
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.request import mark
 from navigator_kernel.values.route import (
     Action,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Router
     from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 
+_BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
+_AFTER_PLACE = r"(?:[ \t]+(?:folder|directory|dir)\b|[ \t]?(?:这个)?(?:目录|文件夹)?(?:里面?|下面?|中|内)?的?)"
 ROUNDS = 2  # rounds of questions about one message (X-10)
 SURE = 0.9  # confidence from which each of two joined wishes has its own skill
 FAILURES = 2  # SAF-5: after this many in a row, nothing is tried again unless the person says what to change
@@ -68,7 +72,7 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if session.failures >= FAILURES and mark(request.need) == session.failed:  # anything else is a change
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
-    found = router.retrieve(matter(request), files=files_in(request))
+    found = _without_place(router.retrieve(matter(request), files=files_in(request)), request, router)
     if request.way == "about" and found.band == "route" and found.candidates[0].name == request.target:
         return _intent(Direct(), "session", "no_skill")
     leaders = _leaders(found, request, session, router)
@@ -93,6 +97,24 @@ def matter(request: PreprocessingResult) -> str:
         kind = next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
         text = text.replace(f"@{name}", f"@{kind}").replace(name, f"@{kind}")
     return text
+
+
+def _without_place(found: Retrieval, request: PreprocessingResult, router: Router) -> Retrieval:
+    """What is found; if no skill is clear, and surer, what is found for the message without the folder that it names:
+    where something lies says little about what is to be done."""
+    text = matter(request)
+    for target in request.targets if found.band != "route" else ():
+        if target.folder:
+            name = re.escape(target.written)
+            text = lazy_compile(rf"{_BEFORE_PLACE}{name}(?!\w){_AFTER_PLACE}|{name}{_AFTER_PLACE}").sub(" ", text, count=1)
+    if text == matter(request) or not text.strip():
+        return found
+    other = router.retrieve(text.strip())
+    return other if _first(other) > _first(found) else found
+
+
+def _first(found: Retrieval) -> float:
+    return found.candidates[0].confidence if found.candidates else 0.0
 
 
 def files_in(request: PreprocessingResult) -> Sequence[str]:

@@ -125,7 +125,8 @@ def orchestrate(
     need = need_of(request)
     if not need or not kernel.catalogue.exists(f"skill:{SKILL}"):
         return None
-    asked = preprocess(Message(text=need, language=request.language, answers=request.answers), kernel.files)
+    message = Message(text=need, language=request.language, answers=request.answers)
+    asked = preprocess(message, kernel.files, context.now)
     found = plan_workflow(asked, need, _ground(kernel, context), alone=True)
     if isinstance(found, NeedClarification) and found.missing == ("skill",):
         return None

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.secrets.redaction import REDACTED
 from navigator_kernel.errors import KernelError, Refused
-from navigator_kernel.language.targets import with_targets
 from navigator_kernel.language.wording import say
 from navigator_kernel.stages.deliver import DispatchDeps, deliver
 from navigator_kernel.stages.plan import plan as planned
@@ -174,7 +173,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
         if REDACTED in step.input:
             return self._own("error", say("workflow.secret", language, step=number), "secret")
         request = replace(
-            preprocess(Message(text=step.input, language=language), self.kernel.root_files),
+            preprocess(Message(text=step.input, language=language), self.kernel.root_files, self.context.now),
             handed=handed,
             base=self.kernel.root,
         )
@@ -184,8 +183,6 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
         if result is None:
             text = say("workflow.unfit", language, step=number, agent=step.agent, text=repr(step.input))
             return self._own("error", text, "unfit")
-        if step.agent == "skills":
-            request = with_targets(request, self.kernel.root_files, self.context.now)
         decision = RouteDecision(result=result, entity=step.skill, tier="exact" if _named(result) else "retrieval")
         context = replace(self.context, run=run.token, step=number, attempt=_attempt(last))
         order = planned(decision, request, self.kernel.catalogue, context)

@@ -13,7 +13,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.language.parameters import Parameters, is_there, parameters
-from navigator_kernel.language.targets import with_targets
 from navigator_kernel.language.wording import say
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.plan import plan, unusable
@@ -135,8 +134,7 @@ def files_of(step: BoundStep, ground: PlanningContext) -> list[str]:
 
 
 def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
-    request = preprocess(Message(text=text, language=ground.context.language), ground.files)
-    request = with_targets(request, ground.files, ground.context.now)
+    request = preprocess(Message(text=text, language=ground.context.language), ground.files, ground.context.now)
     meant = replace(request, need=_HANDED.sub(" ", request.need)) if after else request
     intent = understand_locally(meant, Session(id=""), ground.router)
     decision = decide(intent, request, ground.catalogue)
