@@ -819,7 +819,7 @@ def _adds(found: _Found) -> bool:
     request = first is not None and "request" in first.signs and not begins
     adds = any("adds" in piece.signs for clause in found.clauses for piece in clause.pieces)
     files = [word for word in content.split() if is_path(word)]
-    short = len(content.split()) <= 4 and sum(not char.isascii() for char in content) <= 12
+    short = sum(map(str.isascii, content.split())) <= 4 and sum(not char.isascii() for char in content) <= 12
     if first is not None and first.signs & {"filler", "light"} and not files:  # "now smaller", but not "now commit it"
         begins = (
             begins

@@ -119,7 +119,8 @@ def _first(found: Retrieval) -> float:
 
 def files_in(request: PreprocessingResult) -> Sequence[str]:
     """The names of the files that the message names, with `@` or without."""
-    return (*(file.written for file in request.files), *named_files(request.need))
+    plain = (target.written for target in request.targets if not target.folder and not target.loose)
+    return tuple(dict.fromkeys((*(file.written for file in request.files), *plain, *named_files(request.need))))
 
 
 def _listed(request: PreprocessingResult, session: Session, router: Router) -> Skills | None:
