@@ -19,7 +19,11 @@ from typing import IO, Any
 CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
 LEVELS = {"ERR": "ERROR", "SEVERE": "ERROR", "WARNING": "WARN", "INFORMATION": "INFO", "VERBOSE": "TRACE"}
 LEVELS |= {"CRIT": "CRITICAL", "PANIC": "FATAL", "EMERG": "FATAL", "FINE": "DEBUG"}
-LEVELS |= {
+ERRORS = frozenset({"FATAL", "CRITICAL", "ALERT", "ERROR"})
+SERIOUS = ERRORS | {"WARN"}  # levels whose messages are forgotten last
+ORDER = ("FATAL", "CRITICAL", "ALERT", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG", "TRACE")
+_WORDS = "|".join([*ORDER, *LEVELS])
+_HAN = {
     "致命": "FATAL",
     "严重": "CRITICAL",
     "错误": "ERROR",
@@ -28,14 +32,12 @@ LEVELS |= {
     "信息": "INFO",
     "调试": "DEBUG",
 }
-ERRORS = frozenset({"FATAL", "CRITICAL", "ALERT", "ERROR"})
-SERIOUS = ERRORS | {"WARN"}  # levels whose messages are forgotten last
-ORDER = ("FATAL", "CRITICAL", "ALERT", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG", "TRACE")
-_WORDS = "|".join([*ORDER, *LEVELS])
+_HANS = "|".join(_HAN)
 LEVEL = re.compile(
     rf"(?<![\w.-])({_WORDS})(?![\w-])"  # the word in capitals
-    rf"|(?i:\blevel[\"']?\s?[=:]\s?[\"']?({_WORDS})\b|[\[<(【]({_WORDS})[\])>:】]|^({_WORDS})\s?:)"
+    rf"|(?i:\blevel[\"']?\s?[=:]\s?[\"']?({_WORDS})\b|[\[<(【]({_WORDS}|{_HANS})[\])>:】]|^({_WORDS})\s?:)|^\s*({_HANS})[\s:：]"
 )
+LEVELS |= _HAN
 _CLOCK = r"\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?"
 _ZONE = r"(?:\s?(?:Z\b|[+-]\d{2}:?\d{2}\b))?"
 TIME = re.compile(
