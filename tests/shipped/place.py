@@ -100,6 +100,10 @@ class Place:
         )
         return Done(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
+    def answer(self, name: str, *words: str | Path, language: str = "en") -> dict[str, Any]:
+        """The data of the skill's script for a person of that language."""
+        return self.script(name, *words, env={"NAVIGATOR_LANGUAGE": language}).data
+
     def written(self, name: str) -> str:
         """The text of a file that `script` left."""
         return (self.root / "mybox" / "workspace" / "run" / name).read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ import io
 import random
 from collections import Counter
 from fractions import Fraction
+from statistics import fmean, median
 from typing import Any
 
 import pytest
@@ -61,7 +62,12 @@ def assert_figures(told: Any, held: list[Fraction], rows: int) -> None:
     ("cells", "total"),
     [
         (["1,234", "1,234,567.5"], 1_235_801.5),
-        (["1,5", "2"], None),
+        (["1,5", "2"], 3.5),
+        (["1.234,56", "7"], 1_241.56),
+        (["$1,234", "$2"], 1_236),
+        (["$1", "€2"], None),
+        (["50%", "7.5%"], 57.5),
+        (["1,5", "2.5"], None),
         (["1_000"], None),
         (["nan"], None),
         (["1e308", "1e308"], None),
@@ -105,7 +111,7 @@ def test_a_malformed_csv_file_still_gets_a_report_with_columns(place: Place, con
 def test_nothing_that_steers_a_terminal_or_breaks_the_page_is_left(place: Place) -> None:
     data = place.script("csv-report", place.write("t.csv", f"a|b{ESCAPES},c\nx|{ESCAPES}y,\n")).data
     assert list(data["columns"]) == ["a|bred ", "c"]
-    assert [line.count(" | ") for line in place.written("report.md").splitlines()] == [3, 0, 3, 3]
+    assert [line.count(" | ") for line in place.written("report.md").splitlines()] == [8, 0, 8, 8]
 
 
 def test_its_own_eval_is_right(place: Place) -> None:
@@ -113,3 +119,83 @@ def test_its_own_eval_is_right(place: Place) -> None:
     columns = place.data("/csv-report @sales.csv")["columns"]
     assert (columns["amount"]["sum"], columns["amount"]["mean"], columns["note"]["missing"]) == (20.5, 5.125, 1)
     assert columns["city"]["top"][0] == {"value": "Bonn", "count": 2}
+
+
+NUMBERS = {  # how a number is written in a file → the same for Python
+    "plain": lambda cell: cell,
+    "comma": lambda cell: cell.replace(".", "").replace(",", "."),
+    "thousands": lambda cell: cell.replace(",", ""),
+    "unit": lambda cell: cell.strip("$€￥%元 ").replace(",", ""),
+}
+EVERYDAY = (  # language, file, encoding, delimiter, form of the numbers, column of numbers, text
+    ("en", "sales.csv", "utf-8", ",", "plain", "amount", "city,amount\nBonn,3\nKiel,5.5\nBonn,4\n"),
+    ("en", "data/returns.csv", "utf-8-sig", ",", "plain", "quantity", "id,quantity,reason\n1,2,\n2,3,late\n3,2,\n"),
+    ("en", "tabs.tsv", "utf-8", "\t", "plain", "n", "n\tname\n1\ta b\n-2\tc\n"),
+    ("en", "bars.txt", "utf-8", "|", "plain", "n", "name|n\na|1e3\nb|.5\n"),
+    ("en", "german.csv", "utf-8", ";", "comma", "Preis", "Ort;Preis\nKöln;1.234,56\nBonn;7\nUlm;0,5\n"),
+    ("en", "old german.csv", "cp1252", ";", "comma", "Preis", "Größe;Preis\nfür alle;1,50\nfür dich;2,25\n"),
+    ("en", "thousands.csv", "utf-8", ",", "thousands", "people", 'town,people\nA,"1,200"\nB,"12,345,678"\n'),
+    ("en", "dollars.csv", "utf-8", ",", "unit", "price", 'item,price\na,"$1,200.50"\nb,$3\n'),
+    ("en", "shares.csv", "utf-8", ",", "unit", "share", "who,share\na,12%\nb,7.5%\n"),
+    ("en", "excel.csv", "utf-16", "\t", "plain", "n", "name\tn\nx\t10\ny\t20\n"),
+    ("zh", "订单.csv", "utf-8", ",", "plain", "金额", "订单号,金额,备注\nD1,100,加急\nD2,250.5,\n"),
+    ("zh", "数据/旧 销售.csv", "gb18030", ",", "plain", "金额", "城市,金额\n北京,12.5\n上海,30\n北京,7\n"),
+    ("zh", "女.csv", "gb18030", ",", "plain", "年龄", "姓名,性别,年龄\n王芳,女,30\n李强,男,41\n"),
+    ("zh", "签名.csv", "utf-8-sig", ",", "plain", "数量", "商品,数量\n杯子,3\n蜡烛,\n篮子,9\n"),
+    ("zh", "宽字符.csv", "utf-16", ",", "plain", "数量", "商品,数量\n杯子,3\n蜡烛,4\n"),
+    ("zh", "人民币.csv", "utf-8", ",", "unit", "价格", '商品,价格\n杯子,￥12.80\n蜡烛,"￥1,003"\n'),
+    ("zh", "元.csv", "gb18030", ",", "unit", "价格", "商品,价格\n杯子,12元\n蜡烛,8.5元\n"),
+    ("zh", "分号.csv", "utf-8", ";", "comma", "价格", "商品;价格\n杯子;12,5\n蜡烛;1.000\n"),
+    ("zh", "一行.csv", "utf-8", ",", "plain", "数", "名,数\n甲,1\n"),
+    ("zh", "引号.csv", "utf-8", ",", "plain", "数", '名,数\n"甲,乙",1\n"丙\n丁",2\n'),
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "file", "encoding", "delimiter", "form", "column", "text"), EVERYDAY, ids=lambda value: str(value)[:16]
+)
+def test_an_everyday_table_has_the_figures_of_the_csv_module(
+    place: Place, language: str, file: str, encoding: str, delimiter: str, form: str, column: str, text: str
+) -> None:
+    place.write(file, text.encode(encoding))
+    data = place.answer("csv-report", file, language=language)
+    rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+    cells = [NUMBERS[form](row[column]) for row in rows]
+    numbers = [float(cell) for cell in cells if cell]
+    told = data["columns"][column]
+    assert (data["rows"], list(data["columns"])) == (len(rows), list(rows[0]))
+    assert {key: held["missing"] for key, held in data["columns"].items()} == {
+        key: sum(not row[key] for row in rows) for key in rows[0]
+    }
+    figures = [sum(numbers), fmean(numbers), median(numbers), min(numbers), max(numbers)]
+    assert [told[key] for key in ("sum", "mean", "median", "min", "max")] == pytest.approx(figures)
+    assert (data["encoding"], data["delimiter"]) == (encoding.removesuffix("-sig"), delimiter)
+    written = f"{sum(numbers):,.2f}".rstrip("0").rstrip(".")
+    assert data["summary"].startswith(file) and column in data["summary"] and written in data["summary"]
+    assert len(data["text"].splitlines()) == len(rows[0]) + 2 and '{"' not in data["text"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "summary"),
+    [
+        ("en", "a,b\n1,x\n", "t.csv: 1 row, 2 columns; a: sum 1, mean 1"),
+        ("en", "id,b\n1,2000.5\n2,\n", "t.csv: 2 rows, 2 columns; b: sum 2,000.5, mean 2,000.5; missing values: b 1"),
+        ("en", "b\n$5\n$6\n", "t.csv: 2 rows, 1 column; b: sum $11, mean $5.5"),
+        ("zh", "名,数\n甲,1\n乙,2\n", "t.csv：2 行、2 列；数：合计 3，平均 1.5"),
+    ],
+)
+def test_the_summary_is_a_sentence_of_the_persons_language(
+    place: Place, language: str, text: str, summary: str
+) -> None:
+    assert place.answer("csv-report", place.write("t.csv", text), language=language)["summary"] == summary
+
+
+def test_columns_that_are_wanted_are_told_alone(place: Place) -> None:
+    path = place.write("t.csv", "City,amount,note\nBonn,3,x\n")
+    assert list(place.answer("csv-report", "--columns", "note，city", path)["columns"]) == ["note", "City"]
+    complaint = place.script("csv-report", "--columns", "nmae", path).complaint
+    assert complaint == "there is no column 'nmae': there are 'City', 'amount', 'note'"
+
+
+def test_a_workbook_is_no_csv_file(place: Place) -> None:
+    assert "save it as CSV" in place.script("csv-report", place.write("t.xlsx", b"PK\x03\x04\0\0")).complaint

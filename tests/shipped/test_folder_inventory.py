@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 from collections import defaultdict
@@ -10,6 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from shipped.place import Place
+from skill_repositories import git
 
 pytestmark = pytest.mark.sample(1)
 
@@ -139,3 +141,90 @@ def test_a_folder_that_leads_out_is_refused(place: Place) -> None:
     (place.root / "out").symlink_to(Path("/"))
     for name in ("out", "..", "out/etc"):
         assert place.script("folder-inventory", name).complaint == f"{name!r} leads out of the project"
+
+
+TREE = {  # file → its bytes
+    "README.md": 120, "src/app.py": 3_000, "src/copy of app.py": 3_000, "src/库存/盘点.py": 777, "src/empty.txt": 0,
+    "assets/banner.psd": 90_000, "assets/logo.png": 5_000, "assets/图标/标志.png": 5_000, "assets/图标/购物车.png": 640,
+    "数据/订单.csv": 4_096, "数据/归档/订单.csv": 4_096, "数据/归档/旧 订单.csv": 4_096, "数据/大.bin": 2_500_000,
+    "one/only.txt": 1, ".gitignore": 14, "build/out.bin": 800_000, "src/a.tmp": 50_000, "vendor/库/库.js": 9_000,
+    "vendor/lib.js": 9_000, "node_modules/p/i.js": 70_000, ".claude/skills/a/SKILL.md": 300, "mybox/logs/x.log": 5_555,
+}  # fmt: skip
+NOT_OURS = ("build/", "src/a.tmp", "vendor/", "node_modules/", ".claude/", "mybox/")
+EVERYDAY = (  # language, the folder
+    *(
+        ("en", name)
+        for name in (".", "src", "assets", "one", "vendor", "build", "node_modules", ".claude", "mybox/logs")
+    ),
+    ("en", "node_modules/p"),
+    *(("zh", name) for name in (".", "src/库存", "assets/图标", "数据", "数据/归档", "vendor/库", "assets", "src")),
+    *(("zh", name) for name in ("build", "one")),
+)
+
+
+@pytest.fixture
+def project(place: Place) -> Place:
+    for name, size in TREE.items():
+        place.write(name, "build/\n*.tmp\n\n" if name == ".gitignore" else bytes(str(size), "ascii") * size)
+        with (place.root / name).open("r+b") as file:
+            file.truncate(size)
+    git(place.root, "init", "--quiet")
+    return place
+
+
+@pytest.mark.parametrize(("language", "named"), EVERYDAY)
+def test_an_everyday_folder_has_the_sizes_of_the_file_system(project: Place, language: str, named: str) -> None:
+    inside = [name for name in TREE if named == "." or name.startswith(f"{named}/")]
+    inside = [name for name in inside if not name.startswith(NOT_OURS) or f"{named}/".startswith(NOT_OURS)]
+    sizes = {name: (project.root / name).stat().st_size for name in inside}
+    folders = {parent for name in inside for parent in PurePosixPath(name).relative_to(named).parents}
+    same: dict[str, list[str]] = defaultdict(list)
+    for name in inside:
+        same[hashlib.md5((project.root / name).read_bytes()).hexdigest()].append(name)
+    groups = [sorted(names) for names in same.values() if len(names) > 1 and sizes[names[0]]]
+    data = project.answer("folder-inventory", "--", named, language=language)
+    assert (data["files"], data["bytes"], data["folders"]) == (len(inside), sum(sizes.values()), len(folders) - 1)
+    assert [file["bytes"] for file in data["largest"]] == sorted(sizes.values(), reverse=True)[:10]
+    assert data["duplicate_groups"] == len(groups)
+    lines = data["text"].splitlines()
+    assert all(
+        any(line.endswith(", ".join(group)) and f"× {len(group)}: " in line for line in lines) for group in groups
+    )
+    largest = min(inside, key=lambda name: (-sizes[name], name))
+    assert lines[1].startswith(f"- {largest} ") and f"{len(inside)} " in data["summary"]
+    source = named if named != "." else {"en": "the project", "zh": "整个项目"}[language]
+    assert data["summary"].startswith(source) and PurePosixPath(largest).name in data["summary"]
+
+
+@pytest.mark.parametrize(
+    ("language", "named", "summary"),
+    [
+        ("en", "one", "one: 1 file in 0 folders, 1 byte; the largest is only.txt (1 byte)"),
+        (
+            "en",
+            "assets",
+            "assets: 4 files in 1 folder, 98.3 KiB; the largest is banner.psd (87.9 KiB);"
+            " 1 group of duplicates with 4.9 KiB of copies",
+        ),
+        (
+            "zh",
+            "数据",
+            "数据：1 个子文件夹，共 4 个文件，2.4 MiB；最大的是 大.bin (2.4 MiB)；1 组重复文件，多占 8.0 KiB",
+        ),
+    ],
+)
+def test_the_summary_is_a_sentence_of_the_persons_language(
+    project: Place, language: str, named: str, summary: str
+) -> None:
+    assert project.answer("folder-inventory", named, language=language)["summary"] == summary
+
+
+def test_what_is_left_out_is_told(project: Place) -> None:
+    data = project.script("folder-inventory").data
+    assert data["skipped"] == {"folders": 5, "ignored": 2}
+    assert data["text"].splitlines()[-1] == "Left out: folders: 5, ignored: 2"
+
+
+def test_a_folder_without_files_is_an_error(place: Place) -> None:
+    (place.root / "empty" / "also empty").mkdir(parents=True)
+    assert place.script("folder-inventory", "empty").complaint == "there is no file in 'empty'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 from collections import Counter
 from dataclasses import dataclass
@@ -126,10 +127,11 @@ def test_an_invalid_date_is_reported_with_an_example_of_a_valid_one(place: Place
         "/git-summary folder=src",
     ],
 )
-def test_the_repository_is_that_of_the_folder(place: Place, text: str) -> None:
-    history(place.root, 2, 5)
+def test_the_history_is_that_of_the_folder(place: Place, text: str) -> None:
+    commits = [commit for commit in history(place.root, 2, 5) if not commit.merge]
     place.write("src/x", "")
-    assert place.data(text)["commits"] == 5
+    inside = [commit for commit in commits if any(name.startswith("src/") for name in commit.files)]
+    assert place.data(text)["commits"] == (len(inside) if "src" in text else 5)
 
 
 def test_a_repository_without_commits_has_none(place: Place) -> None:
@@ -216,3 +218,100 @@ def test_a_bare_repository_inside_the_project_is_not_believed(place: Place) -> N
     git(bare, "config", "core.fsmonitor", f"touch {place.root}/ran")
     assert "bare" in place.script("git-summary", "vendor").complaint
     assert not (place.root / "ran").exists()
+
+
+DAYS = (  # day, author, files
+    ("2026-01-05", "Ada", ["README.md", "src/app.py"]),
+    ("2026-01-20", "王芳", ["src/app.py"]),
+    ("2026-02-03", "Ada", ["src/web/x.js", "src/app.py"]),
+    ("2026-02-14", "李强", ["文档/说明 书.md"]),
+    ("2026-02-28", "王芳", ["文档/说明 书.md", "src/库存.py"]),
+    ("2026-03-01", "Ada", ["src/app.py"]),
+    ("2026-03-31", "王芳", ["src/库存.py"]),
+    ("2026-04-01", "王芳", ["README.md"]),
+    ("2026-04-15", "王芳", ["文档/说明 书.md", "*.md"]),
+)
+EVERYDAY = (  # language, file or folder, since, until
+    ("en", ".", "", ""),
+    ("en", "src", "", ""),
+    ("en", "src/app.py", "", ""),
+    ("en", "README.md", "2026-02-01", ""),
+    ("en", ".", "2026-02-01", "2026-02-28"),
+    ("en", ".", "", "2026-03-31"),
+    ("en", ".", "2026-01-05", "2026-01-05"),
+    ("en", "src/web", "2026-01-01", "2026-12-31"),
+    ("en", ".", "2026-02-14T00:00:00", "2026-03-01T23:59:59"),
+    ("en", ".", "2027-01-01", ""),
+    ("zh", ".", "", ""),
+    ("zh", "文档", "", ""),
+    ("zh", "文档/说明 书.md", "", ""),
+    ("zh", "文档/说明 书.md", "2026-03-01", ""),
+    ("zh", "src/库存.py", "", "2026-03-01"),
+    ("zh", ".", "2026-02-01", "2026-02-28"),
+    ("zh", ".", "2026-04-01", ""),
+    ("zh", "src", "2026-03-01", "2026-03-31"),
+    ("zh", "*.md", "", ""),
+    ("zh", "README.md", "2026-02-01", "2026-02-02"),
+)
+
+
+@pytest.mark.parametrize(("language", "named", "since", "until"), EVERYDAY)
+def test_an_everyday_question_has_the_numbers_of_git(
+    place: Place, language: str, named: str, since: str, until: str
+) -> None:
+    git(place.root, "init", "--quiet")
+    for at, (day, author, files) in enumerate(DAYS):
+        for file in files:
+            place.write(file, f"{at}\n")
+        stamp = {"GIT_AUTHOR_DATE": f"{day}T12:00:00", "GIT_COMMITTER_DATE": f"{day}T12:00:00"}
+        subprocess.run(["git", "add", *files], cwd=place.root, check=True)
+        words = [
+            "-c",
+            f"user.name={author}",
+            "-c",
+            "user.email=x@example.invalid",
+            "commit",
+            "-qm",
+            f"第 {at} 次 change",
+        ]
+        subprocess.run(["git", *words], cwd=place.root, env={**os.environ, **stamp}, check=True)
+    period = [f"--since={since}{'T00:00:00' * (len(since) == 10)}"] if since else []
+    period += [f"--until={until}{'T23:59:59' * (len(until) == 10)}"] if until else []
+    where = ["HEAD", "--"] if named == "." else ["HEAD", "--", f":(literal){named}"]
+    commits = int(git(place.root, "rev-list", "--count", *period, *where))
+    authors = re.findall(r"(?m)^\s*(\d+)\t(.+)$", git(place.root, "shortlog", "-sn", *period, *where))
+    names = git(place.root, "-c", "core.quotePath=false", "log", "--format=", "--name-only", *period, *where).split(
+        "\n"
+    )
+    subjects = git(place.root, "log", "--format=%s", *period, *where).splitlines()
+    words = [f"--since={since}"] * bool(since) + [f"--until={until}"] * bool(until)
+    data = place.answer("git-summary", *words, "--folder", named, language=language)
+    assert data["commits"] == commits
+    assert Counter({told["name"]: told["commits"] for told in data["authors"]}) == Counter(
+        {author: int(number) for number, author in authors}
+    )
+    assert Counter({told["file"]: told["commits"] for told in data["files"]}) == Counter(filter(None, names))
+    assert [commit["subject"] for commit in data["recent"]] == subjects
+    summary = data["summary"]
+    assert summary.startswith("project" if named == "." else named)
+    assert (f"{commits} commit" if language == "en" else f"{commits} 次提交") in summary
+    if commits:
+        most = max(data["authors"], key=lambda told: told["commits"])
+        shown = {
+            "en": f"most active: {most['name']} ({most['commits']} commit",
+            "zh": f"是 {most['name']}（{most['commits']} 次",
+        }
+        assert shown[language] in summary and f"- {most['name']}: {most['commits']}" in data["text"].splitlines()
+
+
+def test_the_summary_has_singular_and_plural(place: Place) -> None:
+    git(place.root, "init", "--quiet")
+    place.write("a", "x")
+    git(place.root, "add", ".")
+    git(place.root, "-c", "user.name=Eve", "commit", "-qm", "x")
+    told = "project: 1 commit by 1 author to 1 file; most active: Eve (1 commit)"
+    assert place.answer("git-summary")["summary"] == told
+    assert (
+        place.answer("git-summary", language="zh")["summary"]
+        == "project：1 次提交，1 位作者，改动 1 个文件；提交最多的是 Eve（1 次）"
+    )

@@ -105,6 +105,7 @@ def test_without_a_file_it_is_asked_for(place: Place) -> None:
         (b'{"a": 1}\n', 1),
         (b'[1, "x", [2, 3]]', 3),
         (b'\xef\xbb\xbf[{"a": 1}]', 1),
+        (b'["\xe4"]', 1),
         ('[{"a": "字"}]'.encode("utf-16"), 1),
         (b'{"a": [{"b": 1}, {"b": 2}]}', 2),
         (b'{"name": "x", "tags": [{"b": 1}, {"b": 2}]}', 1),
@@ -127,8 +128,7 @@ def test_each_form_of_json_gives_the_expected_number_of_rows(place: Place, text:
         (b'{"a": 1}\n{"a": 2}\n[1, 2\n', "line 3 is no JSON"),
         (b'[\n{"a": 1},\n{"a": }\n]', "line 3, column 7"),
         (b"hello", "the file is no JSON, line 1"),
-        (b"\xff\x00", "not UTF-8"),
-        (b'["\xe4"]', "not UTF-8"),
+        (b"\xff\x00", "the file is no JSON"),
         (b"[" * 100_000, "cannot be read: RecursionError"),
         (b"[" + b"9" * 5_000 + b"]", "cannot be read: ValueError"),
         (json.dumps({str(at): 1 for at in range(600)}).encode(), "600 columns, more than 500"),
@@ -173,3 +173,65 @@ def test_a_large_file_of_lines_is_not_held_in_memory(place: Place) -> None:
 def test_a_line_without_an_end_is_refused(place: Place) -> None:
     path = place.write("large.jsonl", '{"a": 1}\n"' + "x" * (17 * 2**20))
     assert place.script("json-table", path).complaint == "line 2 is longer than 16 MiB"
+
+
+EVERYDAY = (  # language, file, encoding, columns that are wanted, document or lines
+    ("en", "people.json", "utf-8", "", '[{"name": "Ada", "age": 36}, {"name": "Zhang", "age": 61}]'),
+    ("en", "people.json", "utf-8", "name", '[{"name": "Ada", "age": 36}, {"name": "Zhang", "age": 61}]'),
+    ("en", "people.json", "utf-8", "Age, Name", '[{"name": "Ada", "age": 36}, {"name": "Zhang", "age": 61}]'),
+    ("en", "exports/one.json", "utf-8", "", '{"id": 1, "name": "only one"}'),
+    ("en", "wrapped.json", "utf-8", "", '{"total": 2, "items": [{"a": 1}, {"b": 2}]}'),
+    ("en", "events.jsonl", "utf-8", "", '{"t": 1, "e": "in"}\n{"t": 2, "e": "out"}\n'),
+    ("en", "with bom.json", "utf-8-sig", "", '[{"a": true}, {"a": null}]'),
+    ("en", "wide.json", "utf-16", "", '[{"a": 1.5}, {"a": -2}]'),
+    ("en", "café.json", "cp1252", "", '[{"drink": "café crème", "où": "là"}]'),
+    ("en", "nested.json", "utf-8", "", '[{"a": {"b": [1, 2]}, "c": "x|y"}]'),
+    ("zh", "人员.json", "utf-8", "", '[{"姓名": "张衡", "城市": "南阳"}, {"姓名": "祖冲之", "城市": ""}]'),
+    ("zh", "导出/人员 表.json", "utf-8", "城市，姓名", '[{"姓名": "张衡", "城市": "南阳"}, {"姓名": "祖冲之"}]'),
+    ("zh", "旧编码.json", "gb18030", "", '[{"商品": "蜡烛", "价格": 12.5}]'),
+    ("zh", "旧编码.jsonl", "gb18030", "商品", '{"商品": "蜡烛", "价格": 1}\n{"商品": "杯子", "价格": 2}\n'),
+    ("zh", "宽字符.json", "utf-16", "", '[{"键": "值"}]'),
+    ("zh", "签名.jsonl", "utf-8-sig", "", '{"键": "一"}\n{"键": "二"}\n'),
+    ("zh", "转义.json", "utf-8", "", '[{"k": "\\u4f60\\u597d"}]'),
+    ("zh", "返回.json", "utf-8", "code", '{"data": [{"code": 1, "msg": "好"}, {"code": 2, "msg": "坏"}]}'),
+    ("zh", "english.json", "utf-8", "", '[{"a": 1}]'),
+    (
+        "zh",
+        "多行.json",
+        "utf-8",
+        "",
+        json.dumps([{"序": at, "名": f"第{at}项"} for at in range(1_500)], ensure_ascii=False),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "file", "encoding", "wanted", "text"), EVERYDAY, ids=lambda value: str(value)[:16]
+)
+def test_an_everyday_file_becomes_the_whole_table(
+    place: Place, language: str, file: str, encoding: str, wanted: str, text: str
+) -> None:
+    place.write(file, text.encode(encoding))
+    words = ["--columns", wanted] if wanted else []
+    data = place.answer("json-table", *words, "--", file, language=language)
+    held = [json.loads(line) for line in text.splitlines()] if file.endswith("l") else json.loads(text)
+    held = (
+        next((value for value in held.values() if isinstance(value, list)), [held]) if isinstance(held, dict) else held
+    )
+    there = list(dict.fromkeys(name for record in held for name in record))
+    names = [next(n for n in there if n.lower() == w.strip().lower()) for w in re.split("[,，]", wanted) if w] or there
+    assert (data["rows"], data["columns"], data["encoding"]) == (len(held), names, encoding.removesuffix("-sig"))
+    head, _, *body = cells(data["text"])
+    assert (head, body) == (names, [[expected(record.get(name)) for name in names] for record in held])
+    assert data["text"] + "\n" == place.written("table.md")
+    rows, columns = len(held), len(names)
+    told = f": {rows:,} row{'s' * (rows != 1)}, {columns} column{'s' * (columns != 1)}"
+    assert data["summary"] == file + (told if language == "en" else f"：{rows:,} 行、{columns} 列")
+
+
+def test_a_table_of_more_than_200_kb_is_cut_in_the_text_but_not_in_the_file(place: Place) -> None:
+    path = place.write("data", json.dumps([{"a": "字" * 100}] * 1_000))
+    data = place.script("json-table", path).data
+    *rows, last = data["text"].splitlines()
+    assert (len(data["text"].encode()) < 210_000, last) == (True, f"and {1_002 - len(rows)} more in table.md")
+    assert len(place.written("table.md").splitlines()) == 1_002

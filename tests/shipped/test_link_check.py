@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from shipped.place import ESCAPES, Place
+from skill_repositories import git
 
 pytestmark = pytest.mark.sample(1)
 
@@ -198,18 +200,20 @@ def test_an_odd_broken_link_is_shown_in_at_most_300_printable_characters(place: 
 
 
 @pytest.mark.parametrize(
-    ("content", "files"), [(b"", 1), (b"[a](x\xff.md)", 1), (b"\0[a](x.md)", 0), (b"x" * (5 * 2**20), 0)]
+    ("content", "unreadable"), [(b"", 0), (b"[a](x\xff.md)", 0), (b"\0[a](x.md)", 1), (b"x" * (5 * 2**20), 1)]
 )
-def test_a_file_that_cannot_be_read_is_counted(place: Place, content: bytes, files: int) -> None:
+def test_a_file_that_cannot_be_read_is_counted(place: Place, content: bytes, unreadable: int) -> None:
     place.write("a.md", content)
+    place.write("b.md", "")
     data = place.data("/link-check")
-    assert (data["files"], data["skipped"].get("unreadable", 0)) == (files, 1 - files)
+    assert (data["files"], data["skipped"].get("unreadable", 0)) == (2 - unreadable, unreadable)
 
 
 def test_more_links_than_are_listed_are_counted(place: Place) -> None:
     place.write(f"a{ESCAPES}.md", "[a](gone.md)\n" * 500)
-    data = place.data("/link-check")
+    data = place.script("link-check").data
     assert (data["total"], data["listed"], data["broken"][0]["file"]) == (500, 200, "ared .md")
+    assert data["text"].splitlines()[-1] == "and 300 more"
 
 
 @pytest.mark.timeout(30)
@@ -247,3 +251,96 @@ def test_the_documentation_of_this_project_has_no_broken_links() -> None:
 
 def check(place: Place, folder: Path) -> Any:
     return place.script("link-check", "--path", folder).data
+
+
+TREE: dict[str, bytes] = {
+    "README.md": b"# Shop\n[a](docs/guide.md) [b](LICENSE) ![c](img/logo.png)\n[d](docs/guide.md#orders) [e](#shop)\n",
+    "docs/guide.md": "## Orders\n[a](setup.md)\n[b](#none)\n[c](../README.md)\n[d](部署.md)\n".encode(),
+    "docs/setup.md": b"# Setup\n[site](https://example.invalid/x) [a](guide.md#orders)\n",
+    "docs/部署.md": "# 部署\n[常见问题](问题.md)\n[旧](旧版/部署.md)\n[节](#部署)\n[无](#没有)\n".encode(),
+    "docs/问题.md": "# 问题\n[部署](部署.md#部署)\n![图](../img/图.png)\n".encode("gb18030"),
+    "docs/宽字符.md": "# 宽\n[a](没有.md)\n[b](问题.md#问题)\n".encode("utf-16"),
+    "手册/第 1 章.md": "# 一\n[下一章](第%202%20章.md)\n[图](../img/图.png)\n[目录](目录.md#目录)\n".encode(),
+    "手册/第 2 章.md": "# 二\n[上一章](第%201%20章.md#一)\n[缺](第%203%20章.md)\n".encode(),
+    "手册/目录.md": "# 目录\n[一](第%201%20章.md)\n[二](第%202%20章.md#三)\n".encode(),
+    "img/logo.png": b"x",
+    "img/图.png": b"x",
+    "notes.md": b"no link\n",
+    "all good/a.md": b"# A\n[b](b.md#b)\n",
+    "all good/b.md": b"# B\n[a](a.md#a)\n",
+    ".gitignore": b"build/\n",
+    "build/out.md": b"[a](gone.md)\n",
+    "vendor/lib/README.md": b"[a](gone.md) [b](also-gone.md)\n",
+    "vendor/库/说明.md": "[a](没有.md)\n".encode(),
+    ".claude/skills/a/SKILL.md": b"[a](gone.md)\n",
+    "node_modules/p/README.md": b"[a](gone.md)\n",
+}
+NOT_OURS = ("build/", "vendor/", ".claude/", "node_modules/")
+EVERYDAY = (  # language, what is named
+    *(("en", name) for name in (".", "docs", "README.md", "docs/guide.md", "docs/setup.md", "notes.md", "all good")),
+    *(("en", name) for name in ("vendor", "build", "node_modules/p")),
+    *(("zh", name) for name in (".", "手册", "手册/第 1 章.md", "手册/第 2 章.md", "手册/目录.md", "docs/部署.md")),
+    *(("zh", name) for name in ("docs/问题.md", "docs/宽字符.md", "vendor/库", "docs")),
+)
+
+
+@pytest.fixture
+def project(place: Place) -> Place:
+    for name, content in TREE.items():
+        place.write(name, content)
+    git(place.root, "init", "--quiet")
+    return place
+
+
+def text_of(content: bytes) -> str:
+    if content[:2] == b"\xff\xfe":
+        return content.decode("utf-16")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("gb18030")
+
+
+def leads_nowhere(root: Path, source: str, target: str) -> bool:
+    """Worked out anew, for the plain headings of `TREE`."""
+    written, _, anchor = target.replace("%20", " ").partition("#")
+    path = (root / source).parent / written if written else root / source
+    headings = re.findall(r"(?m)^#+ (.*)$", text_of(path.read_bytes())) if path.is_file() and anchor else []
+    return not path.exists() or (bool(anchor) and anchor not in [heading.lower() for heading in headings])
+
+
+@pytest.mark.parametrize(("language", "named"), EVERYDAY)
+def test_the_broken_links_of_what_is_named_are_found(project: Place, language: str, named: str) -> None:
+    inside = [name for name in TREE if name.endswith(".md") and (named in {".", name} or name.startswith(f"{named}/"))]
+    inside = [name for name in inside if not name.startswith(NOT_OURS) or f"{named}/".startswith(NOT_OURS)]
+    every = [(name, target) for name in inside for target in re.findall(r"\]\(([^)]*)\)", text_of(TREE[name]))]
+    relative = [(name, target) for name, target in every if "://" not in target]
+    broken = [(name, target) for name, target in relative if leads_nowhere(project.root, name, target)]
+    data = project.answer("link-check", "--", named, language=language)
+    counts = (data["files"], data["links"], data["external"], data["total"])
+    assert counts == (len(inside), len(relative), len(every) - len(relative), len(broken))
+    shown = re.findall(r"(?m)^(.*):\d+ (\S+) \(", data["text"])
+    assert sorted(shown) == sorted(broken)
+    source = named if named != "." else {"en": "the project", "zh": "整个项目"}[language]
+    numbers = (
+        f"{len(broken)} of {len(relative)} " if language == "en" else f"{len(relative)} 个相对链接中有 {len(broken)} 个"
+    )
+    assert data["summary"].startswith(source) and numbers in data["summary"]
+
+
+@pytest.mark.parametrize(
+    ("language", "named", "summary"),
+    [
+        ("en", "README.md", "README.md: 1 of 5 relative links broken in 1 file"),
+        ("en", "docs/setup.md", "docs/setup.md: 0 of 1 relative link broken in 1 file; 1 external link not checked"),
+        ("zh", "手册", "手册：3 个文件的 7 个相对链接中有 2 个失效"),
+    ],
+)
+def test_the_summary_is_a_sentence_of_the_persons_language(
+    project: Place, language: str, named: str, summary: str
+) -> None:
+    assert project.answer("link-check", named, language=language)["summary"] == summary
+
+
+def test_a_folder_without_markdown_is_an_error(project: Place) -> None:
+    assert project.script("link-check", "img").complaint == "there is no Markdown file in 'img'"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import random
+import subprocess
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -89,6 +92,9 @@ def test_the_first_and_the_last_time_keep_their_form(place: Place, form: str, fi
         ("2026-01-31 09:30:00 SEVERE: no disk", "ERROR"),
         ("<error> no disk", "ERROR"),
         ("panic: no disk", "FATAL"),
+        ("2026-01-31 09:30:00 【错误】磁盘已满", "ERROR"),
+        ("2026-01-31 09:30:00 警告：磁盘快满", "WARN"),
+        ("2026-01-31 09:30:00 处理错误列表", "none"),
         ('{"level": 50, "msg": "no disk", "time": 1700000000}', "ERROR"),
         ('{"severity": "warning", "message": "no disk"}', "WARN"),
         ("2026-01-31 09:30:00 an informational error-free line about INFORMATIONAL things", "none"),
@@ -142,7 +148,9 @@ def test_an_empty_file_is_reported_as_empty(place: Place, content: bytes, said: 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"INFO caf\xe9", "caf\ufffd"),
+        (b"INFO caf\xe9", "café"),
+        ("INFO 你好".encode("gb18030"), "你好"),
+        (gzip.compress(b"INFO x"), "x"),
         ("INFO 你好".encode("utf-16"), "你好"),
         (f"INFO {ESCAPES}end".encode(), "red end"),
         (b"INFO \0\0\0x", "x"),
@@ -189,3 +197,87 @@ def test_its_own_eval_is_right(place: Place) -> None:
     assert json.dumps(data["levels"]) == '{"ERROR": 2, "WARN": 1, "INFO": 3}'
     assert (data["lines"], data["continued"], data["first"]) == (7, 1, "2026-01-31 09:30:00,120")
     assert {"message": "user <n> logged in", "level": "INFO", "count": 2} in data["messages"]
+
+
+def usual(errors: int, warnings: int, others: int, *, form: str = "2026-09-01 10:00:{s:02} {level} {text}") -> str:
+    """A log with that many lines of each kind; one error in four is another one."""
+    kinds = [("INFO", "page {} shown")] * others + [("WARN", "磁盘还剩 {} MB")] * warnings
+    kinds += [("ERROR", "支付 {} 超时" if at % 4 else "cannot open file {}") for at in range(errors)]
+    random.Random(1).shuffle(kinds)
+    lines = [form.format(s=at % 60, level=level, text=text.format(at)) for at, (level, text) in enumerate(kinds)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+BRACKETS = "[2026-09-01T10:00:{s:02}Z] [{level}] {text}"
+EVERYDAY = (  # language, file, encoding, text
+    ("en", "app.log", "utf-8", usual(9, 4, 30)),
+    ("en", "logs/worker.log", "utf-8", usual(1, 1, 0)),
+    ("en", "logs/app.log.1", "utf-8", usual(5, 0, 10)),
+    ("en", "logs/app.log.2.gz", "utf-8", usual(7, 3, 50)),
+    ("en", "many infos.log", "utf-8", usual(3, 2, 12_000)),
+    ("en", "brackets.log", "utf-8", usual(6, 6, 6, form=BRACKETS)),
+    ("en", "wide.log", "utf-16", usual(4, 1, 5)),
+    ("en", "bom.log", "utf-8-sig", usual(4, 1, 5)),
+    ("en", "quiet.log", "utf-8", usual(0, 0, 12)),
+    ("en", "only warnings.log", "utf-8", usual(0, 5, 2)),
+    ("zh", "应用.log", "utf-8", usual(9, 4, 30)),
+    ("zh", "日志/夜间 导入.log", "utf-8", usual(13, 9, 60)),
+    ("zh", "旧编码.log", "gb18030", usual(8, 2, 40)),
+    ("zh", "旧编码.log.1", "gb18030", usual(3, 2, 2, form=BRACKETS)),
+    ("zh", "归档.log.3.gz", "gb18030", usual(6, 5, 4)),
+    ("zh", "宽字符.log", "utf-16", usual(4, 1, 5)),
+    ("zh", "很多.log", "gb18030", usual(30, 20, 9_000)),
+    ("zh", "一行.log", "utf-8", usual(1, 0, 0)),
+    ("zh", "没有错误.log", "utf-8", usual(0, 1, 20)),
+    ("zh", "app.log", "utf-8", usual(11, 11, 11)),
+)
+
+
+def lines_with(words: str, text: str) -> int:
+    env = {**os.environ, "LC_ALL": "C.UTF-8"}
+    return int(subprocess.run(["grep", "-cE", words], input=text.encode(), env=env, capture_output=True).stdout)
+
+
+@pytest.mark.parametrize(("language", "file", "encoding", "text"), EVERYDAY, ids=lambda value: str(value)[:16])
+def test_errors_and_warnings_are_those_that_grep_counts(
+    place: Place, language: str, file: str, encoding: str, text: str
+) -> None:
+    content = text.encode(encoding)
+    place.write(file, gzip.compress(content) if file.endswith(".gz") else content)
+    data = place.answer("log-summary", file, language=language)
+    errors, warnings, lines = (lines_with(words, text) for words in (" .?ERROR", " .?WARN", ""))
+    assert (data["errors"], data["warnings"], data["lines"]) == (errors, warnings, lines)
+    tops = {top["message"]: top["count"] for top in data["top_errors"]}
+    times = {"支付 <n> 超时": lines_with("超时", text), "cannot open file <n>": lines_with("cannot open", text)}
+    assert tops == {message: count for message, count in times.items() if count}
+    assert {top["message"]: top["count"] for top in data["top_warnings"]} == (
+        {"磁盘还剩 <n> MB": warnings} if warnings else {}
+    )
+    assert data["encoding"] == encoding.removesuffix("-sig") and data["summary"].startswith(file)
+    if errors:
+        first = max(times, key=times.__getitem__)
+        assert first in data["summary"] and f"- {times[first]} × ERROR {first}" in data["text"].splitlines()
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "summary"),
+    [
+        ("en", "ERROR no disk\n", "a.log: 1 line, 1 error, 0 warnings; most frequent error: no disk (1 time)"),
+        ("en", "WARN x\nINFO y\n", "a.log: 2 lines, 0 errors, 1 warning"),
+        ("en", "hello\n", "a.log: 1 line, 0 errors, 0 warnings (no line names a level)"),
+        (
+            "zh",
+            "ERROR 磁盘已满\nFATAL x\nERROR 磁盘已满\n",
+            "a.log：3 行，3 个错误、0 个警告；最常见的错误：磁盘已满（2 次）",
+        ),
+    ],
+)
+def test_the_summary_is_a_sentence_of_the_persons_language(
+    place: Place, language: str, text: str, summary: str
+) -> None:
+    assert place.answer("log-summary", place.write("a.log", text), language=language)["summary"] == summary
+
+
+def test_a_damaged_archive_is_an_error(place: Place) -> None:
+    path = place.write("a.log.gz", gzip.compress(b"INFO x\n" * 1_000)[:-20])
+    assert "cannot be read" in place.script("log-summary", path).complaint

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from shipped.place import ESCAPES, Place
+from skill_repositories import git
 
 pytestmark = pytest.mark.sample(1)
 
@@ -128,7 +132,7 @@ def test_a_folder_that_is_not_there_is_named_on_one_line(tree: Place, name: str)
     [
         ("# TODO: 写文档".encode("utf-16"), "写文档"),
         (b"\xef\xbb\xbf# TODO: first line", "first line"),
-        (b"# TODO: caf\xe9 \xff", "caf\ufffd \ufffd"),
+        (b"# TODO: caf\xe9 \xff", "café ÿ"),
         (f"# TODO: {ESCAPES}end".encode(), "red end"),
         (b"# TODO:\ttabs\tstay apart", "tabs stay apart"),
         (b"# TODO: " + b"x" * 300, "x" * 200),
@@ -153,8 +157,9 @@ def test_two_marks_of_one_line_are_two(place: Place) -> None:
 
 def test_more_marks_than_are_listed_are_counted(place: Place) -> None:
     place.write("a.py", "# TODO: again\n" * 750)
-    data = place.data("/todo-scan")
+    data = place.script("todo-scan").data
     assert (data["total"], data["listed"], len(data["marks"]), data["tags"]) == (750, 200, 200, {"TODO": 750})
+    assert data["text"].splitlines()[-1] == "and 550 more"
 
 
 @pytest.mark.wide
@@ -164,6 +169,105 @@ def test_a_line_without_an_end_does_not_fill_the_memory(place: Place) -> None:
     assert [(mark["line"], mark["text"][:6]) for mark in data["marks"]] == [(1, "begin "[:6]), (2, "second")]
 
 
-def test_an_empty_project_has_no_marks(place: Place) -> None:
-    data = place.data("/todo-scan")
-    assert (data["total"], data["files"], data["marks"]) == (0, 0, [])
+def test_a_folder_without_text_files_is_an_error(place: Place) -> None:
+    place.write("pictures/a.png", b"\x89PNG\0")
+    assert place.script("todo-scan", "pictures").complaint == "there is no text file in 'pictures'"
+
+
+TREE: dict[str, bytes] = {
+    "src/app.py": b"# TODO: one\n# FIXME(ada): two\nx = 'TODO_LIST'\n",
+    "src/web/x.js": b"// TODO a TODO b\n/* HACK: c */\n",
+    "src/库存/盘点.py": "# 待办：支持多个仓库\n# TODO 处理负库存\n".encode(),
+    "文档/旧编码.txt": "待办：改写这一段\nFIXME 更新截图\n".encode("gb18030"),
+    "文档/宽字符.txt": "TODO：翻译\n待办事项：校对\n".encode("utf-16"),
+    "带 空格/说明.md": "<!-- TODO: 补充 -->\n".encode(),
+    "docs/notes.md": b"XXX: check\n",
+    "tests/café.py": "# TODO: café\n".encode("cp1252"),
+    ".gitignore": b"dist/\nlogs/\n*.tmp\n",
+    "vendor/lib/lib.js": b"// TODO: theirs\n",
+    "vendor/二维码/qr.js": "// TODO: 别人的\n".encode(),
+    "node_modules/pkg/i.js": b"// FIXME: theirs\n",
+    ".claude/skills/a/SKILL.md": b"TODO: of a skill\n",
+    "dist/打包.js": b"// TODO: built\n// TODO: twice\n",
+    "src/scratch.tmp": b"TODO: ignored\n",
+    "logs/run.log": b"XXX: in a log\n",
+}
+
+OTHERS = ("vendor/", "node_modules/", ".claude/", "dist/", "src/scratch.tmp", "logs/")  # not written here, or ignored
+EVERYDAY = (  # language, what is named
+    *(("en", name) for name in (".", "src", "src/web", "src/app.py", "vendor", "dist", "docs", ".claude", "tests")),
+    ("en", "node_modules/pkg"),
+    *(("zh", name) for name in (".", "src/库存", "src/库存/盘点.py", "文档", "文档/旧编码.txt", "文档/宽字符.txt")),
+    *(("zh", name) for name in ("带 空格", "vendor/二维码", "dist/打包.js", "logs")),
+)
+
+
+@pytest.fixture
+def project(place: Place) -> Place:
+    for name, content in TREE.items():
+        place.write(name, content)
+    git(place.root, "init", "--quiet")
+    git(place.root, "add", "src/app.py", ".gitignore", "docs")  # the rest is new, as in a project that people work on
+    return place
+
+
+def read(content: bytes) -> str:
+    for encoding in ("utf-16",) if content[:2] == b"\xff\xfe" else ("utf-8", "gb18030"):
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return content.decode("cp1252")
+
+
+@pytest.mark.parametrize(("language", "named"), EVERYDAY)
+def test_the_marks_of_what_is_named_are_those_that_grep_finds(project: Place, language: str, named: str) -> None:
+    inside = [name for name in TREE if name == named or name.startswith(f"{named}/") or named == "."]
+    inside = [name for name in inside if not name.startswith(OTHERS) or f"{named}/".startswith(OTHERS)]
+    marks: list[tuple[str, str]] = []
+    for name in inside:
+        words = ("grep", "-onP", r"\b(TODO|FIXME|XXX|HACK)\b|待办")
+        env = {**os.environ, "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(words, input=read(TREE[name]).encode(), env=env, capture_output=True, check=False)
+        lines = done.stdout.decode().split()
+        marks += [(f"{name}:{line}", tag) for line, tag in (line.split(":") for line in lines)]
+    data = project.answer("todo-scan", "--", named, language=language)
+    assert (data["total"], data["files"]) == (len(marks), len(inside))
+    assert data["tags"] == Counter(tag for _, tag in marks)
+    lines = data["text"].splitlines()
+    assert len(lines) == len(marks) and all(any(line.startswith(f"{at} {tag}") for line in lines) for at, tag in marks)
+    source = named if named != "." else {"en": "the project", "zh": "整个项目"}[language]
+    assert data["summary"].startswith(source) and f"{len(marks):,}" in data["summary"]
+
+
+@pytest.mark.parametrize(
+    ("language", "named", "summary"),
+    [
+        ("en", "docs", "docs: 1 mark in 1 of 1 file: 1 XXX"),
+        ("en", "src", "src: 7 marks in 3 of 3 files: 4 TODO, 1 FIXME, 1 HACK, 1 待办"),
+        ("zh", "src/app.py", "src/app.py：2 个标记：FIXME 1 个、TODO 1 个"),
+    ],
+)
+def test_the_summary_tells_the_number_of_each_tag(project: Place, language: str, named: str, summary: str) -> None:
+    assert project.answer("todo-scan", named, language=language)["summary"] == summary
+
+
+def test_without_git_only_the_usual_folders_are_left_out(project: Place) -> None:
+    data = project.script("todo-scan", env={"PATH": "/nowhere"}).data
+    assert {mark["file"] for mark in data["marks"]} >= {"dist/打包.js", "src/scratch.tmp", "logs/run.log"}
+    assert not any(mark["file"].startswith(("vendor", "node_modules", ".claude")) for mark in data["marks"])
+
+
+def test_a_repository_within_the_project_has_its_own_ignored_files(project: Place) -> None:
+    for name in ("sub/a.py", "sub/out/b.py", "sub/.gitignore"):
+        project.write(name, "# TODO: x" if name.endswith("py") else "out/")
+    git(project.root / "sub", "init", "--quiet")
+    names = [mark["file"] for mark in project.script("todo-scan").data["marks"] if mark["file"].startswith("sub")]
+    assert names == ["sub/a.py"]
+
+
+def test_no_program_of_the_repository_is_run_to_learn_what_git_ignores(project: Place) -> None:
+    for name in ("core.fsmonitor", "core.pager", "core.sshCommand", "diff.external"):
+        git(project.root, "config", name, f"touch {project.root}/ran")
+    git(project.root, "config", "core.hooksPath", str(project.root))
+    assert project.script("todo-scan").data["total"] and not (project.root / "ran").exists()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -42,3 +45,78 @@ def test_words_characters_and_lines_are_counted(place: Place, seed: int) -> None
 def test_the_smallest_texts(place: Place, text: str, words: int, lines: int) -> None:
     data = place.script("word-count", "--", text).data
     assert (data["words"], data["lines"]) == (words, lines)
+
+
+EVERYDAY = (  # language, file, encoding, text
+    ("en", "README.md", "utf-8", "# Title\n\nA small shop, and a small garden.\n"),
+    ("en", "one.txt", "utf-8", "word\n"),
+    ("en", "no newline.txt", "utf-8", "first line\nlast line without an end"),
+    ("en", "windows.txt", "utf-8", "one\r\ntwo two\r\n"),
+    ("en", "bom.txt", "utf-8-sig", "The cat saw the other cat\n"),
+    ("en", "wide.txt", "utf-16", "Notes of the meeting: notes, and more notes\n"),
+    ("en", "café.txt", "cp1252", "Le café était fermé, déjà\n"),
+    ("en", "docs/deep/guide.md", "utf-8", "- item 1\n- item 2\n- item 3\n"),
+    ("en", "large.txt", "utf-8", "the quick brown fox jumps over the lazy dog\n" * 20_000),
+    ("en", "one long line.txt", "utf-8", "lorem ipsum dolor " * 100_000),
+    ("zh", "说明.md", "utf-8", "# 说明\n\n先备份，再升级。\n"),
+    ("zh", "文档/部署 说明.md", "utf-8", "部署前请安装 Python 和 Node。\n请先备份。\n"),
+    ("zh", "旧编码.txt", "gb18030", "这是一份旧的文件，编码是国标。\n第二行\n"),
+    ("zh", "宽字符.txt", "utf-16", "你好，世界\n"),
+    ("zh", "带签名.txt", "utf-8-sig", "订单和发票\n订单\n"),
+    ("zh", "一个字.txt", "utf-8", "字"),
+    ("zh", "混合.txt", "gb18030", "版本 v2 发布 release 完成\n"),
+    ("zh", "english.md", "utf-8", "only English words here, words\n"),
+    ("zh", "长文.txt", "gb18030", "请退货的顾客填写申请单。\n" * 30_000),
+    ("zh", "空 文件.txt", "utf-8", "\n\n"),
+)
+
+
+def program(*words: str, text: str) -> int:
+    env = {**os.environ, "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(words, input=text.encode(), env=env, capture_output=True, check=False)
+    return int(done.stdout.split()[0])
+
+
+@pytest.mark.parametrize(("language", "file", "encoding", "text"), EVERYDAY, ids=lambda value: str(value)[:20])
+def test_a_file_of_any_encoding_is_counted_as_wc_counts_it(
+    place: Place, language: str, file: str, encoding: str, text: str
+) -> None:
+    place.write(file, text.encode(encoding))
+    data = place.answer("word-count", "--file", file, language=language)
+    is_han = [("一" <= mark <= "龥") for mark in text]
+    letters = "".join(
+        " " if han or not (mark.isalnum() or mark in "'’") else mark for mark, han in zip(text, is_han, strict=True)
+    )
+    han, others = sum(is_han), program("wc", "-w", text=letters)
+    lines = program("wc", "-l", text=text) + (not text.endswith("\n"))
+    counts = (program("wc", "-m", text=text), lines, han, han + others)
+    assert (data["characters"], data["lines"], data["han"], data["words"]) == counts
+    most = Counter([*letters.lower().split(), *(mark for mark in text if "一" <= mark <= "龥")])
+    assert [top["count"] for top in data["top"]] == [number for _, number in most.most_common(10)]
+    assert all(most[top["word"]] == top["count"] for top in data["top"])
+    assert data["text"].splitlines() == [f"{top['word']} {top['count']}" for top in data["top"]]
+    assert data["summary"].startswith(file) and all(f"{number:,}" in data["summary"] for number in counts if number)
+    assert data["encoding"] == encoding.removesuffix("-sig")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "summary"),
+    [
+        ("en", "word", "1 word, 4 characters, 1 line"),
+        ("en", "a b", "2 words, 3 characters, 1 line"),
+        ("en", "to be\nor not to be", "6 words, 18 characters, 2 lines; the most frequent is “be”, 2 times"),
+        ("en", "字 a", "2 words (1 Chinese character and 1 other word), 3 characters, 1 line"),
+        ("zh", "word", "1 个单词、4 个字符、1 行"),
+        ("zh", "好好学习", "4 个字词（4 个汉字、0 个其他单词）、4 个字符、1 行；出现最多的是“好”，2 次"),
+    ],
+)
+def test_the_summary_is_a_sentence_of_the_persons_language(
+    place: Place, language: str, text: str, summary: str
+) -> None:
+    assert place.answer("word-count", "--", text, language=language)["summary"] == summary
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\0\0", b"%PDF-1.7\n1 0 obj"])
+def test_a_file_that_is_no_text_is_an_error(place: Place, content: bytes) -> None:
+    path: Path = place.write("a.bin", content)
+    assert place.script("word-count", "--file", path).complaint == "'a.bin' is no text file"

@@ -3,9 +3,11 @@
 import argparse
 import hashlib
 import json
+import math
 import os
 import re
 import stat
+import subprocess
 import sys
 import unicodedata
 from collections import Counter, defaultdict
@@ -14,10 +16,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import nsmallest
 from pathlib import Path, PurePath
+from typing import Any
 
 ESCAPE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
 HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
-LEFT_OUT = frozenset({".git", ".hg", ".svn"})  # their files are the tool's own
+CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
+LEFT_OUT = frozenset({".git", ".hg", ".svn", ".claude", ".agents", "mybox", "__pycache__", ".venv", "venv"})
+LEFT_OUT |= {"node_modules", "bower_components", "vendor", "third_party"}
+# A repository's own configuration can name programs and servers; none is run and none is asked.
+QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never", "safe.bareRepository=explicit")
+GIT = ("git", *(word for setting in QUIET for word in ("-c", setting)))
+LEFT = {"folders": "工具和第三方的文件夹", "ignored": "git 忽略的", "links": "链接"}
+LEFT |= {"special": "特殊文件", "unreadable": "无法读取的"}
+IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 LISTED = 10  # largest, newest, and groups of duplicates in the answer
 TYPES = 50  # kinds of files in the answer
 SAME = 10  # files of one group of duplicates that are named
@@ -45,20 +57,18 @@ class Found:
 
 
 def inventory(written: str) -> dict[str, object]:
-    """`{summary, files, bytes, types, largest, newest, duplicates, …}` of a folder; times are UTC, sizes bytes."""
-    folder = place(written)
+    """`{summary, files, bytes, types, largest, newest, duplicates, text, …}` of a folder; UTC and bytes."""
+    folder, name = place(written)
     found = walk(folder)
-    total = sum(file.size for file in found.files)
+    if not found.files:
+        raise SystemExit(say(f"there is no file in {written!r}", f"{written!r} 里没有文件"))
     groups, not_compared = duplicates(found.files)
-    spare = sum(map(spare_bytes, groups))
     kinds = by_type(found.files)
-    told = f"{len(found.files)} files in {found.folders} folders, {readable(total)}"
-    return {
-        "summary": told + (f", {readable(spare)} of it copies" if spare else ""),
+    data: dict[str, Any] = {
         "folder": plain(written),
         "files": len(found.files),
         "folders": found.folders,
-        "bytes": total,
+        "bytes": sum(file.size for file in found.files),
         "empty": sum(not file.size for file in found.files),
         "types": kinds[:TYPES],
         "type_count": len(kinds),
@@ -66,16 +76,59 @@ def inventory(written: str) -> dict[str, object]:
         "newest": [shown(file, folder) for file in nsmallest(LISTED, found.files, key=by_age)],
         "duplicates": [shown_group(group, folder) for group in groups[:LISTED]],
         "duplicate_groups": len(groups),
-        "duplicate_bytes": spare,
+        "duplicate_bytes": sum(map(spare_bytes, groups)),
         "not_compared": not_compared,
         "skipped": dict(sorted(found.skipped.items())),
     }
+    return {"summary": sentence(name, data), **data, "text": text_of(f"{name}/" if name else "", data)}
+
+
+def sentence(name: str, data: dict[str, Any]) -> str:
+    """Number, size, largest file and duplicates, in the person's language."""
+    files, folders, groups = data["files"], data["folders"], data["duplicate_groups"]
+    size, spare = readable(data["bytes"]), readable(data["duplicate_bytes"])
+    largest = f"{data['largest'][0]['file']} ({readable(data['largest'][0]['bytes'])})"
+    if CHINESE:
+        told = f"{name or '整个项目'}：{folders:,} 个子文件夹，共 {files:,} 个文件，{size}；最大的是 {largest}"
+        return told + (f"；{groups:,} 组重复文件，多占 {spare}" if groups else "")
+    told = f"{name or 'the project'}: {many(files, 'file')} in {many(folders, 'folder')}, {size}"
+    told += f"; the largest is {largest}"
+    return told + (f"; {many(groups, 'group')} of duplicates with {spare} of copies" if groups else "")
+
+
+def text_of(begin: str, data: dict[str, Any]) -> str:
+    """The lists, one line a file, each with its path from the project."""
+    lines = [say("Largest", "最大的文件")]
+    lines += [f"- {begin}{file['file']} {readable(file['bytes'])}" for file in data["largest"]]
+    lines += ["", say("Newest", "最新的文件")]
+    lines += [f"- {begin}{file['file']} {file['changed']}" for file in data["newest"]]
+    lines += ["", say("Duplicates", "重复文件") + ("" if data["duplicates"] else say(": none", "：没有"))]
+    for group in data["duplicates"]:
+        names = ", ".join(f"{begin}{name}" for name in group["files"])
+        more = group["count"] - len(group["files"])
+        lines.append(f"- {readable(group['bytes'])} × {group['count']}: {names}" + (f" +{more}" if more else ""))
+    lines += ["", say("Types", "类型")]
+    lines += [
+        f"- {kind['type']}: {say(many(kind['files'], 'file'), str(kind['files']) + ' 个')}, {readable(kind['bytes'])}"
+        for kind in data["types"]
+    ]
+    out = ", ".join(f"{say(kind, LEFT[kind])}: {number}" for kind, number in data["skipped"].items())
+    lines += ["", say(f"Left out: {out}", f"未计入：{out}")] if out else []
+    return "\n".join(lines)
+
+
+def many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def say(english: str, chinese: str) -> str:
+    return chinese if CHINESE else english
 
 
 def walk(folder: Path) -> Found:
-    """Every regular file below `folder`; links are counted and not followed."""
+    """Every regular file below `folder` that a person of the project put there; links are counted and not followed."""
     found = Found()
-    waiting = [folder]
+    waiting, ignored = [folder], ignored_by_git(folder)
     while waiting:
         here = waiting.pop()
         try:
@@ -84,19 +137,32 @@ def walk(folder: Path) -> Found:
             found.skipped["unreadable"] += 1
             continue
         found.folders += here != folder
+        if here != folder and any(entry.name == ".git" for entry in entries):
+            ignored |= ignored_by_git(here)
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False) and is_left_out(Path(entry.path)):
-                found.skipped["folders"] += 1
-            elif entry.is_dir(follow_symlinks=False):
-                waiting.append(Path(entry.path))
-            else:
+            if entry.path in ignored:
+                found.skipped["ignored"] += 1
+            elif not entry.is_dir(follow_symlinks=False):
                 note(entry, found)
+            elif entry.name in LEFT_OUT:
+                found.skipped["folders"] += 1
+            else:
+                waiting.append(Path(entry.path))
     return found
 
 
-def is_left_out(folder: Path) -> bool:
-    """Version control, and the kernel's own run folders, which this very run writes to."""
-    return folder.name in LEFT_OUT or (folder.name == "mybox" and folder in Path.cwd().parents)
+def ignored_by_git(folder: Path) -> frozenset[str]:
+    """The paths below `folder` that git ignores; none without git, or where `folder` itself is ignored: it is meant."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    own = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+    try:
+        done = subprocess.run([*GIT, *IGNORED], cwd=folder, env={**kept, **own}, capture_output=True, check=False)
+    except OSError:
+        return frozenset()
+    names = [os.fsdecode(name).rstrip("/") for name in done.stdout.split(b"\0") if name]
+    if done.returncode or "." in names:
+        return frozenset()
+    return frozenset(str(folder / name) for name in names)
 
 
 def note(entry: os.DirEntry[str], found: Found) -> None:
@@ -206,11 +272,10 @@ def when(seconds: float) -> str | None:
 
 def readable(size: float) -> str:
     """`size` bytes as people say it."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
+    if size < 1024:
+        return say(many(int(size), "byte"), f"{size} 字节")
+    power = min(int(math.log2(size)) // 10, len(UNITS) - 1)
+    return f"{size / 1024**power:,.1f} {UNITS[power]}"
 
 
 def plain(text: str) -> str:
@@ -219,16 +284,17 @@ def plain(text: str) -> str:
     return "".join(mark for mark in whole if unicodedata.category(mark) not in HIDDEN)
 
 
-def place(written: str) -> Path:
-    """The folder that is meant: a relative path starts at the project that the run's own folder lies in."""
+def place(written: str) -> tuple[Path, str]:
+    """The folder that is meant, a relative path starts at the project; and its name, empty for the project."""
     run = Path.cwd()
     project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
-    found = Path(os.path.realpath(project / written))
-    if not found.is_relative_to(project) and not Path(written).is_absolute():
-        raise SystemExit(f"{written!r} leads out of the project")
-    if not found.is_dir():
-        raise SystemExit(f"there is no folder {written!r}")
-    return found
+    path = Path(os.path.realpath(project / written))
+    if not path.is_relative_to(project) and not Path(written).is_absolute():
+        raise SystemExit(say(f"{written!r} leads out of the project", f"{written!r} 在项目之外"))
+    if not path.is_dir():
+        raise SystemExit(say(f"there is no folder {written!r}", f"没有名为 {written!r} 的文件夹"))
+    name = path.relative_to(project).as_posix() if path.is_relative_to(project) else str(path)
+    return path, "" if path == project else plain(name)
 
 
 def main() -> None:

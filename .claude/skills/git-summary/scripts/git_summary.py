@@ -9,17 +9,19 @@ import sys
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from heapq import nsmallest
 from math import inf
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
 ESCAPE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
 HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
-LISTED = 10  # authors, files and months in the answer
+LISTED = 10  # authors, files, months and newest commits in the answer
+SUBJECT = 200  # characters of a commit's first line
 COMMITS = 50_000  # newest commits that are looked at
 CHUNK = 65_536  # bytes
 DAYS: Mapping[str, int] = {"d": 1, "天": 1, "日": 1, "w": 7, "周": 7, "m": 30, "月": 30, "y": 365, "年": 365}
@@ -36,7 +38,7 @@ QUIET: tuple[str, ...] = (
 QUIET += ("safe.bareRepository=explicit", "i18n.logOutputEncoding=UTF-8", "core.quotePath=false")
 GIT = ("git", "--no-pager", *(word for setting in QUIET for word in ("-c", setting)))
 LOG = ("log", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
-FORMAT = "--format=%x00%H%x00%ct%x00%aN%x00%P"  # an empty name of a file begins the next commit
+FORMAT = "--format=%x00%H%x00%ct%x00%aN%x00%s%x00%P"  # an empty name of a file begins the next commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class Commit:
 
     time: int
     author: str
+    subject: str
     merge: bool
     files: list[str]
 
@@ -58,22 +61,21 @@ class Found:
     authors: Counter[str] = field(default_factory=Counter)
     files: Counter[str] = field(default_factory=Counter)
     limited: bool = False
+    recent: list[dict[str, object]] = field(default_factory=list)
     months: Counter[str] = field(default_factory=Counter)
     newest: int | None = None
     oldest: int | None = None
 
 
 def summary(written: str, since: str, until: str) -> dict[str, object]:
-    """`{summary, repository, branch, commits, authors, files, …}` of the commits that HEAD reaches in a period."""
-    folder = place(written)
+    """`{summary, repository, branch, commits, authors, files, text, …}` of a file or folder that HEAD reaches."""
+    target, name = place(written)
+    folder = target if target.is_dir() else target.parent
     top = told(folder, "rev-parse", "--show-toplevel")
     begin, end = moment(since), moment(until, day_ends=True)
-    found = read(folder, begin, end) if has_commits(folder) else Found()
-    authors = [{"name": name, "commits": number} for name, number in ranked(found.authors)]
-    files = [{"file": name, "commits": number} for name, number in ranked(found.files)]
-    figures = f"{found.commits} commits by {len(found.authors)} authors to {len(found.files)} files"
-    return {
-        "summary": f"{figures}{period(begin, end)}",
+    only = [] if str(target) == top else ["." if target.is_dir() else target.name]
+    found = read(folder, only, begin, end) if has_commits(folder) else Found()
+    data: dict[str, Any] = {
         "repository": Path(top).name,
         "branch": told(folder, "branch", "--show-current"),
         "since": begin.isoformat() if begin else None,
@@ -83,20 +85,55 @@ def summary(written: str, since: str, until: str) -> dict[str, object]:
         "first": when(found.oldest),
         "last": when(found.newest),
         "author_count": len(found.authors),
-        "authors": authors,
+        "authors": [{"name": name, "commits": number} for name, number in ranked(found.authors)],
         "file_count": len(found.files),
-        "files": files,
+        "files": [{"file": name, "commits": number} for name, number in ranked(found.files)],
         "months": dict(sorted(found.months.items())[-LISTED:]),
+        "recent": found.recent,
         "limited": found.limited,
     }
+    return {"summary": sentence(name or data["repository"], data, period(begin, end)), **data, "text": text_of(data)}
 
 
-def read(folder: Path, begin: datetime | None, end: datetime | None) -> Found:
+def sentence(source: str, data: dict[str, Any], period: str) -> str:
+    """Commits, the most active author and the file changed most often, in the person's language."""
+    commits, authors, files = data["commits"], data["author_count"], data["file_count"]
+    author, file = next(iter(data["authors"]), {}), data["files"][0] if files > 1 else {}
+    if CHINESE:
+        told = f"{source}{period and f'（{period}）'}：{commits:,} 次提交，{authors:,} 位作者，改动 {files:,} 个文件"
+        told += f"；提交最多的是 {author['name']}（{author['commits']:,} 次）" if author else ""
+        return told + (f"；改动最多的文件是 {file['file']}（{file['commits']:,} 次）" if file else "")
+    told = f"{source}: {many(commits, 'commit')} by {many(authors, 'author')} to {many(files, 'file')}"
+    told += f" {period}" if period else ""
+    told += f"; most active: {author['name']} ({many(author['commits'], 'commit')})" if author else ""
+    return told + (f"; changed most often: {file['file']} ({many(file['commits'], 'commit')})" if file else "")
+
+
+def text_of(data: dict[str, Any]) -> str:
+    """The lists, a line for each author, file, month and newest commit."""
+    lines = [say("Authors", "作者"), *(f"- {author['name']}: {author['commits']:,}" for author in data["authors"])]
+    lines += ["", say("Files changed most often", "改动最多的文件")]
+    lines += [f"- {file['file']}: {file['commits']:,}" for file in data["files"]]
+    lines += ["", say("Months", "月份"), *(f"- {month}: {number:,}" for month, number in data["months"].items())]
+    lines += ["", say("Newest commits", "最近的提交")]
+    lines += [f"- {commit['time']} {commit['author']}: {commit['subject']}" for commit in data["recent"]]
+    return "\n".join(lines)
+
+
+def many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def say(english: str, chinese: str) -> str:
+    return chinese if CHINESE else english
+
+
+def read(folder: Path, only: Sequence[str], begin: datetime | None, end: datetime | None) -> Found:
     """What git tells of the commits of the period. Clocks go wrong: no commit's time says anything of the next."""
     found = Found()
     first, last = begin.timestamp() if begin else -inf, end.timestamp() if end else inf
     with tempfile.TemporaryFile() as said:
-        argv = [*GIT, *LOG, FORMAT, "HEAD", "--"]
+        argv = [*GIT, "--literal-pathspecs", *LOG, FORMAT, "HEAD", "--", *only]
         with subprocess.Popen(argv, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=said) as process:
             for at, commit in enumerate(commits(process.stdout)):
                 if at == COMMITS:
@@ -115,12 +152,11 @@ def commits(stream: IO[bytes] | None) -> Iterator[Commit]:
     parts = tokens(stream)
     next(parts, "")  # the empty one before the first commit
     while next(parts, ""):  # its hash
-        time, author, parents = (next(parts, "") for _ in range(3))
+        time, author, subject, parents = (next(parts, "") for _ in range(4))
         files = list(iter(lambda: next(parts, ""), ""))
         seconds = int(time) if time.isdecimal() else 0
-        yield Commit(
-            time=seconds, author=author, merge=" " in parents, files=[name.removeprefix("\n") for name in files]
-        )
+        names = [name.removeprefix("\n") for name in files]
+        yield Commit(time=seconds, author=author, subject=subject, merge=" " in parents, files=names)
 
 
 def tokens(stream: IO[bytes] | None) -> Iterator[str]:
@@ -136,6 +172,9 @@ def note(commit: Commit, found: Found) -> None:
     found.merges += commit.merge
     found.authors[commit.author] += 1
     found.files.update(set(commit.files))
+    if len(found.recent) < LISTED:
+        subject = plain(commit.subject)[:SUBJECT]
+        found.recent.append({"time": when(commit.time), "author": plain(commit.author), "subject": subject})
     found.months[(when(commit.time) or "")[:7]] += 1
     found.newest = commit.time if found.newest is None else max(found.newest, commit.time)
     found.oldest = commit.time if found.oldest is None else min(found.oldest, commit.time)
@@ -182,7 +221,8 @@ def moment(written: str, *, day_ends: bool = False) -> datetime | None:
         return datetime.now(UTC).replace(microsecond=0) - timedelta(days=int(ago[1]) * DAYS[unit])
     found = date_of(f"{text}T23:59:59" if day_ends and len(text) == len("2026-01-31") else text)
     if found is None or found.year not in YEARS:
-        raise SystemExit(f"{text!r} is no date: write 2026-01-31, or 30d, 8w, 6m, 1y for how long ago")
+        told = f"{text!r} is no date: write 2026-01-31, or 30d, 8w, 6m, 1y for how long ago"
+        raise SystemExit(say(told, f"{text!r} 不是日期，请写 2026-01-31，或 30d、8w、6m、1y 表示多久以前"))
     return found.astimezone() if found.tzinfo is None else found
 
 
@@ -194,8 +234,10 @@ def date_of(text: str) -> datetime | None:
 
 
 def period(begin: datetime | None, end: datetime | None) -> str:
-    words = [f" since {begin.date()}"] if begin else []
-    return "".join([*words, f" until {end.date()}" if end else ""])
+    """The days between which the commits lie, in words."""
+    if CHINESE:
+        return f"{begin.date() if begin else ''} 至 {end.date() if end else '今'}".strip() if begin or end else ""
+    return " ".join([*([f"since {begin.date()}"] if begin else []), *([f"until {end.date()}"] if end else [])])
 
 
 def ranked(counts: Counter[str]) -> list[tuple[str, int]]:
@@ -221,24 +263,25 @@ def plain(text: str) -> str:
     return "".join(mark for mark in whole if unicodedata.category(mark) not in HIDDEN)
 
 
-def place(written: str) -> Path:
-    """The folder that is meant: a relative path starts at the project that the run's own folder lies in."""
-    here = Path.cwd()
-    project = here.parents[2] if here.parts[-3:-1] == ("mybox", "workspace") else here
-    found = Path(os.path.realpath(project / written))
-    if not found.is_relative_to(project) and not Path(written).is_absolute():
-        raise SystemExit(f"{written!r} leads out of the project")
-    if not found.is_dir():
-        raise SystemExit(f"there is no folder {written!r}")
-    return found
+def place(written: str) -> tuple[Path, str]:
+    """The file or folder that is meant, a relative path starts at the project; and its name, empty for the project."""
+    run = Path.cwd()
+    project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
+    path = Path(os.path.realpath(project / written))
+    if not path.is_relative_to(project) and not Path(written).is_absolute():
+        raise SystemExit(say(f"{written!r} leads out of the project", f"{written!r} 在项目之外"))
+    if not path.is_file() and not path.is_dir():
+        raise SystemExit(say(f"there is no file or folder {written!r}", f"没有名为 {written!r} 的文件或文件夹"))
+    name = path.relative_to(project).as_posix() if path.is_relative_to(project) else str(path)
+    return path, "" if path == project else plain(name)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", help="a folder of the repository")
+    parser.add_argument("--folder", help="a file or folder of the repository")
     parser.add_argument("--since", default="", help="a date, or how long ago: 30d, 8w, 6m, 1y")
     parser.add_argument("--until", default="", help="the same")
-    parser.add_argument("word", nargs="?", metavar="folder", help="the folder, as a word; without either the project")
+    parser.add_argument("word", nargs="?", metavar="folder", help="the same, as a word; without either the project")
     given = parser.parse_args()
     try:
         found = summary(given.folder or given.word or ".", given.since, given.until)

@@ -2,16 +2,18 @@
 
 import argparse
 import json
+import os
 import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
+CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
 ESCAPE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
 HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
 SPACE = re.compile(r"[ \t\r\n]*")
@@ -24,7 +26,13 @@ KEYS = 10_000  # different names in the whole file
 NAME = 200  # characters of a name in the answer
 PREVIEW = 10  # rows in the answer
 SHOWN = 20_000  # characters of them
+WHOLE = 200_000  # bytes of the table in the answer
 OUTPUT = "table.md"
+ASCII = bytes(range(128))
+UTF_8 = re.compile(rb"(?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})+")
+GB = re.compile(rb"(?:[\x81-\xfe][\xa1-\xfe])+")
+MOST = 0.8  # of the bytes beyond ASCII that tell an encoding
+CHUNK = 2**20  # bytes
 
 KNOWN = frozenset({"data", "items", "records", "results", "rows"})  # where a service puts its list
 
@@ -40,38 +48,59 @@ class Columns:
     rows: int = 0
 
 
-def table(path: Path, wanted: Sequence[str]) -> dict[str, object]:
-    """Writes `table.md`; `{summary, rows, columns, preview, cut, file}`. The file is read twice; lines are not held."""
+def table(path: Path, source: str, wanted: Sequence[str]) -> dict[str, object]:
+    """Writes `table.md`; `{summary, rows, columns, preview, text, cut, file, …}`. The file is read twice, not held."""
     columns = columns_of(rows(path))
     if not columns.rows:
-        raise SystemExit("there is nothing in it to make rows of")
+        raise SystemExit(say("there is nothing in it to make rows of", "里面没有可以成为行的数据"))
     names = chosen(list(columns.names), wanted)
-    shown: list[str] = []
-    cut = 0
+    lines: list[str] = []
+    size = cut = 0
     with Path(OUTPUT).open("w", encoding="utf-8", newline="\n") as file:
         for line, shortened in markdown(names, columns.texts, rows(path)):
             file.write(f"{line}\n")
             cut += shortened
-            if len(shown) < PREVIEW + 2 and sum(map(len, shown)) + len(line) <= SHOWN:
-                shown.append(line)
+            size += len(line.encode()) + 1
+            lines += [line] if size <= WHOLE else []
+    left = columns.rows + 2 - len(lines)
+    shown = [line for at, line in enumerate(lines[: PREVIEW + 2]) if sum(map(len, lines[: at + 1])) <= SHOWN]
+    figures = say(
+        f"{many(columns.rows, 'row')}, {many(len(names), 'column')}", f"{columns.rows:,} 行、{len(names):,} 列"
+    )
     return {
-        "summary": f"{columns.rows} rows, {len(names)} columns",
+        "summary": say(f"{source}: {figures}", f"{source}：{figures}"),
+        "source": source,
+        "encoding": encoding_of(path).removesuffix("-sig"),
         "rows": columns.rows,
         "columns": [plain(name)[:NAME] for name in names],
         "cut": cut,
         "file": OUTPUT,
         "preview": "\n".join(shown),
+        "text": "\n".join(
+            lines + ([say(f"and {left:,} more in {OUTPUT}", f"其余 {left:,} 行见 {OUTPUT}")] if left else [])
+        ),
     }
 
 
+def many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def say(english: str, chinese: str) -> str:
+    return chinese if CHINESE else english
+
+
 def chosen(names: list[str], wanted: Sequence[str]) -> list[str]:
-    """The wanted names, or all of them."""
-    unknown = next((name for name in wanted if name not in names), None)
+    """The wanted names, letter case ignored, or all of them."""
+    alike = {name.casefold(): name for name in reversed(names)}
+    unknown = next((name for name in wanted if name.casefold() not in alike), None)
     if unknown is not None:
-        raise SystemExit(f"there is no column {unknown!r}: there are {', '.join(map(repr, names[:20]))}")
+        there = ", ".join(map(repr, names[:20]))
+        told = say(f"there is no column {unknown!r}: there are {there}", f"没有 {unknown!r} 这一列，只有 {there}")
+        raise SystemExit(told)
     if len(wanted or names) > COLUMNS:
         raise SystemExit(f"there are {len(names)} columns, more than {COLUMNS}: name those that are wanted")
-    return list(wanted) or names
+    return [name if name in names else alike[name.casefold()] for name in wanted] or names
 
 
 def columns_of(found: Iterable[Row]) -> Columns:
@@ -152,7 +181,7 @@ def in_document(path: Path) -> Iterator[object]:
     if len(text) > DOCUMENT:
         raise SystemExit(f"one document of more than {DOCUMENT // 2**20} MiB: write it as JSON lines")
     if not text.strip():
-        raise SystemExit("the file is empty")
+        raise SystemExit(say("the file is empty", "文件是空的"))
     first, at = decoded(text, 0, "the file")
     if at == len(text):
         yield from records(first)
@@ -191,9 +220,24 @@ def decoded(text: str, at: int, where: str) -> tuple[object, int]:
 
 
 def opened(path: Path) -> TextIO:
+    return path.open(encoding=encoding_of(path), errors="replace")
+
+
+@cache
+def encoding_of(path: Path) -> str:
+    """By its first bytes, else by what most of its bytes beyond ASCII form: UTF-8, GB18030, or single characters."""
+    beyond = utf_8 = gb = 0
     with path.open("rb") as file:
-        wide = file.read(2) in {b"\xff\xfe", b"\xfe\xff"}
-    return path.open(encoding="utf-16" if wide else "utf-8-sig")
+        while chunk := file.read(CHUNK):
+            if file.tell() <= CHUNK and chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
+                return "utf-16"
+            if high := len(chunk.translate(None, ASCII)):
+                beyond += high
+                utf_8 += sum(map(len, UTF_8.findall(chunk)))
+                gb += sum(map(len, GB.findall(chunk)))
+    if utf_8 >= beyond * MOST:
+        return "utf-8-sig"
+    return "gb18030" if gb >= beyond * MOST else "cp1252"
 
 
 def plain(text: str) -> str:
@@ -202,20 +246,29 @@ def plain(text: str) -> str:
     return "".join(mark for mark in whole if unicodedata.category(mark) not in HIDDEN)
 
 
+def place(written: str) -> tuple[Path, str]:
+    """The file that is meant, a relative path starts at the project; and its name as people are shown it."""
+    run = Path.cwd()
+    project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
+    path = Path(os.path.realpath(project / written))
+    return path, plain(path.relative_to(project).as_posix() if path.is_relative_to(project) else written)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("input", type=Path)
+    parser.add_argument("input", help="the JSON file")
     parser.add_argument("--columns", default="", help="the columns that are wanted, with commas between")
     given = parser.parse_args()
-    wanted = [name.strip() for name in re.split("[,，]", given.columns) if name.strip()]
+    wanted = [name.strip() for name in re.split("[,，、]", given.columns) if name.strip()]
     try:
-        found = table(given.input, wanted)
+        found = table(*place(given.input), wanted)
     except RecursionError as error:
         raise SystemExit("its values are nested too deeply") from error
     except UnicodeError as error:
-        raise SystemExit("the file is not UTF-8 text") from error
+        raise SystemExit("the file is no text") from error
     except OSError as error:
-        raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
+        told = say(f"{given.input!r} cannot be read: {error.strerror}", f"不能读取 {given.input!r}：{error.strerror}")
+        raise SystemExit(told) from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
 
 

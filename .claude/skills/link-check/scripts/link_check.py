@@ -5,6 +5,7 @@ import html
 import json
 import os
 import re
+import subprocess
 import sys
 import unicodedata
 from collections import Counter
@@ -28,13 +29,25 @@ UNDERSCORES = re.compile(r"(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 ESCAPE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
 HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
-LEFT_OUT = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__"})
+CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
+LEFT_OUT = frozenset({".git", ".hg", ".svn", ".claude", ".agents", "mybox", "__pycache__", ".venv", "venv"})
+LEFT_OUT |= {"node_modules", "bower_components", "vendor", "third_party"}
 OF_A_MACHINE = ("CACHEDIR.TAG", "pyvenv.cfg")  # a folder with one of them is a cache or a virtual environment
+# A repository's own configuration can name programs and servers; none is run and none is asked.
+QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never", "safe.bareRepository=explicit")
+GIT = ("git", *(word for setting in QUIET for word in ("-c", setting)))
+IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+REASONS = {"no such file": "没有这个文件", "no such heading": "没有这个标题", "outside": "在项目之外"}
 MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 LISTED = 200  # broken links in the answer; all are counted
 SIZE = 4 * 2**20  # bytes of a file that is read
 LINE = 20_000  # characters of a line that are looked at
 SHOWN = 300  # characters of a link that are shown
+
+ASCII = bytes(range(128))
+UTF_8 = re.compile(rb"(?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})+")
+GB = re.compile(rb"(?:[\x81-\xfe][\xa1-\xfe])+")
+MOST = 0.8  # of the bytes beyond ASCII that tell an encoding
 
 
 @dataclass
@@ -51,26 +64,59 @@ class Found:
 
 
 def check(written: str) -> dict[str, object]:
-    """`{summary, files, links, external, broken: [{file, line, link, reason}], …}` of a folder, or of one file."""
+    """`{summary, files, links, external, broken: [{file, line, link, reason}], text, …}` of a folder or a file."""
     project = project_folder()
     target = place(written, project)
+    name = plain(target.relative_to(project).as_posix() if target.is_relative_to(project) else str(target))
     base = target if target.is_dir() else target.parent
     found = Found(top=project if target.is_relative_to(project) else base)
     for path in files(target, found.skipped) if target.is_dir() else [target]:
         look(path, plain(path.relative_to(base).as_posix()), found)
-    total = sum(found.reasons.values())
+    if not found.files:
+        raise SystemExit(say(f"there is no Markdown file in {written!r}", f"{written!r} 里没有 Markdown 文件"))
     return {
-        "summary": f"{total} broken of {found.links} relative links in {found.files} files, {found.external} external",
+        "summary": sentence("" if target == project else name, found),
         "folder": plain(written),
         "files": found.files,
         "links": found.links,
         "external": found.external,
-        "total": total,
+        "total": found.reasons.total(),
         "reasons": dict(sorted(found.reasons.items())),
         "broken": found.broken,
         "listed": len(found.broken),
-        "skipped": dict(sorted(found.skipped.items())),
+        "skipped": dict(sorted((+found.skipped).items())),
+        "text": text_of_broken(found, "" if target == project else f"{name}/" if target.is_dir() else name),
     }
+
+
+def sentence(name: str, found: Found) -> str:
+    """The number of broken links among those that were followed, in the person's language."""
+    broken, source = found.reasons.total(), name or say("the project", "整个项目")
+    if CHINESE:
+        told = f"{source}：{found.files:,} 个文件的 {found.links:,} 个相对链接中有 {broken:,} 个失效"
+        return told + (f"；另有 {found.external:,} 个外部链接未检查" if found.external else "")
+    told = f"{source}: {broken:,} of {many(found.links, 'relative link')} broken in {many(found.files, 'file')}"
+    return told + (f"; {many(found.external, 'external link')} not checked" if found.external else "")
+
+
+def text_of_broken(found: Found, begin: str) -> str:
+    """A line for each broken link, with its path from the project; `begin` is a folder with its slash, or a file."""
+    alone = begin and not begin.endswith("/")
+    lines = [
+        f"{begin if alone else begin + str(link['file'])}:{link['line']} {link['link']}"
+        f" ({say(str(link['reason']), REASONS[str(link['reason'])])})"
+        for link in found.broken
+    ]
+    more = found.reasons.total() - len(lines)
+    return "\n".join(lines + ([say(f"and {more:,} more", f"还有 {more:,} 个")] if more else []))
+
+
+def many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def say(english: str, chinese: str) -> str:
+    return chinese if CHINESE else english
 
 
 def look(path: Path, name: str, found: Found) -> None:
@@ -222,14 +268,24 @@ def text_of(path: Path) -> str | None:
             data = file.read(SIZE + 1)
     except OSError:
         return None
-    if len(data) > SIZE or b"\0" in data:
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if len(data) > SIZE or (b"\0" in data and not wide):
         return None
-    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    encoding = "utf-16" if wide else encoding_of(data)
+    return data.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def encoding_of(data: bytes) -> str:
+    """By what most of the bytes beyond ASCII form: UTF-8, GB18030, or single characters."""
+    beyond = len(data.translate(None, ASCII))
+    if sum(map(len, UTF_8.findall(data))) >= beyond * MOST:
+        return "utf-8-sig"
+    return "gb18030" if sum(map(len, GB.findall(data))) >= beyond * MOST else "cp1252"
 
 
 def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
-    """Every Markdown file below `folder` in the order of names; links are not followed."""
-    waiting = [folder]
+    """Every Markdown file below `folder` in the order of names that a person of the project wrote; no links."""
+    waiting, ignored = [folder], ignored_by_git(folder)
     while waiting:
         here = waiting.pop()
         try:
@@ -240,21 +296,33 @@ def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
         if here != folder and any(entry.name in OF_A_MACHINE for entry in entries):
             skipped["folders"] += 1
             continue
+        if here != folder and any(entry.name == ".git" for entry in entries):
+            ignored |= ignored_by_git(here)
         deeper: list[Path] = []
         for entry in entries:
             path = Path(entry.path)
-            if entry.is_dir(follow_symlinks=False):
-                kept = not is_left_out(path)
-                deeper += [path] if kept else []
-                skipped["folders"] += not kept
+            if entry.path in ignored:
+                skipped["ignored"] += 1
+            elif entry.is_dir(follow_symlinks=False):
+                skipped["folders"] += entry.name in LEFT_OUT
+                deeper += [] if entry.name in LEFT_OUT else [path]
             elif entry.is_file(follow_symlinks=False) and path.suffix.lower() in MARKDOWN:
                 yield path
         waiting += reversed(deeper)
 
 
-def is_left_out(folder: Path) -> bool:
-    """Whether nobody wrote what is in it: version control, dependencies, bytecode, the kernel's own run folders."""
-    return folder.name in LEFT_OUT or (folder.name == "mybox" and folder in Path.cwd().parents)
+def ignored_by_git(folder: Path) -> frozenset[str]:
+    """The paths below `folder` that git ignores; none without git, or where `folder` itself is ignored: it is meant."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    own = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+    try:
+        done = subprocess.run([*GIT, *IGNORED], cwd=folder, env={**kept, **own}, capture_output=True, check=False)
+    except OSError:
+        return frozenset()
+    names = [os.fsdecode(name).rstrip("/") for name in done.stdout.split(b"\0") if name]
+    if done.returncode or "." in names:
+        return frozenset()
+    return frozenset(str(folder / name) for name in names)
 
 
 def plain(text: str) -> str:
@@ -273,9 +341,9 @@ def place(written: str, project: Path) -> Path:
     """The file or folder that is meant; a relative path starts at the project."""
     found = Path(os.path.realpath(project / written))
     if not found.is_relative_to(project) and not Path(written).is_absolute():
-        raise SystemExit(f"{written!r} leads out of the project")
+        raise SystemExit(say(f"{written!r} leads out of the project", f"{written!r} 在项目之外"))
     if not found.is_file() and not found.is_dir():
-        raise SystemExit(f"there is no file or folder {written!r}")
+        raise SystemExit(say(f"there is no file or folder {written!r}", f"没有名为 {written!r} 的文件或文件夹"))
     return found
 
 

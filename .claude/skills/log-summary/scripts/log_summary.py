@@ -1,24 +1,43 @@
 """Sums up a log file: lines per level, its first and last time, its most frequent messages, as one JSON object."""
 
 import argparse
+import gzip
+import io
 import json
+import os
 import re
 import sys
 import unicodedata
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import IO, Any
 
+CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
 LEVELS = {"ERR": "ERROR", "SEVERE": "ERROR", "WARNING": "WARN", "INFORMATION": "INFO", "VERBOSE": "TRACE"}
 LEVELS |= {"CRIT": "CRITICAL", "PANIC": "FATAL", "EMERG": "FATAL", "FINE": "DEBUG"}
+ERRORS = frozenset({"FATAL", "CRITICAL", "ALERT", "ERROR"})
+SERIOUS = ERRORS | {"WARN"}  # levels whose messages are forgotten last
 ORDER = ("FATAL", "CRITICAL", "ALERT", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG", "TRACE")
 _WORDS = "|".join([*ORDER, *LEVELS])
+_HAN = {
+    "致命": "FATAL",
+    "严重": "CRITICAL",
+    "错误": "ERROR",
+    "警告": "WARN",
+    "告警": "WARN",
+    "信息": "INFO",
+    "调试": "DEBUG",
+}
+_HANS = "|".join(_HAN)
 LEVEL = re.compile(
     rf"(?<![\w.-])({_WORDS})(?![\w-])"  # the word in capitals
-    rf"|(?i:\blevel[\"']?\s?[=:]\s?[\"']?({_WORDS})\b|[\[<(]({_WORDS})[\])>:]|^({_WORDS})\s?:)"
+    rf"|(?i:\blevel[\"']?\s?[=:]\s?[\"']?({_WORDS})\b|[\[<(【]({_WORDS}|{_HANS})[\])>:】]|^({_WORDS})\s?:)|^\s*({_HANS})[\s:：]"
 )
+LEVELS |= _HAN
 _CLOCK = r"\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?"
 _ZONE = r"(?:\s?(?:Z\b|[+-]\d{2}:?\d{2}\b))?"
 TIME = re.compile(
@@ -33,7 +52,7 @@ VARYING = re.compile(
     r"|(?P<n>\d+)"
 )
 SAID = re.compile(r"\bmsg=(?:\"((?:[^\"\\]|\\.)*)\"?|(\S+))")  # the message of a line of `name=value`
-EMPTY = re.compile(r"\[\s*\]|\(\s*\)|<\s*>|\"\s*\"")  # what is left round a time or a level
+EMPTY = re.compile(r"\[\s*\]|【\s*】|\(\s*\)|<\s*>|\"\s*\"")  # what is left round a time or a level
 ESCAPE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
 HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
 EDGE = " \t\r\n-:|,;\"'"  # what is left beside them
@@ -46,10 +65,15 @@ NUMBERS = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "F
 LINE = 16_000  # characters of a line that are read
 CUT = 500  # characters of a line that are looked at where it is no JSON
 TEXT = 200  # characters of a message that count
+ASCII = bytes(range(128))
+UTF_8 = re.compile(rb"(?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})+")
+GB = re.compile(rb"(?:[\x81-\xfe][\xa1-\xfe])+")
+MOST = 0.8  # of the bytes beyond ASCII that tell an encoding
+CHUNK = 2**20  # bytes
 HEAD = 120  # characters in which a time and a level are looked for
 DISTINCT = 50_000  # messages that are counted apart; beyond it the rare ones are forgotten
 LISTED = 10
-MOST = 50  # messages that may be asked for
+MOST_LISTED = 50  # messages that may be asked for
 
 
 @dataclass
@@ -67,28 +91,66 @@ class Found:
     approximate: bool = False
 
 
-def summary(path: Path, top: int) -> dict[str, object]:
-    """`{summary, lines, levels, first, last, messages: [{message, level, count}], …}` of the file."""
-    found = Found()
-    for line in lines(path):
+def summary(path: Path, source: str, top: int) -> dict[str, object]:
+    """`{summary, lines, levels, errors, warnings, top_errors, first, last, messages: [{message, level, count}], …}`."""
+    found, encoding = Found(), encoding_of(path)
+    for line in lines(path, encoding):
         note(line, found)
     if not found.lines:
-        raise SystemExit("the file is empty")
+        raise SystemExit(say("the file is empty", "文件是空的"))
     levels = {name: found.levels[name] for name in (*ORDER, "none") if found.levels[name]}
-    told = ", ".join(f"{times} {name}" for name, times in levels.items() if name != "none")
-    common = sorted(found.messages.items(), key=lambda item: (-item[1], item[0]))[:top]
-    return {
-        "summary": f"{found.lines} lines" + (f": {told}" if told else ", none with a level"),
+    common = sorted(found.messages.items(), key=lambda item: (-item[1], item[0]))
+    messages = [{"message": plain(text), "level": level, "count": times} for (level, text), times in common]
+    errors = [message for message in messages if message["level"] in ERRORS]
+    warnings = [message for message in messages if message["level"] == "WARN"]
+    figures: dict[str, Any] = {
         "lines": found.lines,
         "blank": found.blank,
         "continued": found.continued,
         "levels": levels,
+        "errors": sum(found.levels[level] for level in ERRORS),
+        "warnings": found.levels["WARN"],
+        "top_errors": errors[:top],
+        "top_warnings": warnings[:top],
         "first": plain(found.first) if found.first else None,
         "last": plain(found.last) if found.last else None,
         "distinct": len(found.messages),
         "approximate": found.approximate,
-        "messages": [{"message": plain(text), "level": level, "count": times} for (level, text), times in common],
+        "messages": messages[:top],
     }
+    about = {"source": source, "encoding": encoding.removesuffix("-sig")}
+    return {"summary": sentence(source, figures), **about, **figures, "text": text_of(figures)}
+
+
+def sentence(source: str, figures: dict[str, Any]) -> str:
+    """Lines, errors, warnings and the most frequent error, in the person's language."""
+    total, errors, warnings = (figures[name] for name in ("lines", "errors", "warnings"))
+    first = next(iter(figures["top_errors"]), {"message": "", "count": 0})
+    if CHINESE:
+        told = f"{source}：{total:,} 行，{errors:,} 个错误、{warnings:,} 个警告"
+        told += "" if set(figures["levels"]) - {"none"} else "（没有写明级别的行）"
+        return told + (f"；最常见的错误：{first['message']}（{first['count']:,} 次）" if errors else "")
+    told = f"{source}: {many(total, 'line')}, {many(errors, 'error')}, {many(warnings, 'warning')}"
+    told += "" if set(figures["levels"]) - {"none"} else " (no line names a level)"
+    return told + (f"; most frequent error: {first['message']} ({many(first['count'], 'time')})" if errors else "")
+
+
+def text_of(figures: dict[str, Any]) -> str:
+    """The levels and the lists of messages, a line for each."""
+    text = [f"{level}: {times:,}" for level, times in figures["levels"].items() if level != "none"]
+    lists = [(say("Errors", "错误"), "top_errors"), (say("Warnings", "警告"), "top_warnings")]
+    for title, name in [*lists, (say("All messages", "所有消息"), "messages")]:
+        shown = [f"- {hit['count']:,} × {hit['level']} {hit['message']}" for hit in figures[name]]
+        text += ["", title, *shown] if shown else []
+    return "\n".join(text).strip()
+
+
+def many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def say(english: str, chinese: str) -> str:
+    return chinese if CHINESE else english
 
 
 def note(line: str, found: Found) -> None:
@@ -107,7 +169,8 @@ def note(line: str, found: Found) -> None:
     found.levels[level or "none"] += 1
     found.messages[level or "none", same(message)] += 1
     if len(found.messages) > DISTINCT:
-        found.messages = Counter(dict(found.messages.most_common(DISTINCT // 2)))
+        kept = sorted(found.messages.items(), key=lambda item: (item[0][0] not in SERIOUS, -item[1]))
+        found.messages = Counter(dict(kept[: DISTINCT // 2]))
         found.approximate = True
 
 
@@ -157,16 +220,37 @@ def settled(word: str) -> str:
     return VARYING.sub(lambda hit: f"<{hit.lastgroup}>", word)
 
 
-def lines(path: Path) -> Iterator[str]:
+def lines(path: Path, encoding: str) -> Iterator[str]:
     """The beginning of each line; one without an end does not fill the memory."""
-    with path.open("rb") as file:
-        wide = file.read(2) in {b"\xff\xfe", b"\xfe\xff"}
-    with path.open(encoding="utf-16" if wide else "utf-8-sig", errors="replace") as file:
+    with opened(path) as data, io.TextIOWrapper(data, encoding=encoding, errors="replace") as file:
         begun = False
         while part := file.readline(LINE):
             if not begun:
                 yield part
             begun = not part.endswith("\n")
+
+
+def opened(path: Path) -> IO[bytes]:
+    """The bytes of the file, also of a compressed one."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if packed else path.open("rb")
+
+
+def encoding_of(path: Path) -> str:
+    """By its first bytes, else by what most of its bytes beyond ASCII form: UTF-8, GB18030, or single characters."""
+    beyond = utf_8 = gb = 0
+    with opened(path) as file:
+        while chunk := file.read(CHUNK):
+            if file.tell() <= CHUNK and chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
+                return "utf-16"
+            if high := len(chunk.translate(None, ASCII)):
+                beyond += high
+                utf_8 += sum(map(len, UTF_8.findall(chunk)))
+                gb += sum(map(len, GB.findall(chunk)))
+    if utf_8 >= beyond * MOST:
+        return "utf-8-sig"
+    return "gb18030" if gb >= beyond * MOST else "cp1252"
 
 
 def plain(text: str) -> str:
@@ -176,20 +260,30 @@ def plain(text: str) -> str:
 
 
 def number(written: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,3}", written) or not 1 <= int(written) <= MOST:
-        raise SystemExit(f"{written!r} is no number of messages: write 1 to {MOST}")
+    if not re.fullmatch(r"[0-9]{1,3}", written) or not 1 <= int(written) <= MOST_LISTED:
+        told = f"{written!r} is no number of messages: write 1 to {MOST_LISTED}"
+        raise SystemExit(say(told, f"{written!r} 不是消息数，请写 1 到 {MOST_LISTED}"))
     return int(written)
+
+
+def place(written: str) -> tuple[Path, str]:
+    """The file that is meant, a relative path starts at the project; and its name as people are shown it."""
+    run = Path.cwd()
+    project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
+    path = Path(os.path.realpath(project / written))
+    return path, plain(path.relative_to(project).as_posix() if path.is_relative_to(project) else written)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("input", type=Path)
+    parser.add_argument("input", help="the log file")
     parser.add_argument("--top", default=str(LISTED), help="how many frequent messages to list")
     given = parser.parse_args()
     try:
-        found = summary(given.input, number(given.top))
-    except OSError as error:
-        raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
+        found = summary(*place(given.input), number(given.top))
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise SystemExit(say(f"{given.input!r} cannot be read: {why}", f"不能读取 {given.input!r}：{why}")) from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
 
 

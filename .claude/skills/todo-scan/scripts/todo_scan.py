@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import re
+import subprocess
 import sys
 import unicodedata
 from collections import Counter
@@ -12,14 +13,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MARK = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?:\(([^()\s]{1,40})\))?[:：\s-]*|(待办)(?:事项)?[:：\s-]*")
-LEFT_OUT = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__"})
+CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
+LEFT_OUT = frozenset({".git", ".hg", ".svn", ".claude", ".agents", "mybox", "__pycache__", ".venv", "venv"})
+LEFT_OUT |= {"node_modules", "bower_components", "vendor", "third_party"}
 OF_A_MACHINE = ("CACHEDIR.TAG", "pyvenv.cfg")  # a folder with one of them is a cache or a virtual environment
+# A repository's own configuration can name programs and servers; none is run and none is asked.
+QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never", "safe.bareRepository=explicit")
+GIT = ("git", *(word for setting in QUIET for word in ("-c", setting)))
+IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 ESCAPE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
 HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
 LISTED = 200  # marks in the answer; all are counted
 LINE = 10_000  # characters of a line that are looked at
 TEXT = 200  # characters of a mark's text that are kept
 HEAD = 8_192  # bytes that tell a text file from another
+ASCII = bytes(range(128))
+UTF_8 = re.compile(rb"(?:[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})+")
+GB = re.compile(rb"(?:[\x81-\xfe][\xa1-\xfe])+")
+MOST = 0.8  # of the bytes beyond ASCII that tell an encoding
+CHUNK = 2**20  # bytes
 
 
 @dataclass
@@ -30,24 +42,26 @@ class Found:
     tags: Counter[str] = field(default_factory=Counter)
     per_file: Counter[str] = field(default_factory=Counter)
     files: int = 0
+    encodings: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
 
 
 def scan(written: str) -> dict[str, object]:
-    """`{summary, folder, marks: [{file, line, tag, text}], …}` of a folder, or of one file."""
-    target = place(written)
+    """`{summary, folder, marks: [{file, line, tag, text}], text, …}` of a folder, or of one file."""
+    target, name = place(written)
     found = Found()
     base = target.parent if target.is_file() else target
     for path in [target] if target.is_file() else files(target, found.skipped):
-        name = plain(path.relative_to(base).as_posix())
         try:
-            look(path, name, found)
+            look(path, plain(path.relative_to(base).as_posix()), found)
         except OSError:
             found.skipped["unreadable"] += 1
+    if not found.files:
+        raise SystemExit(say(f"there is no text file in {written!r}", f"{written!r} 里没有文本文件"))
     total = sum(found.tags.values())
-    told = ", ".join(f"{number} {tag}" for tag, number in ranked(found.tags))
+    folder = "" if target.is_file() else f"{name}/" if name else ""
     return {
-        "summary": f"{total} marks in {len(found.per_file)} of {found.files} files" + (f": {told}" if told else ""),
+        "summary": sentence(name, found, alone=target.is_file()),
         "folder": plain(written),
         "files": found.files,
         "total": total,
@@ -55,13 +69,49 @@ def scan(written: str) -> dict[str, object]:
         "most": [{"file": name, "count": number} for name, number in ranked(found.per_file)[:10]],
         "marks": found.marks,
         "listed": len(found.marks),
-        "skipped": dict(sorted(found.skipped.items())),
+        "encodings": dict(found.encodings),
+        "skipped": dict(sorted((+found.skipped).items())),
+        "text": text_of(found.marks, name if target.is_file() else None, folder, total),
     }
 
 
+def sentence(name: str, found: Found, *, alone: bool) -> str:
+    """The number of marks, also of each tag, in the person's language."""
+    total, tags = found.tags.total(), ranked(found.tags)
+    source = name or say("the project", "整个项目")
+    if CHINESE:
+        told = "、".join(f"{tag} {number:,} 个" for tag, number in tags)
+        where = "" if alone else f"（{found.files:,} 个文件中的 {len(found.per_file):,} 个）"
+        return f"{source}：{total:,} 个标记{where}" + (f"：{told}" if told else "")
+    told = ", ".join(f"{number:,} {tag}" for tag, number in tags)
+    where = "" if alone else f" in {len(found.per_file):,} of {many(found.files, 'file')}"
+    return f"{source}: {many(total, 'mark')}{where}" + (f": {told}" if told else "")
+
+
+def text_of(marks: list[dict[str, object]], alone: str | None, folder: str, total: int) -> str:
+    """A line for each mark, its file as a path from the project."""
+    lines = [
+        f"{alone or folder + str(mark['file'])}:{mark['line']} {mark['tag']}"
+        + (f"({mark['owner']})" if "owner" in mark else "")
+        + f" {mark['text']}"
+        for mark in marks
+    ]
+    more = total - len(marks)
+    lines += [say(f"and {more:,} more", f"还有 {more:,} 个")] if more else []
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def say(english: str, chinese: str) -> str:
+    return chinese if CHINESE else english
+
+
 def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
-    """Every regular file below `folder` in the order of names; links are not followed."""
-    waiting = [folder]
+    """Every regular file below `folder` in the order of names that a person of the project wrote; no links."""
+    waiting, ignored = [folder], ignored_by_git(folder)
     while waiting:
         here = waiting.pop()
         try:
@@ -72,32 +122,44 @@ def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
         if here != folder and any(entry.name in OF_A_MACHINE for entry in entries):
             skipped["folders"] += 1
             continue
+        if here != folder and any(entry.name == ".git" for entry in entries):
+            ignored |= ignored_by_git(here)
         deeper: list[Path] = []
         for entry in entries:
-            if entry.is_symlink():
+            if entry.path in ignored:
+                skipped["ignored"] += 1
+            elif entry.is_symlink():
                 skipped["links"] += 1
+            elif entry.is_dir(follow_symlinks=False):
+                skipped["folders"] += entry.name in LEFT_OUT
+                deeper += [] if entry.name in LEFT_OUT else [Path(entry.path)]
             elif entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
-            elif entry.is_dir(follow_symlinks=False):
-                kept = not is_left_out(Path(entry.path))
-                deeper += [Path(entry.path)] if kept else []
-                skipped["folders"] += not kept
         waiting += reversed(deeper)
 
 
-def is_left_out(folder: Path) -> bool:
-    """Whether nobody wrote what is in it: version control, dependencies, bytecode, the kernel's own run folders."""
-    return folder.name in LEFT_OUT or (folder.name == "mybox" and folder in Path.cwd().parents)
+def ignored_by_git(folder: Path) -> frozenset[str]:
+    """The paths below `folder` that git ignores; none without git, or where `folder` itself is ignored: it is meant."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    own = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+    try:
+        done = subprocess.run([*GIT, *IGNORED], cwd=folder, env={**kept, **own}, capture_output=True, check=False)
+    except OSError:
+        return frozenset()
+    names = [os.fsdecode(name).rstrip("/") for name in done.stdout.split(b"\0") if name]
+    if done.returncode or "." in names:
+        return frozenset()
+    return frozenset(str(folder / name) for name in names)
 
 
 def look(path: Path, name: str, found: Found) -> None:
     """Adds the marks of one file."""
-    with path.open("rb") as file:
-        encoding = encoding_of(file.read(HEAD))
+    encoding = encoding_of(path)
     if encoding is None:
         found.skipped["binary"] += 1
         return
     found.files += 1
+    found.encodings[encoding.removesuffix("-sig")] += 1
     for number, line in lines(path, encoding):
         hits = list(MARK.finditer(line))
         ends = [hit.start() for hit in hits[1:]] + [len(line)]
@@ -115,11 +177,22 @@ def said(rest: str) -> str:
     return re.sub(r"\s*(?:\*/|-->|#})\s*$", "", plain(rest)).strip()[:TEXT]
 
 
-def encoding_of(head: bytes) -> str | None:
-    """How the text is written, or None where it is none."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    return None if b"\x00" in head else "utf-8-sig"
+def encoding_of(path: Path) -> str | None:
+    """By its first bytes, else by what most of its bytes beyond ASCII form; None where it is no text."""
+    beyond = utf_8 = gb = 0
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            if file.tell() <= CHUNK and chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
+                return "utf-16"
+            if b"\0" in chunk[:HEAD]:
+                return None
+            if high := len(chunk.translate(None, ASCII)):
+                beyond += high
+                utf_8 += sum(map(len, UTF_8.findall(chunk)))
+                gb += sum(map(len, GB.findall(chunk)))
+    if utf_8 >= beyond * MOST:
+        return "utf-8-sig"
+    return "gb18030" if gb >= beyond * MOST else "cp1252"
 
 
 def lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
@@ -144,16 +217,17 @@ def plain(text: str) -> str:
     return "".join(mark for mark in whole if unicodedata.category(mark) not in HIDDEN)
 
 
-def place(written: str) -> Path:
-    """The file or folder that is meant: a relative path starts at the project that the run's own folder lies in."""
+def place(written: str) -> tuple[Path, str]:
+    """The file or folder that is meant, a relative path starts at the project; and its name, empty for the project."""
     run = Path.cwd()
     project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
-    found = Path(os.path.realpath(project / written))
-    if not found.is_relative_to(project) and not Path(written).is_absolute():
-        raise SystemExit(f"{written!r} leads out of the project")
-    if not found.is_file() and not found.is_dir():
-        raise SystemExit(f"there is no file or folder {written!r}")
-    return found
+    path = Path(os.path.realpath(project / written))
+    if not path.is_relative_to(project) and not Path(written).is_absolute():
+        raise SystemExit(say(f"{written!r} leads out of the project", f"{written!r} 在项目之外"))
+    if not path.is_file() and not path.is_dir():
+        raise SystemExit(say(f"there is no file or folder {written!r}", f"没有名为 {written!r} 的文件或文件夹"))
+    name = path.relative_to(project).as_posix() if path.is_relative_to(project) else str(path)
+    return path, "" if path == project else plain(name)
 
 
 def main() -> None:
