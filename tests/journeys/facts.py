@@ -15,7 +15,7 @@ import math
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ MARK = re.compile(r"(?<![A-Za-z_])(TODO|FIXME|XXX|HACK)(?![A-Za-z_])|待办")
 IN_TEXT = {"ERROR": "errors?|错误", "WARNING": "warn(?:ing)?s?|警告|告警", "WARN": "warn(?:ing)?s?|警告|告警"}
 BETWEEN = "counts?|times|commits?|changes?|by|with|has|made|occurs|appears|is|出现|提交|改动|共|有|次|了|个"
 NOT_THERE = r"\bno\b|\bnot\b|n't\b|没有|找不到|不存在|未找到|不在"
+OTHER_LISTS = "newest|latest|duplicate|最新|最近|重复"
 LEFT_OUT = ("node_modules/", "build/", ".claude/", ".git/", "mybox/")
 
 
@@ -32,11 +33,11 @@ class Facts:
     root: Path
     today: dt.date
 
-    def of(self, cell: str) -> list[list[str]]:
-        """The facts of a cell, between which is `; `; `{today}` and `{yesterday}` are dates."""
+    def of(self, cell: str) -> dict[str, list[str]]:
+        """The facts of a cell, between which is `; `, each with its patterns; `{today}` and `{yesterday}` are dates."""
         yesterday = self.today - dt.timedelta(days=1)
         items = cell.format(today=self.today, yesterday=yesterday).split("; ") if cell else []
-        return [[re.escape(item[1:-1])] if item.startswith('"') else self.named(item) for item in items]
+        return {item: [re.escape(item[1:-1])] if item.startswith('"') else self.named(item) for item in items}
 
     def named(self, item: str) -> list[str]:
         name, _, arguments = item.partition(": ")
@@ -46,13 +47,8 @@ class Facts:
     # Texts
     def words(self, name: str) -> list[str]:
         text = self.text(name)
-        latin = re.findall(r"[A-Za-z]+", text)
-        fair = [
-            len(text.split()),
-            len(re.findall(r"\w+", text)),
-            len(latin),
-            sum(map(bool, map(re.compile(r"\w").search, text.split()))),
-        ]
+        latin, marked = re.findall(r"[A-Za-z]+", text), [word for word in text.split() if re.search(r"\w", word)]
+        fair = [len(text.split()), len(re.findall(r"\w+", text)), len(latin), len(marked)]
         if han := len(re.findall(r"[\u4e00-\u9fff]", text)):
             fair = [han, han + len(latin)]
         return beside(r"words?|词|字|han", *fair)
@@ -65,11 +61,11 @@ class Facts:
         return spoken(word, count)
 
     def spoken_in_marks(self, folder: str, word: str) -> list[str]:
-        return spoken(word, sum(len(re.findall(rf"\b{word}\b", line)) for *_, line in self.found(folder)))
+        return spoken(word, sum(len(re.findall(rf"\b{word}\b", line)) for *_, line in self.marked(folder)))
 
     def in_each_mark(self, folder: str, key: str) -> list[str]:
         """The name of a field of the list of marks."""
-        return spoken(key, len(self.found(folder)))
+        return spoken(key, len(self.marked(folder)))
 
     # Tables
     def rows(self, name: str) -> list[str]:
@@ -102,49 +98,41 @@ class Facts:
     def marks(self, folder: str) -> list[str]:
         """Every mark, or TODO and FIXME; in the whole project with the vendored code or without it."""
         fair = []
-        for found in (self.found(folder), [one for one in self.found(folder) if not one[0].startswith("vendor/")]):
+        for found in (self.marked(folder), [one for one in self.marked(folder) if not one[0].startswith("vendor/")]):
             tags = Counter(tag for _, tag, _ in found)
             fair += [len(found), tags["TODO"] + tags["FIXME"]]
         return beside("todos?|marks?|total|comments?|待办|标记|注释|处|个|条", *fair)
 
     def tag(self, name: str, tag: str) -> list[str]:
-        return beside(f"{tag}s?", sum(tag == found for _, found, _ in self.found(name)))
+        return beside(f"{tag}s?", sum(tag == found for _, found, _ in self.marked(name)))
 
     # History
     def commits(self, *period: str) -> list[str]:
         return beside("commits?|提交|次", *(len(authors) for authors in self.authors(*period)))
 
     def author(self, rank: str, *period: str) -> list[str]:
-        found = [
-            pattern
-            for authors in self.authors(*period)
-            if authors
-            for pattern in spoken(*ranked(Counter(authors), int(rank)))
-        ]
-        return found or beside("commits?|提交|次", 0)
+        fair = [spoken(*ranked(Counter(authors), int(rank))) for authors in self.authors(*period) if authors]
+        return [*itertools.chain(*fair)] or beside("commits?|提交|次", 0)
 
     def by(self, author: str) -> list[str]:
         """How many commits that person made in all."""
         return spoken(author, self.authors()[0].count(author))
 
     def changed(self, rank: str) -> list[str]:
-        return spoken(
-            *ranked(Counter(filter(None, self.git("log", "--name-only", "--format=").splitlines())), int(rank))
-        )
+        names = self.git("log", "--name-only", "--format=").split("\n")
+        return spoken(*ranked(Counter(filter(None, names)), int(rank)))
 
     # Folders
     def largest(self, folder: str, rank: str) -> list[str]:
         """The file's name, but not in a list of the newest files or of duplicates."""
         sizes = {path.name: path.stat().st_size for path in (self.root / folder).rglob("*") if path.is_file()}
-        return [
-            rf"^(?!.*(?:newest|latest|duplicate|最新|最近|重复)).*{re.escape(ranked(Counter(sizes), int(rank))[0])}"
-        ]
+        return [rf"^(?!.*(?:{OTHER_LISTS})).*{re.escape(ranked(Counter(sizes), int(rank))[0])}"]
 
     def same(self, folder: str) -> list[str]:
-        """The names of files with the same bytes, in one line."""
+        """The names of files with the same bytes, in one line, from the project or from the folder."""
         groups: dict[bytes, list[str]] = {}
         for path in sorted(path for path in (self.root / folder).rglob("*") if path.is_file()):
-            groups.setdefault(path.read_bytes(), []).append(re.escape(path.relative_to(self.root).as_posix()))
+            groups.setdefault(path.read_bytes(), []).append(re.escape(path.relative_to(self.root / folder).as_posix()))
         (group,) = (names for names in groups.values() if len(names) > 1)
         return [r"[^\n]*".join(names) for names in itertools.permutations(group)]
 
@@ -178,14 +166,13 @@ class Facts:
         found = filter(None, map(LEVEL.search, self.text(name).splitlines()))
         return [(hit[1] or hit[3], hit[2] or hit[4]) for hit in found]
 
-    def found(self, folder: str) -> list[tuple[str, str, str]]:
+    def marked(self, folder: str) -> list[tuple[str, str, str]]:
         """File, tag and line of each mark of the code in a file or folder."""
         top = self.root / folder
         names = [path.relative_to(self.root).as_posix() for path in sorted(top.rglob("*") if top.is_dir() else [top])]
         code = [name for name in names if name.endswith((".py", ".go", ".sh")) and not name.startswith(LEFT_OUT)]
-        return [
-            (name, hit[0], line) for name in code for line in self.text(name).splitlines() if (hit := MARK.search(line))
-        ]
+        lines = [(name, MARK.search(line), line) for name in code for line in self.text(name).splitlines()]
+        return [(name, mark[0], line) for name, mark, line in lines if mark]
 
     def authors(self, period: str = "") -> list[list[str]]:
         """The author of each commit of a period, for each fair reading of that period."""
@@ -216,13 +203,14 @@ class Facts:
 
 
 def number(value: float) -> list[str]:
-    """Ways to write a number: with or without commas between thousands, rounded to one, two or three decimals, or with more."""
+    """Ways to write a number: with or without commas between thousands, rounded to one, two or three decimals, or with
+    more; not the number of a line."""
     if value == int(value):
         fair = [rf"{value:,.0f}(?:\.0+)?"]
     else:
         fair = [rf"{value:,.{digits}f}0*" for digits in (3, 2, 1)] + [rf"{math.floor(value * 1000) / 1000:,.3f}\d+"]
         fair = [text.replace(".", r"\.") for text in fair]
-    return [rf"(?<![A-Za-z0-9_.,-]){text.replace(',', '[, ]?')}(?!\d|[.,:-]\d)" for text in fair]
+    return [rf"(?<![A-Za-z0-9_.,-])(?<!line: ){text.replace(',', '[, ]?')}(?!\d|[.,:-]\d)" for text in fair]
 
 
 def beside(label: str, *values: float) -> list[str]:
@@ -245,6 +233,5 @@ def ranked(counts: Counter[str], rank: int) -> tuple[str, int]:
     return word, count
 
 
-def missing(facts: Iterable[Sequence[str]], text: str) -> list[str]:
-    """The first pattern of each fact that is not in the text."""
-    return [fact[0] for fact in facts if not any(re.search(one, text, re.IGNORECASE | re.MULTILINE) for one in fact)]
+def stands_in(patterns: Iterable[str], text: str) -> bool:
+    return any(re.search(pattern, text, re.IGNORECASE | re.MULTILINE) for pattern in patterns)

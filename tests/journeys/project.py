@@ -21,6 +21,7 @@ from pathlib import Path
 
 IGNORED = ("node_modules/", "build/", ".claude/", "scratch.tmp")
 UNTRACKED = (*IGNORED, "logs/")
+SCHEDULE = "studio/scheduler.py"
 PEOPLE = {"Ruth": "Ruth Adler", "Pablo": "Pablo Ortiz", "林晓": "林晓"}
 WORDS = "signal tower studio record speaker antenna weather evening chorus cable ferry mayor".split()
 WEIGHTS = (40, 29, 20, 13, 8, 4, 3, 2, 2, 1, 1, 1)
@@ -28,7 +29,7 @@ SENTENCES = "开播前请检查话筒和耳机。 每小时整点播报天气。
 
 MARKS = {  # in the order of their functions; None is a function without a mark
     "studio/playlist.py": ("TODO: check levels before the jingle", None, "FIXME: crossfade clips a short track", "TODO: read levels of old tapes"),
-    "studio/scheduler.py": ("FIXME: two shows at midnight", "TODO(ruth): keep levels with each show", None, "FIXME: summer time skips news", "HACK: wait for an even minute", None),
+    SCHEDULE: ("FIXME: two shows at midnight", "TODO(ruth): keep levels with each show", None, "FIXME: summer time skips news", "HACK: wait for an even minute", None),
     "studio/jingles/fade.py": ("TODO: levels of both channels", "XXX magic curve", "TODO: levels jump after silence"),
     "studio/音频/转码.py": ("待办：支持无损格式", "TODO: 处理单声道", "待办：写入曲目标签"),
     "streamer/main.go": ("TODO: reload the station list", "FIXME: the port is fixed", None),
@@ -56,22 +57,22 @@ PAGES = {
 
 PLAN = (  # who, when, what, which files; a file that several commits name grows with each of them
     ("Ruth", "2026-02-03", "Start the station", ()),
-    ("Ruth", "2026-02-10", "Schedule", ("studio/scheduler.py",)),
+    ("Ruth", "2026-02-10", "Schedule", (SCHEDULE,)),
     ("林晓", "2026-02-24", "Streamer", ("streamer/buffer.go",)),
     ("Ruth", "2026-03-05", "Playlist", ("studio/playlist.py",)),
     ("Pablo", "2026-03-12", "Relay", ("streamer/relay/relay.go",)),
-    ("Ruth", "2026-03-27", "Shows at night", ("studio/scheduler.py",)),
+    ("Ruth", "2026-03-27", "Shows at night", (SCHEDULE,)),
     ("Ruth", "2026-04-02", "Handbook", ("docs/handbook.md",)),
-    ("Ruth", "2026-04-15", "Summer time", ("studio/scheduler.py", "studio/playlist.py")),
+    ("Ruth", "2026-04-15", "Summer time", (SCHEDULE, "studio/playlist.py")),
     ("Ruth", "2026-04-21", "Fading", ("studio/jingles/fade.py",)),
-    ("Ruth", "2026-05-06", "News", ("studio/scheduler.py",)),
+    ("Ruth", "2026-05-06", "News", (SCHEDULE,)),
     ("林晓", "2026-05-19", "转码", ("studio/音频/转码.py",)),
     ("Pablo", "2026-06-11", "Buffer", ("streamer/buffer.go",)),
     ("Pablo", "2026-07-02", "Crossfade", ("studio/playlist.py",)),
-    ("Pablo", "2026-07-08", "Even minutes", ("studio/scheduler.py",)),
+    ("Pablo", "2026-07-08", "Even minutes", (SCHEDULE,)),
     ("林晓", "2026-07-15", "Addresses", ("streamer/relay/relay.go",)),
     ("Ruth", "2026-07-20", "Handbook for guests", ("docs/handbook.md",)),
-    ("Ruth", "2026-07-29", "Midnight", ("studio/scheduler.py",)),
+    ("Ruth", "2026-07-29", "Midnight", (SCHEDULE,)),
     ("Ruth", "2026-08-19", "Silence", ("studio/jingles/fade.py",)),
 )
 # Who commits that many days ago: whatever the day is, the last month and the last quarter hold some, most by Pablo
@@ -92,34 +93,24 @@ def make(root: Path, today: dt.date) -> None:
 
 
 def code(name: str, marks: Sequence[str | None]) -> bytes:
-    """A function for each mark, which stands before it; two names that look like marks come first."""
+    """A function for each mark, beside which it stands, after two names that look like marks."""
     if name.endswith(".go"):
         parts = ["package radio", "", "var todoList []string"]
         for number, mark in enumerate(marks):
-            parts += [
-                "",
-                *([f"// {mark}"] if mark else []),
-                f"func step{number}(frames int) int {{",
-                f"\treturn frames + {number}",
-                "}",
-            ]
+            comment = [f"// {mark}"] if mark else []
+            parts += ["", *comment, f"func step{number}(frames int) int {{", f"\treturn frames + {number}", "}"]
     else:
         parts = [f'"""{Path(name).stem}."""', "", "todo_list = []", "TODO_LIMIT = 9"]
         for number, mark in enumerate(marks):
-            parts += [
-                "",
-                "",
-                f"def step_{number}(track):",
-                f"    return track.start + {number}" + (f"  # {mark}" if mark else ""),
-            ]
+            comment = [f"    # {mark}"] if mark else []
+            parts += ["", "", f"def step_{number}(track):", *comment, f"    return track.start + {number}"]
     return encoded(parts)
 
 
 def pages(rng: random.Random) -> dict[str, bytes]:
     def prose(sentences: int) -> list[str]:
-        return [
-            " ".join(rng.choices(WORDS, WEIGHTS, k=rng.randint(6, 12))).capitalize() + "." for _ in range(sentences)
-        ]
+        texts = (" ".join(rng.choices(WORDS, WEIGHTS, k=rng.randint(6, 12))) for _ in range(sentences))
+        return [f"{text.capitalize()}." for text in texts]
 
     links = "See [lights](studio/lights.md) and [ports](streamer/setup.md)."
     rules = [line for rule in prose(17) for line in (f"- {rule}", "")]
@@ -202,41 +193,33 @@ def media(rng: random.Random) -> dict[str, bytes]:
     with wave.open(sound, "wb") as out:
         out.setparams((1, 2, 8_000, 0, "NONE", ""))
         out.writeframes(rng.randbytes(90_000))
-    sizes = {
-        "assets/banner.png": (300, 200),
-        "assets/covers/night tide.png": (150, 130),
-        "assets/covers/dawn.png": (110, 80),
-    }
+    sizes = {"banner": (300, 200), "covers/night tide": (150, 130), "covers/dawn": (110, 80)}
+    sizes |= {f"icons/{name}": (16, 16) for name in ("play", "stop", "live")}
     return {
-        **{name: picture(rng, *size) for name, size in sizes.items()},
+        **{f"assets/{name}.png": picture(rng, *size) for name, size in sizes.items()},
         **dict.fromkeys(("assets/logo.png", "assets/covers/logo copy.png", "assets/封面/标志.png"), logo),
-        **{f"assets/icons/{name}.png": picture(rng, 16, 16) for name in ("play", "stop", "live")},
         "assets/jingle.wav": sound.getvalue(),
     }
 
 
 def picture(rng: random.Random, width: int, height: int) -> bytes:
     """A PNG of random colours."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     rows = b"".join(b"\0" + rng.randbytes(width * 3) for _ in range(height))
-    chunks = {
-        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0),
-        b"IDAT": zlib.compress(rows),
-        b"IEND": b"",
-    }
-    parts = [
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks.items()
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def commit(root: Path, files: Mapping[str, bytes], today: dt.date) -> None:
     """Commits by the plan, oldest first; the first commit adds every file that no other commit names."""
-    latest = [
-        (who, str(today - dt.timedelta(days=days)), "Schedule again", ("studio/scheduler.py",))
-        for days, who in LATEST.items()
+    plan = [
+        *PLAN,
+        *((who, str(today - dt.timedelta(days)), "Schedule again", (SCHEDULE,)) for days, who in LATEST.items()),
     ]
-    plan = sorted((*PLAN, *latest), key=lambda step: step[1])
+    plan.sort(key=lambda step: step[1])
     total = Counter(name for *_, names in plan for name in names)
     written: Counter[str] = Counter()
     git(root, "init", "-q", "-b", "main")
@@ -249,20 +232,18 @@ def commit(root: Path, files: Mapping[str, bytes], today: dt.date) -> None:
             write(root / name, files[name])
         git(root, "add", "-A")
         when = f"{day}T12:{number:02}:00+0000"
-        git(root, "commit", "-q", "-m", message, who=PEOPLE[who], when=when)
+        person = ("-c", f"user.name={PEOPLE[who]}", "-c", f"user.email={who}@harbour.example")
+        git(root, *person, "commit", "-q", "-m", message, when=when)
 
 
-def git(root: Path, *words: str, who: str = "", when: str = "") -> None:
-    address = f"{who.split()[0].lower()}@harbour.example" if who else ""
-    person = {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in (("NAME", who), ("EMAIL", address), ("DATE", when)) if value}  # fmt: skip
+def git(root: Path, *words: str, when: str = "") -> None:
     own = {
-        "PATH": os.environ["PATH"],
-        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
-        "LC_ALL": "C.UTF-8",
-        **person,
+        "GIT_AUTHOR_DATE": when,
+        "GIT_COMMITTER_DATE": when,
     }
-    subprocess.run(["git", "-C", str(root), *words], env=own, check=True, capture_output=True)
+    subprocess.run(["git", "-C", str(root), *words], env={**os.environ, **own}, check=True, capture_output=True)
 
 
 def encoded(lines: Iterable[str], encoding: str = "utf-8", end: str = "\n") -> bytes:

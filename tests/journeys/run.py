@@ -15,10 +15,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from cli.support import MODULE, environment
-from journeys.facts import Facts, missing
+from journeys.facts import Facts, stands_in
 from journeys.project import make
 
 Verdict = Literal["right", "wrong", "honest", "broken"]
@@ -65,12 +65,12 @@ def results(folder: Path, asked: Sequence[Request]) -> list[Result]:
     env = {name: value for name, value in environment().items() if not name.startswith(("XDG_", "GIT_", "NAVIGATOR_"))}
     env |= {**CLOSED, "GIT_ALLOW_PROTOCOL": "file", "HOME": str(folder / "home"), "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
     subprocess.run([*MODULE, "init"], cwd=project, env=env, check=True, capture_output=True, timeout=LIMIT)
-    facts, found = Facts(project, today), []
+    facts, rows = Facts(project, today), []
     for number, request in enumerate(asked):
         for message in request.messages:
             reply = ask(project, env, f"journey-{number}", message)
-        found.append(judged(request, reply, facts))
-    return found if local_day() == today else results(folder / "again", asked)
+        rows.append(judged(request, reply, facts))
+    return rows if local_day() == today else results(folder / "again", asked)
 
 
 def local_day() -> dt.date:
@@ -106,18 +106,15 @@ def told(value: Any, at: str = "") -> Iterator[str]:
             yield from told(item, f"{at}.{key}" if at else key)
     elif isinstance(value, list):
         for item in value:
-            yield (
-                f"{at}: {' | '.join(f'{key}: {part}' for key, part in item.items())}"
-                if isinstance(item, dict)
-                else f"{at}: {item}"
-            )
-    elif value not in (None, ""):
+            record = " | ".join(f"{key}: {part}" for key, part in item.items()) if isinstance(item, dict) else item
+            yield f"{at}: {record}"
+    elif value not in (None, "") and not (at == "raw" and value.startswith("{")):  # that is the data once more
         yield f"{at}: {value}"
 
 
 def judged(request: Request, reply: Reply, facts: Facts) -> Result:
-    absent = missing(facts.of(request.must), reply.text)
-    forbidden = [fact[0] for fact in facts.of(request.must_not) if not missing([fact], reply.text)]
+    absent = [fact for fact, patterns in facts.of(request.must).items() if not stands_in(patterns, reply.text)]
+    forbidden = [fact for fact, patterns in facts.of(request.must_not).items() if stands_in(patterns, reply.text)]
     success = reply.state == "success"
     verdict: Verdict
     if reply.broken:
@@ -129,32 +126,27 @@ def judged(request: Request, reply: Reply, facts: Facts) -> Result:
     return Result(request, reply, verdict, absent, forbidden)
 
 
-def count(found: Sequence[Result], *, refusals: bool) -> Counter[Verdict]:
-    return Counter(result.verdict for result in found if (result.request.kind == "refuse") == refusals)
+def count(rows: Sequence[Result], *, refusals: bool) -> Counter[Verdict]:
+    return Counter(result.verdict for result in rows if (result.request.kind == "refuse") == refusals)
 
 
-def table(found: Sequence[Result]) -> str:
+def table(rows: Sequence[Result]) -> str:
     """A line for each request; below it, if it is not right, what is missing, what must not be there, and how the reply begins."""
     lines = []
-    for number, (request, reply, verdict, absent, forbidden) in enumerate(found, 1):
+    for number, (request, reply, verdict, absent, forbidden) in enumerate(rows, 1):
         lines.append(f"{number:2} {verdict:7}{request.kind:8}{reply.state:9}{' ⏎ '.join(request.messages)}")
         if verdict != "right":
-            lines += [
-                f"      {name}: {', '.join(part)}"[:200]
-                for name, part in (("missing", absent), ("forbidden", forbidden))
-                if part
-            ]
-            lines.append(f"      {reply.broken or reply.text[:200]}".replace("\n", " ⏎ "))
-    counts = [
-        " ".join(f"{verdict} {total}" for verdict, total in count(found, refusals=kind).items())
-        for kind in (False, True)
-    ]
-    return "\n".join([*lines, f"requests: {counts[0]}", f"refusals: {counts[1]}"])
+            lines += [f"{'missing':>16}: {'; '.join(absent)}"] if absent else []
+            lines += [f"{'forbidden':>16}: {'; '.join(forbidden)}"] if forbidden else []
+            lines.append(f"{'told':>16}: {reply.broken or reply.text[:160]}".replace("\n", " ⏎ "))
+    for name in ("requests", "refusals"):
+        verdicts = count(rows, refusals=name == "refusals")
+        lines.append(f"{name}: " + ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in get_args(Verdict)))
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         wanted = " ".join(sys.argv[1:])
-        print(
-            table(results(Path(temporary) / "radio", [one for one in requests() if wanted in " ".join(one.messages)]))
-        )
+        asked = [request for request in requests() if wanted in " ".join(request.messages)]
+        print(table(results(Path(temporary) / "radio", asked)))
