@@ -101,6 +101,19 @@ _STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1
 # Every joint in an English message contains one of these marks or words
 _MARKS = frozenset(";!?\n.,/&")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
+_COURTESY = lazy_compile(
+    r"^(?:(?:please|pls|now|just|then|finally|ok(?:ay)?|and|also|hey|hi|(?:can|could|would|will) you|i(?:'d| would) like(?: to)?"
+    r"|i (?:want|need)(?: to)?|let me|help me)\b[\s,:]*|(?:请|麻烦|帮我|帮忙|给我|我想|我要|再|然后|最后|接着|先|顺便|一下)[\s，,]*)+",
+    re.IGNORECASE,
+)
+_LOOKS = lazy_compile(
+    r"(?:h?o?w (?:many|much|long|big|large|often|old)|which|what(?:'s| is| are)?|who(?:se)?|when|where|is|are|any|do|does|did|has|have|was|were"
+    r"|count|list|show|find|search|look|check|scan|tell|give|report|summari[sz]e|sum|total|average|analy[sz]e|compare|know|see)\b",
+    re.IGNORECASE,
+)
+_ASKS_ZH = lazy_compile(
+    r"多少|几[个次条行处]|哪|谁|什么|有没有|是否|是不是|吗[？?。]?$|^(?:统计|列出|列一下|查|找|检查|看|汇总|分析|总结|数|告诉|报告|扫描|盘点|对比|显示|展示)"
+)
 _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 _COMMA_WORD = lazy_compile(r"[,，][^\w,，]*+\w")
 
@@ -135,6 +148,12 @@ def asked_for(text: str) -> str:
         return left if _substance(left) >= 2 else text
     left = "".join(" " if _EXCLUDES.search(clause) else clause for clause in _CLAUSE.findall(text))
     return left if len(left) > _LEFT * len(text) else text
+
+
+def asks_to_look(text: str) -> bool:
+    """Whether `text` asks something, or orders no more than to look, count or report: nothing is to be changed by it."""
+    said = _COURTESY.sub("", text.strip())
+    return _LOOKS.match(said) is not None or _ASKS_ZH.search(said) is not None
 
 
 def clauses(text: str) -> tuple[Clause, ...]:

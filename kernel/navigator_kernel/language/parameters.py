@@ -71,7 +71,8 @@ def parameters(
     missing = tuple(
         spec
         for spec in specs
-        if spec.required and spec.default is None and spec.name not in replaced and not fits(spec, values.get(spec.name))
+        if spec.required and spec.default is None and spec.name not in replaced
+        if not fits(spec, values.get(spec.name))
     )
     defaults = {s.name: s.default for s in specs if s.default is not None and s.name not in values}
     return Parameters(
@@ -121,10 +122,10 @@ def _path(
         return word
     needed = spec.required or spec.instead_of
     for file in unused:
-        if file.folder == (spec.validation == "folder_exists") or spec.validation == "path_exists":
-            if needed or not file.loose:
-                unused.remove(file)
-                return str(file.path)
+        kind = file.folder == (spec.validation == "folder_exists") or spec.validation == "path_exists"
+        if kind and (needed or not file.loose):
+            unused.remove(file)
+            return str(file.path)
     handed = request.handed.files if request.handed and spec.validation == "file_exists" and needed else ()
     return next((str(file.path) for file in handed), None)
 
@@ -134,9 +135,9 @@ def _problem(
 ) -> FileReference | None:
     """What the message names and the skill cannot work on, so that it never works on something else instead."""
     paths = [spec for spec in specs if spec.validation in PATHS]
-    if paths or missing:
-        if (absent := next((file for file in named if file.problem and not file.loose), None)) is not None:
-            return absent
+    absent = next((file for file in named if file.problem and not file.loose), None)
+    if absent is not None and (paths or missing):
+        return absent
     if missing and (unread := next((file for file in named if file.unread), None)) is not None:
         return replace(unread, problem=unread.unread, refused=True)
     if paths and not any(spec.name in values for spec in paths) and not missing:
@@ -255,7 +256,8 @@ def _stated(
         case "number":
             return stated.number(text) or None
         case _:
-            path = next((values[one.name] for one in specs if one.validation == "file_exists" and one.name in values), "")
+            given = {**request.before, **values}
+            path = next((given[one.name] for one in specs if one.validation == "file_exists" and one.name in given), "")
             known = header(Path(path)) if path else ()
             return ",".join(stated.columns(text, known)) or None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -46,9 +46,9 @@ _MONTHS = (
 _SURE_MONTHS = frozenset("january february july september october november december".split())
 _WEEKDAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _UNITS = {  # the day comes last: it is a part of some Chinese names of weekdays
-    **{"week": "week", "周": "week", "星期": "week", "礼拜": "week", "month": "month", "quarter": "quarter"},
-    **{"季度": "quarter", "year": "year", "年": "year", "hour": "hour", "小时": "hour", "月": "month"},
-    **{"day": "day", "天": "day", "日": "day"},
+    "week": "week", "周": "week", "星期": "week", "礼拜": "week", "month": "month", "quarter": "quarter",
+    "季度": "quarter", "year": "year", "年": "year", "hour": "hour", "小时": "hour", "月": "month",
+    "day": "day", "天": "day", "日": "day",
 }
 _UNIT, _ZH_UNIT = "(?:hour|day|week|month|quarter|year)s?(?![a-z])", "个?(?:小时|天|日(?!志)|周|星期|礼拜|月|季度|年)"
 _DAY_WORDS = {"day before": 2, "yesterday": 1, "today": 0, "昨": 1, "今": 0, "大前": 3, "前": 2}
@@ -79,14 +79,14 @@ _TOKENS = {
     "zh_quarter": "(?:第\\s*[1-4]\\s*个?|(?<![\\d前])[1-4])季度",
     "half": r"(?<![a-z0-9_])h[12](?![a-z0-9_])|(?<![a-z])(?:first|second)\s+half(?![a-z])",
     "zh_half": "[上下]半年",
-    "head": rf"(?<![a-z])first\s+\d\d?\s+(?:months|quarters)",
+    "head": r"(?<![a-z])first\s+\d\d?\s+(?:months|quarters)",
     "month": rf"(?<![a-z0-9_-])(?:{_MONTHS})(?![a-z0-9_])\.?",
     "zh_month": r"(?<![\d.])(?:1[0-2]|0?[1-9])\s*月(?!天)份?",
     "part": r"(?<![a-z])(?:(?:early|late|mid)(?:[\s-]|(?=\d))|(?:the\s+)?(?:start|beginning|middle|end)\s+of\s+(?:the\s+)?)|年?[初底末]|[上中下]旬",
     "skip": r"(?:(?<![a-z])(?:top|first|last|line|version|section|chapter|page|step|item|number|port|status)|[前第])\s*\d+",
-    "nth": rf"(?<![a-z0-9_.-])\d\d?(?:st|nd|rd|th)(?![a-z0-9_])(?!\s*-?part)",
+    "nth": r"(?<![a-z0-9_.-])\d\d?(?:st|nd|rd|th)(?![a-z0-9_])(?!\s*-?part)",
     "zh_day": r"(?<![\d.])(?:3[01]|[12]\d|0?[1-9])\s*[日号](?!志)",
-    "day": rf"(?<![a-z_$€£¥#@/\\.\d])(?<![a-z]-)(?:3[01]|[12]\d|0?[1-9])(?![a-z0-9_%]|[.:/]\d)",
+    "day": r"(?<![a-z_$€£¥#@/\\.\d])(?<![a-z]-)(?:3[01]|[12]\d|0?[1-9])(?![a-z0-9_%]|[.:/]\d)",
 }
 _TOKEN = lazy_compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TOKENS.items()))
 _WEAK = frozenset("year now which weekday quarter half head month part nth zh_day day".split())  # not sure by themselves
@@ -186,17 +186,15 @@ def _joint_days(text: str, one: _Time, other: _Time, today: date) -> Days | None
     the other one states: "3 to 7 september", "between May and July 2026", "2026年3月到5月"."""
     to, both = (pattern.fullmatch(text, one.end, other.start) for pattern in (_RANGE, _BOTH))
     certain = one.sure or other.sure or bool(_relation(text, one))
-    if not certain or not (to or both and (other.sure or _END.match(text, other.end))):
+    if not certain or not (to or (both and (other.sure or _END.match(text, other.end)))):
         return None
     start, end = one.parts, other.parts
     if start.keys() == {"d"} and "d" in end:
         start = {**end, **start}
     if end.keys() == {"d"} and "d" in start:
         end = {**start, **end}
-    if "months" in start and "y" in end and "y" not in start:
-        years = [end["y"], end["y"] - 1]
-    else:
-        years = [start.get("y")]
+    shared = "months" in start and "y" in end and "y" not in start
+    years = [end["y"], end["y"] - 1] if shared else [start.get("y")]
     first = next((days for y in years if (days := _days(_of_year(start, y), today))), None)
     last = _days(end, today)
     if first and last and len(years) > 1 and first > last:
@@ -274,7 +272,7 @@ def _continues(
         return False
     if kind == "day":
         in_month = before.lastgroup == "month" and not text[: before.start()].endswith("in ")
-        return in_month or following is not None and following.lastgroup == "month" and "months" not in parts
+        return in_month or (following is not None and following.lastgroup == "month" and "months" not in parts)
     if kind == "month" and before.lastgroup in ("year", "zh_year"):
         return token.group() not in ("may", "march", "mar")
     return kind != "weekday" or parts.keys() == {"which"} or "week" in parts
@@ -513,19 +511,29 @@ _LIMITS = [
 _PIECE = lazy_compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
 _APART = lazy_compile(r"[\s_.-]{0,2}")
 _MARK = lazy_compile("\ue000(\\d+)\ue001")
+_LISTED_NAME = lazy_compile("\ue000(\\d+)\ue001|[^\\s,、和与及跟&+/\ue000\ue001\"'“”‘’「」`]{1,30}")
+_JOINING = frozenset("and plus as well the its their 以".split())
+# One column that the file does not have, called a column: "only the phone column"
+_UNKNOWN = lazy_compile(
+    r"(?<![a-z])(?:only|just)\s+(?:[a-z]+\s+){0,2}?(?:the\s+)?([a-z][\w-]{1,30})\s+(?:columns?|fields?)(?![a-z])"
+    r"|[只仅光](?:要|看|显示|留|列出)?\s*([\w\u3400-\u9fff-]{1,12}?)\s*这?(?:一列|列|字段)"
+)
 _NO_NAMES = frozenset("only just columns column fields field and the with to 只 仅 列 和 与".split())
 
 
 def columns(text: str, known: Sequence[str]) -> tuple[str, ...]:
-    """The names of `known` to which the message limits the output, in its order; empty if it limits nothing."""
+    """The names of `known` to which the message limits the output, in its order, and those of columns that the file does
+    not have as they are written; empty if it limits nothing."""
     marked = _marked(unicodedata.normalize("NFKC", text[:_LIMIT])[:_LIMIT].lower(), known)
     for pattern in _LIMITS:
         for hit in pattern.finditer(marked):
             groups = hit.groupdict()
             if not groups.get("no"):
-                marks = _MARK.findall(groups["list"] or groups.get("other") or "")
-                return tuple(dict.fromkeys(known[int(at)] for at in marks))
-    return ()
+                listed = _LISTED_NAME.finditer(groups["list"] or groups.get("other") or "")
+                names = (known[int(name[1])] if name[1] else name[0] for name in listed if name[0] not in _JOINING)
+                return tuple(dict.fromkeys(names))
+    unknown = _UNKNOWN.search(marked)
+    return (unknown[1] or unknown[2],) if unknown else ()
 
 
 def _marked(text: str, known: Sequence[str]) -> str:

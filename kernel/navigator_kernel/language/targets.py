@@ -62,6 +62,10 @@ _KINDS: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (
     ((".json", ".jsonl", ".ndjson"), ("json file", "json lines", "jsonl", "json", "json 文件")),
     ((".md", ".txt", ".rst"), ("document", "page", "guide", "notes", "text file", "文档", "笔记", "说明", "手册")),
 )
+_TITLED = lazy_compile(
+    r"\b(?:in|of|for|from|on|with|and|about|summari[sz]e|count|check)[ \t]+(?:(?:the|my|our)[ \t]+)?([A-Za-z0-9][\w-]{2,40}(?:[ \t][\w-]{2,40})?)(?=[ \t]*(?:$|[?.!,;]))",
+    re.IGNORECASE,
+)
 _ENGLISH_BEFORE = lazy_compile(r"((?:[A-Za-z0-9][\w'’.\-]*[ \t]+){1,4})$")
 _HAN_BEFORE = lazy_compile(r"([\w\u3400-\u9fff][\w.\-\u3400-\u9fff]{0,15}?)[ \t]?的?[ \t]?$")
 _NEWEST = frozenset({"latest", "newest", "last", "current", "最新", "最近", "当前"})
@@ -116,7 +120,8 @@ class _Finder:
             named = list(self._places())
             yield from named
         if not any(not mention.is_folder for mention in named):
-            yield from self._described()
+            called = [*self._titles()]
+            yield from called or self._described()
 
     def reference(self, mention: _Mention) -> FileReference:
         """The file or folder itself, with its text if that is short and UTF-8."""
@@ -215,7 +220,7 @@ class _Finder:
                 words, begin = hit[group], hit.start(group)
                 name, at, paths = self._called_folder(words, from_end=pattern is not _AFTER_FOLDER)
                 if not name:
-                    last = re.split(r"[ \t]+", words)[-1 if pattern is not _AFTER_FOLDER else 0]
+                    last = words.split()[-1 if pattern is not _AFTER_FOLDER else 0]
                     plain = last.isascii() and last.lower() not in _GENERAL and any(map(str.isalpha, last))
                     if not plain or _HAN_RUN.search(words):
                         continue
@@ -275,18 +280,33 @@ class _Finder:
     def _beside_han(self, end: int) -> bool:
         return bool(_HAN_RUN.match(self.text[end:].lstrip()[:1]))
 
-    def _described(self) -> Iterator[_Mention]:
-        """`yesterday's log`, `the nightly import log`, `the readme`, `昨天的日志`: files by their kind and words of their
-        paths."""
+    def _titles(self) -> Iterator[_Mention]:
+        """`the readme`, `in the handbook`, `值班手册有多少字`: files by their name without its ending."""
         lower = self.text.lower()
         for stem, words in _KNOWN.items():
-            for word in words:
-                at = lower.find(word)
-                if at >= 0 and self._stands_alone(at, at + len(word)) and self._take(at, at + len(word)):
-                    paths = tuple(p for p in self.listing if "/" not in p and fold(p).partition(".")[0] == stem)
-                    if paths:
-                        yield _Mention(self.text[at : at + len(word)], at, paths[:1], loose=True)
-                    break
+            at, word = next(((at, word) for word in words if (at := lower.find(word)) >= 0), (-1, ""))
+            if at >= 0 and self._stands_alone(at, at + len(word)):
+                paths = tuple(path for path in self.listing if "/" not in path and fold(path).partition(".")[0] == stem)
+                if paths and self._take(at, at + len(word)):
+                    yield _Mention(self.text[at : at + len(word)], at, paths[:1])
+        signs = [hit.span(1) for hit in _TITLED.finditer(self.text)]
+        if not signs and not _HAN_RUN.search(self.text):
+            return
+        stems: dict[str, list[str]] = {}
+        for path in self.listing:
+            if not path.endswith("/"):
+                stems.setdefault(fold(path.rpartition("/")[2].rpartition(".")[0]), []).append(path)
+        for start, end in signs:
+            if (found := stems.get(fold(self.text[start:end]))) and self._take(start, end):
+                yield _Mention(self.text[start:end], start, tuple(found[:MOST]))
+        for stem, found in sorted(stems.items(), key=lambda item: -len(item[0])):
+            at = self.text.find(stem) if len(stem) > 2 and not stem.isascii() else -1
+            if at >= 0 and self._take(at, at + len(stem)):
+                yield _Mention(stem, at, tuple(found[:MOST]))
+
+    def _described(self) -> Iterator[_Mention]:
+        """`yesterday's log`, `the nightly import log`, `昨天的日志`: files by their kind and words of their paths."""
+        lower = self.text.lower()
         for endings, words in _KINDS:
             for word in words:
                 at = lower.find(word)
@@ -314,7 +334,7 @@ class _Finder:
                 path for path in files if self._changed(path) == when
             ]
         hit = _ENGLISH_BEFORE.search(before) or _HAN_BEFORE.search(before)
-        said = [fold(word) for word in re.split(r"[\s的]+", hit[1]) if word] if hit else []
+        said = [fold(word) for word in hit[1].replace("的", " ").split() if word] if hit else []
         words = [word.removesuffix("'s").removesuffix("’s") for word in said]
         if not _NEWEST.isdisjoint(words) and files:
             return (max(files, key=self._stamp),)

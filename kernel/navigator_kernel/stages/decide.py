@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING
 
+from navigator_kernel.language.clauses import asks_to_look
+from navigator_kernel.language.parameters import meant
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, fold
+from navigator_kernel.values.resource import PATHS
 from navigator_kernel.values.route import (
     Direct,
     Intent,
@@ -59,23 +63,33 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
     if intent.mode == "SKILL" and intent.entity is not None:
         return Skills(names=(intent.entity,))
     if intent.retrieval is not None and intent.retrieval.band == "ambiguous":
-        if name := _by_target(intent.retrieval, request, catalogue):
-            return Skills(names=(name,))
+        if (meant_by_target := _by_target(intent.retrieval, request, catalogue)) is not None:
+            return meant_by_target
         return _offer(intent.retrieval, request)
     return Direct()
 
 
-def _by_target(found: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> str:
-    """The first skill, if it is far ahead and takes the kind of file or folder that the message names: what exists is
-    named for work on it. Empty if that is not so."""
+def _by_target(found: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult | None:
+    """The first skill, if it is far ahead, the message asks to look at something, and the skill takes what it names: a
+    file, a folder or a time. A file that does not exist is said at once, without a question about the skill. Else None.
+    """
+    from navigator_kernel.language.stated import period
+
     first, second = (*found.candidates, None, None)[:2]
-    if first is None or first.confidence < NAMED or (second and second.confidence > first.confidence * BEHIND):
-        return ""
-    skill = catalogue.find(first.name)
+    skill = catalogue.find(first.name) if first is not None else None
     kinds = {spec.validation for spec in skill.required_params} if skill else set[str]()
-    named = [file for file in (*request.files, *request.targets) if not file.loose and not file.problem]
+    if first is None or not kinds & {*PATHS, "since"} or not asks_to_look(request.need):
+        return None
+    named = [file for file in (*request.files, *meant(request)) if not file.loose]
+    if (absent := next((file for file in named if file.problem), None)) is not None and kinds & PATHS:
+        return Unknown(
+            what="file", name=absent.problem, suggestions=absent.near, hint=absent.hint, refused=absent.refused
+        )
+    if first.confidence < NAMED or (second and second.confidence > first.confidence * BEHIND):
+        return None
     fits = any("path_exists" in kinds or ("folder_exists" if file.folder else "file_exists") in kinds for file in named)
-    return first.name if fits else ""
+    timed = "since" in kinds and request.today and any(period(request.need, date.fromisoformat(request.today)))
+    return Skills(names=(first.name,)) if fits or timed else None
 
 
 def _offer(found: Retrieval, request: PreprocessingResult) -> NeedClarification:

@@ -70,8 +70,8 @@ def without_prefix(text: str) -> str:
 def preprocess(message: Message, files: FileReader, now: str = "") -> PreprocessingResult:
     """Parses the message. Files that cannot be read are kept with their problem, for a later stage to report.
 
-    With the time (`now`, in ISO 8601), what the words name without a mark is found as well. A command's own words are its
-    arguments, and nothing is looked for in them.
+    With the time (`now`, in ISO 8601), what the words name without a mark is found as well, but not in the arguments of
+    a command.
     """
     text = without_prefix(message.text)
     found = _Found(files)

@@ -32,7 +32,8 @@ def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff
     body = {"step": number, "state": report.state, "summary": report.summary, "data": data, "raw": raw}
     whole = json.dumps(body, ensure_ascii=False, indent=1, default=str)
     kernel.keep(token, path.name, whole.encode("utf-8", "replace"))
-    return Handoff(step=number, text=_readable(data, raw, report.summary), files=tuple(_files(folder, data)), report=path)
+    text = _readable(data, raw, report.summary)
+    return Handoff(step=number, text=text, files=tuple(_files(folder, data)), report=path)
 
 
 def _readable(data: Mapping[str, Any], raw: str | None, summary: str) -> str:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.language.clauses import asks_to_look
 from navigator_kernel.language.parameters import Parameters, is_there, parameters
 from navigator_kernel.language.wording import say
-from navigator_kernel.stages.decide import decide
+from navigator_kernel.stages.decide import BEHIND, NAMED, decide
 from navigator_kernel.stages.plan import plan, unusable
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
@@ -99,8 +100,7 @@ def _marked(step: BoundStep, ground: PlanningContext) -> str:
     text = step.text
     for target in step.request.targets:
         if target.usable and given & {str(target.path), target.content}:
-            named = within(target, ground.root) if target.loose else target.written
-            text = _with_mark(text, target.written, named)
+            text = _with_mark(text, target.written, within(target, ground.root))
     skill = ground.catalogue.find(step.skill)
     for name in [spec.name for spec in (skill.required_params if skill else ()) if spec.validation == "file_exists"]:
         for word in step.result.arguments if isinstance(step.result, Skills) else ():
@@ -120,7 +120,7 @@ def _with_mark(text: str, written: str, path: str) -> str:
     """`text` with the marked `path` in place of the first `written` without a mark."""
     mark = f'@"{path}"' if " " in path or _AFTER_PATH.search(text.partition(written)[2][:1]) else f"@{path}"
     form = lazy_compile(rf"(?P<quote>[\"'`“「]?)(?<![\w@./-]){re.escape(written)}(?P<end>[\"'`”」]?)")
-    return form.sub(lambda hit: mark, text, count=1)
+    return form.sub(mark.replace("\\", r"\\"), text, count=1)
 
 
 def files_of(step: BoundStep, ground: PlanningContext) -> list[str]:
@@ -140,8 +140,11 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
     decision = decide(intent, request, ground.catalogue)
     offered: tuple[str, ...] = ()
     if isinstance(decision.result, NeedClarification) and intent.retrieval and intent.retrieval.candidates:
-        best = intent.retrieval.candidates[0]  # the person sees the plan before anything runs
-        fits, offered = best.confidence >= PLANNED or _says_name(text, best.name), decision.result.options
+        best, others = intent.retrieval.candidates[0], intent.retrieval.candidates[1:2]
+        ahead = not others or others[0].confidence <= best.confidence * BEHIND
+        # The person sees the plan before anything runs
+        looks = ahead and best.confidence >= NAMED and asks_to_look(text)
+        fits, offered = looks or best.confidence >= PLANNED or _says_name(text, best.name), decision.result.options
         decision = replace(
             decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
         )
