@@ -115,11 +115,13 @@ _TOKENS = {  # the first kind that fits counts
 _TOKEN = lazy_compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TOKENS.items()))
 _WEAK = frozenset("year now which weekday quarter half head month part nth zh_day day".split())  # not sure if alone
 _NUMBER = lazy_compile(r"\d+")
-_GLUE = lazy_compile(r"[\s,]*-?(?:(?:of|in)\s+)?(?:the\s+)?的?\s*")
+_GLUE = lazy_compile(r"[\s,]*-?(?:of\s+)?(?:the\s+)?的?\s*")
 _OF = lazy_compile(r"\s+of\s")
 _UP_TO = r"up\s+to(?:\s+and\s+including)?"
 _RANGE = lazy_compile(rf"\s*(?:-|–|—|~|\.\.|to|until|till|thru|through|{_UP_TO}|到|至)\s*(?:the\s+)?")
 _BOTH = lazy_compile(r"\s*(?:and|or|with|vs\.?|versus|&|、|[和与跟及或]|以及)\s*(?:the\s+)?")
+_ON_THE = lazy_compile(r"(?<![a-z])(?:on|since|until|before|of|from)\s+the\s+$")
+_OF_THAT_DAY = lazy_compile("(?:那天)?的?(?:日志|提交|错误|告警|记录|改动|数据|报表|报告|销售|订单|待办)")
 _END = lazy_compile(r"\s*(?:$|[^\s\w]|(?:and|to|or)(?![a-z]))")
 _BEFORE = lazy_compile(
     r"(?:(?<![a-z])(?:(?P<no>except(?:\s+for)?|excluding|without|not(?:\s+(?:in|on|since))?)"
@@ -173,7 +175,7 @@ def _joined(text: str, today: date) -> list[_Time]:
             joined[-1] = _Time({"span": days, "joined": True}, joined[-1].start, time.end, sure=True)
         else:
             joined.append(time)
-    return [time for time in joined if not time.parts.keys() <= _INCOMPLETE]
+    return [time for time in joined if not time.parts.keys() <= _INCOMPLETE or (time.sure and "d" in time.parts)]
 
 
 def _times(text: str, today: date) -> Iterator[_Time]:
@@ -237,6 +239,10 @@ def _is_sure(text: str, group: list[re.Match[str]], parts: _Parts) -> bool:
         return group[0]["sep"] != "." and ("d" in parts or len(group[0].group()) == 7)
     if not set(kinds) <= _WEAK:
         return True
+    if kinds == ["nth"]:
+        return bool(_ON_THE.search(text, 0, group[0].start()) and _END.match(text, group[0].end()))
+    if kinds == ["zh_day"]:
+        return _OF_THAT_DAY.match(text, group[0].end()) is not None
     if "month" in kinds:
         at = kinds.index("month")
         name = group[at].group().rstrip(".")
@@ -400,6 +406,10 @@ def _days(parts: _Parts, today: date) -> Days | None:
                 continue
             if "y" in parts or which == "this" or (last < today if which else first <= today):
                 return first, last
+    elif parts.keys() == {"d"}:  # the last such day that has begun
+        for days in range(62):
+            if (on := today - timedelta(days)).day == parts["d"]:
+                return on, on
     elif "w" in parts or "week" in parts:
         first_day, last_day = parts.get("w", (0, 6))
         start = today + timedelta(first_day - today.weekday() + 7 * parts.get("week", 0))
@@ -509,6 +519,7 @@ _LIST_ENDS = (
 _SHOW = (
     "(?:show|display|print|list|keep|output|give|include|including|select|extract|get|want|need|see|with|use|return)"
 )
+_NOT_BEFORE = r"(?<![a-z])(?<!not )(?<!n't )(?<!n’t )"
 _FILL = (
     rf"(?:[\s:]+|(?:{_SHOW}|having|have|i|we|me|us|to|the|these|those|following|columns?|fields?|named|called|two|three"
     r"|\d)(?![a-z]))*+"
@@ -518,17 +529,17 @@ _ZH_COLUMNS = r"这?[\d一两二三四五六七八九十]*\s*(?:列|个?字段|�
 _LIMITS = [
     lazy_compile(source)
     for source in (
-        r"(?<!not )(?<![a-z])(?:only|just|(?:nothing|(?:drop|hide|remove) (?:everything|all(?: columns)?))"
+        rf"{_NOT_BEFORE}(?:only|just|(?:nothing|(?:drop|hide|remove) (?:everything|all(?: columns)?))"
         rf" (?:but|except)|solely|limit(?:ed)?(?:\s+[a-z]+){{0,3}}?\s+to)(?![a-z]){_FILL}{_LIST}{_LIST_ENDS}",
         rf"(?:(?<![a-z])(?:columns|fields)\s*[:=]|(?:列|字段)\s*:)\s*{_LIST}",
-        rf"(?<![a-z]){_SHOW}(?![a-z]){_FILL}{_LIST}\s*(?:columns?|fields?)(?![a-z])",
-        rf"(?<![a-z]){_SHOW}\s+(?:the\s+)?(?:columns|fields){_FILL}{_LIST}{_LIST_ENDS}",
+        rf"{_NOT_BEFORE}{_SHOW}(?![a-z]){_FILL}{_LIST}\s*(?:columns?|fields?)(?![a-z])",
+        rf"{_NOT_BEFORE}{_SHOW}\s+(?:the\s+)?(?:columns|fields){_FILL}{_LIST}{_LIST_ENDS}",
         rf"(?P<no>(?<![a-z])(?:by|of|in|on|not|than|where)\s+(?:the\s+)?)?{_LIST}\s*(?:columns?|fields?)?\s*"
         r"(?:only|alone|(?:and\s+)?nothing else)(?![a-z])",
         rf"(?<!不)[只仅光](?:{_ZH_SHOW}|[\s:是想就出下这\d]|[两三]列)*+{_LIST}{_LIST_ENDS}",
-        rf"{_ZH_SHOW}\s*{_LIST}\s*{_ZH_COLUMNS}(?![的里中])",
-        rf"(?P<no>[按对把]\s*)?{_LIST}\s*(?:{_ZH_COLUMNS})?\s*(?:就行|就好|就够|就可以|即可)",
-        rf"(?P<no>[按对把]\s*)?{_LIST}\s*这?[2-9两二三四五六七八九]\s*(?:列|个?字段|栏)(?=\s*(?:$|[^\w\s]))",
+        rf"(?<![不别]){_ZH_SHOW}\s*{_LIST}\s*{_ZH_COLUMNS}(?![的里中])",
+        rf"(?P<no>(?:[按对把]|不[要看]?|去掉|删掉|除了|隐藏)\s*)?{_LIST}\s*(?:{_ZH_COLUMNS})?\s*(?:就行|就好|就够|就可以|即可)",
+        rf"(?P<no>(?:[按对把]|不[要看]?|去掉|删掉|除了|隐藏)\s*)?{_LIST}\s*这?[2-9两二三四五六七八九]\s*(?:列|个?字段|栏)(?=\s*(?:$|[^\w\s]))",
     )
 ]
 _PIECE = lazy_compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
