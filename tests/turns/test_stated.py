@@ -25,6 +25,7 @@ def cases(name: str) -> list[list[str]]:
     ]
 
 
+@pytest.mark.requirement("SEN-2")
 @pytest.mark.parametrize(("today", "message", "first", "last"), cases("periods"))
 def test_the_period_that_a_message_states(today: str, message: str, first: str, last: str) -> None:
     assert period(message, date.fromisoformat(today)) == (first, last)

@@ -240,7 +240,9 @@ def _is_sure(text: str, group: list[re.Match[str]], parts: _Parts) -> bool:
     if not set(kinds) <= _WEAK:
         return True
     if kinds == ["nth"]:
-        return bool(_ON_THE.search(text, 0, group[0].start()) and _END.match(text, group[0].end()))
+        return bool(
+            _ON_THE.search(text, max(0, group[0].start() - 12), group[0].start()) and _END.match(text, group[0].end())
+        )
     if kinds == ["zh_day"]:
         return _OF_THAT_DAY.match(text, group[0].end()) is not None
     if "month" in kinds:
@@ -443,7 +445,8 @@ _MOST = (
 )
 _KIND = "[个条行名位项种篇次类张份段组]"
 _COUNTED = lazy_compile(
-    rf"(?<![a-z])(?:first|{_MOST})[\s-]*{_MANY}|{_MANY}\s+(?:[a-z]+\s+(?:with|having|are)\s+the\s+)?{_MOST}(?![a-z])"
+    rf"(?<![a-z])(?:first|{_MOST})[\s-]*{_MANY}"
+    rf"|{_MANY}\s+(?:[a-z]+\s+(?:(?:with|having|are)\s+the|(?:that|which)\s+[a-z]+)\s+)?{_MOST}(?![a-z])"
     rf"|(?<![a-z])(?:(?:show|list|give|print|display|name)(?:\s+(?:me|us))?\s+{_FEW}\s+[a-z]|(?:only|just)\s+{_FEW})"
     rf"|(?<![a-z])(?:limit(?:ed)?(?:\s+to)?|at most|no more than|up to|max(?:imum)?)[\s:=]*{_MANY}"
     rf"|(?<![之以目提当先])前\s*(?!1\s*{_KIND}){_MANY}|(?<![上下里外])头\s*{_MANY}\s*{_KIND}|最后\s*{_MANY}"
@@ -526,6 +529,7 @@ _FILL = (
 )
 _ZH_SHOW = "(?:显示|列出|展示|输出|保留|返回|给我|查看|需要|提取|包含|导出|选取|看|要|取|选|留|列)"
 _ZH_COLUMNS = r"这?[\d一两二三四五六七八九十]*\s*(?:列|个?字段|栏)"
+_ZH_NOT = r"(?P<no>(?:[按对把]|不[要看]?|去掉|删掉|除了|隐藏)\s*)?"
 _LIMITS = [
     lazy_compile(source)
     for source in (
@@ -538,8 +542,8 @@ _LIMITS = [
         r"(?:only|alone|(?:and\s+)?nothing else)(?![a-z])",
         rf"(?<!不)[只仅光](?:{_ZH_SHOW}|[\s:是想就出下这\d]|[两三]列)*+{_LIST}{_LIST_ENDS}",
         rf"(?<![不别]){_ZH_SHOW}\s*{_LIST}\s*{_ZH_COLUMNS}(?![的里中])",
-        rf"(?P<no>(?:[按对把]|不[要看]?|去掉|删掉|除了|隐藏)\s*)?{_LIST}\s*(?:{_ZH_COLUMNS})?\s*(?:就行|就好|就够|就可以|即可)",
-        rf"(?P<no>(?:[按对把]|不[要看]?|去掉|删掉|除了|隐藏)\s*)?{_LIST}\s*这?[2-9两二三四五六七八九]\s*(?:列|个?字段|栏)(?=\s*(?:$|[^\w\s]))",
+        rf"{_ZH_NOT}{_LIST}\s*(?:{_ZH_COLUMNS})?\s*(?:就行|就好|就够|就可以|即可)",
+        rf"{_ZH_NOT}{_LIST}\s*这?[2-9两二三四五六七八九]\s*(?:列|个?字段|栏)(?=\s*(?:$|[^\w\s]))",
     )
 ]
 _PIECE = lazy_compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
@@ -566,8 +570,9 @@ def _marked(text: str, known: Sequence[str]) -> str:
     divided = [_PIECE.findall(_lower(name)) for name in known]
     keys = ["".join(pieces) for pieces in divided]
     most = max(map(len, divided), default=0) + 3  # `orderId` is one piece, and `order id` has two
-    places = {form: place for place, key in reversed([*enumerate(keys)]) for form in _forms(key)}
-    places |= {key: place for place, key in reversed([*enumerate(keys)]) if key}
+    backwards = [(place, key) for place, key in reversed([*enumerate(keys)]) if key]  # of equal names the first counts
+    places = {form: place for place, key in backwards for form in _forms(key)}
+    places |= {key: place for place, key in backwards}
     pieces = [*_PIECE.finditer(text)]
     marked, done, at = "", 0, 0
     while at < len(pieces):
@@ -576,9 +581,8 @@ def _marked(text: str, known: Sequence[str]) -> str:
             if name and not _GAP.fullmatch(text, pieces[to - 1].end(), pieces[to].start()):
                 break
             name += pieces[to].group()
-            longer = _LONGER_BEFORE.search(text, max(0, start - 2), start) or _LONGER_AFTER.match(
-                text, pieces[to].end()
-            )
+            end = pieces[to].end()
+            longer = _LONGER_BEFORE.search(text, max(0, start - 2), start) or _LONGER_AFTER.match(text, end)
             if name in places and name not in _NO_NAMES and not longer:
                 longest, place = to, places[name]
         if place >= 0:
