@@ -44,7 +44,7 @@ class _Time(NamedTuple):
     sure: bool
 
 
-_INCOMPLETE = frozenset({"d", "part", "which", "now"})  # parts that are no time without others
+_INCOMPLETE = frozenset({"d", "part", "which", "now"})  # parts that need others
 _MAY_FOLLOW: dict[str, set[str]] = {  # the kinds of tokens that may follow if there is only this part as yet
     "d": {"month", "relative"},
     "part": {"month", "year", "relative"},
@@ -67,6 +67,7 @@ _MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}
 _UNIT = "(?:hour|day|week|month|quarter|year)s?(?![a-z])"
 _ZH_SPAN = "(?:个?(?:小时|星期|礼拜)|个(?:月|季度)|天|周|年)"  # 3个月; 3月 is march
 _ZH_UNIT = f"(?:{_ZH_SPAN}|日(?!志)|月|季度)"
+_NTH = {"se": 2, "th": 3, "fo": 4, "la": 4}  # the second, third, fourth and last quarter
 _DAY_WORDS = {"day before": 2, "yesterday": 1, "today": 0, "昨": 1, "今": 0, "大前": 3, "前": 2}
 _ZH_WEEKDAY = r"(?:[1-6](?!\s*[个次条名位项\d])|日(?!志)|天(?!气)|末)"
 _YEAR = r"(?:19|20)\d\d"
@@ -108,7 +109,8 @@ _TOKENS = {  # the first kind that fits counts
     r"|(?:the\s+)?(?:start|beginning|middle|end)\s+of\s+(?:the\s+)?)|年?(?:初(?!始)|底(?![部层])|末(?!尾))|[上中下]旬",
     "other": "(?:(?<![a-z])(?:top|first|last|line|version|section|chapter|page|step|item|number|port|status)|[前第])"
     r"\s*\d+",
-    "nth": r"(?<![a-z0-9_.-])\d\d?(?:st|nd|rd|th)(?![a-z0-9_])(?!\s*-?part)",
+    "nth": r"(?<![a-z0-9_.-])\d\d?(?:st|nd|rd|th)(?![a-z0-9_])(?!\s*-?part)"
+    rf"|(?<![a-z])(?:first|second|third|fourth)(?=\s+of\s+(?:{_MONTHS})(?![a-z]))",
     "zh_day": r"(?<![\d.])(?:3[01]|[12]\d|0?[1-9])\s*[日号](?!志)",
     "day": r"(?<![a-z_$€£¥#@/\\.\d])(?<![a-z]-)(?:3[01]|[12]\d|0?[1-9])(?![a-z0-9_%]|[.:/]\d)",
 }
@@ -299,7 +301,7 @@ def _numbers(token: re.Match[str]) -> list[int]:
 def _parts(token: re.Match[str], today: date) -> _Parts:
     """What a token states."""
     word, numbers = token.group(), _numbers(token)
-    count = numbers[0] if numbers else 2 if "couple" in word else 1
+    count = numbers[0] if numbers else 2 if "couple" in word else _NTH.get(word[:2], 1)
     match token.lastgroup:
         case "iso" if len(numbers) == 2:
             return {"y": count, "months": (numbers[1], numbers[1])}
@@ -329,8 +331,7 @@ def _parts(token: re.Match[str], today: date) -> _Parts:
         case "weekday" | "zh_weekday":
             return {"w": _weekday(word)}
         case "quarter" | "zh_quarter":
-            at = count if numbers else 1 + ("fi", "se", "th", "fo", "la").index(word[:2])
-            return {"months": (3 * min(at, 4) - 2, 3 * min(at, 4))}
+            return {"months": (3 * count - 2, 3 * count)}
         case "half" | "zh_half":
             return {"months": (7, 12) if word[0] in "s下" or "2" in word else (1, 6)}
         case "head":
@@ -565,7 +566,7 @@ def columns(text: str, known: Sequence[str]) -> tuple[str, ...]:
 
 def _marked(text: str, known: Sequence[str]) -> str:
     """The text with a mark for each name in it, which has the place of the name in `known`. The name `order_id` may be
-    written `order id`, `OrderID` or `order ids`, but is no part of a longer name such as `order_id.csv`."""
+    written `order id`, `OrderID` or `order ids`, but not inside a longer name such as `order_id.csv`."""
     text = text.translate({0xE000: None, 0xE001: None})
     divided = [_PIECE.findall(_lower(name)) for name in known]
     keys = ["".join(pieces) for pieces in divided]
