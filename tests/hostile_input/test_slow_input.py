@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from cpu_time import thread_seconds
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.adapters.secrets.redaction import without_secrets
 from navigator_kernel.language.clauses import LIMIT, clauses, may_spell_out, parts
+from navigator_kernel.language.stated import columns, number, period
 from navigator_kernel.routing.verbs import changes_skills
 from navigator_kernel.stages.preprocess import preprocess, words_of
 from navigator_kernel.text import clean, fold, language_of, shorten, strip_url_credentials
@@ -166,6 +168,13 @@ def slow(use: Callable[[str], object], small: int = SMALL, begins: Sequence[str]
 )  # fmt: skip
 def test_the_time_for_a_text_grows_as_the_text(use: Callable[[str], object]) -> None:
     assert slow(use, begins=BEFORE if use is words_of else ("",)) == []
+
+
+def test_the_time_for_what_a_message_states_grows_as_the_message() -> None:
+    def read(text: str) -> object:
+        return period(text, date(2026, 11, 28)), number(text), columns(text, ["name", "a", "1", "的"])
+
+    assert slow(read, SMALL // TIMES, begins=("", "only ", "since 3 ", "最近")) == []
 
 
 @pytest.mark.requirement("PRE-8")

@@ -19,10 +19,13 @@ def cases(name: str) -> list[list[str]]:
     """The cells of each line of a table beside this file; `-` is an empty one."""
     lines = (Path(__file__).parent / f"stated_{name}.tsv").read_text("utf-8").splitlines()
     return [
-        ["" if cell == "-" else cell for cell in line.split("\t")] for line in lines if line and not line.startswith("#")
+        ["" if cell == "-" else cell for cell in line.split("\t")]
+        for line in lines
+        if line and not line.startswith("#")
     ]
 
 
+@pytest.mark.requirement("SEN-2")
 @pytest.mark.parametrize(("today", "message", "first", "last"), cases("periods"))
 def test_the_period_that_a_message_states(today: str, message: str, first: str, last: str) -> None:
     assert period(message, date.fromisoformat(today)) == (first, last)
@@ -99,7 +102,10 @@ WORDS = st.sampled_from(
 )
 
 
-@given(text=st.one_of(st.text(), st.lists(WORDS, max_size=14).map(" ".join), st.lists(WORDS, max_size=14).map("".join)), today=DAYS)
+@given(
+    text=st.one_of(st.text(), st.lists(WORDS, max_size=14).map(" ".join), st.lists(WORDS, max_size=14).map("".join)),
+    today=DAYS,
+)
 def test_any_text_gives_a_period_that_does_not_end_before_it_begins(text: str, today: date) -> None:
     first, last = period(text, today)
     assert not first or not last or date.fromisoformat(first) <= date.fromisoformat(last)
