@@ -100,7 +100,7 @@ def test_a_path_starts_at_the_folder_that_the_command_is_run_in(here: Place) -> 
 
 @pytest.mark.wide
 def test_a_summary_is_one_line(here: Place) -> None:
-    assert here.said("ask", "--format", "summary", COUNT) == "✅ skills 2 words, 11 characters, 1 lines\n"
+    assert here.said("ask", "--format", "summary", COUNT) == "✅ skills 2 words, 11 characters, 1 line\n"
 
 
 @pytest.mark.wide
@@ -122,7 +122,7 @@ def test_redirected_there_is_the_report_and_no_section(here: Place) -> None:
 @pytest.mark.requirement("X-41")
 def test_a_person_reads_a_sentence_and_a_dim_line_for_each_section(here: Place) -> None:
     told = here.on_terminal("ask", COUNT, env={"TERM": "xterm"}).splitlines()
-    assert "✅ 2 words, 11 characters, 1 lines" in told
+    assert "✅ 2 words, 11 characters, 1 line" in told
     assert not any(line.lstrip().startswith(("state:", "meta:", "data:")) for line in told)
     dim = [line for line in told if line.startswith("\x1b[2m")]
     assert [line[4:].split("]")[0] for line in dim] == ["[Logic Trace", "[Action Vector", "[State Update"]

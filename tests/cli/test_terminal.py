@@ -159,7 +159,7 @@ def test_ctrl_c_in_the_middle_of_a_message_drops_the_message(here: Place) -> Non
         screen.wait_for(". ")
         screen.interrupt()
         screen.type("/word-count one two three\n")
-        assert "1 words" not in screen.wait_for("3 words")
+        assert "1 word," not in screen.wait_for("3 words")
         screen.wait_for("> ")
         assert screen.end() == 0
 

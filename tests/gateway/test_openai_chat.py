@@ -286,9 +286,9 @@ def test_another_path_is_answered_in_the_same_form(client: OpenAI) -> None:
 
 def test_a_question_about_a_missing_word_is_answered_by_the_next_turn(client: OpenAI, model: WireServer) -> None:
     question = text_of(asked(client, "/word-count"))
-    assert question == "word-count needs: the text to count, or a file as @path"
+    assert question == "word-count needs: the text or the file （文本或文件）"
     answer = text_of(asked(client, "/word-count", question, "one two three", model="navigator/word-count"))
-    assert answer.startswith("3 words, 13 characters, 1 lines\n\n```json\n{")
+    assert answer.startswith("3 words, 13 characters, 1 line\n\n```json\n{")
 
 
 def test_an_unknown_skill_in_the_message_is_an_error_with_a_suggestion(client: OpenAI, model: WireServer) -> None:
@@ -301,4 +301,4 @@ def test_a_plan_lists_its_steps_and_a_yes_carries_it_out(client: OpenAI, model: 
     message = "First, count the words of 'one two'. Then, count the words of 'three'."
     question = text_of(asked(client, message))
     assert question.startswith("2 steps, nothing done yet; run them? (yes/no)\n\n1. count the words of 'one two' → ")
-    assert "1 words" in text_of(asked(client, message, question, "yes"))
+    assert "1 word," in text_of(asked(client, message, question, "yes"))

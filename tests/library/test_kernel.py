@@ -136,7 +136,7 @@ def test_the_history_of_a_session_has_the_messages_and_no_question_of_the_kernel
         ("user", "/shout hello"),
         ("assistant", "shout done"),
         ("user", "/word-count one two"),
-        ("assistant", "2 words, 7 characters, 1 lines"),
+        ("assistant", "2 words, 7 characters, 1 line"),
     ]
     assert [(one.role, one.text) for one in kernel.history("s", last=1)] == said[-1:]
 

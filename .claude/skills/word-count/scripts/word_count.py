@@ -54,12 +54,14 @@ def sentence(
     others = words - han
     often = top[0]["word"] if top and top[0]["count"] != 1 else ""
     if CHINESE:
-        whole = f"{words:,} 个字词（{han:,} 个汉字、{others:,} 个其他单词）" if han else f"{words:,} 个单词"
+        whole = f"{words:,} 个{'字词' if others else '汉字'}" if han else f"{words:,} 个单词"
+        whole += f"（{han:,} 个汉字、{others:,} 个其他单词）" if han and others else ""
         told = f"{whole}、{characters:,} 个字符、{lines:,} 行"
         told += f"；出现最多的是“{often}”，{top[0]['count']:,} 次" if often else ""
         return f"{source}：{told}" if source else told
-    parts = f" ({many(han, 'Chinese character')} and {many(others, 'other word')})" if han else ""
-    told = f"{many(words, 'word')}{parts}, {many(characters, 'character')}, {many(lines, 'line')}"
+    whole = many(words, "word" if others or not han else "Chinese character")
+    whole += f" ({many(han, 'Chinese character')} and {many(others, 'other word')})" if han and others else ""
+    told = f"{whole}, {many(characters, 'character')}, {many(lines, 'line')}"
     told += f"; the most frequent is “{often}”, {top[0]['count']:,} times" if often else ""
     return f"{source}: {told}" if source else told
 
