@@ -85,7 +85,7 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
             packages=executor.packages,
             reads=self._reads(executor, packet),
             project=self.ports.root,
-            env={**_environment(packet), "SKILL_ROOT": str(skill.folder or skill.path.parent)},
+            env={**_environment(packet, self.ports.root), "SKILL_ROOT": str(skill.folder or skill.path.parent)},
             for_order=for_order,
         )
         return await self.ports.sandbox.run(job)
@@ -102,11 +102,11 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
         return (skill.folder or skill.path, *whole, *inside)
 
 
-def _environment(packet: Packet) -> dict[str, str]:
-    """The language of the person, and in a workflow the path of the report of the step before, a JSON file."""
+def _environment(packet: Packet, root: Path) -> dict[str, str]:
+    """Where the project is, the person's language, and in a workflow the path of the report of the step before."""
+    own = {"NAVIGATOR_PROJECT": str(root), "NAVIGATOR_LANGUAGE": str(packet.context.language)}
     previous = str(packet.params.value("previous", ""))
-    language = str(packet.context.language)
-    return {"NAVIGATOR_LANGUAGE": language, **({"NAVIGATOR_PREVIOUS": previous} if previous else {})}
+    return {**own, "NAVIGATOR_PREVIOUS": previous} if previous else own
 
 
 def _prompt(executor: Executor, packet: Packet, parts: tuple[str, str]) -> Mapping[str, Any]:

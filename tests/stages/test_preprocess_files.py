@@ -91,18 +91,19 @@ def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
     assert take(root, "see @link.md").files[0].content == "# Notes\n"
 
 
-def test_a_file_of_the_limit_is_read_and_one_byte_more_is_refused(root: Path) -> None:
+def test_a_file_of_the_limit_is_read_and_of_a_larger_one_only_the_path_can_be_used(root: Path) -> None:
     (root / "fits.txt").write_bytes(b"a" * FILE_LIMIT)
     (root / "large.txt").write_bytes(b"a" * (FILE_LIMIT + 1))
     fits, large = take(root, "@fits.txt @large.txt").files
     assert (len(fits.content), fits.problem) == (256 * 1024, "")
-    assert "large.txt" in large.problem and "256 KiB" in large.problem
+    assert (large.usable, large.content, large.path) == (True, "", root / "large.txt")
+    assert "large.txt" in large.unread and "256 KiB" in large.unread
 
 
-def test_a_file_that_is_not_utf8_is_refused_by_name(root: Path) -> None:
+def test_of_a_file_that_is_not_utf8_only_the_path_can_be_used(root: Path) -> None:
     (root / "latin.txt").write_bytes("café".encode("latin-1"))
     [file] = take(root, "see @latin.txt").files
-    assert "latin.txt" in file.problem and "UTF-8" in file.problem
+    assert (file.usable, file.content) == (True, "") and "UTF-8" in file.unread
 
 
 @pytest.mark.timeout(60)
@@ -112,9 +113,10 @@ def test_a_fifo_is_refused_and_not_waited_for(root: Path) -> None:
     assert "pipe.txt" in file.problem and "regular" in file.problem
 
 
-def test_a_folder_is_refused_by_name(root: Path) -> None:
-    [file] = take(root, "see @src/").files
-    assert "src/" in file.problem
+def test_a_folder_is_named_like_a_file(root: Path) -> None:
+    (root / "src").mkdir(exist_ok=True)
+    [folder] = take(root, "see @src/").files
+    assert (folder.folder, folder.usable, folder.path) == (True, True, root / "src")
 
 
 # Nothing is interpreted twice

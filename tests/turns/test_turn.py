@@ -331,6 +331,7 @@ def test_a_turn_writes_in_mybox_only(talk: Any, root: Path, text: str) -> None:
     assert held() == before
 
 
-def test_a_folder_named_as_a_file_gets_a_clear_answer(talk: Any, root: Path) -> None:
+def test_a_folder_for_a_skill_that_takes_a_file_gets_a_clear_answer(talk: Any, root: Path) -> None:
     (root / "src").mkdir()
-    assert talk.say("look at @src/").report.exit_code == 3
+    report = talk.say("/csv-report @src/").report
+    assert (report.state, report.exit_code) == ("pending", 9)

@@ -163,11 +163,11 @@ def test_two_things_that_are_missing_may_be_answered_at_once(root: Path, answer:
 
 
 def test_a_file_that_is_answered_and_may_not_be_read_is_refused_before_there_is_a_plan(root: Path) -> None:
-    (root / "big.csv").write_text("a,1\n" * 100_000)
+    (root / ".env").write_text("a=1\n")
     put_skill(root, "total-column", ("Totals", FILE, "print(1)\n"))
     talk = talk_in(root)
     talk.say("run total-column and then make a grid")
-    assert talk.say("@big.csv").report.exit_code == 3
+    assert talk.say("@.env").report.exit_code == 3
 
 
 def test_an_unwritable_result_file_gives_a_partial_report_with_the_result(root: Path) -> None:

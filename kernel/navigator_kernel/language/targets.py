@@ -188,7 +188,8 @@ class _Finder:
                 yield _Mention(name, at, (path,) if name == path else self._called(name))
 
     def _files(self) -> Iterator[_Mention]:
-        for name in sorted(named_files(self.text), key=len, reverse=True):
+        names = (name.rpartition("=")[2] for name in named_files(self.text))  # `input=data.csv`
+        for name in sorted(names, key=len, reverse=True):
             at, what = self.text.find(name), self._exists(name)
             if self._take(at, at + len(name)):
                 yield _Mention(name, at, (name,) if what else self._called(name), what == "folder")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,26 +32,10 @@ def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff
     body = {"step": number, "state": report.state, "summary": report.summary, "data": data, "raw": raw}
     whole = json.dumps(body, ensure_ascii=False, indent=1, default=str)
     kernel.keep(token, path.name, whole.encode("utf-8", "replace"))
-    text = _readable(data, raw, report.summary)
+    text = data.get("text")  # what a skill writes for readers, beside its data
+    if not isinstance(text, str) or not text:
+        text = raw if raw is not None else json.dumps(data, ensure_ascii=False, default=str)
     return Handoff(step=number, text=text, files=tuple(_files(folder, data)), report=path)
-
-
-def _readable(data: Mapping[str, Any], raw: str | None, summary: str) -> str:
-    """What a person would read of a report: its `text`, what it printed, or the values of its data without their
-    names, one entry to a line."""
-    if isinstance(text := data.get("text"), str) and text:
-        return text
-    if raw is not None and not raw.lstrip().startswith(("{", "[")):
-        return raw
-    lines = [line for value in data.values() for line in _lines(value)]
-    return "\n".join([summary, *lines])
-
-
-def _lines(value: object) -> Iterator[str]:
-    """The entries of a list or table, each on one line; single values are in the summary already."""
-    for entry in value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []:
-        parts = entry.values() if isinstance(entry, Mapping) else [entry]
-        yield " ".join(str(part) for part in parts if not isinstance(part, Mapping | list))
 
 
 def final_output(kernel: Kernel, run: WorkflowRun, report: Report) -> str:
