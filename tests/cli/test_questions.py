@@ -113,7 +113,7 @@ def test_a_workflow_command_waits_too(here: Place) -> None:
     [
         ("make a report", ONCE, "\n", "csv-report needs"),
         ("make a report", ONCE, "n\n", "No skill"),
-        ("could you check my text", "1-3  [n]one  [?]", "1\n", "relative links"),
+        ("could you check my text", "1-3  [n]one  [?]", "1\n", "no Markdown file"),
     ],
     ids=["Enter", "n", "number"],
 )

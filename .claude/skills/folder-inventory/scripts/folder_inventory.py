@@ -61,7 +61,8 @@ def inventory(written: str) -> dict[str, object]:
     folder, name = place(written)
     found = walk(folder)
     if not found.files:
-        raise SystemExit(say(f"there is no file in {written!r}", f"{written!r} 里没有文件"))
+        where = repr(name) if name else say("the project", "项目")
+        raise SystemExit(say(f"there is no file in {where}", f"{where} 里没有文件"))
     groups, not_compared = duplicates(found.files)
     kinds = by_type(found.files)
     data: dict[str, Any] = {

@@ -73,7 +73,8 @@ def check(written: str) -> dict[str, object]:
     for path in files(target, found.skipped) if target.is_dir() else [target]:
         look(path, plain(path.relative_to(base).as_posix()), found)
     if not found.files:
-        raise SystemExit(say(f"there is no Markdown file in {written!r}", f"{written!r} 里没有 Markdown 文件"))
+        where = repr(name) if target != project else say("the project", "项目")
+        raise SystemExit(say(f"there is no Markdown file in {where}", f"{where} 里没有 Markdown 文件"))
     return {
         "summary": sentence("" if target == project else name, found),
         "folder": plain(written),

@@ -57,7 +57,8 @@ def scan(written: str) -> dict[str, object]:
         except OSError:
             found.skipped["unreadable"] += 1
     if not found.files:
-        raise SystemExit(say(f"there is no text file in {written!r}", f"{written!r} 里没有文本文件"))
+        where = repr(name) if name else say("the project", "项目")
+        raise SystemExit(say(f"there is no text file in {where}", f"{where} 里没有文本文件"))
     total = sum(found.tags.values())
     folder = "" if target.is_file() else f"{name}/" if name else ""
     return {
