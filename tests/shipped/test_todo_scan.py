@@ -234,8 +234,11 @@ def test_the_marks_of_what_is_named_are_those_that_grep_finds(project: Place, la
     data = project.answer("todo-scan", "--", named, language=language)
     assert (data["total"], data["files"]) == (len(marks), len(inside))
     assert data["tags"] == Counter(tag for _, tag in marks)
-    lines = data["text"].splitlines()
-    assert len(lines) == len(marks) and all(any(line.startswith(f"{at} {tag}") for line in lines) for at, tag in marks)
+    told: list[tuple[str, str]] = []
+    for line in data["text"].splitlines():
+        file, words = (file, line.split()) if line.startswith("  ") else (line, [])
+        told += [(f"{file}:{words[0].rstrip(':')}", words[1].partition("(")[0])] if words else []
+    assert sorted(told) == sorted(marks)
     source = named if named != "." else {"en": "the project", "zh": "整个项目"}[language]
     assert data["summary"].startswith(source) and f"{len(marks):,}" in data["summary"]
 

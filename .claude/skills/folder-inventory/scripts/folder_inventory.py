@@ -31,6 +31,7 @@ LEFT |= {"special": "特殊文件", "unreadable": "无法读取的"}
 IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 LISTED = 10  # largest, newest, and groups of duplicates in the answer
+MOST = 100  # files that may be asked for
 TYPES = 50  # kinds of files in the answer
 SAME = 10  # files of one group of duplicates that are named
 HEAD = 65_536  # bytes that are compared before a whole file is read
@@ -56,7 +57,7 @@ class Found:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def inventory(written: str) -> dict[str, object]:
+def inventory(written: str, top: int) -> dict[str, object]:
     """`{summary, files, bytes, types, largest, newest, duplicates, text, …}` of a folder; UTC and bytes."""
     folder, name = place(written)
     found = walk(folder)
@@ -73,9 +74,9 @@ def inventory(written: str) -> dict[str, object]:
         "empty": sum(not file.size for file in found.files),
         "types": kinds[:TYPES],
         "type_count": len(kinds),
-        "largest": [shown(file, folder) for file in nsmallest(LISTED, found.files, key=by_size)],
-        "newest": [shown(file, folder) for file in nsmallest(LISTED, found.files, key=by_age)],
-        "duplicates": [shown_group(group, folder) for group in groups[:LISTED]],
+        "largest": [shown(file, folder) for file in nsmallest(top, found.files, key=by_size)],
+        "newest": [shown(file, folder) for file in nsmallest(top, found.files, key=by_age)],
+        "duplicates": [shown_group(group, folder) for group in groups[:top]],
         "duplicate_groups": len(groups),
         "duplicate_bytes": sum(map(spare_bytes, groups)),
         "not_compared": not_compared,
@@ -287,8 +288,7 @@ def plain(text: str) -> str:
 
 def place(written: str) -> tuple[Path, str]:
     """The folder that is meant, a relative path starts at the project; and its name, empty for the project."""
-    run = Path.cwd()
-    project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
+    project = Path(os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", ".")))
     path = Path(os.path.realpath(project / written))
     if not path.is_relative_to(project) and not Path(written).is_absolute():
         raise SystemExit(say(f"{written!r} leads out of the project", f"{written!r} 在项目之外"))
@@ -298,13 +298,20 @@ def place(written: str) -> tuple[Path, str]:
     return path, "" if path == project else plain(name)
 
 
+def number(written: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}", written) or not 1 <= int(written) <= MOST:
+        raise SystemExit(say(f"{written!r} is no number of files: write 1 to {MOST}", f"{written!r} 不是文件数：请写 1 到 {MOST}"))
+    return int(written)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", help="the folder")
+    parser.add_argument("--top", default=str(LISTED), help="how many files of each list")
     parser.add_argument("word", nargs="?", metavar="folder", help="the same, as a word; without either the project")
     given = parser.parse_args()
     try:
-        found = inventory(given.folder or given.word or ".")
+        found = inventory(given.folder or given.word or ".", number(given.top))
     except OSError as error:
         raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")

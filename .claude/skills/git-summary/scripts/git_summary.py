@@ -265,8 +265,7 @@ def plain(text: str) -> str:
 
 def place(written: str) -> tuple[Path, str]:
     """The file or folder that is meant, a relative path starts at the project; and its name, empty for the project."""
-    run = Path.cwd()
-    project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
+    project = Path(os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", ".")))
     path = Path(os.path.realpath(project / written))
     if not path.is_relative_to(project) and not Path(written).is_absolute():
         raise SystemExit(say(f"{written!r} leads out of the project", f"{written!r} 在项目之外"))

@@ -248,8 +248,7 @@ def plain(text: str) -> str:
 
 def place(written: str) -> tuple[Path, str]:
     """The file that is meant, a relative path starts at the project; and its name as people are shown it."""
-    run = Path.cwd()
-    project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
+    project = Path(os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", ".")))
     path = Path(os.path.realpath(project / written))
     return path, plain(path.relative_to(project).as_posix() if path.is_relative_to(project) else written)
 

@@ -333,9 +333,8 @@ def plain(text: str) -> str:
 
 
 def project_folder() -> Path:
-    """The project that the run's own folder lies in, else where the program was started."""
-    run = Path.cwd()
-    return run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
+    """The project, which the kernel names, else where the program was started."""
+    return Path(os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", ".")))
 
 
 def place(written: str, project: Path) -> Path:

@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 MARK = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?:\(([^()\s]{1,40})\))?[:：\s-]*|(待办)(?:事项)?[:：\s-]*")
@@ -90,16 +91,16 @@ def sentence(name: str, found: Found, *, alone: bool) -> str:
 
 
 def text_of(marks: list[dict[str, object]], alone: str | None, folder: str, total: int) -> str:
-    """A line for each mark, its file as a path from the project."""
-    lines = [
-        f"{alone or folder + str(mark['file'])}:{mark['line']} {mark['tag']}"
-        + (f"({mark['owner']})" if "owner" in mark else "")
-        + f" {mark['text']}"
-        for mark in marks
-    ]
+    """Each file as a path from the project, below it a line for each of its marks."""
+    lines: list[str] = []
+    for file, held in groupby(marks, key=lambda mark: alone or f"{folder}{mark['file']}"):
+        lines.append(file)
+        for mark in held:
+            owner = f"({mark['owner']})" if "owner" in mark else ""
+            lines.append(f"  {mark['line']}: {mark['tag']}{owner} {mark['text']}".rstrip())
     more = total - len(marks)
     lines += [say(f"and {more:,} more", f"还有 {more:,} 个")] if more else []
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(lines)
 
 
 def many(number: int, thing: str) -> str:
@@ -169,7 +170,7 @@ def look(path: Path, name: str, found: Found) -> None:
             found.tags[tag] += 1
             found.per_file[name] += 1
             if len(found.marks) < LISTED:
-                mark = {"file": name, "line": number, "tag": tag, "text": said(line[hit.end() : end])}
+                mark = {"file": name, "tag": tag, "line": number, "text": said(line[hit.end() : end])}
                 found.marks.append(mark | ({"owner": plain(hit[2])} if hit[2] else {}))
 
 
@@ -220,8 +221,7 @@ def plain(text: str) -> str:
 
 def place(written: str) -> tuple[Path, str]:
     """The file or folder that is meant, a relative path starts at the project; and its name, empty for the project."""
-    run = Path.cwd()
-    project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
+    project = Path(os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", ".")))
     path = Path(os.path.realpath(project / written))
     if not path.is_relative_to(project) and not Path(written).is_absolute():
         raise SystemExit(say(f"{written!r} leads out of the project", f"{written!r} 在项目之外"))

@@ -99,8 +99,7 @@ def encoding_of(path: Path) -> str:
 
 def place(written: str) -> tuple[Path, str]:
     """The file that is meant, a relative path starts at the project; and its name as people are shown it."""
-    run = Path.cwd()
-    project = run.parents[2] if run.parts[-3:-1] == ("mybox", "workspace") else run
+    project = Path(os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", ".")))
     path = Path(os.path.realpath(project / written))
     name = path.relative_to(project).as_posix() if path.is_relative_to(project) else written
     return path, "".join(mark for mark in name if unicodedata.category(mark)[0] != "C")
