@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FALLBACKS = 3  # INT-12
 NAMED = 0.4  # confidence from which a skill is taken that takes what the message names
+POSSIBLE = 0.1  # confidence from which a skill may be meant by a message that names what does not exist
 BEHIND = 0.1  # confidence of the next one, as a part of the first one's, up to which the first is far ahead
 
 
@@ -62,9 +63,9 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
         return intent.action
     if intent.mode == "SKILL" and intent.entity is not None:
         return Skills(names=(intent.entity,))
+    if intent.retrieval is not None and (by_target := _by_target(intent.retrieval, request, catalogue)) is not None:
+        return by_target
     if intent.retrieval is not None and intent.retrieval.band == "ambiguous":
-        if (meant_by_target := _by_target(intent.retrieval, request, catalogue)) is not None:
-            return meant_by_target
         return _offer(intent.retrieval, request)
     return Direct()
 
@@ -81,7 +82,8 @@ def _by_target(found: Retrieval, request: PreprocessingResult, catalogue: Catalo
     if first is None or not kinds & {*PATHS, "since"} or not asks_to_look(request.need):
         return None
     named = [file for file in (*request.files, *meant(request)) if not file.loose]
-    if (absent := next((file for file in named if file.problem), None)) is not None and kinds & PATHS:
+    absent = next((file for file in named if file.problem), None) if kinds & PATHS else None
+    if absent is not None and first.confidence >= POSSIBLE:
         return Unknown(
             what="file", name=absent.problem, suggestions=absent.near, hint=absent.hint, refused=absent.refused
         )

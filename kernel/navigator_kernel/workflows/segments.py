@@ -55,7 +55,7 @@ _HOW_TO = lazy_compile(
     re.I,
 )
 _SUBJECT = lazy_compile(
-    r"\b(?:where|when|while|if|whether|how|why|that|which|who|because|until|so\s+that)\s+"
+    r"\b(?:where|when|while|if|whether|how(?!\s+(?:many|much)\b)|why|that|which|who|because|until|so\s+that)\s+"
     r"(?:you|we|i|they|people|(?:the|these|those|my|our|all|both|two|many|some)\s+[\w-]+s|(?!this|is\b|it|was\b|does\b|has\b)[\w-]+s)\s+\w+",
     re.IGNORECASE,
 )  # fmt: skip
