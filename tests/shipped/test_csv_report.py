@@ -197,5 +197,5 @@ def test_columns_that_are_wanted_are_told_alone(place: Place) -> None:
     assert complaint == "there is no column 'nmae': there are 'City', 'amount', 'note'"
 
 
-def test_a_workbook_is_no_csv_file(place: Place) -> None:
+def test_a_workbook_is_not_a_csv_file(place: Place) -> None:
     assert "save it as CSV" in place.script("csv-report", place.write("t.xlsx", b"PK\x03\x04\0\0")).complaint

@@ -302,7 +302,7 @@ def text_of(content: bytes) -> str:
 
 
 def leads_nowhere(root: Path, source: str, target: str) -> bool:
-    """Worked out anew, for the plain headings of `TREE`."""
+    """Computed again, for the plain headings of `TREE`."""
     written, _, anchor = target.replace("%20", " ").partition("#")
     path = (root / source).parent / written if written else root / source
     headings = re.findall(r"(?m)^#+ (.*)$", text_of(path.read_bytes())) if path.is_file() and anchor else []

@@ -119,6 +119,6 @@ def test_the_summary_is_a_sentence_of_the_persons_language(
 
 
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\0\0", b"%PDF-1.7\n1 0 obj"])
-def test_a_file_that_is_no_text_is_an_error(place: Place, content: bytes) -> None:
+def test_a_file_that_is_not_text_is_an_error(place: Place, content: bytes) -> None:
     path: Path = place.write("a.bin", content)
-    assert place.script("word-count", "--file", path).complaint == "'a.bin' is no text file"
+    assert place.script("word-count", "--file", path).complaint == "'a.bin' is not a text file"

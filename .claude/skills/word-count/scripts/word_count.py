@@ -87,7 +87,7 @@ def encoding_of(path: Path) -> str:
             if file.tell() <= CHUNK and chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return "utf-16"
             if b"\0" in chunk[:HEAD] or chunk.startswith(b"%PDF-"):
-                raise SystemExit(f"{path.name!r} {'不是文本文件' if CHINESE else 'is no text file'}")
+                raise SystemExit(f"{path.name!r} {'不是文本文件' if CHINESE else 'is not a text file'}")
             if high := len(chunk.translate(None, ASCII)):
                 beyond += high
                 utf_8 += sum(map(len, UTF_8.findall(chunk)))
