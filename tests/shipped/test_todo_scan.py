@@ -235,6 +235,7 @@ def test_the_marks_of_what_is_named_are_those_that_grep_finds(project: Place, la
     assert (data["total"], data["files"]) == (len(marks), len(inside))
     assert data["tags"] == Counter(tag for _, tag in marks)
     told: list[tuple[str, str]] = []
+    file = ""
     for line in data["text"].splitlines():
         file, words = (file, line.split()) if line.startswith("  ") else (line, [])
         told += [(f"{file}:{words[0].rstrip(':')}", words[1].partition("(")[0])] if words else []

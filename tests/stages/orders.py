@@ -11,7 +11,7 @@ from navigator_kernel.stages.plan import plan
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import DispatchPlan
-from navigator_kernel.values.route import NeedClarification, Unknown, RouteDecision
+from navigator_kernel.values.route import NeedClarification, RouteDecision, Unknown
 from routing.place import Routing, routing_at, write_skills
 
 

@@ -175,7 +175,7 @@ class _Finder:
                 yield _Mention(hit.group(), hit.start(), paths[:MOST])
 
     def _listed(self) -> Iterator[_Mention]:
-        """Names with a blank or Chinese in them: only the list of the project's files tells where they begin and end."""
+        """Names with a blank or Chinese in them: only the list of the project's files shows their ends."""
         if "." not in self.text or (self.text.isascii() and " " not in self.text):
             return
         for path in sorted(self.listing, key=len, reverse=True):
@@ -214,7 +214,7 @@ class _Finder:
         return bool(name) and self._exists(name) == "folder"
 
     def _folders(self) -> Iterator[_Mention]:
-        """`the payments folder`, `folder assets`, `库存目录`. A name that is no folder counts if it looks like one."""
+        """`the payments folder`, `folder assets`, `库存目录`. A name of nothing counts if it looks like a folder's."""
         for pattern in (_BEFORE_FOLDER, _AFTER_FOLDER, _BEFORE_MULU):
             for hit in pattern.finditer(self.text):
                 group = hit.lastindex or 1

@@ -300,7 +300,8 @@ def place(written: str) -> tuple[Path, str]:
 
 def number(written: str) -> int:
     if not re.fullmatch(r"[0-9]{1,3}", written) or not 1 <= int(written) <= MOST:
-        raise SystemExit(say(f"{written!r} is no number of files: write 1 to {MOST}", f"{written!r} 不是文件数：请写 1 到 {MOST}"))
+        told = f"{written!r} is no number of files: write 1 to {MOST}"
+        raise SystemExit(say(told, f"{written!r} 不是文件数：请写 1 到 {MOST}"))
     return int(written)
 
 
