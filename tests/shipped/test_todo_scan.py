@@ -237,8 +237,11 @@ def test_the_marks_of_what_is_named_are_those_that_grep_finds(project: Place, la
     told: list[tuple[str, str]] = []
     file = ""
     for line in data["text"].splitlines():
-        file, words = (file, line.split()) if line.startswith("  ") else (line, [])
-        told += [(f"{file}:{words[0].rstrip(':')}", words[1].partition("(")[0])] if words else []
+        if line.startswith("  "):
+            at, tag = line.split()[:2]
+            told.append((f"{file}:{at.rstrip(':')}", tag.partition("(")[0]))
+        else:
+            file = line
     assert sorted(told) == sorted(marks)
     source = named if named != "." else {"en": "the project", "zh": "整个项目"}[language]
     assert data["summary"].startswith(source) and f"{len(marks):,}" in data["summary"]
