@@ -7,9 +7,10 @@ no skill works on something else instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -20,20 +21,21 @@ from navigator_kernel.values.request import UNREAD, FileReference
 
 LIMIT = 4_000  # characters of a message in which files are looked for
 MOST = 16  # files and folders that one message can name without a mark
+LONGEST, CUTS = 260, 12  # characters of a path, and places where it may begin or end
 NEAR = 3  # names that are suggested in place of one that does not exist
 
 _QUOTED = lazy_compile(r"\"([^\"\n]{1,260})\"|(?<!\w)'([^'\n]{1,260})'(?!\w)|“([^”\n]{1,260})”|「([^」\n]{1,260})」|`([^`\n]{1,260})`")
-_ADDRESS = lazy_compile(r"[a-z][a-z\d+.-]{1,15}://[^\s，。；]+|[\w.+-]+@[\w-]+\.[\w.-]+", re.IGNORECASE)
-_SLASHED = lazy_compile(r"[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]*/[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]*")
-_GLOB = lazy_compile(r"(?<![\w*])[\w./\-]*\*[\w./*\-]*\.\w{1,8}(?!\w)")
+_ADDRESS = lazy_compile(r"[a-z][a-z\d+.-]{1,15}://[^\s，。；]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.IGNORECASE)
+_CHUNK = lazy_compile(r"[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]++")
+_GLOB = lazy_compile(r"(?<![\w*./\-])[\w./\-]*\*[\w./*\-]*\.\w{1,8}(?!\w)")
 _HAN_RUN = lazy_compile("[\u3400-\u9fff]+")
 _WORD = lazy_compile(r"\.?[A-Za-z0-9_][A-Za-z0-9_.\-]+")
 # Names before and after the word "folder"
-_BEFORE_FOLDER = lazy_compile(r"((?:[\w.\-]+[ \t]+){0,2}[\w.\-/]+)[ \t]+(?:sub)?(?:folders?|director(?:y|ies)|dirs?)\b", re.IGNORECASE)
+_BEFORE_FOLDER = lazy_compile(r"(?<![\w.\-/])((?:[\w.\-]+[ \t]+){0,2}[\w.\-/]+)[ \t]+(?:sub)?(?:folders?|director(?:y|ies)|dirs?)\b", re.IGNORECASE)
 _AFTER_FOLDER = lazy_compile(
     r"\b(?:folder|directory|dir)[ \t]+(?:called[ \t]+|named[ \t]+)?([\w.\-/]+)|(?:目录|文件夹)[ \t]*([A-Za-z0-9_][\w.\-/]*)", re.IGNORECASE
 )
-_BEFORE_MULU = lazy_compile(r"([\w.\-/\u3400-\u9fff]+)[ \t]?(?:这个|那个)?(?:子?目录|文件夹)")
+_BEFORE_MULU = lazy_compile(r"(?<![\w.\-/])([\w.\-/\u3400-\u9fff]+)[ \t]?(?:这个|那个)?(?:子?目录|文件夹)")
 # Words around the name of a folder that say that a place is meant
 _INTO = lazy_compile(r"\b(?:in|inside|under|within|from|of|across|below|through|only|for|and|to)[ \t]+(?:the[ \t]+|my[ \t]+|our[ \t]+|all[ \t]+of[ \t]+)?$", re.IGNORECASE)
 _PLACE_ZH = lazy_compile(r"[ \t]?(?:里面?|下面?|中|内|目录|文件夹|呢|的)|[ \t]?[?？。.!！]*$")
@@ -46,7 +48,7 @@ _OUT_OF = lazy_compile(
 _GENERAL = frozenset(
     "a an the this that these those my our your its their his her same each every any which what whole entire current project root working home parent "
     "new empty output source other another some all no top main first second whose one right wrong correct sub in of inside under from for check scan list "
-    "and or to with is are there".split()
+    "and or to with is are there many few several most biggest largest smallest by per into on at as how size shared own given of".split()
 )
 _KNOWN = {
     "readme": ("readme", "自述文件", "自述"),
@@ -110,11 +112,10 @@ class _Finder:
     def __init__(self, text: str, files: Folder, today: date | None) -> None:
         self.text, self.files, self.today = text, files, today
         self._taken: list[tuple[int, int]] = [hit.span() for hit in _ADDRESS.finditer(text)]
-        self._names: Sequence[str] | None = None
 
     def mentions(self) -> Iterator[_Mention]:
         """Names first, then places, then descriptions where nothing else is named."""
-        named = [*self._quoted(), *self._globs(), *self._listed(), *self._files(), *self._paths(), *self._folders()]
+        named = [*self._quoted(), *self._globs(), *self._listed(), *self._files(), *self._paths(), *self._named_folders()]
         yield from named
         if not named:
             named = list(self._places())
@@ -135,11 +136,9 @@ class _Finder:
             )
         return located(mention.written, mention.paths[0], self.files, loose=mention.loose)
 
-    @property
+    @cached_property
     def listing(self) -> Sequence[str]:
-        if self._names is None:
-            self._names = [name for name in self.files.listing() if name.isprintable()]
-        return self._names
+        return [name for name in self.files.listing() if name.isprintable()]
 
     def _take(self, start: int, end: int) -> bool:
         """Whether the part of the text is free, which it is not any longer then; what is excluded is never free."""
@@ -196,10 +195,14 @@ class _Finder:
 
     def _paths(self) -> Iterator[_Mention]:
         """Words with a slash; one that names nothing counts only below a folder that exists."""
-        for hit in _SLASHED.finditer(self.text):
+        for hit in _CHUNK.finditer(self.text):
             word = hit.group().rstrip(".:~")
-            ends = [len(word), *(end for end in range(len(word) - 1, 2, -1) if "\u3400" <= word[end] <= "\u9fff")]
-            starts = [0, *(at for at in range(1, len(word)) if "\u3400" <= word[at - 1] <= "\u9fff" and "/" in word[at:])]
+            if "/" not in word or len(word) > LONGEST:
+                continue
+            # Chinese may stand beside a path without a blank
+            beside = [at for at, char in enumerate(word) if "\u3400" <= char <= "\u9fff"]
+            ends = [len(word), *(at for at in reversed(beside) if at > 2)][:CUTS]
+            starts = [0, *(at + 1 for at in beside if at < word.index("/"))][:CUTS]
             spans = ((start, end) for start in starts for end in ends if end > start)
             start, end, what = next(((s, e, w) for s, e in spans if (w := self._exists(word[s:e]))), (0, ends[-1], ""))
             name = word[start:end].rstrip("/") or word[start:end]
@@ -213,7 +216,7 @@ class _Finder:
     def _is_folder(self, name: str) -> bool:
         return bool(name) and self._exists(name) == "folder"
 
-    def _folders(self) -> Iterator[_Mention]:
+    def _named_folders(self) -> Iterator[_Mention]:
         """`the payments folder`, `folder assets`, `库存目录`. A name of nothing counts if it looks like a folder's."""
         for pattern in (_BEFORE_FOLDER, _AFTER_FOLDER, _BEFORE_MULU):
             for hit in pattern.finditer(self.text):
@@ -230,40 +233,44 @@ class _Finder:
                     yield _Mention(name, begin + at, paths, is_folder=True)
 
     def _called_folder(self, words: str, *, from_end: bool) -> tuple[str, int, tuple[str, ...]]:
-        """The longest part at the end of `words` (or at their begin) that names a folder, where it begins, and the
-        folders with that name."""
-        if from_end:
-            cuts = [(at, len(words)) for at in range(len(words)) if at == 0 or not (words[at].isascii() and words[at - 1].isascii() and not words[at - 1].isspace())]
-        else:
-            cuts = [(0, len(words))]
-        for start, end in cuts:
-            name = words[start:end].strip()
-            forms = (name, *(name.replace(" ", sign) for sign in "-_" if " " in name))
-            for form in forms:
-                if form.lower() in _GENERAL:
-                    continue
-                if paths := self._folders_called(form):
-                    return words[start:end], start, paths
+        """The longest part at the end of `words` (or all of them) that names a folder, where it begins, and the folders
+        with that name."""
+        cuts = [at for at in range(max(1, len(words) - LONGEST), len(words)) if _is_cut(words, at)] if from_end else []
+        for start in [0, *cuts[-CUTS * 2 :]]:
+            name = words[start:].strip()
+            for form in (name, *(name.replace(" ", sign) for sign in "-_" if " " in name)):
+                if form.lower() not in _GENERAL and (paths := self._folders_called(form)):
+                    return words[start:], start, paths
         return "", 0, ()
 
     def _folders_called(self, name: str) -> tuple[str, ...]:
-        if self._is_folder(name):
-            return (name,)
-        wanted = f"/{fold(name)}/"
-        return tuple(path.rstrip("/") for path in self.listing if path.endswith("/") and fold(f"/{path}").endswith(wanted))
+        if len(name) > LONGEST:
+            return ()
+        return (name,) if self._is_folder(name) else self._ending_in(name, self._folders)
 
     def _called(self, name: str) -> tuple[str, ...]:
         """The files with this name, or with this end of a path."""
-        wanted = f"/{fold(name.removeprefix('./'))}"
-        return tuple(path for path in self.listing if not path.endswith("/") and fold(f"/{path}").endswith(wanted))
+        return self._ending_in(name.removeprefix("./"), self._by_name)
+
+    def _ending_in(self, name: str, by_last: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        wanted = f"/{fold(name)}"
+        return tuple(path for path in by_last.get(wanted.rpartition("/")[2], ()) if fold(f"/{path}").endswith(wanted))
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Sequence[str]]:
+        """The project's files by their folded names."""
+        return _by_last(path for path in self.listing if not path.endswith("/"))
+
+    @cached_property
+    def _folders(self) -> Mapping[str, Sequence[str]]:
+        return _by_last(path.rstrip("/") for path in self.listing if path.endswith("/"))
 
     def _places(self) -> Iterator[_Mention]:
         """Folders that are named by a word alone: `in src`, `assets 里`. Without such a sign only a folder at the top
         counts, and only if no other has a sign."""
         spans = [(hit.start(), hit.start() + len(hit.group().rstrip(".-"))) for hit in _WORD.finditer(self.text)]
         if _PLACED.search(self.text):
-            names = {path.rstrip("/").rpartition("/")[2] for path in self.listing if path.endswith("/")}
-            found = ((self.text.find(name), name) for name in names if not name.isascii())
+            found = ((self.text.find(name), name) for name in self._folders if not name.isascii())
             spans += [(at, at + len(name)) for at, name in found if at >= 0]
         signed: list[_Mention] = []
         bare: list[_Mention] = []
@@ -334,7 +341,7 @@ class _Finder:
             files = [path for path in files if _is_of(path, when)] or [
                 path for path in files if self._changed(path) == when
             ]
-        hit = _ENGLISH_BEFORE.search(before) or _HAN_BEFORE.search(before)
+        hit = _ENGLISH_BEFORE.search(before[-80:]) or _HAN_BEFORE.search(before[-40:])
         said = [fold(word) for word in hit[1].replace("的", " ").split() if word] if hit else []
         words = [word.removesuffix("'s").removesuffix("’s") for word in said]
         if not _NEWEST.isdisjoint(words) and files:
@@ -381,6 +388,18 @@ def located(written: str, path: str, files: Folder, *, loose: bool = False) -> F
             return FileReference(written=written, path=Path(path), problem=error.message, hint=error.hint, refused=True)
         content, unread = "", error.message
     return FileReference(written=written, path=place, content=content, unread=unread, loose=loose)
+
+
+def _by_last(paths: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(fold(path.rpartition("/")[2]), []).append(path)
+    return found
+
+
+def _is_cut(words: str, at: int) -> bool:
+    """Whether a name may begin at `at`: not inside an English word."""
+    return not (words[at].isascii() and words[at - 1].isascii()) or words[at - 1].isspace()
 
 
 def _ends(path: str, endings: tuple[str, ...]) -> bool:
