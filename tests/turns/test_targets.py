@@ -200,6 +200,11 @@ def test_a_path_of_the_project_is_never_a_repository(talk: Talk) -> None:
     assert talk.kernel.router.recognise("analyze some-owner/some-skills") is not None
 
 
+def test_each_of_two_skills_gets_its_own_target(talk: Talk) -> None:
+    reply = talk.say("count the words in docs/guide.md and also list the TODOs in src/web", consent=True)
+    assert [report.summary.partition(":")[0] for report in reply.reports] == ["docs/guide.md", "src/web"]
+
+
 def test_a_skill_for_one_file_works_on_each_of_several(talk: Talk) -> None:
     reports = talk.say("count the words in docs/guide.md and CHANGELOG.md", consent=True).reports
     assert [report.summary.partition(":")[0] for report in reports] == ["docs/guide.md", "CHANGELOG.md"]

@@ -68,7 +68,8 @@ def _skills(
     for name in skills.names:
         found = _resource(name, catalogue)
         specs = found.required_params if found else ()
-        for one in one_subject_each(specs, skills.arguments, request):
+        alone = len(skills.names) == 1
+        for one in one_subject_each(specs, skills.arguments, request) if alone else [request]:
             held = parameters(specs, skills.arguments, one, named=decision.tier != "retrieval")
             if (stops := unusable(held, order.language)) is not None:
                 return stops
@@ -78,6 +79,9 @@ def _skills(
             packets = [_skill_packet(name, found, held, one, order, at, said=" ".join(skills.arguments))]
             packets += _fallbacks(decision, one, catalogue, order, at) if not skills.direct_call else []
             steps.append(DispatchStep(packets=tuple(packets)))
+            used = set(held.values.values())  # what one of several skills works on is not the next one's
+            rest = tuple(target for target in request.targets if not used & {str(target.path), target.content})
+            request = request if alone else replace(request, targets=rest or request.targets)
     return DispatchPlan(steps=tuple(steps))
 
 
