@@ -563,12 +563,28 @@ def columns(text: str, known: Sequence[str]) -> tuple[str, ...]:
                 listed = [name for name in _LISTED_NAME.finditer(hit["list"]) if name[0] not in _JOINING]
                 return tuple(dict.fromkeys(known[int(name[1])] if name[1] else name[0] for name in listed))
     unknown = _OTHER_COLUMN.search(marked)
-    return (unknown[1] or unknown[2],) if unknown else ()
+    name = unknown[1] or unknown[2] if unknown else _measured(marked, known)
+    return (name,) if name else ()
+
+
+def _measured(marked: str, known: Sequence[str]) -> str:
+    """The column whose mean or median is asked for, if the file has no column of such a name."""
+    if not known or not (hit := _MEASURED.search(marked)) or "\ue000" in hit.group():
+        return ""
+    name = hit[1] or _BEFORE_NAME.sub("", hit[2])
+    alike = any(name in _lower(column) or _lower(column) in name for column in known)
+    return "" if alike or name in _ANY_COLUMN else name
 
 
 _LISTED_NAME = lazy_compile("\ue000(\\d+)\ue001|[^\\s,、和与及跟&+/\ue000\ue001\"'“”‘’「」`]{1,30}")
 _JOINING = frozenset("and plus as well the its their 以".split())
 # One column that the file does not have, called a column: "only the phone column"
+_MEASURED = lazy_compile(
+    r"(?<![a-z])(?:average|mean|median)\s+(?:of\s+)?(?:the\s+)?([a-z][a-z_-]{2,30})(?=\s*(?:$|[?.!,;■]|(?:in|of|from|per|for|column|and)(?![a-z])))"
+    r"|([\u3400-\u9fff]{1,8}?)(?:这?一?列|字段)?的?(?:平均|(?<!平)均值|中位数)"
+)
+_BEFORE_NAME = lazy_compile(r"^(?:[里中内的求算看查给我把将是计统]|一下|计算|统计|分析)+")
+_ANY_COLUMN = frozenset("value values number numbers column columns row rows of all each every 每列 各列 每 各 列 字段 这列 该列 数字 数值 数据 所有 全部 它".split()) | {""}
 _OTHER_COLUMN = lazy_compile(
     r"(?<![a-z])(?:only|just)\s+(?:[a-z]+\s+){0,2}?(?:the\s+)?([a-z][\w-]{1,30})\s+(?:columns?|fields?)(?![a-z])"
     r"|[只仅光](?:要|看|显示|留|列出)?\s*([\w\u3400-\u9fff-]{1,12}?)\s*这?(?:一列|列|字段)"
