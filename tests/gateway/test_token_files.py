@@ -139,7 +139,7 @@ def test_a_skill_that_reads_the_project_lists_no_file_of_others(
     run = Path(others.written).parent.name
     said = folder.format(run=run)
     seen = _seen(served, _taken(served, f"/folder-inventory {said}".strip()), model).replace(said, "")
-    assert not any(name in seen for name in others.names)
+    assert not any(name in seen for name in others.names if name not in said)  # an error may repeat what was asked for
 
 
 def test_a_skill_that_takes_a_file_takes_none_of_others(served: Served, others: Files, model: WireServer) -> None:

@@ -223,7 +223,7 @@ def test_each_step_works_on_its_own_folder_and_the_next_one_on_the_result(talk: 
     reply = talk.say("count the words in docs/guide.md and then list the TODOs in src/web", consent=True)
     assert [step.input for step in (reply.workflow.plan.steps if reply.workflow else ())] == [
         "count the words in @docs/guide.md",
-        "list the TODOs in @src/web",
+        "list the TODOs in @src/web/",
     ]
     assert "src/web: 1 mark" in reply.reports[1].summary
     reply = talk.say("find the TODOs in src/shop and then count the words of what you found", consent=True)

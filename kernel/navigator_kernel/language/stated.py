@@ -120,8 +120,8 @@ _NUMBER = lazy_compile(r"\d+")
 _GLUE = lazy_compile(r"[\s,]*-?(?:of\s+)?(?:the\s+)?的?\s*")
 _OF = lazy_compile(r"\s+of\s")
 _UP_TO = r"up\s+to(?:\s+and\s+including)?"
-_RANGE = lazy_compile(rf"\s*(?:-|–|—|~|\.\.|to|until|till|thru|through|{_UP_TO}|到|至)\s*(?:the\s+)?")
-_BOTH = lazy_compile(r"\s*(?:and|or|with|vs\.?|versus|&|、|[和与跟及或]|以及)\s*(?:the\s+)?")
+_RANGE = lazy_compile(rf"\s{{0,9}}(?:-|–|—|~|\.\.|to|until|till|thru|through|{_UP_TO}|到|至)\s*(?:the\s+)?")
+_BOTH = lazy_compile(r"\s{0,9}(?:and|or|with|vs\.?|versus|&|、|[和与跟及或]|以及)\s*(?:the\s+)?")
 _ON_THE = lazy_compile(r"(?<![a-z])(?:on|since|until|before|of|from)\s+the\s+$")
 _OF_THAT_DAY = lazy_compile("(?:那天)?的?(?:日志|提交|错误|告警|记录|改动|数据|报表|报告|销售|订单|待办)")
 _END = lazy_compile(r"\s*(?:$|[^\s\w]|(?:and|to|or)(?![a-z]))")
@@ -509,7 +509,7 @@ def _digits(numeral: str) -> str:
 
 
 # In the text that these patterns read, each name of a column is one mark
-_NAME = "[\"'“‘「`]*\ue000\\d+\ue001[\"'”’」`]*"
+_NAME = "[\"'“‘「`]{0,2}\ue000\\d{1,4}\ue001[\"'”’」`]{0,2}"
 _UNKNOWN = r"[^\s,、\ue000-\ue001]{1,30}(?=\s*(?:[,、和与及]|and(?![a-z])|$))"  # a name that the file does not have
 _LIST = (
     rf"(?P<list>{_NAME}(?:(?:\s*(?:,\s*and\s|[,、和与跟及&+/]|以及|(?:and|plus|as well as)(?![a-z]))\s*"

@@ -68,7 +68,7 @@ _TITLED = lazy_compile(
     r"\b(?:in|of|for|from|on|with|and|about|summari[sz]e|count|check)[ \t]+(?:(?:the|my|our)[ \t]+)?([A-Za-z0-9][\w-]{2,40}(?:[ \t][\w-]{2,40})?)(?=[ \t]*(?:$|[?.!,;]))",
     re.IGNORECASE,
 )
-_ENGLISH_BEFORE = lazy_compile(r"((?:[A-Za-z0-9][\w'’.\-]*[ \t]+){1,4})$")
+_ENGLISH_BEFORE = lazy_compile(r"(?<![\w'’.\-])((?:[A-Za-z0-9][\w'’.\-]*[ \t]+){1,4})$")
 _HAN_BEFORE = lazy_compile(r"([\w\u3400-\u9fff][\w.\-\u3400-\u9fff]{0,15}?)[ \t]?的?[ \t]?$")
 _NEWEST = frozenset({"latest", "newest", "last", "current", "最新", "最近", "当前"})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -10,8 +11,9 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
 from navigator_kernel.language.answers import Outcome
+from navigator_kernel.language.parameters import is_there
 from navigator_kernel.language.wording import because, say
-from navigator_kernel.text import cut_text, escape_controls, shorten
+from navigator_kernel.text import cut_text, escape_controls, lazy_compile, shorten
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.report import Meta, Report, State
@@ -40,7 +42,7 @@ FAILURES = 2  # SAF-5
 MOST_FILES = 100  # files of a session that later turns can read
 SUBJECT_LIMIT = 600  # characters of a subject in the list of waiting approvals
 NOTHING_WANTED = ("unwanted", "no_skill")  # reasons for which no skill is suggested
-VALUE_LIMIT = 400  # characters of a value that the next message can continue with
+_DATE = lazy_compile(r"\d{4}-\d\d-\d\d")
 DIRECT = "direct"  # the target of an answer without a skill
 
 
@@ -332,10 +334,15 @@ def _sticky(ran: Packet, report: Report, told: TurnSummary, now: str) -> Sticky 
     if ran.agent not in targets:
         return None
     given = ran.params.required if ran.agent == "skills" else {}
-    values = {name: str(value) for name, value in given.items() if value and len(str(value)) <= VALUE_LIMIT}
+    # The next message can continue with a path or a date; a text or a number may be a secret
+    values = {name: text for name, value in given.items() if _DATE.fullmatch(text := str(value)) or _is_path(text)}
     sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=told.asked, run=told.run, at=now, values=values)
     asks = report.by_model and (report.raw or "").rstrip().endswith(("?", "？"))
     return replace(sticky, by_model=report.by_model, asks=asks)
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith("/") and is_there(Path(text))
 
 
 def _packet_of(plan: DispatchPlan, reports: Sequence[Report]) -> Packet:

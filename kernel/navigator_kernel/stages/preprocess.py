@@ -219,10 +219,13 @@ class _Found(Struct):
 
 
 def _is_text(written: str, outcome: tuple[Path, str] | KernelError) -> bool:
-    """Whether `@written` is a name, `@ann` or `@server:uri`: not a file or folder, and not like one."""
+    """Whether `@written` is a name, `@ann` or `@server:uri`: not a file, and not like one. A folder without a slash may
+    have the name of a person."""
     if isinstance(outcome, KernelError) and _AT_SERVER.match(written):
         return True
-    return isinstance(outcome, NotFound) and "/" not in written and not _SUFFIX.search(written)
+    if not isinstance(outcome, KernelError) or "/" in written or _SUFFIX.search(written):
+        return False
+    return isinstance(outcome, NotFound) or bool(outcome.data.get("folder"))
 
 
 def _without_text(written: str, outcome: KernelError) -> FileReference | None:

@@ -251,8 +251,9 @@ def relative_to_root(text: str, files: Sequence[FileReference], root: Path) -> s
 
 
 def within(file: FileReference, root: Path) -> str:
-    """The file's path from the project's root."""
-    return file.path.relative_to(root).as_posix() if file.path.is_relative_to(root) else file.written
+    """The path from the project's root; a folder ends in `/`, for `@name` alone may be a person."""
+    path = file.path.relative_to(root).as_posix() if file.path.is_relative_to(root) else file.written.rstrip("/")
+    return f"{path}/" if file.folder else path
 
 
 def _missing(step: BoundStep, ground: PlanningContext) -> list[ParamSpec]:

@@ -42,6 +42,7 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
         note(say("notice.few_skills_chat" if in_chat else "notice.few_skills", language, count=reply.notice.count))
     if reply.workflow is not None and form != "raw":
         _workflow(reply.workflow, language)
+    if form != "raw":
         lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
     waits = reply.session.approval is not None or reply.session.question is not None
     report = for_chat(reply.report, language) if in_chat else reply.report
