@@ -111,6 +111,8 @@ NOTHING = [
     "which files changed most this year",
     "这个目录里有什么",
     "use version 2.0 of the library",
+    "how long is this document",
+    "统计列表里的词",
 ]
 
 

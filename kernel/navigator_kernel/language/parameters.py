@@ -138,7 +138,8 @@ def _problem(
     absent = next((file for file in named if file.problem and not file.loose), None)
     if absent is not None and (paths or missing):
         return absent
-    if missing and (unread := next((file for file in named if file.unread), None)) is not None:
+    wants_text = any(spec.validation == "not_empty" for spec in missing)
+    if wants_text and (unread := next((file for file in named if file.unread), None)) is not None:
         return replace(unread, problem=unread.unread, refused=True)
     if paths and not any(spec.name in values for spec in paths) and not missing:
         other = next((file for file in named if file.usable and not file.loose), None)

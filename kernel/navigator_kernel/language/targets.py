@@ -58,11 +58,12 @@ _KNOWN = {
     "makefile": ("makefile",),
     "dockerfile": ("dockerfile",),
 }
+_TEXTS = (".md", ".txt", ".rst")
 _KINDS: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (
     ((".log", ".log.gz", ".log.1"), ("log file", "logfile", "logs", "log", "日志文件", "日志")),
-    ((".csv", ".tsv", ".xlsx"), ("csv file", "csv", "spreadsheet", "表格文件", "csv 文件", "表格", "表")),
+    ((".csv", ".tsv", ".xlsx"), ("csv file", "csv", "spreadsheet", "表格文件", "csv 文件", "表格")),
     ((".json", ".jsonl", ".ndjson"), ("json file", "json lines", "jsonl", "json", "json 文件")),
-    ((".md", ".txt", ".rst"), ("document", "page", "guide", "notes", "text file", "文档", "笔记", "说明", "手册")),
+    (_TEXTS, ("document", "page", "guide", "notes", "text file", "文档", "笔记", "说明", "手册")),
 )
 _TITLED = lazy_compile(
     r"\b(?:in|of|for|from|on|with|and|about|summari[sz]e|count|check)[ \t]+(?:(?:the|my|our)[ \t]+)?([A-Za-z0-9][\w-]{2,40}(?:[ \t][\w-]{2,40})?)(?=[ \t]*(?:$|[?.!,;]))",
@@ -350,7 +351,8 @@ class _Finder:
         fitting = [path for path in files if all(word in fold(path) for word in telling)]
         if telling and fitting:
             return tuple(fitting[:MOST])
-        return tuple(files[:MOST]) if when is not None or len(files) == 1 else ()
+        alone = len(files) == 1 and endings != _TEXTS  # "the log" is clear where there is one; "this text" never is
+        return tuple(files[:MOST]) if when is not None or alone else ()
 
     def _changed(self, path: str) -> date | None:
         try:
