@@ -108,7 +108,7 @@ _COURTESY = lazy_compile(
 )
 _LOOKS = lazy_compile(
     r"(?:h?o?w (?:many|much|long|big|large|often|old)|which|what(?:'s| is| are)?|who(?:se)?|when|where|is|are|any|do|does|did|has|have|was|were"
-    r"|count|list|show|find|search|look|check|scan|tell|give|report|summari[sz]e|sum|total|average|analy[sz]e|compare|know|see)\b",
+    r"|count|number|size|amount|length|list|show|find|search|look|check|scan|tell|give|report|summari[sz]e|sum|total|average|analy[sz]e|compare|know|see)\b",
     re.IGNORECASE,
 )
 _ASKS_ZH = lazy_compile(

@@ -26,6 +26,11 @@ _REFERS = lazy_compile(
     r"|(?:把|对)?(?:它们?|其|(?:这个|这些|该|上一步的?|其|得到的|刚才的)?(?:结果|输出|报告|文件|表格|数据|内容))",
     re.IGNORECASE,
 )
+_OF_ALL = lazy_compile(
+    r"\b(?:overall|altogether|in total|all[ -]time|ever|everything|everywhere|(?:whole|entire) (?:project|history))\b"
+    r"|总共|总的|一共|全部|所有|整个|从头到尾",
+    re.IGNORECASE,
+)
 _KEY = lazy_compile(r"\"([^\"\\\n]{1,100})\"\s*:")
 _HEAD = 64 * 1024  # bytes of a file in which the names of its columns are looked for
 _AFTER_COLON = lazy_compile(r"[:：]\s*(\S.*)$", re.DOTALL)
@@ -65,7 +70,7 @@ def parameters(
                 values[spec.name] = value
     for name in [spec.name for spec in specs if spec.validation in PATHS and spec.name in values]:
         values[name] = _as_path(values[name], [*files, *targets], request.base)
-    values |= _continued(specs, values, request.before)
+    values |= _continued(specs, values, request.before, request.need)
     values |= _answered(specs, values, request.answer)
     replaced = {spec.instead_of for spec in specs if spec.name in values}
     missing = tuple(
@@ -149,12 +154,14 @@ def _problem(
     return None
 
 
-def _continued(specs: Sequence[ParamSpec], values: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """The last run's values that the message does not replace: a path or text replaces both, a time both its ends."""
+def _continued(
+    specs: Sequence[ParamSpec], values: Mapping[str, str], before: Mapping[str, str], need: str
+) -> dict[str, str]:
+    """The last run's values that the message does not replace: a path or text replaces both, a time both its ends, and
+    "overall" all of them."""
     changed = {_group(spec) for spec in specs if spec.name in values}
-    return {
-        spec.name: before[spec.name] for spec in specs if spec.name in before and _group(spec) not in changed
-    }
+    kept = {spec.name: before[spec.name] for spec in specs if spec.name in before and _group(spec) not in changed}
+    return {} if kept and _OF_ALL.search(need) else kept
 
 
 def _group(spec: ParamSpec) -> str:

@@ -560,11 +560,18 @@ def columns(text: str, known: Sequence[str]) -> tuple[str, ...]:
     for pattern in _LIMITS if "\ue000" in marked else ():
         for hit in pattern.finditer(marked):
             if not hit.groupdict().get("no"):
-                listed = [name for name in _LISTED_NAME.finditer(hit["list"]) if name[0] not in _JOINING]
-                return tuple(dict.fromkeys(known[int(name[1])] if name[1] else name[0] for name in listed))
+                before = _LISTED_BEFORE.search(marked, max(0, hit.start("list") - 80), hit.start("list"))
+                return _named((before[1] if before else "") + hit["list"], known)
+    if known and not number(text) and (limit := _ONLY_OTHERS.search(marked)):
+        return _named(limit[1] or limit[2], known)
     unknown = _OTHER_COLUMN.search(marked)
     name = unknown[1] or unknown[2] if unknown else _measured(marked, known)
     return (name,) if name else ()
+
+
+def _named(listed: str, known: Sequence[str]) -> tuple[str, ...]:
+    names = [name for name in _LISTED_NAME.finditer(listed) if name[0] not in _JOINING]
+    return tuple(dict.fromkeys(known[int(name[1])] if name[1] else name[0] for name in names))
 
 
 def _measured(marked: str, known: Sequence[str]) -> str:
@@ -577,8 +584,19 @@ def _measured(marked: str, known: Sequence[str]) -> str:
 
 
 _LISTED_NAME = lazy_compile("\ue000(\\d+)\ue001|[^\\s,、和与及跟&+/\ue000\ue001\"'“”‘’「」`]{1,30}")
+# Names before the first that the file has: "only name and", "with name and"
+_LISTED_BEFORE = lazy_compile(
+    r"(?:(?<![a-z])(?:only|just|with|show|columns|fields)\s(?:the\s)?|[只仅](?:要|看|显示)\s?)((?:[^\s,、\ue000\ue001]{2,30}\s?(?:,|、|[和与]|and)\s?){1,5})$"
+)
 _JOINING = frozenset("and plus as well the its their 以".split())
 # One column that the file does not have, called a column: "only the phone column"
+# At the end of a message: "only name and price", of which the file has neither
+_ONLY_OTHERS = lazy_compile(
+    r"(?<![a-z])(?:only|just)\s(?:the\s)?({one}(?:\s?(?:,|,?\sand)\s(?:the\s)?{one}){{1,5}})\s?[.!]?$"
+    r"|[只仅光](?:要|看|显示|留|列出)\s?({han}(?:\s?[,、和与]\s?{han}){{1,5}})\s?(?:这?[两二三四几]?[列栏]|字段)?[。!]?$".format(
+        one="[a-z\ue000][\\w\ue000\ue001-]{0,30}", han="[\\w\u3400-\u9fff\ue000\ue001-]{1,20}?"
+    )
+)
 _MEASURED = lazy_compile(
     r"(?<![a-z])(?:average|mean|median)\s+(?:of\s+)?(?:the\s+)?([a-z][a-z_-]{2,30})(?=\s*(?:$|[?.!,;■]|(?:in|of|from|per|for|column|and)(?![a-z])))"
     r"|([\u3400-\u9fff]{1,8}?)(?:这?一?列|字段)?的?(?:平均|(?<!平)均值|中位数)"

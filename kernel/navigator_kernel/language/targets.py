@@ -118,9 +118,9 @@ class _Finder:
         """Names first, then places, then descriptions where nothing else is named."""
         named = [*self._quoted(), *self._globs(), *self._listed(), *self._files(), *self._paths(), *self._named_folders()]
         yield from named
-        if not named:
-            named = list(self._places())
-            yield from named
+        places = list(self._places(only_signed=bool(named)))
+        yield from places
+        named += places
         if not any(not mention.is_folder for mention in named):
             called = [*self._titles()]
             yield from called or self._described()
@@ -266,7 +266,7 @@ class _Finder:
     def _folders(self) -> Mapping[str, Sequence[str]]:
         return _by_last(path.rstrip("/") for path in self.listing if path.endswith("/"))
 
-    def _places(self) -> Iterator[_Mention]:
+    def _places(self, *, only_signed: bool) -> Iterator[_Mention]:
         """Folders that are named by a word alone: `in src`, `assets 里`. Without such a sign only a folder at the top
         counts, and only if no other has a sign."""
         spans = [(hit.start(), hit.start() + len(hit.group().rstrip(".-"))) for hit in _WORD.finditer(self.text)]
@@ -284,7 +284,7 @@ class _Finder:
             paths = self._folders_called(word) if sign else (word,) if self._is_folder(word) else ()
             if paths and not _OUT_OF.search(self.text[:start][-40:]):
                 (signed if sign else bare).append(_Mention(word, start, paths, is_folder=True))
-        yield from signed or bare
+        yield from signed or ([] if only_signed else bare)
 
     def _beside_han(self, end: int) -> bool:
         return bool(_HAN_RUN.match(self.text[end:].lstrip()[:1]))

@@ -89,7 +89,9 @@ def _by_target(found: Retrieval, request: PreprocessingResult, catalogue: Catalo
         )
     if first.confidence < NAMED or (second and second.confidence > first.confidence * BEHIND):
         return None
-    fits = any("path_exists" in kinds or ("folder_exists" if file.folder else "file_exists") in kinds for file in named)
+    usable = [file for file in (*request.files, *meant(request)) if file.usable]
+    fits = "path_exists" in kinds and bool(usable)
+    fits |= any(("folder_exists" if file.folder else "file_exists") in kinds for file in usable)
     timed = "since" in kinds and request.today and any(period(request.need, date.fromisoformat(request.today)))
     return Skills(names=(first.name,)) if fits or timed else None
 

@@ -92,8 +92,9 @@ def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
     mark of a file: whoever names one wants work done on it."""
     text = request.need
+    paths = {target.written: target.path for target in request.targets}  # a title, as "the readme", says no type itself
     for name in sorted(files_in(request), key=len, reverse=True):
-        path = PurePath(name)
+        path = PurePath(paths.get(name, name))
         kind = next((end[1:] for end in reversed(path.suffixes) if not end[1:].isdigit()), path.name)
         text = text.replace(f"@{name}", f"@{kind}").replace(name, f"@{kind}")
     return text
