@@ -167,6 +167,7 @@ def skill_of(reply: Reply) -> str:
         ("any fixme in the payments folder?", "todo-scan", "src/shop/payments: 1 mark"),
         ("show exports/customers.json as a table, only name and city", "json-table", "1 row, 2 columns"),
         ("昨天的日志里有多少个错误", "log-summary", "1 个错误"),
+        ("show the first 1 row of exports/customers.json as a table", "json-table", "1 row, 3 columns"),
         ("统计一下 CHANGELOG 的字数", "word-count", "CHANGELOG.md：3 个单词"),
     ],
 )
@@ -219,6 +220,10 @@ def test_what_follows_changes_only_what_it_names(talk: Talk) -> None:
     assert "1 row, 2 columns" in talk.say("only name and city", consent=True).report.summary
     talk.say("list the todos in src/shop", consent=True)
     assert "src/web: 1 mark" in talk.say("now only in src/web", consent=True).report.summary
+    asked = talk.say("the same for the other one", consent=True).report
+    assert (asked.state, "names nothing else" in asked.summary) == ("pending", True)
+    assert "src/shop: 2 marks" in talk.say("src/shop", consent=True).report.summary
+    talk.say("now only in src/web", consent=True)
     assert "the project: 4 marks" in talk.say("and overall?", consent=True).report.summary
 
 

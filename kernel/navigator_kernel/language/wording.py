@@ -71,6 +71,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
     "ask.which": ("Which skill? {options}{more}  (n: none of them)", "使用哪个技能？{options}{more}（n：都不用）"),
     "ask.which_file": ("Which {name}? {options}", "哪一个 {name}？{options}"),
+    "ask.other": (
+        "{text!r} names nothing else that {skill} could work on; which file, folder or time is meant?",
+        "“{text}”没有说明 {skill} 要换成什么；指的是哪个文件、文件夹或时间？",
+    ),
     "ask.more": ("  and {count} more", "  另有 {count} 个"),
     "ask.use": ("Use {name}? (y or n)", "使用 {name} 吗？（y 或 n）"),
     "ask.one_instruction": (

@@ -75,6 +75,9 @@ def _skills(
                 return stops
             if held.missing and not _asks_itself(found, order):
                 return _question(name, found, held, order.language)
+            if request.before and held.values == request.before and found is not None and found.kind == "A":
+                question = say("ask.other", order.language, text=request.original.strip(), skill=name)
+                return NeedClarification(question=question, missing=("file",))
             at = len(steps)
             packets = [_skill_packet(name, found, held, one, order, at, said=" ".join(skills.arguments))]
             packets += _fallbacks(decision, one, catalogue, order, at) if not skills.direct_call else []

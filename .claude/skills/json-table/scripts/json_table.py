@@ -48,7 +48,7 @@ class Columns:
     rows: int = 0
 
 
-def table(path: Path, source: str, wanted: Sequence[str]) -> dict[str, object]:
+def table(path: Path, source: str, wanted: Sequence[str], most: int | None) -> dict[str, object]:
     """Writes `table.md`; `{summary, rows, columns, preview, text, cut, file, …}`. The file is read twice, not held."""
     columns = columns_of(rows(path))
     if not columns.rows:
@@ -57,16 +57,19 @@ def table(path: Path, source: str, wanted: Sequence[str]) -> dict[str, object]:
     lines: list[str] = []
     size = cut = 0
     with Path(OUTPUT).open("w", encoding="utf-8", newline="\n") as file:
-        for line, shortened in markdown(names, columns.texts, rows(path)):
+        for line, shortened in markdown(names, columns.texts, islice(rows(path), most)):
             file.write(f"{line}\n")
             cut += shortened
             size += len(line.encode()) + 1
             lines += [line] if size <= WHOLE else []
-    left = columns.rows + 2 - len(lines)
+    listed = min(columns.rows, most or columns.rows)
+    left = listed + 2 - len(lines)
     shown = [line for at, line in enumerate(lines[: PREVIEW + 2]) if sum(map(len, lines[: at + 1])) <= SHOWN]
     figures = say(
         f"{many(columns.rows, 'row')}, {many(len(names), 'column')}", f"{columns.rows:,} 行、{len(names):,} 列"
     )
+    if listed < columns.rows:
+        figures += say(f", of which the first {listed:,} in the table", f"，表中是前 {listed:,} 行")
     return {
         "summary": say(f"{source}: {figures}", f"{source}：{figures}"),
         "source": source,
@@ -256,11 +259,14 @@ def place(written: str) -> tuple[Path, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("input", help="the JSON file")
+    parser.add_argument("--rows", default="", help="how many rows, the first ones")
     parser.add_argument("--columns", default="", help="the columns that are wanted, with commas between")
     given = parser.parse_args()
+    if not re.fullmatch(r"(?:[1-9][0-9]{0,5})?", given.rows):
+        raise SystemExit(say(f"{given.rows!r} is no number of rows", f"{given.rows!r} 不是行数"))
     wanted = [name.strip() for name in re.split("[,，、]", given.columns) if name.strip()]
     try:
-        found = table(*place(given.input), wanted)
+        found = table(*place(given.input), wanted, int(given.rows) if given.rows else None)
     except RecursionError as error:
         raise SystemExit("its values are nested too deeply") from error
     except UnicodeError as error:
