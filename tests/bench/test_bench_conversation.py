@@ -17,7 +17,7 @@ from models.wire_server import WireServer, serving
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
 
 MAIL = "send-report wants to send mail to ann@example.com. Continue?"
-CHOICE = 'user: "say this in another language" - assistant: Use translate? (y or n)'
+CHOICE = 'user: "put this into another language" - assistant: Use translate? (y or n)'
 
 
 def row(state: str, context: str, text: str) -> Row:

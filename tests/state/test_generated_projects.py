@@ -275,6 +275,8 @@ def problem(probe: str, found: Outcome, empty: Outcome) -> str:
     """The problem with how `probe` ended in a project, compared with the empty clone; an empty string for none."""
     if found in (empty, Outcome("refused", found.what)):
         return ""
+    if found.kind == empty.kind == "pending" and {found.what, empty.what} == {"clarify", "no_model"}:
+        return ""  # nothing runs either way: the router may offer a skill once its index of meanings is ready
     if probe in SAME:
         return f"{probe}: {found}, in an empty clone {empty}"
     if found.kind == "asked" and found.what.startswith(NAMED[probe]):
