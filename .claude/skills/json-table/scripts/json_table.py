@@ -245,6 +245,8 @@ def encoding_of(path: Path) -> str:
 
 def plain(text: str) -> str:
     """`text` without escape sequences, control characters, direction marks and halves of characters."""
+    if text.isprintable():
+        return text
     whole = ESCAPE.sub("", text.replace("\t", " ")).encode("utf-8", "replace").decode("utf-8")
     return "".join(mark for mark in whole if unicodedata.category(mark) not in HIDDEN)
 
