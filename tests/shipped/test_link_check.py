@@ -165,7 +165,7 @@ def test_a_link_that_leads_somewhere_is_not_broken(place: Place, link: str) -> N
     ("text", "links"),
     [
         ("/link-check", 3),
-        ("check the docs for broken links", 3),
+        ("check the docs for broken links", 2),
         ("检查文档里有没有死链", 3),
         ("/link-check docs", 2),
         ("检查 @README.md 里的死链", 1),

@@ -43,6 +43,7 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
         )
         return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="unreadable")
     result = _result(intent, request, catalogue) if len(request.commands) < 2 else _one_at_a_time(request)
+    result = _without_text(result, request, catalogue) or result
     names = result.names if isinstance(result, Skills) else ()
     return RouteDecision(
         result=result,
@@ -52,6 +53,17 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
         tier=intent.tier,
         reason=intent.reasoning or "",
     )
+
+
+def _without_text(result: RouteResult, request: PreprocessingResult, catalogue: Catalogue) -> Unknown | None:
+    """A marked folder, or a file whose text cannot be used, for anything else than a skill that takes a path."""
+    skills = [catalogue.find(name) for name in result.names] if isinstance(result, Skills) else []
+    if skills and all(skill and PATHS & {spec.validation for spec in skill.required_params} for skill in skills):
+        return None
+    if isinstance(result, NeedClarification) or not (files := [one for one in request.files if one.unread or one.folder]):
+        return None
+    name = files[0].unread or f"{files[0].written!r} is not a regular file"
+    return Unknown(what="file", name=name, hint="name a smaller part of it, or a text file", refused=True)
 
 
 def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult:

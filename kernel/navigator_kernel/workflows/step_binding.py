@@ -99,7 +99,8 @@ def _marked(step: BoundStep, ground: PlanningContext) -> str:
     given = set(held.values.values())
     text = step.text
     for target in step.request.targets:
-        if target.usable and given & {str(target.path), target.content}:
+        assigned = f"={target.written}" in text  # `name=@path` is a command's
+        if target.usable and not assigned and given & {str(target.path), target.content}:
             text = _with_mark(text, target.written, within(target, ground.root))
     skill = ground.catalogue.find(step.skill)
     for name in [spec.name for spec in (skill.required_params if skill else ()) if spec.validation == "file_exists"]:
@@ -107,7 +108,6 @@ def _marked(step: BoundStep, ground: PlanningContext) -> str:
             bare = word.removeprefix(f"{name}=")
             path = Path(os.path.realpath(bare))
             if bare and str(path) == os.path.realpath(held.values.get(name, "")) and path.is_relative_to(ground.root):
-                # `name=@path` is a command's
                 text = (
                     _with_mark(text, bare, bare)
                     if bare == word
