@@ -60,7 +60,8 @@ def _without_text(result: RouteResult, request: PreprocessingResult, catalogue: 
     skills = [catalogue.find(name) for name in result.names] if isinstance(result, Skills) else []
     if skills and all(skill and PATHS & {spec.validation for spec in skill.required_params} for skill in skills):
         return None
-    if isinstance(result, NeedClarification) or not (files := [one for one in request.files if one.unread or one.folder]):
+    files = [file for file in request.files if file.unread or file.folder]
+    if not files or isinstance(result, NeedClarification):
         return None
     name = files[0].unread or f"{files[0].written!r} is not a regular file"
     return Unknown(what="file", name=name, hint="name a smaller part of it, or a text file", refused=True)
