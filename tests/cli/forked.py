@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from threading import get_ident
 from typing import IO, NamedTuple
 
 SERVER = Path(__file__).with_name("command_server.py")
@@ -44,7 +45,7 @@ def run_command(
     """Does what `subprocess.run` does for `python -m navigator_kernel.cli.main`, or a script, with captured output;
     raises TimeoutExpired likewise. `start` is the usual environment: a command whose Python would start the same in it
     needs no new Python."""
-    server = _server("asking" if _asks(args, env) else "plain", tuple(sorted(_fixed(start).items())))
+    server = _server("asking" if _asks(args, env) else "plain", tuple(sorted(_fixed(start).items())), get_ident())
     request = json.dumps({"args": list(args), "cwd": str(cwd), "env": dict(env), "script": script}).encode()
     if _fixed(env) != server.fixed or len(request) > MOST:
         argv = [sys.executable, *([script] if script else ["-m", "navigator_kernel.cli.main"]), *args]
@@ -90,8 +91,8 @@ def _fixed(env: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
-def _server(kind: str, start: tuple[tuple[str, str], ...]) -> Server:
-    """Starts one server for each kind (`command_server.ASKING`) and environment, on first use. It ends with this
+def _server(kind: str, start: tuple[tuple[str, str], ...], thread: int) -> Server:
+    """Starts one server for each kind (`command_server.ASKING`), environment and thread, on first use. It ends with this
     process at the latest."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     env = {name: value for name, value in os.environ.items() if not name.startswith(AT_START)} | dict(start)

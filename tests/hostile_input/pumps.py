@@ -128,6 +128,16 @@ def _nodes(tree: Any) -> Iterator[Any]:
             yield from _nodes(node)
 
 
+def repeats_in_possessive(pattern: Any) -> bool:
+    """Whether a part repeats inside a group that is repeated possessively, or that is atomic."""
+    groups = [
+        given if kind is _constants.ATOMIC_GROUP else given[2]
+        for kind, given in _nodes(_parser.parse(pattern.pattern, pattern.flags))
+        if kind in {_constants.ATOMIC_GROUP, _constants.POSSESSIVE_REPEAT}
+    ]
+    return any(kind in REPEATS for group in groups for kind, _ in _nodes(group))
+
+
 def texts(source: Any, flags: int) -> Iterator[tuple[str, str, str]]:
     """Beginning, repeated piece and end of each text to try; nothing for a pattern without a long repeat."""
     tree = _parser.parse(source, flags)

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from hostile_input.pumps import METHODS, UNKNOWN, Use, made_by_modules, slow
+from hostile_input.pumps import METHODS, UNKNOWN, Use, made_by_modules, repeats_in_possessive, slow
 from navigator_kernel.skills.scan.rule import rules
 
 TRIES = 3
@@ -65,6 +65,13 @@ def test_every_pattern_of_the_kernel_takes_linear_time() -> None:
 @pytest.mark.timeout(300)
 def test_every_pattern_of_the_kernel_takes_linear_time_on_many_texts() -> None:
     assert [found for use in patterns() if (found := slow(use, MANY))] == []
+
+
+def test_no_pattern_needs_what_the_python_of_debian_12_gets_wrong() -> None:
+    """Before 3.11.5, a group that is repeated possessively matches wrongly if a part of it repeats (gh-106052)."""
+    broken = re.compile(r"((?:%[0-9]{2})++)")
+    uses = [*patterns(), Use("broken", broken, frozenset())]
+    assert [use.place for use in uses if repeats_in_possessive(use.pattern)] == ["broken"]
 
 
 def test_the_methods_that_read_a_text_are_known() -> None:

@@ -117,7 +117,7 @@ _TOKENS = {  # the first kind that fits counts
 _TOKEN = lazy_compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TOKENS.items()))
 _WEAK = frozenset("year now which weekday quarter half head month part nth zh_day day".split())  # not sure if alone
 _NUMBER = lazy_compile(r"\d+")
-_GLUE = lazy_compile(r"[\s,]*-?(?:of\s+)?(?:the\s+)?的?\s*")
+_GLUE = lazy_compile(r"[\s,]*+-?(?:of\s++)?(?:the\s++)?的?\s*")
 _OF = lazy_compile(r"\s+of\s")
 _UP_TO = r"up\s+to(?:\s+and\s+including)?"
 _RANGE = lazy_compile(rf"\s{{0,9}}(?:-|–|—|~|\.\.|to|until|till|thru|through|{_UP_TO}|到|至)\s*(?:the\s+)?")
@@ -453,7 +453,7 @@ _COUNTED = lazy_compile(
     rf"|(?<![之以目提当先])前\s*(?!1\s*{_KIND}){_MANY}|(?<![上下里外])头\s*{_MANY}\s*{_KIND}|最后\s*{_MANY}"
     rf"|最[^\s\d的]{{1,4}}的?\s*{_MANY}\s*{_KIND}|最[大小长短新旧多少高低]的\s*{_MANY}"
     rf"|(?<![这那有]){_MANY}\s*(?:{_KIND}[^\s\d,。;里中]{{0,6}}最(?![近后])|大(?![于小写约概]))"
-    rf"|(?:列出|显示|给我|给出|展示|最多|至多|不超过|只要|只看|只列|仅列|取)\s*(?:显示|列出)?\s*{_MANY}\s*{_KIND}"
+    rf"|(?:列出|显示|给我|给出|展示|最多|至多|不超过|只要|只看|只列|仅列|取)\s*+(?:(?:显示|列出)\s*+)?{_MANY}\s*{_KIND}"
 )
 
 
@@ -512,8 +512,8 @@ def _digits(numeral: str) -> str:
 _NAME = "[\"'“‘「`]{0,2}\ue000\\d{1,4}\ue001[\"'”’」`]{0,2}"
 _UNKNOWN = r"[^\s,、\ue000-\ue001]{1,30}(?=\s*(?:[,、和与及]|and(?![a-z])|$))"  # a name that the file does not have
 _LIST = (
-    rf"(?P<list>{_NAME}(?:(?:\s*(?:,\s*and\s|[,、和与跟及&+/]|以及|(?:and|plus|as well as)(?![a-z]))\s*"
-    rf"(?:(?:the|its|their)\s+)?|(?<=[\"”」])(?=[\"“「]))(?:{_NAME}|{_UNKNOWN})){{0,40}}+)"
+    rf"(?=(?P<list>{_NAME}(?:(?:\s*(?:,\s*and\s|[,、和与跟及&+/]|以及|(?:and|plus|as well as)(?![a-z]))\s*"
+    rf"(?:(?:the|its|their)\s+)?|(?<=[\"”」])(?=[\"“「]))(?:{_NAME}|{_UNKNOWN})){{0,40}}))(?P=list)"
 )
 _LIST_ENDS = (
     r"(?=\s*(?:$|[^\w\s\ue000=<>]|[\u3400-\u9fff]|(?:columns?|fields?|values?|of|from|in|for|as|please|sort|sorted"
@@ -525,11 +525,11 @@ _SHOW = (
 )
 _NOT_BEFORE = r"(?<![a-z])(?<!not )(?<!n't )(?<!n’t )"
 _FILL = (
-    rf"(?:[\s:]+|(?:{_SHOW}|having|have|i|we|me|us|to|the|these|those|following|columns?|fields?|named|called|two|three"
-    r"|\d)(?![a-z]))*+"
+    rf"(?=(?P<fill>(?:[\s:]+|(?:{_SHOW}|having|have|i|we|me|us|to|the|these|those|following|columns?|fields?|named|called|two|three"
+    r"|\d)(?![a-z])){0,12}))(?P=fill)"
 )
 _ZH_SHOW = "(?:显示|列出|展示|输出|保留|返回|给我|查看|需要|提取|包含|导出|选取|看|要|取|选|留|列)"
-_ZH_COLUMNS = r"这?[\d一两二三四五六七八九十]*\s*(?:列|个?字段|栏)"
+_ZH_COLUMNS = r"这?[\d一两二三四五六七八九十]*\s{0,9}(?:列|个?字段|栏)"
 _ZH_NOT = r"(?P<no>(?:[按对把]|不[要看]?|去掉|删掉|除了|隐藏)\s*)?"
 _LIMITS = [
     lazy_compile(source)
@@ -539,11 +539,11 @@ _LIMITS = [
         rf"(?:(?<![a-z])(?:columns|fields)\s*[:=]|(?:列|字段)\s*:)\s*{_LIST}",
         rf"{_NOT_BEFORE}{_SHOW}(?![a-z]){_FILL}{_LIST}\s*(?:columns?|fields?)(?![a-z])",
         rf"{_NOT_BEFORE}{_SHOW}\s+(?:the\s+)?(?:columns|fields){_FILL}{_LIST}{_LIST_ENDS}",
-        rf"(?P<no>(?<![a-z])(?:by|of|in|on|not|than|where)\s+(?:the\s+)?)?{_LIST}\s*(?:columns?|fields?)?\s*"
+        rf"(?P<no>(?<![a-z])(?:by|of|in|on|not|than|where)\s+(?:the\s+)?)?{_LIST}\s*+(?:(?:columns?|fields?)\s*+)?"
         r"(?:only|alone|(?:and\s+)?nothing else)(?![a-z])",
-        rf"(?<!不)[只仅光](?:{_ZH_SHOW}|[\s:是想就出下这\d]|[两三]列)*+{_LIST}{_LIST_ENDS}",
-        rf"(?<![不别]){_ZH_SHOW}\s*{_LIST}\s*{_ZH_COLUMNS}(?![的里中])",
-        rf"{_ZH_NOT}{_LIST}\s*(?:{_ZH_COLUMNS})?\s*(?:就行|就好|就够|就可以|即可)",
+        rf"(?<!不)[只仅光](?:{_ZH_SHOW}|[\s:是想就出下这\d]|[两三]列)*{_LIST}{_LIST_ENDS}",
+        rf"(?<![不别]){_ZH_SHOW}\s*{_LIST}\s*+{_ZH_COLUMNS}(?![的里中])",
+        rf"{_ZH_NOT}{_LIST}\s*+(?:{_ZH_COLUMNS}\s*+)?(?:就行|就好|就够|就可以|即可)",
         rf"{_ZH_NOT}{_LIST}\s*这?[2-9两二三四五六七八九]\s*(?:列|个?字段|栏)(?=\s*(?:$|[^\w\s]))",
     )
 ]
@@ -586,7 +586,7 @@ def _measured(marked: str, known: Sequence[str]) -> str:
 _LISTED_NAME = lazy_compile("\ue000(\\d+)\ue001|[^\\s,、和与及跟&+/\ue000\ue001\"'“”‘’「」`]{1,30}")
 # Names before the first that the file has: "only name and", "with name and"
 _LISTED_BEFORE = lazy_compile(
-    r"(?:(?<![a-z])(?:only|just|with|show|columns|fields)\s(?:the\s)?|[只仅](?:要|看|显示)\s?)((?:[^\s,、\ue000\ue001]{2,30}\s?(?:,|、|[和与]|and)\s?){1,5})$"
+    r"(?:(?<![a-z])(?:only|just|with|show|columns|fields)\s(?:the\s)?|[只仅](?:要|看|显示)\s?)((?:[^\s,、和与\ue000\ue001]{2,30}\s?(?:,|、|[和与]|and)\s?){1,5})$"
 )
 _JOINING = frozenset("and plus as well the its their 以".split())
 # One column that the file does not have, called a column: "only the phone column"

@@ -99,7 +99,7 @@ _CAPABLE = lazy_compile(
     re.IGNORECASE,
 )
 _LIST = lazy_compile(
-    r"^(?:list|show|view|查看|列出|显示|看看)\s*+(?:me\s++|all\s++|my\s++|your\s++|the\s++|of\s++|所有|全部|我的|你的)*+"
+    r"^(?:list|show|view|查看|列出|显示|看看)\s*+(?:me\s++|all\s++|my\s++|your\s++|the\s++|of\s++|所有|全部|我的|你的)*"
     r"(?:installed|已装|已安装|安装)?\s*+(?:的)?\s*+(?:skills?|技能)(?:\s++(?:list|installed))?(?:列表)?[?？。.\s]*$"
     r"|^(?:已装|已安装的?)(?:技能)?列表$|^(?:which|what) skills (?:are (?:there|installed|available)|do (?:i|you|we) have|can (?:i|you) use)[?\s]*$"
     r"|^(?:你|我|现在|这里|都|一共)*(?:有|会|装了|安装了)(?:哪些|什么|啥|几个|多少)(?:个)?技能(?:可用|可以用)?[?？。\s]*$",

@@ -147,7 +147,7 @@ class _Found(Struct):
         if held is None:
             return hit.group()
         again = written in self._placed
-        if not held.content or (again and len(held.content) > self._room):
+        if held.problem or held.unread or held.folder or (again and len(held.content) > self._room):
             return written + tail
         self._room -= len(held.content) if again else 0
         self._placed.add(written)

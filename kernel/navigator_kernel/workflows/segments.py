@@ -25,7 +25,7 @@ _MASKED = lazy_compile(
 _JOINT = lazy_compile(
     r"(?:(?<![,;.!，。；、！\n])(?<![-*•][ \t])(?=[,;.!，。；、！\n])|(?<![\s,;.!，。；、！])(?=[^\S\n])"
     r"|(?![\s,;.!，。；、！]))"
-    r"(?P<stop>(?:\n[ \t]*+[-*•]\s|[,;.!，。；、！\n])*+)"
+    r"(?=(?P<stop>(?:\n[ \t]*+[-*•]\s|[,;.!，。；、！\n])*))(?P=stop)"
     r"(?:(?:(?<=[，,；;。])|(?<=[，,；;。]\n))\s{0,80}+[\u4e00-\u9fff]{0,3}(?:完成?|好)[之以]?后[，,]?再?|\s{0,80}+(?:"
     r"(?<![\w/-])(?:and\s+)?(?P<any>then|after\s+that|afterwards?|thereafter|subsequently)(?![\w/-])"
     r"|(?<![\w-])(?P<and>and\s+)?(?P<end>next|finally|lastly|last\s+of\s+all|once\s+(?:that's|that\s+is|it's|it\s+is)\s+done)(?![\w-])"

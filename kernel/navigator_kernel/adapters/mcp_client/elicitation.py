@@ -13,7 +13,7 @@ from navigator_kernel.text import clean, lazy_compile, shorten
 
 _APART = lazy_compile(r"(?<!\s)(?:\s*+[,，;；、]\s*+|(?=[^\S\n]*\n)\s++)")
 _PAIR = lazy_compile(  # a value ends before a separator, and before the next name
-    r"(?<![\w.-])([\w.-]++)\s*+[=:：]\s*+((?:[^,，;；、\s]++|[^\S\n]++(?!$|[,，;；、\n]|[\w.-]++\s*+[=:：]))++)"
+    r"(?<![\w.-])([\w.-]++)\s*+[=:：]\s*+((?:[^,，;；、\s]++|[^\S\n]++(?!$|[,，;；、\n]|[\w.-]++\s*+[=:：]))+)"
 )
 
 

@@ -48,7 +48,7 @@ _NO_PASSWORD = lazy_compile(
 )
 _RUN = lazy_compile(r"\d{8}-\d{9}-[0-9a-f]{6}(?:-t[0-9a-f]{8})?")  # the "token" of a workflow is the id of its run
 _ESCAPE = lazy_compile(  # of JSON, however deep in other JSON, and of addresses
-    r"(?<!\\)\\++(?:u([0-9A-Fa-f]{4})|([nrtbf\"'/]))|((?:%[0-9A-Fa-f]{2})++)"
+    r"(?<!\\)\\++(?:u([0-9A-Fa-f]{4})|([nrtbf\"'/]))|((?:%[0-9A-Fa-f]{2})+)"
 )
 _MEANT = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _ODD = frozenset("!#$%&*+=@^~")  # characters that tell a password from a word
