@@ -93,7 +93,13 @@ class Place:
         done = subprocess.run(
             [sys.executable, str(script_of(name)), *map(str, words)],
             cwd=run,
-            env={"PATH": os.environ["PATH"], "HOME": str(run), "PYTHONIOENCODING": "utf-8", "NAVIGATOR_PROJECT": str(self.root), **(env or {})},
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(run),
+                "PYTHONIOENCODING": "utf-8",
+                "NAVIGATOR_PROJECT": str(self.root),
+                **(env or {}),
+            },
             capture_output=True,
             timeout=PATIENCE,
             preexec_fn=_limited(memory),

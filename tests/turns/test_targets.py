@@ -163,7 +163,11 @@ def skill_of(reply: Reply) -> str:
     ("text", "skill", "fact"),
     [
         ("how many words are in docs/guide.md", "word-count", "docs/guide.md: 4 words"),
-        ("how many errors are in logs/worker.log?", "log-summary", "9,000 errors"),  # over the limit of a message's text
+        (
+            "how many errors are in logs/worker.log?",
+            "log-summary",
+            "9,000 errors",
+        ),  # over the limit of a message's text
         ("any fixme in the payments folder?", "todo-scan", "src/shop/payments: 1 mark"),
         ("show exports/customers.json as a table, only name and city", "json-table", "1 row, 2 columns"),
         ("昨天的日志里有多少个错误", "log-summary", "1 个错误"),
@@ -199,7 +203,12 @@ def test_one_of_two_files_is_asked_for_and_answered_by_its_number(talk: Talk) ->
 
 
 def test_a_path_of_the_project_is_never_a_repository(talk: Talk) -> None:
-    for text in ("show exports/customers.json", "分析一下 logs/nightly/import.log", "show src/shop", "add docs/guide.md to git"):
+    for text in (
+        "show exports/customers.json",
+        "分析一下 logs/nightly/import.log",
+        "show src/shop",
+        "add docs/guide.md to git",
+    ):
         assert talk.kernel.router.recognise(text) is None, text
     assert talk.kernel.router.recognise("analyze some-owner/some-skills") is not None
 
@@ -240,5 +249,7 @@ def test_each_step_works_on_its_own_folder_and_the_next_one_on_the_result(talk: 
 
 
 def test_half_of_a_request_is_not_dropped(talk: Talk) -> None:
-    reply = talk.say("tell me how many errors yesterday's log has and then show the largest files in docs", consent=True)
+    reply = talk.say(
+        "tell me how many errors yesterday's log has and then show the largest files in docs", consent=True
+    )
     assert [report.target.rpartition(":")[2] for report in reply.reports] == ["log-summary", "folder-inventory"]

@@ -100,9 +100,7 @@ def meant(request: PreprocessingResult) -> Sequence[FileReference]:
     if not text:
         return request.targets
     return [
-        target
-        for target in request.targets
-        if target.written == text or not (target.loose or target.written in text)
+        target for target in request.targets if target.written == text or not (target.loose or target.written in text)
     ]
 
 

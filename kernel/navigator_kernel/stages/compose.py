@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
 from navigator_kernel.language.answers import Outcome
 from navigator_kernel.language.parameters import is_there
-from navigator_kernel.language.wording import because, say
+from navigator_kernel.language.wording import because, between, say
 from navigator_kernel.text import cut_text, escape_controls, lazy_compile, shorten
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.reply import Notice, Reply, Sections
@@ -184,7 +184,11 @@ def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:
     data: dict[str, Any] = {"reason": "plan", "required": ["approval"], "optional": [], "token": view.token}
     data |= {"file": view.plan.file, "steps": steps, "scope": say("workflow.scope", language)}
     data |= {"left": list(view.left)} if view.left else {}
-    return _own("pending", say("workflow.ask", language, count=len(steps)), data, told, clock)
+    text = say("workflow.ask", language, count=len(steps))
+    if view.idle:
+        data, skills = {**data, "idle": list(view.idle)}, between(view.idle, language)
+        text = f"{say('workflow.no_model', language, skills=skills)} {text}"
+    return _own("pending", text, data, told, clock)
 
 
 def _unknown(unknown: Unknown, told: TurnSummary, clock: Clock) -> Report:

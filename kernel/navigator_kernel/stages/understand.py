@@ -107,7 +107,9 @@ def _without_place(found: Retrieval, request: PreprocessingResult, router: Route
     for target in request.targets if found.band != "route" else ():
         if target.folder:
             name = re.escape(target.written)
-            text = lazy_compile(rf"{_BEFORE_PLACE}{name}(?!\w){_AFTER_PLACE}|{name}{_AFTER_PLACE}").sub(" ", text, count=1)
+            text = lazy_compile(rf"{_BEFORE_PLACE}{name}(?!\w){_AFTER_PLACE}|{name}{_AFTER_PLACE}").sub(
+                " ", text, count=1
+            )
     if text == matter(request) or not text.strip():
         return found
     other = router.retrieve(text.strip())
