@@ -141,7 +141,12 @@ def summary(path: Path, source: str, top: int, since: date | None, until: date |
         "messages": messages[:top],
     }
     about = {"source": source, "encoding": encoding.removesuffix("-sig")}
-    return {"summary": sentence(source + days_of(found), figures) + covered(found), **about, **figures, "text": text_of(figures)}
+    return {
+        "summary": sentence(source + days_of(found), figures) + covered(found),
+        **about,
+        **figures,
+        "text": text_of(figures),
+    }
 
 
 def sentence(source: str, figures: dict[str, Any]) -> str:
@@ -245,9 +250,10 @@ def day_of(time: str) -> date | None:
     month = hit["m"] or hit["b"] or hit["b3"]
     number = int(month) if month.isdecimal() else MONTHS.index(month) + 1 if month in MONTHS else 0
     year, number_of_day = hit["y"] or hit["y2"] or hit["y3"], int(hit["d"] or hit["d2"] or hit["d3"])
+    tomorrow = datetime.now(UTC).date() + timedelta(1)
     try:
-        day = date(int(year) if year else date.today().year, number, number_of_day)
-        return day if year or day <= date.today() + timedelta(1) else day.replace(year=day.year - 1)
+        day = date(int(year) if year else tomorrow.year, number, number_of_day)
+        return day if year or day <= tomorrow else day.replace(year=day.year - 1)
     except ValueError:
         return None
 
