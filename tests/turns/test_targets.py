@@ -202,6 +202,14 @@ def test_one_of_two_files_is_asked_for_and_answered_by_its_number(talk: Talk) ->
     assert "docs/notes.md: 2 words" in talk.say("2", consent=True).report.summary
 
 
+def test_a_folder_of_one_file_means_the_file_and_of_several_a_choice(talk: Talk) -> None:
+    one = talk.say("how many errors are in logs/nightly", consent=True)
+    assert "logs/nightly/import.log: 1 line" in one.report.summary
+    several = talk.say("how many errors are in the logs folder", consent=True)
+    assert several.report.state == "pending" and "3 logs/worker.log" in several.report.summary
+    assert "logs/worker.log: 9,000 lines" in talk.say("3", consent=True).report.summary
+
+
 def test_a_path_of_the_project_is_never_a_repository(talk: Talk) -> None:
     for text in (
         "show exports/customers.json",
