@@ -110,7 +110,10 @@ def _verify(ground: Lifecycle, params: Params) -> Answer:
         raise ground.unknown(str(params["name"]))
     broken = [one["name"] for one in checked if not one["ok"]]
     if broken:
-        hint = "uninstall and install again, or navigator skill trust NAME to accept it as it is"
+        first = next(one for one in checked if not one["ok"])
+        place = {"user": first["level"] == "user", "target": "agents" if first["target"] == "agents" else None}
+        restore = ground.options(place).command("install", "--frozen", "--force", "--skill", str(first["name"]))
+        hint = f"{restore} undoes the changes; navigator skill trust NAME accepts a skill as it is"
         message = f"changed since installed: {', '.join(map(repr, broken))}"
         raise IntegrityMismatch(message, hint=hint, skills=checked)
     return {"count": len(checked), "skills": checked}
