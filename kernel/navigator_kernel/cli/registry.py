@@ -62,7 +62,13 @@ EVERYDAY: Mapping[str, tuple[str, str]] = {
     "add": ("install", "The same as install"),
     "search": ("search", "Find an installed skill by words"),
     "list": ("list", "List installed skills"),
+    "info": ("info", "Show an installed skill, or the skills of a source"),
+    "outdated": ("outdated", "List installed skills that have updates"),
     "update": ("update", "Update installed skills from their sources"),
+    "verify": ("verify", "Check installed skills against their receipts"),
+    "rollback": ("rollback", "Return to an earlier skills.lock.json"),
+    "enable": ("enable", "Switch an installed skill on"),
+    "disable": ("disable", "Switch an installed skill off"),
     "uninstall": ("uninstall", "Remove installed skills"),
     "remove": ("uninstall", "The same as uninstall"),
 }
