@@ -31,7 +31,7 @@ def test_hints_are_found_in_all_their_forms() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["install --forced", "verify NAME", "skill trust", "ask --sesion NAME yes", "skill info a.b c.d", "config"]
+    "text", ["install --forced", "verfy NAME", "skill trust", "ask --sesion NAME yes", "skill info a.b c.d", "config"]
 )
 def test_a_wrong_hint_is_noticed(text: str) -> None:
     assert wrong(text.split()) != ""

@@ -46,10 +46,13 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
     "left.edited": ("changed here since it was installed", "安装后在本地被修改"),
     "left.example": ("an example", "示例"),
     "left.excluded": ("named by --exclude", "已用 --exclude 排除"),
-    "left.hidden": ("in a hidden folder", "位于隐藏文件夹"),
+    "left.hidden": (
+        "in the hidden folder {folder}; --skill '{folder}/*' installs them",
+        "位于隐藏文件夹 {folder}；--skill '{folder}/*' 可安装它们",
+    ),
     "left.lookalike": ("its name looks like another one", "名称与另一技能形似"),
     "left.manifest": ("its manifest cannot be used", "清单无法使用"),
-    "left.name-taken": ("its name is in use here", "名称已被占用"),
+    "left.name-taken": ("name already in use", "名称已被占用"),
     "left.no-name-left": (
         "its name is another skill's, and no other name is free",
         "名称属于另一技能，且没有可用的其他名称",
