@@ -153,7 +153,7 @@ def _words(text: str) -> list[str]:
 
 def _is_prose(words: list[str]) -> bool:
     """Whether these words can follow a command in its sentence: no option and no value is among them."""
-    return all(re.fullmatch(r"[a-z']+|[\u4e00-\u9fff].*", word) is not None for word in words)
+    return all(re.fullmatch(r"[a-z']+|Navigator|[\u4e00-\u9fff].*", word) is not None for word in words)
 
 
 def wrong(words: list[str]) -> str:

@@ -96,6 +96,19 @@ def test_the_help_imports_no_command(here: Place) -> None:
     assert "prompt_toolkit" not in loaded
 
 
+@pytest.mark.parametrize("verb", ["info", "skill scan"])
+@pytest.mark.parametrize(("name", "hint"), [("nosuch", "skill list shows"), ("word-cout", "did you mean word-count?")])
+def test_a_plain_name_that_no_skill_has_is_not_found(here: Place, verb: str, name: str, hint: str) -> None:
+    done = here.run(*verb.split(), name)
+    assert (done.code, done.err.startswith(f"error: no skill called '{name}' is installed\n"), hint in done.err) == (4, True, True)
+
+
+def test_info_also_knows_the_names_of_skills_that_could_be_installed(here: Place) -> None:
+    error = here.json("info", "pptxx")["error"]
+    assert (error["exit_code"], "pptx" in error["suggestions"]) == (4, True)
+    assert "owner/repo" in error["hint"]
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
@@ -150,7 +163,7 @@ def test_a_search_of_one_place_finds_what_is_there(here: Place) -> None:
     ("words", "near", "code"),
     [
         (("install", "alpha-on"), "alpha-one", 2),
-        (("skill", "info", "wrod-count"), "word-count", 2),
+        (("skill", "info", "wrod-count"), "word-count", 4),
         (("install", "anthropic/skills", "--offline", "--skill", "pdf"), "anthropics/skills", 7),
         (("remove", "alpha-on"), "alpha-one", 4),
         (("update", "alpha-on"), "alpha-one", 4),

@@ -39,11 +39,13 @@ def _list(ground: Lifecycle, params: Params) -> Answer:
 
 def _info(ground: Lifecycle, params: Params) -> Answer:
     """`{source, skill, ref, installed}` → an installed skill of that name, else the contents of the source;
-    SkillNotFound if `installed` forbids looking at a source."""
+    SkillNotFound for a name without a source, or if `installed` forbids looking at one."""
     if (held := ground.held(required(params, "source"))) is not None:
         return _known(held)
     if params.get("installed"):
         raise ground.unknown(str(params["source"]))
+    if ground.is_unknown(str(params["source"])):
+        raise ground.unknown(str(params["source"]), or_source=True)
     source, wanted = ground.sourced(params)
     if wanted:
         ground.deps.prepare()
