@@ -425,6 +425,8 @@ def _audit(checked: Checked) -> Iterator[Finding]:
 def _settings(checked: Checked) -> Iterator[Finding]:
     settings = checked.settings
     yield _tried("settings", lambda: f"{len(settings().origins)} settings", "navigator config path names the files")
+    for text in settings().ignored:
+        yield Finding(what="settings", state="note", detail=text, remedy="navigator config list names the settings")
     yield _tried("model", lambda: settings().models.default or "none is set", "navigator model list names them")
     yield _tried("encoder", lambda: _encoder(settings()), "navigator config list names the settings")
 
