@@ -72,21 +72,19 @@ class BareOption:
 def bare_options() -> list[BareOption]:
     """The options that hints name outside a whole command. One of a module of commands must be an option of one of
     these, one of the code below `skills/` of a command for skills, and any other of some command."""
-    known = [(path, command) for path, command in _leaves(navigator, ())]
-    found = []
+    known = [*_leaves(navigator, ())]
+    named = [(key, "; ".join(both), known) for key, both in SENTENCES.items()]
     for path in sorted((SOURCE / "kernel").rglob("*.py")):
         place = path.relative_to(SOURCE).as_posix()
         module = place.removeprefix("kernel/").removesuffix(".py").replace("/", ".")
         own = [(words, one) for words, one in known if getattr(one.callback, "__module__", "") == module]
         of_skills = [(words, one) for words, one in known if words[0] == "skill"] if "/skills/" in place else []
-        for text in _hint_texts(path):
-            for option in OPTION.findall(_without_commands(text)):
-                takers = (" ".join(words) for words, one in own or of_skills or known if _takes(one, option))
-                found.append(BareOption(place, option, tuple(takers)))
-    for key, both in SENTENCES.items():
-        for option in OPTION.findall(_without_commands("; ".join(both))):
-            found.append(BareOption(key, option, tuple(" ".join(words) for words, one in known if _takes(one, option))))
-    return found
+        named += [(place, text, own or of_skills or known) for text in _hint_texts(path)]
+    return [
+        BareOption(place, option, tuple(" ".join(words) for words, one in commands if _takes(one, option)))
+        for place, text, commands in named
+        for option in OPTION.findall(_without_commands(text))
+    ]
 
 
 def _without_commands(text: str) -> str:
@@ -100,7 +98,9 @@ def _hint_texts(path: Path) -> Iterator[str]:
     """The texts of the keyword `hint` and of the variable of that name; f-strings with their values filled in."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         is_hint = isinstance(node, ast.keyword) and node.arg == "hint"
-        is_set = isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "hint" for to in node.targets)
+        is_set = isinstance(node, ast.Assign) and any(
+            isinstance(to, ast.Name) and to.id == "hint" for to in node.targets
+        )
         if is_hint or is_set:
             inner: set[int] = set()
             for part in ast.walk(node):  # an f-string comes before its parts
@@ -112,7 +112,7 @@ def _hint_texts(path: Path) -> Iterator[str]:
 
 
 def _leaves(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command that is no group, with the words that call it."""
+    """Every command that is not a group, with the words that call it."""
     if not isinstance(command, click.Group):
         yield words, command
         return

@@ -18,7 +18,9 @@ from skill_repositories import make_repo, skill_text
 pytestmark = pytest.mark.sample(1)
 
 SHORT = {"install": "install", "add": "install", "remove": "uninstall", "uninstall": "uninstall"}
-SHORT |= {name: name for name in ("update", "list", "search", "info", "outdated", "verify", "rollback", "enable", "disable")}
+SHORT |= {
+    name: name for name in ("update", "list", "search", "info", "outdated", "verify", "rollback", "enable", "disable")
+}
 
 
 @pytest.fixture
@@ -100,7 +102,11 @@ def test_the_help_imports_no_command(here: Place) -> None:
 @pytest.mark.parametrize(("name", "hint"), [("nosuch", "skill list shows"), ("word-cout", "did you mean word-count?")])
 def test_a_plain_name_that_no_skill_has_is_not_found(here: Place, verb: str, name: str, hint: str) -> None:
     done = here.run(*verb.split(), name)
-    assert (done.code, done.err.startswith(f"error: no skill called '{name}' is installed\n"), hint in done.err) == (4, True, True)
+    assert (done.code, done.err.startswith(f"error: no skill called '{name}' is installed\n"), hint in done.err) == (
+        4,
+        True,
+        True,
+    )
 
 
 def test_info_also_knows_the_names_of_skills_that_could_be_installed(here: Place) -> None:

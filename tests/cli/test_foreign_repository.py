@@ -254,7 +254,9 @@ def test_a_link_in_the_place_of_a_file_is_not_written_through(
 
 
 @pytest.mark.requirement("X-42")
-@pytest.mark.parametrize("words", [("route", "draw x"), ("search", "x"), ("eval",), ("list",), ("doctor",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("route", "draw x"), ("search", "x"), ("eval",), ("list",), ("doctor",)], ids=" ".join
+)
 def test_a_command_that_only_looks_writes_nothing_in_a_repository_and_the_next_that_works_marks_it(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:

@@ -46,7 +46,9 @@ def test_the_hidden_folder_is_named_with_the_words_that_install_what_is_in_it(he
     files = {f"{path}/SKILL.md": skill_text(path[-1]) for path in names}
     source = f"file://{make_repo(tmp_path, files)}"
     done = here.run("install", source, "--all")
-    hint = re.search(r"skipped 2 \(in the hidden folder skills/.experimental; --skill '(.*)' installs them\): b, c", done.err)
+    hint = re.search(
+        r"skipped 2 \(in the hidden folder skills/.experimental; --skill '(.*)' installs them\): b, c", done.err
+    )
     assert done.code == 0 and hint is not None, done.err
     assert here.json("install", source, "--skill", hint[1])["counts"]["installed"] == 2
 
@@ -65,7 +67,7 @@ def test_the_hidden_folder_is_named_with_the_words_that_install_what_is_in_it(he
     ],
     ids=["hidden", "example", "test", "copy", "placeholder", "no text", "manifest", "name taken"],
 )
-def test_what_all_leaves_out_by_a_rule_of_layout_is_no_failure_and_all_else_is(
+def test_what_all_leaves_out_by_a_rule_of_layout_does_not_fail_it_and_all_else_does(
     here: Place, tmp_path: Path, path: str, text: str, code: int
 ) -> None:
     here.write({".claude/skills/word-count/SKILL.md": skill_text("word-count")})

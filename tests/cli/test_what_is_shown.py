@@ -154,7 +154,9 @@ def test_a_frozen_install_names_what_it_restores_and_counts_what_it_keeps(here: 
         (here.root / f".claude/skills/s{at}/SKILL.md").unlink()
         (here.root / f".claude/skills/s{at}").rmdir()
     assert here.said("install", "--frozen") == "restored 14 skills\n"
-    assert here.said("install", "--frozen", "-v").splitlines() == [f"kept {one}" for one in sorted(f"s{at}" for at in range(14))]
+    assert here.said("install", "--frozen", "-v").splitlines() == [
+        f"kept {one}" for one in sorted(f"s{at}" for at in range(14))
+    ]
     assert here.said("install", "--frozen", "-q") == ""
 
 

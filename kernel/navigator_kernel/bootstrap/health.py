@@ -227,7 +227,9 @@ def _folders(checked: Checked) -> Iterator[Finding]:
     box = checked.root / BOX
     if not os.access(box if box.is_dir() else checked.root, os.W_OK | os.X_OK):
         detail = f"you cannot write to {str(checked.root)!r}: it can be asked, and what runs write is in your own state"
-        yield Finding(what="project", state="note", detail=detail, remedy="install, host and config set do not work here")
+        yield Finding(
+            what="project", state="note", detail=detail, remedy="install, host and config set do not work here"
+        )
 
 
 def _try_folder(folder: Path) -> None:

@@ -68,7 +68,7 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     ),
     "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; a workflow with more than 3 gets a warning", True),
 }
-_CHECKED = ("models", "policy", "mcp.servers", "search.catalogues")  # of the person's file; their readers check the rest
+_CHECKED = ("models", "policy", "mcp.servers", "search.catalogues")  # of the person's file; their readers check more
 TABLES: Mapping[str, str] = {
     "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
@@ -134,8 +134,8 @@ class Policy(NamedTuple):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """`origins` names the level that each value came from; `notes` says what was left out, and why; `ignored` is the part
-    of them about settings that have no effect where they are."""
+    """`origins` names the level that each value came from; `notes` says what was left out, and why; `ignored` is the
+    part of them about settings that have no effect where they are."""
 
     language: str = "auto"
     style: str = "auto"

@@ -72,7 +72,9 @@ class ChangeStore:
         place = self._of(run)
         records = self._records(place)
         if not records:
-            raise NotFound(f"run {run!r} changed no file of this project", hint="navigator diff shows the newest run that did")
+            raise NotFound(
+                f"run {run!r} changed no file of this project", hint="navigator diff shows the newest run that did"
+            )
         return tuple(self._read(place, name) for name in records)
 
     def is_undone(self, run: str) -> bool:

@@ -95,7 +95,7 @@ class ProjectState:
         """Makes the folder (mode 0700) with its record and the project's mark, or brings the two up to date. A command
         that is only `looking` makes no `mybox` for the mark: the next one that works does. Busy if the state was
         replaced since this object was made."""
-        is_marked = not looking or os.path.isdir(self.root / BOX)
+        is_marked = not looking or (self.root / BOX).is_dir()
         if self._claimed and (self._marked or not is_marked):
             return
 

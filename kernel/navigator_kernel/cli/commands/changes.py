@@ -27,9 +27,7 @@ def diff(app: App, *, run: str | None, as_json: bool) -> None:
     from navigator_kernel.tools.writing import shown
 
     changes = _changes(app)
-    if not run and (run := next((one for one in changes.runs() if not changes.is_undone(one)), "")) == "":
-        _newest(changes)
-        raise NotFound("every change of a run was undone", hint="navigator diff RUN shows one; navigator log lists runs")
+    run = run or next((one for one in changes.runs() if not changes.is_undone(one)), None) or _newest(changes)
     made = changes.of(run)
     if as_json:
         changed = [{"path": one.path, "new": one.before is None, "diff": _diff(one)} for one in made]

@@ -70,7 +70,7 @@ def listed(app: App, *, as_json: bool) -> None:
 @click.option(
     "--hide-skills",
     is_flag=True,
-    help="For claude-code: also hide the skills of .claude/skills from its own list (skillOverrides); /NAME still works.",
+    help="For claude-code: hide the skills of .claude/skills from its own list (skillOverrides); /NAME still works.",
 )
 @dry_option
 @click.option("--uninstall", "undo", is_flag=True, hidden=True)

@@ -113,8 +113,8 @@ def _verify(ground: Lifecycle, params: Params) -> Answer:
     broken = [one["name"] for one in checked if not one["ok"]]
     if broken:
         first = next(one for one in checked if not one["ok"])
-        place = {"user": first["level"] == "user", "target": "agents" if first["target"] == "agents" else None}
-        restore = ground.options(place).command("install", "--frozen", "--force", "--skill", str(first["name"]))
+        there = {"user": first["level"] == "user", "target": "agents" if first["target"] == "agents" else None}
+        restore = ground.options(there).command("install", "--frozen", "--force", "--skill", str(first["name"]))
         hint = f"{restore} undoes the changes; navigator skill trust NAME accepts a skill as it is"
         message = f"changed since installed: {', '.join(map(repr, broken))}"
         raise IntegrityMismatch(message, hint=hint, skills=checked)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 State = Literal["skipped", "blocked"]
 
-# Explains each reason in a list of many skills. The reasons in `_MEANT` are rules of the layout: these skills are no part
-# of "all". All others are failures, which a person can settle, by `--exclude` in any case; docs/reference/states.md.
+# Explains each reason in a list of many skills. The reasons in `_MEANT` are rules of the layout: these skills are no
+# part of "all". All others are failures, which a person can settle, at least by `--exclude`; docs/reference/states.md.
 _WHY: Mapping[str, str] = {
     "ambiguous": "the name of several skills",
     "broken-copy": "a broken link in place of a copy of another one",
