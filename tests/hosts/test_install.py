@@ -173,6 +173,9 @@ def test_what_claude_code_lists_itself_is_said_with_its_cost(here: Place, home: 
     hint = re.search(r"navigator (host install claude-code --hide-skills) leaves", said)
     assert hint is not None
     assert "also lists" not in here.run(*hint[1].split()).err
+    assert "also lists" not in here.run("host", "install", "claude-code").err  # they are hidden now
+    here.write({".claude/settings.local.json": '{"skillOverrides": []}'})
+    assert here.run("host", "install", "claude-code").code == 0
 
 
 @pytest.mark.parametrize("sample", SAMPLES)

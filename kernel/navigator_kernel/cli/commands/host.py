@@ -17,7 +17,7 @@ from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.language.wording import BETWEEN, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from navigator_kernel.hosts.hosts import Host
     from navigator_kernel.hosts.install import Change, Installer
@@ -102,12 +102,25 @@ def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool
     if not dry_run:
         note(say("host.restart" if changes else "host.has", app.spoken, host=held.title))
     if skills and not hide_skills:
-        from navigator_kernel.evals.lint import listings
+        _note_cost(
+            app, installer, hiding(held, app.root, [skill.folder.name for skill in skills if skill.folder]), skills
+        )
 
-        (listing,) = (one for one in listings(skills) if one.host == host)
+
+def _note_cost(app: App, installer: Installer, hidden: Host, skills: Sequence[SkillDef]) -> None:
+    """Says what the skills cost that Claude Code itself lists; `hidden` would hide all of them."""
+    from navigator_kernel.evals.lint import listings
+
+    try:
+        shown = {name for change in installer.install(hidden) for name in change.names}
+    except KernelError:  # the setting has an unexpected form
+        return
+    seen = [skill for skill in skills if skill.folder is not None and skill.folder.name in shown]
+    (listing,) = (one for one in listings(seen) if one.host == "claude-code")
+    if listing.skills:
         note(say("host.listed", app.spoken, count=listing.skills, tokens=listing.tokens))
-        if listing.beyond:
-            note(say("host.beyond", app.spoken, count=listing.beyond))
+    if listing.beyond:
+        note(say("host.beyond", app.spoken, count=listing.beyond))
 
 
 @command.command("uninstall")
