@@ -220,7 +220,7 @@ def _row(intent: str, line: str, command: click.Command) -> str:
         if isinstance(item, click.Argument):
             name = item.make_metavar(click.Context(command)).strip("[].").lower()
             words.append(f"<{name}>" if item.required else f"[{name}]")
-        elif isinstance(item, click.Option) and item.name != "help":
+        elif isinstance(item, click.Option) and item.name != "help" and not item.hidden:
             value = "" if item.is_flag else f" <{item.name}>"
             words.append(f"[{item.opts[-1]}{value}]")
             notes += [f"{item.opts[-1]}: {item.help}"] if item.name != "as_json" else []

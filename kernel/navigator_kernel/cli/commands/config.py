@@ -33,7 +33,7 @@ def listed(app: App, *, as_json: bool) -> None:
         document({"settings": values, **tables, "notes": list(held.notes)})
         return
     table(("setting", "value", "from", "what it is"), [(k, str(v), o, t) for k, v, o, t in rows])
-    for text in held.notes:
+    for text in held.notes[len(held.ignored) :]:  # these were printed when the settings were read
         note(f"note: {text}")
 
 
