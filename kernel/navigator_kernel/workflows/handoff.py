@@ -37,7 +37,8 @@ def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff
     text = data.get("text")  # what a skill writes for readers, beside its data
     if not isinstance(text, str) or not text:
         text = raw if raw is not None else json.dumps(data, ensure_ascii=False, default=str)
-    return Handoff(step=number, text=text, files=tuple(_files(kernel.root, folder, replace(report, data=data))), report=path)
+    files = tuple(_files(kernel.root, folder, replace(report, data=data)))
+    return Handoff(step=number, text=text, files=files, report=path)
 
 
 def final_output(kernel: Kernel, run: WorkflowRun, report: Report) -> str:

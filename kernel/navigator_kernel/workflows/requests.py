@@ -16,7 +16,7 @@ from navigator_kernel.errors import UsageProblem
 from navigator_kernel.language.clauses import may_spell_out
 from navigator_kernel.language.parameters import is_file
 from navigator_kernel.stages.preprocess import preprocess, without_prefix, words_of
-from navigator_kernel.text import lazy_compile
+from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Tier, Unknown, Workflow
 from navigator_kernel.values.workflow import PLAN, WorkflowPlan, WorkflowView
@@ -101,20 +101,44 @@ def start_run(
     name: str, rest: str, words: Sequence[str], files: Sequence[FileReference], kernel: Kernel, run: str, session: str
 ) -> WorkflowPlan:
     """Enters the stored workflow `name` as a run that may read the `files` of its words, with `rest` for `$ARGUMENTS`
-    and `words` for `$1` and on. UsageProblem for words that it has no place for."""
+    and `words` for `$1` and on. UsageProblem for words that it has no place for, and for none where it needs one."""
     root = kernel.root.resolve()
-    plan = _filled(
-        load_stored(name, kernel),
-        relative_to_root(rest, files, root),
-        [relative_to_root(word, files, root) for word in words],
-    )
+    words = [rest] if is_file(Path(rest)) else words  # a name with blanks
     named_files = [Path(os.path.realpath(word)) for word in words if is_file(Path(word))]
     named_files = [file.path for file in files if not file.problem] + named_files
-    inside = [path.relative_to(root).as_posix() for path in named_files if path.is_relative_to(root)]
-    read = dict.fromkeys([*plan.sandbox.read, *inside])
-    plan = replace(plan, sandbox=replace(plan.sandbox, read=tuple(read)))
+    inside = list(dict.fromkeys(path.relative_to(root).as_posix() for path in named_files if path.is_relative_to(root)))
+    words = [_from_root(word, files, root) for word in words]
+    plan = load_stored(name, kernel)
+    if not any(_ARGUMENT.search(step.input) for step in plan.steps) and len(words) == len(inside) == 1:
+        plan = _with_file(plan, inside[0], root)
+    else:
+        plan = _filled(plan, _from_root(rest, files, root), words)
+        read = tuple(dict.fromkeys([*plan.sandbox.read, *inside]))
+        plan = replace(plan, sandbox=replace(plan.sandbox, read=read))
     kernel.journal.propose(run, session, plan)
     return plan
+
+
+def _from_root(word: str, files: Sequence[FileReference], root: Path) -> str:
+    """`word` with files from the project's folder, whatever the current folder is."""
+    path = Path(os.path.realpath(word))
+    if is_file(Path(word)) and path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    return relative_to_root(word, files, root)
+
+
+def _with_file(plan: WorkflowPlan, path: str, root: Path) -> WorkflowPlan:
+    """The plan with the file `path` in place of the only one that it reads; UsageProblem if that is not one."""
+    if len(plan.sandbox.read) != 1:
+        raise _no_place(plan)
+    file = FileReference(written=plan.sandbox.read[0], path=root / path)
+    steps = [
+        replace(step, text=relative_to_root(step.text, [file], root), input=relative_to_root(step.input, [file], root))
+        for step in plan.steps
+    ]
+    if [step.input for step in steps] == [step.input for step in plan.steps] and path != file.written:
+        raise _no_place(plan)
+    return replace(plan, steps=tuple(steps), sandbox=replace(plan.sandbox, read=(path,)))
 
 
 def orchestrate(
@@ -182,15 +206,25 @@ def _filled(plan: WorkflowPlan, rest: str, words: Sequence[str]) -> WorkflowPlan
             return "$"
         if hit[2] is not None and int(hit[2]) > len(words):
             return hit.group()
-        return _fitted(rest if hit[2] is None else words[int(hit[2]) - 1], hit.string[: hit.start()])
+        before = hit.string[: hit.start()]
+        text = rest if hit[2] is None else words[int(hit[2]) - 1]
+        return _fitted(text.removeprefix("@") if before.endswith("@") else text, before)
 
-    inputs = [_ARGUMENT.sub(value, step.input) for step in plan.steps]
-    if rest and inputs == [step.input for step in plan.steps]:
-        raise UsageProblem(
-            f"workflow {plan.name!r} takes no arguments", hint="put $ARGUMENTS or $1 into a step's input"
-        )
-    steps = tuple(replace(step, input=text) for step, text in zip(plan.steps, inputs, strict=True))
-    return replace(plan, steps=steps)
+    steps = [replace(step, input=_ARGUMENT.sub(value, step.input)) for step in plan.steps]
+    if rest and steps == list(plan.steps):
+        raise _no_place(plan)
+    if not words and any(hit[2] == "1" for step in plan.steps for hit in _ARGUMENT.finditer(step.input)):
+        hint = f"#{plan.name} <what to put there>; in the file, \\$1 is the text $1"
+        raise UsageProblem(f"workflow {plan.name!r} needs a word for $1", hint=hint)
+    steps = [replace(step, text=clean(_ARGUMENT.sub(value, step.text), lines=False)) for step in steps]
+    return replace(plan, steps=tuple(steps))
+
+
+def _no_place(plan: WorkflowPlan) -> UsageProblem:
+    hint = f"put $ARGUMENTS or $1 into the input of a step in {plan.file}"
+    if len(plan.sandbox.read) == 1:
+        hint = f"name a file of the project in place of {plan.sandbox.read[0]!r}, or {hint}"
+    return UsageProblem(f"workflow {plan.name!r} takes no arguments", hint=hint)
 
 
 def _fitted(value: str, before: str) -> str:
