@@ -129,10 +129,11 @@ def session_rows(guide: str, *beginnings: str) -> Iterator[str]:
     """From the recorded session of a guide: the first `navigator` command that begins so, with what the screen showed."""
     import re
 
-    commands = re.findall(r"^\$ .*\n(?:(?!\$ |```).*\n)*", (TOP / "docs" / guide).read_text("utf-8"), re.MULTILINE)
+    text = (TOP / "docs" / guide).read_text("utf-8")
+    commands = re.findall(r"^\$ .*\n(?:(?!\$ |```).*\n)*", text, re.MULTILINE)
     yield "```session"
     for beginning in beginnings:
-        yield next(text for text in commands if text.startswith(f"$ navigator {beginning}")).rstrip("\n")
+        yield next(one for one in commands if one.startswith(f"$ navigator {beginning}")).rstrip("\n")
     yield "```"
 
 

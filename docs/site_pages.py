@@ -16,8 +16,8 @@ DOCS = TOP / "docs"
 
 
 def home_page(readme: str, *, at: str) -> str:
-    """A README as a page of the folder `at` below `docs/`, `.` or `zh`, without the link to the other README and without
-    the marks of its generated part."""
+    """A README as a page of the folder `at` below `docs/`, `.` or `zh`, without the link to the other README and the
+    marks of its generated part."""
     back = "" if at == "." else "../"
     text = (TOP / readme).read_text("utf-8").replace("](docs/decisions)", "](docs/decisions/README.md)")
     text = re.sub(r"^\[\S+\]\(README[^)]*\)\n\n", "", text, flags=re.MULTILINE)

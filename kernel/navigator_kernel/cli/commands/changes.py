@@ -65,7 +65,8 @@ def _changes(app: App) -> ChangeStore:
 def _newest(changes: ChangeStore) -> str:
     runs = changes.runs()
     if not runs:
-        raise NotFound("no run has changed a file of this project", hint="runs that change files are listed here")
+        hint = "a model can change files after your yes; navigator model list shows the models"
+        raise NotFound("no run has changed a file of this project", hint=hint)
     return runs[0]
 
 
