@@ -126,7 +126,8 @@ def script_rows() -> Iterator[str]:
 
 
 def session_rows(guide: str, *beginnings: str) -> Iterator[str]:
-    """From the recorded session of a guide: the first `navigator` command that begins so, with what the screen showed."""
+    """From the recorded session of a guide: the first `navigator` command that begins so, with what the screen
+    showed."""
     import re
 
     text = (TOP / "docs" / guide).read_text("utf-8")
