@@ -152,6 +152,20 @@ def test_a_file_takes_the_place_of_the_only_one_that_a_workflow_reads(root: Path
     assert "in place of 'data.csv'" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "run #say for data.csv",
+        "please run the workflow #say on @data.csv",
+        "用 #say 处理 data.csv",
+        "执行#say data.csv",
+    ],
+)
+def test_a_workflow_is_called_in_a_sentence(root: Path, text: str) -> None:
+    workflow_file(root, "say", ("total-column", "total the numbers of $1"))
+    assert talk_in(root).say(text, consent=True).report.data == {"output": 8}
+
+
 def test_a_workflow_that_needs_a_word_says_so_before_it_starts(root: Path) -> None:
     workflow_file(root, "say", ("shout-loud", "/shout-loud $1"))
     talk = talk_in(root)

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from navigator_kernel.values.reply import Reply
 
 _ARGUMENT = lazy_compile(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
+# `run #name for words`, as people say it in a sentence
+_CALL = lazy_compile(
+    r"(?:please\s+|请)?(?:run|start|execute|use|运行|执行|启动|使用|用)\s*(?:(?:the\s+)?workflow\s+|工作流\s*)?#([\w-]+)\s*"
+    r"(?:(?:for|with|on|over)\s+|(?:来)?处理\s*)?(.*)",
+    re.IGNORECASE,
+)
 _ESCAPED = lazy_compile(r"\\.")
 _QUOTE = lazy_compile(r'(["\\])')
 
@@ -58,10 +64,15 @@ def resolve_workflow(
     if is_orchestrated(request.commands):
         return orchestrate(request, kernel, context, session)
     if request.commands:
-        return invoke_stored(request, kernel, context.run, session) if request.commands[0].type == "workflow" else None
+        name, rest = request.commands[0].name, behind(request)
+        called = request.commands[0].type == "workflow"
+        return invoke_stored(name, rest, request, kernel, context.run, session) if called else None
     need = without_prefix(request.original)
     if not may_spell_out(need):
-        return None
+        hit = _CALL.fullmatch(need)
+        if hit is None or hit[1] not in stored_names(kernel):
+            return None
+        return invoke_stored(hit[1], hit[2], request, kernel, context.run, session)
     return _proposed(plan_workflow(request, need, _ground(kernel, context)), kernel, context.run, session, "steps")
 
 
@@ -81,17 +92,15 @@ def decline_run(token: str, subject: str, kernel: Kernel) -> None:
 
 
 def invoke_stored(
-    request: PreprocessingResult, kernel: Kernel, run: str, session: str
+    name: str, rest: str, request: PreprocessingResult, kernel: Kernel, run: str, session: str
 ) -> WorkflowRequest | RouteDecision:
-    """`#name words`: the stored workflow with its `$1` and `$ARGUMENTS` filled once. NotLoadable names the lines of a
+    """`#name rest`: the stored workflow with its `$1` and `$ARGUMENTS` filled once. NotLoadable names the lines of a
     file that cannot be used."""
-    name = request.commands[0].name
     known = stored_names(kernel)
     if name not in known:
         near = tuple(get_close_matches(name, known, 3, 0.5))
         unknown = Unknown(what="workflow", name=name, suggestions=near)
         return RouteDecision(result=unknown, tier="syntax", confidence=1.0, reason="instruction")
-    rest = behind(request)
     plan = start_run(name, rest, words_of(rest), request.files, kernel, run, session)
     view = WorkflowView(token=run, state="proposed", plan=plan)
     return WorkflowRequest(decision=_decision(plan.name, "syntax", "instruction"), view=view, agreed="")
