@@ -43,7 +43,7 @@ def test_the_first_session_looks_as_the_guide_shows_it(language: str, tmp_path: 
     found = FENCE.sub(lambda fence: _fence(fence, project), text)
     if os.environ.get("UPDATE_GOLDEN"):
         guide.write_text(found, "utf-8")
-    assert found == guide.read_text("utf-8")
+    assert found == guide.read_text("utf-8"), "if this is better: UPDATE_GOLDEN=1, then make docs"
 
 
 def _fence(fence: re.Match[str], project: Project) -> str:
