@@ -125,6 +125,19 @@ def script_rows() -> Iterator[str]:
         yield f"| {first} | `python bin/{path.name}` | {note} |"
 
 
+def session_rows(guide: str, *beginnings: str) -> Iterator[str]:
+    """From the recorded session of a guide: the first `navigator` command that begins so, with what the screen
+    showed."""
+    import re
+
+    text = (TOP / "docs" / guide).read_text("utf-8")
+    commands = re.findall(r"^\$ .*\n(?:(?!\$ |```).*\n)*", text, re.MULTILINE)
+    yield "```session"
+    for beginning in beginnings:
+        yield next(one for one in commands if one.startswith(f"$ navigator {beginning}")).rstrip("\n")
+    yield "```"
+
+
 def hook_rows() -> Iterator[str]:
     """Every hook with its documentation, as sections."""
     import inspect

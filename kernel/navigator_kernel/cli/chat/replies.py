@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.cli.chat.question import can_answer, command_for
 from navigator_kernel.cli.output import cut, document, is_attended, lines, markdown, note, style_of, width
-from navigator_kernel.language.rendering import render_report, render_sentence
+from navigator_kernel.language.rendering import render_report, render_sentence, step_lines
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.report import FORMATS
@@ -43,7 +43,7 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
     if reply.workflow is not None and form != "raw":
         _workflow(reply.workflow, language)
     if form != "raw":
-        lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
+        lines(line for report in reply.reports[:-1] for line in step_lines(report, style))
     waits = reply.session.approval is not None or reply.session.question is not None
     report = for_chat(reply.report, language) if in_chat else reply.report
     if waits and report.state == "pending" and can_answer() and form in {"auto", "detail"}:
