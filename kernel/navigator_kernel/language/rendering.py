@@ -70,14 +70,17 @@ def step_lines(report: Report, style: Style, *, whole: bool = False) -> list[str
 
 
 def result_lines(report: Report) -> list[str]:
-    """The result besides the summary: an output in words, or the data; for a failure, its message and hint."""
+    """The result besides the summary: an output in words with the files, or the data; for a failure, its message and
+    hint."""
     if report.state == "pending":
         return [clean(str(way), lines=False) for way in report.data.get("ways", ())]
     if report.state in {"error", "timeout"}:
         told = [clean(str(report.data[key]), lines=False) for key in ("msg", "hint") if report.data.get(key)]
         return [text for text in told if text not in report.summary]
-    if report.raw is not None and not _is_data(report):
-        return clean(report.raw).strip().splitlines()
+    text = report.data.get("text") if _is_data(report) else report.raw
+    if isinstance(text, str):
+        files = [clean(file, lines=False) for file in report.files] if text is not report.raw else []
+        return [*clean(text).strip().splitlines(), *files]
     return [f"{key}: {flow(value)}" for key, value in report.data.items()]
 
 
