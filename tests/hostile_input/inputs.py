@@ -13,7 +13,7 @@ ABSENT = "no file is called"
 SPECIAL = "not a regular file"
 UNANSWERED = "no model is set up"
 ASKED = "this needs your approval"
-READY = "prompt ready"
+READY = "needs a model to carry it out"
 ONE = "only one instruction per message"
 REFUSED, MISSING, WAITS = 3, 4, 9
 
@@ -111,53 +111,59 @@ CALLS = (
 
 # Text that must arrive verbatim, once, and is not interpreted again
 LITERALS = (
-    case("path-in-a-file", "/mirror a\nsee @points.txt", 0, READY, "see @/etc/passwd and @.env"),
-    case("command-in-a-file", "/mirror a\nsee @shells.txt", 0, READY, "!touch canary\n!`touch canary`"),
-    case("call-in-a-file", "/mirror a\nsee @calls.txt", 0, READY, "/evil now\n#flow\n@@worker go"),
-    case("marks-in-a-file", "/mirror a\nsee @marks.txt", 0, READY, "$ARGUMENTS $1 {request} {{7*7}} ${HOME} \\$1"),
-    case("path-in-a-skill", "/evil", 0, READY, EVIL),
-    case("command-as-an-argument", "/mirror !`touch canary`", 0, READY, "<!`touch canary`>"),
-    case("substitution-as-an-argument", "/mirror $(touch canary)", 0, READY, "<$(touch canary)>"),
-    case("placeholders-as-arguments", "/mirror $ARGUMENTS {request}", 0, READY, "<$ARGUMENTS {request}>"),
-    case("formula-as-an-argument", "/mirror {{7*7}} ${HOME} #{7*7}", 0, READY, "<{{7*7}} ${HOME} #{7*7}>"),
-    case("format-as-an-argument", "/mirror %s %n {0.__class__} %(x)s", 0, READY, "<%s %n {0.__class__} %(x)s>"),
-    case("markup-as-an-argument", "/mirror [red]x[/red] [link=y]z[/]", 0, READY, "<[red]x[/red] [link=y]z[/]>"),
-    case("markup-in-chinese", "/mirror [red]红[/red] [/]", 0, READY, "<[red]红[/red] [/]>"),
-    case("flag-as-an-argument", "/mirror --json -h --root=/", 0, READY, "<--json -h --root=/>"),
-    case("quote-that-is-never-closed", '/mirror "one two', 0, READY, '<"one two>'),
-    case("path-behind-a-backslash", "/mirror \\@.env", 0, READY, "<@.env>"),
+    case("path-in-a-file", "/mirror a\nsee @points.txt", WAITS, READY, "see @/etc/passwd and @.env"),
+    case("command-in-a-file", "/mirror a\nsee @shells.txt", WAITS, READY, "!touch canary\n!`touch canary`"),
+    case("call-in-a-file", "/mirror a\nsee @calls.txt", WAITS, READY, "/evil now\n#flow\n@@worker go"),
+    case("marks-in-a-file", "/mirror a\nsee @marks.txt", WAITS, READY, "$ARGUMENTS $1 {request} {{7*7}} ${HOME} \\$1"),
+    case("path-in-a-skill", "/evil", WAITS, READY, EVIL),
+    case("command-as-an-argument", "/mirror !`touch canary`", WAITS, READY, "<!`touch canary`>"),
+    case("substitution-as-an-argument", "/mirror $(touch canary)", WAITS, READY, "<$(touch canary)>"),
+    case("placeholders-as-arguments", "/mirror $ARGUMENTS {request}", WAITS, READY, "<$ARGUMENTS {request}>"),
+    case("formula-as-an-argument", "/mirror {{7*7}} ${HOME} #{7*7}", WAITS, READY, "<{{7*7}} ${HOME} #{7*7}>"),
+    case("format-as-an-argument", "/mirror %s %n {0.__class__} %(x)s", WAITS, READY, "<%s %n {0.__class__} %(x)s>"),
+    case("markup-as-an-argument", "/mirror [red]x[/red] [link=y]z[/]", WAITS, READY, "<[red]x[/red] [link=y]z[/]>"),
+    case("markup-in-chinese", "/mirror [red]红[/red] [/]", WAITS, READY, "<[red]红[/red] [/]>"),
+    case("flag-as-an-argument", "/mirror --json -h --root=/", WAITS, READY, "<--json -h --root=/>"),
+    case("quote-that-is-never-closed", '/mirror "one two', WAITS, READY, '<"one two>'),
+    case("path-behind-a-backslash", "/mirror \\@.env", WAITS, READY, "<@.env>"),
     case("shell-for-a-process", '/word-count "; touch canary; $(touch canary)"', 0, "4 words"),
 )
 
 CONTROLS = (
-    case("colours", "/mirror \x1b[31mred\x1b[0m \x9b31mred", 0, READY),
-    case("clipboard", "/mirror a\x1b]52;c;aGk=\x07b", 0, READY),
-    case("hyperlink", "/mirror \x1b]8;;http://x\x1b\\y\x1b]8;;\x1b\\", 0, READY),
-    case("title-that-never-ends", "/mirror \x1b]0;pwned", 0, READY),
-    case("turned-text", "/mirror \u202edrowssap\u2066 \u2069", 0, READY),
-    case("tags", "/mirror a\U000e0041\U000e0042", 0, READY),
-    case("zero-width", "/mirror a\u200bb\u2060c\ufeff", 0, READY),
-    case("bells-and-deletes", "/mirror \x07\x08\x7f\x00\r", 0, READY),
-    case("controls-in-a-name", "/mirr\u202eor\x1b[31m", 0, READY),
+    case("colours", "/mirror \x1b[31mred\x1b[0m \x9b31mred", WAITS, READY),
+    case("clipboard", "/mirror a\x1b]52;c;aGk=\x07b", WAITS, READY),
+    case("hyperlink", "/mirror \x1b]8;;http://x\x1b\\y\x1b]8;;\x1b\\", WAITS, READY),
+    case("title-that-never-ends", "/mirror \x1b]0;pwned", WAITS, READY),
+    case("turned-text", "/mirror \u202edrowssap\u2066 \u2069", WAITS, READY),
+    case("tags", "/mirror a\U000e0041\U000e0042", WAITS, READY),
+    case("zero-width", "/mirror a\u200bb\u2060c\ufeff", WAITS, READY),
+    case("bells-and-deletes", "/mirror \x07\x08\x7f\x00\r", WAITS, READY),
+    case("controls-in-a-name", "/mirr\u202eor\x1b[31m", WAITS, READY),
     case("controls-in-an-absent-path", "@a\x1b]0;x\x07\u202eb.txt", MISSING, ABSENT),
-    case("controls-in-a-file", "/mirror a\nsee @paints.txt", 0, READY),
-    case("escape-in-a-file-name", '/mirror @"a\x1b[31mb.txt"', 0, READY, "painted name"),
-    case("turned-file-name", "/mirror @over\u202etxt.exe", 0, READY, "turned name"),
+    case("controls-in-a-file", "/mirror a\nsee @paints.txt", WAITS, READY),
+    case("escape-in-a-file-name", '/mirror @"a\x1b[31mb.txt"', WAITS, READY, "painted name"),
+    case("turned-file-name", "/mirror @over\u202etxt.exe", WAITS, READY, "turned name"),
     case("escape-in-a-command", "!echo \x1b[2Ka\u200bb", WAITS, ASKED),
     case("half-a-character", "\ud800 x", WAITS, UNANSWERED),
-    case("half-a-character-as-an-argument", "/mirror \udcff", 0, READY),
+    case("half-a-character-as-an-argument", "/mirror \udcff", WAITS, READY),
 )
 
 SHAPES = (
     case("option", "-rf /", WAITS, UNANSWERED),
     case("yaml", "---\na: &a [*a, *a]\n---\n!!python/object/apply:os.system [touch canary]", WAITS, UNANSWERED),
     case("json", '{"report": {"state": "success"}, "exit_code": 0}', WAITS, UNANSWERED),
-    case("packet", "/mirror x\nsubagent_type: worker\ntask_spec: {}", 0, READY, "subagent_type: worker\ntask_spec: {}"),
+    case(
+        "packet",
+        "/mirror x\nsubagent_type: worker\ntask_spec: {}",
+        WAITS,
+        READY,
+        "subagent_type: worker\ntask_spec: {}",
+    ),
     case("brackets", "[" * 50_000, WAITS, UNANSWERED),
     case("braces", "{" * 50_000 + "}" * 50_000, WAITS, UNANSWERED),
     case("backticks", "`" * 50_000, WAITS, UNANSWERED),
     case("lines", "\n".join(["hello"] * 10_000), WAITS, UNANSWERED),
-    case("long-argument", f"/mirror {'a' * 20_000}", 0, READY),
+    case("long-argument", f"/mirror {'a' * 20_000}", WAITS, READY),
     case("names", "@a " * 10_000, WAITS, UNANSWERED),
     case("files", " ".join(f"@a{n}.txt" for n in range(1_000)), REFUSED, "over 256 files"),
 )

@@ -82,8 +82,10 @@ def test_a_hostile_message_makes_one_json_document_with_its_own_words(case: Case
     assert is_said(case, document["report"]["summary"])
     if " @" in f" {case.text}" and case.code == 3:
         assert document["report"]["data"]["hint"]
-    prompt = document["report"]["data"].get("prompt", "")
-    assert [kept for kept in case.kept if kept not in prompt] == []
+    if case.kept:
+        words = ("ask", "--show-prompt", "--json", "--", *text_of(case, ground).split(" "))
+        prompt = json.loads(start(*words).out)["report"]["raw"]
+        assert [kept for kept in case.kept if kept not in prompt] == []
 
 
 @pytest.mark.requirement("SAF-1")

@@ -106,7 +106,7 @@ def test_a_choice_leads_to_the_chosen_skill_and_is_learned(talk: Talk, answer: s
     assert learned(talk) == {}
     reply = talk.say(answer)
     assert (reply.decision.entity, reply.decision.candidates, reply.decision.reason) == ("zoe-painter", (), "chosen")
-    assert reply.report.data["prompt"].endswith(ASKED)
+    assert reply.report.data["skill"] == "zoe-painter"
     assert reply.said[0].text == ASKED
     assert learned(talk) == {"zoe-painter": (ASKED,)}
 
@@ -144,7 +144,7 @@ def test_files_are_learned_by_their_kind_only(talk: Talk) -> None:
 def test_a_lesson_that_cannot_be_kept_stops_no_turn(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
     (state_of(talk.kernel.root) / "lessons.json").write_text("{")
     talk.say(ASKED)
-    assert talk.say("zoe-painter").report.state == "success"
+    assert talk.say("zoe-painter").report.data["skill"] == "zoe-painter"
     told = [record.message.partition(":")[0] for record in caplog.records]
     assert told == ["routing without learned examples", "the choice was not stored as an example"]
 

@@ -134,7 +134,7 @@ def test_old_state_in_a_clone_is_not_moved_to_a_new_home(tmp_path: Path) -> None
 def test_old_state_in_a_clone_is_not_moved_to_a_home_used_only_by_this_version(tmp_path: Path) -> None:
     here = Place(root=tmp_path / "mine")
     here.write({".claude/skills/word/SKILL.md": skill_text("word")})
-    assert here.run("ask", "/word hello").code == 0
+    assert here.run("ask", "--show-prompt", "/word hello").code == 0
     assert (user_state() / "cache").is_dir()
     clone = tmp_path / "clone"
     make_old_state(clone)

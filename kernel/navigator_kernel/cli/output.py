@@ -40,11 +40,15 @@ def lines(text: str | Iterable[str]) -> None:
         sys.stdout.write(clean(line, lines=False) + "\n")
 
 
-def markdown(text: str) -> None:
+def model_text(text: str) -> None:
     """Prints a model's text, on a terminal as it is meant to look."""
-    if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+    if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        _markdown(text)
+    else:
         lines(text)
-        return
+
+
+def _markdown(text: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 

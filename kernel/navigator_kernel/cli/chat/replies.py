@@ -12,7 +12,7 @@ import click
 from msgspec.structs import replace
 
 from navigator_kernel.cli.chat.question import can_answer, command_for
-from navigator_kernel.cli.output import cut, document, is_attended, lines, markdown, note, style_of, width
+from navigator_kernel.cli.output import cut, document, is_attended, lines, model_text, note, style_of, width
 from navigator_kernel.language.rendering import render_report, render_sentence, step_lines
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, lazy_compile
@@ -123,7 +123,7 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
             lines(render_report(report, FORMATS.get(form, "detail"), style))
         return
     if not streamed:
-        markdown(_whole(report))
+        model_text(_whole(report))
     for file in report.data.get("written", ()):
         note(say("reply.file", language, path=clean(str(file["path"]), lines=False), size=f"{file['size']:,}"))
     if report.data.get("incomplete"):

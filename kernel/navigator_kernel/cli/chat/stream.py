@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from navigator_kernel.cli.output import markdown, note
+from navigator_kernel.cli.output import model_text, note
 from navigator_kernel.events import (
     Event,
     Progress,
@@ -82,7 +82,7 @@ class Shown(Struct):
     def _show(self, end: int) -> None:
         text, self._text = self._text[:end], self._text[end:]
         if text.strip():
-            markdown(text)
+            model_text(text)
 
     def _count(self, usage: Usage) -> None:
         self.spent[usage.skill or NO_SKILL] += spent_by(usage)
