@@ -1,10 +1,10 @@
 """Prints every sentence that a person can see, as a table: where it stands in the code, English, Chinese.
 
-`python docs/sentences.py` prints all, `python docs/sentences.py --missing` those without a Chinese form, one a line as
-they belong into `language/zh.tsv`; the latter ends with 1 where there is one.
+`python docs/sentences.py` prints all of them; with `--missing` the English ones without a Chinese form, as they belong
+into `language/chinese.tsv`, and ends with 1 where there is one.
 
-A sentence of an error is written where the error is raised, in English, with its values in place. Here it becomes a
-template: `no skill called {name!r}`. `language/chinese.py` finds the template again in the finished sentence.
+Most sentences are written where they are used, in English, with their values in place. Here each becomes a template
+(`no skill called {name!r} is installed`), which `language/chinese.py` finds again in the finished sentence.
 """
 
 from __future__ import annotations
@@ -19,30 +19,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+
 from navigator_kernel.language.chinese import chinese_forms
 from navigator_kernel.language.wording import SENTENCES
 
 TOP = Path(__file__).resolve().parent.parent
-FORMS = 24  # of one sentence with alternatives in it
-# Keywords of any call whose value a person reads
+FORMS = 24  # texts that one expression may be
+DEPTH = 6  # names and functions that are followed to a text
+# Keywords of any call, and functions of the terminal, whose texts are shown; all others are those of errors
 SHOWN = frozenset({"hint", "help", "short_help", "epilog", "problem", "remedy", "detail"})
-# Functions that print their arguments, and the values that the terminal shows
-PRINTING = frozenset({"note", "say_lines", "confirm", "prompt", "echo", "Finding"})
-WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]+")  # what makes a text a sentence
-COMMANDS = frozenset({"command", "group"})
+PRINTING = frozenset({"note", "say_lines", "confirm", "prompt", "echo"})
+HELPING = frozenset({"command", "group"})  # decorators of functions whose docstring is help
+WHOLE = ("bootstrap/health.py", "config/settings.py", "cli/registry.py", "cli/skill/group.py", "sandbox/policy.py")  # every text is shown
 CLICK = ("decorators.py", "exceptions.py", "parser.py", "types.py")  # what a wrong command line is told
+WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]+")  # what makes a text a sentence
+WORD, VALUE = re.compile(r"(?<![\w./-])[a-z]{3,}(?![\w./-])"), re.compile(r"\{[^{}]*\}")
 # Folders and modules whose texts stay English, and who reads them
 ENGLISH_ONLY: Mapping[str, str] = {
-    "acp/": "editors",
-    "bootstrap/built_in.py": "models",
-    "gateway/": "programs that use the HTTP API; the page has its own texts",
-    "hookspecs.py": "authors of plugins",
-    "library/": "programs in Python",
-    "mcp_server/": "coding agents",
-    "planner/": "models",
-    "plugins.py": "authors of plugins",
-    "state_graph.py": "programs in Python",
-    "tools/": "models",
+    "/acp/": "editors",
+    "/bootstrap/built_in.py": "models",
+    "/gateway/": "programs that use the HTTP API; the page has its own texts",
+    "/hookspecs.py": "authors of plugins",
+    "/library/": "programs in Python",
+    "/mcp_server/": "coding agents",
+    "/planner/": "models",
+    "/plugins.py": "authors of plugins",
+    "/state_graph.py": "programs in Python",
+    "/tools/": "models",
 }
 
 
@@ -55,67 +58,59 @@ class Sentence(NamedTuple):
 
 
 def sentences() -> list[Sentence]:
-    """Every sentence, the ones of `wording.py` first; `chinese` is empty where it is missing."""
-    chinese = chinese_forms()
-    found = [Sentence(key, english, zh) for key, (english, zh) in SENTENCES.items()]
-    seen: dict[str, str] = {}
+    """Every sentence, those with a key first; `chinese` is empty where it is missing."""
+    chinese, seen = chinese_forms(), dict[str, str]()
     for place, text in collected():
         seen.setdefault(text, place)
-    return found + [Sentence(place, text, chinese.get(text, "")) for text, place in seen.items()]
+    keyed = [Sentence(key, *both) for key, both in SENTENCES.items()]
+    return keyed + [Sentence(place, text, chinese.get(text, "")) for text, place in seen.items()]
 
 
 def collected() -> Iterator[tuple[str, str]]:
-    """Place and English template of what the kernel's errors, hints, help and output say, and what click says."""
+    """Place and template of what errors, hints, help and output say, and of what click says."""
     for name in CLICK:
         for text in _marked(Path(click.__file__).with_name(name)):
             yield f"click/{name}", text
     paths = sorted([*(TOP / "kernel/navigator_kernel").rglob("*.py"), *TOP.glob("agents/*/*.py")])
-    modules = [_Module(path) for path in paths if not _is_english_only(path)]
-    functions = {name: node for module in modules for name, node in module.functions.items()}
+    modules = [_Module(path) for path in paths if not any(part in path.as_posix() for part in ENGLISH_ONLY)]
     raising = _raising(modules)
     for module in modules:
-        for line, text in module.texts(raising, functions):
-            if WORDS.search(re.sub(r"\{[^{}]*\}", "", text)):
+        for line, text in module.texts(raising):
+            if is_sentence(text):
                 yield f"{module.path.relative_to(TOP)}:{line}", text
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a template says something: two words, or one beside a value."""
+    fixed = VALUE.sub("", text)
+    return bool(WORDS.search(fixed) or (VALUE.search(text) and WORD.search(fixed)))
 
 
 def _marked(path: Path) -> Iterator[str]:
     """The sentences of a module that are marked for gettext."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Call) and _last(node.func) in {"_", "ngettext"}:
-            yield from (
-                part.value
-                for part in node.args
-                if isinstance(part, ast.Constant) and isinstance(part.value, str) and WORDS.search(part.value)
-            )
-
-
-def _is_english_only(path: Path) -> bool:
-    where = path.relative_to(TOP).as_posix()
-    return any(part in where for part in ENGLISH_ONLY)
+            texts = [part.value for part in node.args if isinstance(part, ast.Constant)]
+            yield from (text for text in texts if isinstance(text, str) and is_sentence(text))
 
 
 def _raising(modules: Sequence[_Module]) -> frozenset[str]:
-    """The names of the error classes, and of the functions that return an error."""
-    errors = {"KernelError", "ClickException", "UsageError", "BadParameter", "HttpProblem"}
-    while True:
-        more = {
-            node.name for module in modules for node in module.classes if any(_last(base) in errors for base in node.bases)
-        } - errors
-        if not more:
-            break
+    """The names of the classes of errors, and of the functions that return an error."""
+    errors, more = set[str](), {"KernelError", "ClickException"}
+    while more - errors:
         errors |= more
-    makers = {
-        name
-        for module in modules
-        for name, node in module.functions.items()
-        if node.returns is not None and any(isinstance(part, ast.Name) and part.id in errors for part in ast.walk(node.returns))
-    }
-    return frozenset(errors | makers)
+        classes = (node for module in modules for node in module.nodes if isinstance(node, ast.ClassDef))
+        more = {node.name for node in classes if any(_last(base) in errors for base in node.bases)}
+    functions = [node for module in modules for node in module.functions.values() if node.returns]
+    returned = {node.name: {_last(part) for part in ast.walk(node.returns)} for node in functions if node.returns}
+    return frozenset(errors | {name for name, names in returned.items() if names & errors})
 
 
-def _last(node: ast.expr) -> str:
+def _last(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class _Module:
@@ -123,170 +118,170 @@ class _Module:
         self.path = path
         tree = ast.parse(path.read_text("utf-8"))
         self.nodes = list(ast.walk(tree))
-        self.classes = [node for node in self.nodes if isinstance(node, ast.ClassDef)]
-        self.functions = {n.name: n for n in self.nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
-        self.scopes: dict[int, ast.AST] = {}
-        self.values: dict[tuple[int, str], list[ast.expr]] = {}
+        self.functions = {node.name: node for node in self.nodes if isinstance(node, Function)}
+        self._scopes: dict[int, ast.AST] = {}  # node → the function around it, or the module
+        self._values: dict[tuple[int, str], list[ast.expr]] = {}  # what a name is assigned in a scope
         self._visit(tree, tree)
-        self.tree = tree
+
+    def texts(self, raising: frozenset[str]) -> Iterator[tuple[int, str]]:
+        """Line and template of each text that is shown."""
+        if self.path.as_posix().endswith(WHOLE):
+            yield from self._forms_of(self._whole())
+        for node in self.nodes:
+            if isinstance(node, ast.Call):
+                shown = _last(node.func) in raising | PRINTING
+                words = [word.value for word in node.keywords if shown or word.arg in SHOWN]
+                yield from self._forms_of([*node.args, *words] if shown else words)
+            elif isinstance(node, Function) and any(
+                isinstance(mark, ast.Call) and _last(mark.func) in HELPING for mark in node.decorator_list
+            ):
+                yield node.lineno, ast.get_docstring(node) or ""
 
     def _visit(self, node: ast.AST, scope: ast.AST) -> None:
-        self.scopes[id(node)] = scope
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign | ast.NamedExpr) else []
+        self._scopes[id(node)] = scope
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
+            targets = [node.target]
         for target in targets:
-            pairs = [(target, node.value)]
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                pairs = list(zip(target.elts, node.value.elts, strict=False))
-            elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.IfExp):
-                pairs = [
-                    pair
-                    for side in (node.value.body, node.value.orelse)
-                    if isinstance(side, ast.Tuple)
-                    for pair in zip(target.elts, side.elts, strict=False)
-                ]
-            for name, value in pairs:
-                if isinstance(name, ast.Name) and value is not None:
-                    self.values.setdefault((id(scope), name.id), []).append(value)
-        inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else scope
+            for name, value in _pairs(target, node.value):  # type: ignore[attr-defined]
+                self._values.setdefault((id(scope), name), []).append(value)
+        inner = node if isinstance(node, Function) else scope
         for child in ast.iter_child_nodes(node):
             self._visit(child, inner)
 
-    def texts(self, raising: frozenset[str], functions: Mapping[str, ast.AST]) -> Iterator[tuple[int, str]]:
-        for node in self.nodes:
-            if isinstance(node, ast.Call):
-                name = _last(node.func)
-                if name in raising or name in PRINTING:
-                    yield from self._all(node.args, raising)
-                    yield from self._all([word.value for word in node.keywords], raising)
-                else:
-                    yield from self._all([word.value for word in node.keywords if word.arg in SHOWN], raising)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-                isinstance(mark, ast.Call) and _last(mark.func) in COMMANDS for mark in node.decorator_list
-            ):
-                if said := ast.get_docstring(node):
-                    yield node.lineno, said
-            elif isinstance(node, ast.Dict) and self.path.name in {"registry.py", "group.py"}:
-                yield from self._all([part for value in node.values if isinstance(value, ast.Tuple) for part in value.elts[1:]], raising)
+    def _whole(self) -> list[ast.expr]:
+        """Every text that is not a docstring or a part of another text."""
+        joined = [node for node in self.nodes if isinstance(node, ast.JoinedStr)]
+        parts = {id(part) for node in joined for part in ast.walk(node) if part is not node}
+        parts |= {id(node.value) for node in self.nodes if isinstance(node, ast.Expr)}
+        texts = (node for node in self.nodes if isinstance(node, ast.JoinedStr | ast.Constant))
+        return [node for node in texts if id(node) not in parts]
 
-    def _all(self, values: Sequence[ast.expr], raising: frozenset[str]) -> Iterator[tuple[int, str]]:
-        for value in values:
-            yield from ((value.lineno, text) for text in self.forms(value))
+    def _forms_of(self, values: Sequence[ast.expr]) -> Iterator[tuple[int, str]]:
+        return ((value.lineno, text) for value in values for text in self._forms(value))
 
-    def forms(self, node: ast.expr, depth: int = 0) -> Iterator[str]:
-        """The texts that an expression may be, as templates."""
-        if depth > 6:
+    def _forms(self, node: ast.expr, depth: int = 0) -> Iterator[str]:
+        """The templates that an expression may be."""
+        if depth > DEPTH:
             return
         match node:
             case ast.Constant(value=str(text)):
-                yield text.replace("{", "{{").replace("}", "}}") if "{" in text else text
+                yield text.replace("{", "{{").replace("}", "}}")
             case ast.JoinedStr(values=parts):
-                seen: dict[str, int] = {}
-                choices = [self._parts(part, seen, depth) for part in parts]
-                yield from ("".join(parts) for parts in islice(product(*choices), FORMS))
+                names: dict[str, int] = {}
+                choices = [self._part(part, names, depth) for part in parts]
+                yield from ("".join(texts) for texts in islice(product(*choices), FORMS))
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                lefts = [*self.forms(left, depth + 1)] or [f"{{{self._name(left)}}}"]
-                rights = [*self.forms(right, depth + 1)] or [f"{{{self._name(right)}}}"]
-                yield from ("".join(pair) for pair in product(lefts, rights))
-            case ast.IfExp(body=body, orelse=other):
-                yield from self.forms(body, depth + 1)
-                yield from self.forms(other, depth + 1)
-            case ast.BoolOp(values=values) | ast.List(elts=values) | ast.Tuple(elts=values):
-                for value in values:
-                    yield from self.forms(value, depth + 1)
-            case ast.Starred(value=value):
-                yield from self.forms(value, depth + 1)
-            case ast.ListComp(elt=value) | ast.GeneratorExp(elt=value):
-                yield from self.forms(value, depth + 1)
+                sides = [[*self._forms(side, depth + 1)] or [f"{{{_name(side)}}}"] for side in (left, right)]
+                yield from ("".join(pair) for pair in product(*sides))
             case ast.Name(id=name):
-                for value in self._assigned(node, name):
-                    yield from self.forms(value, depth + 1)
-            case ast.Dict(values=values):
-                for value in values:
-                    yield from self.forms(value, depth + 1)
-            case ast.Subscript(value=value):
-                yield from self.forms(value, depth + 1)
-            case ast.Call(func=ast.Attribute(attr="get", value=value), args=args):
-                yield from self.forms(value, depth + 1)
-                for other in args[1:]:
-                    yield from self.forms(other, depth + 1)
-            case ast.Call(func=ast.Name(id="clean" | "shorten" | "escape_controls"), args=[value, *_]):
-                yield from self.forms(value, depth + 1)
-            case ast.Call(func=ast.Name(id=name)) if name in self.functions and _returns_text(self.functions[name]):
-                for part in ast.walk(self.functions[name]):
-                    if isinstance(part, ast.Return) and part.value is not None:
-                        yield from self.forms(part.value, depth + 1)
+                yield from self._all(self._assigned(node, name), depth)
+            case ast.Call():
+                yield from self._all(self._passed_on(node), depth)
             case _:
-                return
+                yield from self._all(_alternatives(node), depth)
 
-    def _parts(self, part: ast.expr, seen: dict[str, int], depth: int) -> Sequence[str]:
-        if isinstance(part, ast.Constant):
-            return (str(part.value).replace("{", "{{").replace("}", "}}"),)
-        assert isinstance(part, ast.FormattedValue)
-        is_fixed = isinstance(part.value, ast.IfExp | ast.Name | ast.Constant) or _is_number_form(part.value)
-        if part.conversion == -1 and is_fixed:
-            if texts := [*self.forms(part.value, depth + 1)]:
-                if all("{" not in text for text in texts) and len(texts) <= 4 and self._is_all_text(part.value):
-                    return texts
-        name = self._name(part.value)
-        seen[name] = seen.get(name, 0) + 1
-        name += str(seen[name]) if seen[name] > 1 else ""
-        return (f"{{{name}!r}}" if part.conversion == ord("r") else f"{{{name}}}",)
+    def _all(self, nodes: Sequence[ast.expr], depth: int) -> Iterator[str]:
+        for node in nodes:
+            yield from self._forms(node, depth + 1)
 
-    def _is_all_text(self, node: ast.expr) -> bool:
+    def _passed_on(self, call: ast.Call) -> Sequence[ast.expr]:
+        """What a call returns: the value that it cleans or looks up, or what a function of the module returns."""
+        name = _last(call.func)
+        if name in {"clean", "shorten", "escape_controls"}:
+            return call.args[:1]
+        if name == "get" and isinstance(call.func, ast.Attribute):
+            return [call.func.value, *call.args[1:]]
+        function = self.functions.get(name)
+        if function is None or _last(function.returns or call) != "str":
+            return []
+        return [part.value for part in ast.walk(function) if isinstance(part, ast.Return) and part.value]
+
+    def _part(self, part: ast.expr, names: dict[str, int], depth: int) -> Sequence[str]:
+        """The texts of one part of an f-string: fixed, the few that it may be, or a placeholder."""
+        if not isinstance(part, ast.FormattedValue):
+            return [*self._forms(part, depth)]
+        if part.conversion == -1 and self._is_fixed(part.value):
+            return [*self._forms(part.value, depth + 1)]
+        name = _name(part.value)
+        names[name] = names.get(name, 0) + 1
+        name += str(names[name]) if names[name] > 1 else ""
+        return [f"{{{name}!r}}" if part.conversion == ord("r") else f"{{{name}}}"]
+
+    def _is_fixed(self, node: ast.expr) -> bool:
+        """Whether an expression is one of a few texts without values."""
         match node:
-            case ast.Constant(value=str()) | ast.JoinedStr():
+            case ast.Constant(value=str()):
                 return True
             case ast.IfExp(body=body, orelse=other):
-                return self._is_all_text(body) and self._is_all_text(other)
+                return self._is_fixed(body) and self._is_fixed(other)
             case ast.Name(id=name):
                 values = self._assigned(node, name)
-                return bool(values) and all(self._is_all_text(value) for value in values)
+                return bool(values) and all(self._is_fixed(value) for value in values)
             case _:
                 return False
 
-    def _name(self, node: ast.expr) -> str:
-        """The name of a value: that of a variable or attribute, or of what a function is called with."""
-        match node:
-            case ast.Attribute(attr=name) | ast.Name(id=name):
-                return name.strip("_")
-            case ast.Call(func=ast.Attribute(attr="join")) | ast.Call(args=[ast.Constant(), *_]):
-                return "value"
-            case ast.Call(args=[value, *_]) | ast.Call(func=ast.Attribute(value=value)) | ast.BinOp(left=value):
-                return self._name(value)
-            case ast.Subscript(value=value) | ast.IfExp(body=value):
-                return self._name(value)
-            case _:
-                return "value"
-
-    def _assigned(self, node: ast.Name, name: str) -> Sequence[ast.expr]:
-        scope = self.scopes.get(id(node))
-        while scope is not None:
-            if values := self.values.get((id(scope), name)):
-                return values
-            outer = self.scopes.get(id(scope))
-            scope = outer if outer is not scope else None
-        return ()
+    def _assigned(self, node: ast.expr, name: str) -> Sequence[ast.expr]:
+        scope = self._scopes[id(node)]
+        while not (values := self._values.get((id(scope), name))):
+            if scope is self._scopes[id(scope)]:
+                return ()
+            scope = self._scopes[id(scope)]
+        return values
 
 
-def _is_number_form(node: ast.expr) -> bool:
-    return isinstance(node, ast.IfExp)
+def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:
+    """Names and what they are assigned, also of tuples."""
+    if isinstance(target, ast.Name) and value is not None:
+        yield target.id, value
+    elif isinstance(target, ast.Tuple):
+        sides = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+        for side in sides:
+            for name, one in zip(target.elts, side.elts if isinstance(side, ast.Tuple) else (), strict=False):
+                yield from _pairs(name, one)
 
 
-def _returns_text(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return isinstance(node.returns, ast.Name) and node.returns.id == "str"
+def _alternatives(node: ast.expr) -> Sequence[ast.expr]:
+    """The expressions one of which an expression is."""
+    match node:
+        case ast.IfExp(body=body, orelse=other):
+            return [body, other]
+        case ast.BoolOp(values=values) | ast.List(elts=values) | ast.Tuple(elts=values) | ast.Dict(values=values):
+            return values
+        case ast.Starred(value=value) | ast.Subscript(value=value) | ast.ListComp(elt=value):
+            return [value]
+        case ast.GeneratorExp(elt=value) | ast.Lambda(body=value):
+            return [value]
+        case _:
+            return []
+
+
+def _name(node: ast.expr) -> str:
+    """The name of a value: that of a variable or attribute, or of what a function is called with."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name.strip("_")
+        case ast.Call(func=ast.Attribute(attr="join")) | ast.Call(args=[ast.Constant(), *_]):
+            return "value"
+        case ast.Call(args=[value, *_]) | ast.Call(func=ast.Attribute(value=value)) | ast.BinOp(left=value):
+            return _name(value)
+        case ast.Subscript(value=value) | ast.IfExp(body=value):
+            return _name(value)
+        case _:
+            return "value"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--missing", action="store_true", help="only what has no Chinese form; exit 1 where there is any")
-    missing = parser.parse_args().missing
-    for sentence in sentences():
-        english = sentence.english.replace("\n", "\\n")
-        if not missing:
-            print(sentence.place, english, sentence.chinese.replace("\n", "\\n"), sep="\t")
-        elif not sentence.chinese:
-            print(english)
-    return int(missing and any(not sentence.chinese for sentence in sentences()))
+    parser.add_argument("--missing", action="store_true", help="only what has no Chinese form")
+    only_missing = parser.parse_args().missing
+    shown = [one for one in sentences() if not (only_missing and one.chinese)]
+    for one in shown:
+        fields = [one.english] if only_missing else one
+        print(*(text.replace("\n", "\\n").replace("\t", "\\t") for text in fields), sep="\t")
+    return int(only_missing and bool(shown))
 
 
 if __name__ == "__main__":

@@ -25,13 +25,17 @@ from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_le
 from navigator_kernel.bootstrap.places import box_of, private_writer, project_state
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
+from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.wording import APART, COLON
 from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
 from navigator_kernel.storage_errors import LONGEST
+from navigator_kernel.text import numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Kernel
+    from navigator_kernel.text import Language
 
 # Extras, a module of each, and the effect of its absence
 _EXTRAS = (
@@ -107,22 +111,23 @@ def repair(root: Path, found: Sequence[Finding]) -> tuple[list[str], list[str]]:
     return done, failed
 
 
-def shown(found: Sequence[Finding], *, every: bool = False) -> list[str]:
+def shown(found: Sequence[Finding], language: Language, *, every: bool = False) -> list[str]:
     """The lines that a person reads: damaged and missing parts, notes, of those about the text of skills only the
     number, and the counts; or `every` finding."""
     lines: list[str] = []
     of_skills = Counter(one.what for one in found if one.state == "note" and one.what.startswith("manifest"))
     for one in sorted(found, key=lambda one: list(_MARKS).index(one.state)):
         if every or (one.state != "ok" and not (one.state == "note" and one.what in of_skills)):
-            lines += [f"{_MARKS[one.state]}  {one.what}: {one.detail}", *([f"    {one.remedy}"] if one.remedy else [])]
+            detail = in_language(one.detail, language)
+            lines.append(f"{_MARKS[one.state]}  {in_language(one.what, language)}{COLON[language]}{detail}")
+            lines += [f"    {in_language(one.remedy, language)}"] if one.remedy else []
     if of_skills and not every:
-        lines += [
-            f"{_MARKS['note']}  {what}: {n} {'skill' if n == 1 else 'skills'}" for what, n in of_skills.most_common()
-        ]
-        lines.append("    navigator doctor -v names them")
-    counts = {state: sum(one.state == state for one in found) for state in _MARKS}
-    named = {**{state: state for state in counts}, "note": "note" if counts["note"] == 1 else "notes"}
-    return [*lines, ", ".join(f"{count} {named[state]}" for state, count in counts.items())]
+        counts = ((what, in_language(numbered(n, "skill"), language)) for what, n in of_skills.most_common())
+        lines += [f"{_MARKS['note']}  {what}{COLON[language]}{count}" for what, count in counts]
+        lines.append(f"    {in_language('navigator doctor -v names them', language)}")
+    states = Counter(one.state for one in found)
+    named = (numbered(states[state], state) if state == "note" else f"{states[state]} {state}" for state in _MARKS)
+    return [*lines, APART[language].join(in_language(count, language) for count in named)]
 
 
 def answered(
@@ -135,7 +140,7 @@ def answered(
     found = list(findings(root, settings, kernel))
     code = 1 if any(one.state == "damaged" for one in found) else 0
     if not args:
-        return code, "\n".join(shown(found))
+        return code, "\n".join(shown(found, "en"))
 
     return code, json.dumps({"findings": [one.to_dict() for one in found], "exit_code": code}, ensure_ascii=False)
 

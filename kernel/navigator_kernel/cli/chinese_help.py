@@ -52,7 +52,7 @@ def _wrapped(text: str, columns: int) -> str:
 
 
 def _pieces(text: str) -> Iterable[str]:
-    """The parts between which a line may end: English words with the blank after them, and single Chinese characters."""
+    """The parts between which a line may end: words with the blank after them, and Chinese characters."""
     word = ""
     for char in text:
         if char.isascii():

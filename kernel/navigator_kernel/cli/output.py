@@ -51,10 +51,10 @@ def note(text: str, *, dim: bool = False) -> None:
     sys.stderr.write(line + "\n")
 
 
-def say_lines(texts: Iterable[str]) -> None:
-    """Prints the kernel's own sentences as data for a person, in their language."""
+def say_lines(text: str | Iterable[str]) -> None:
+    """Prints the kernel's own sentences as data for a person, in their language; what is none stays as it is."""
     language = spoken()
-    lines([in_language(text, language) for text in texts])
+    lines(in_language(text, language) if isinstance(text, str) else [in_language(line, language) for line in text])
 
 
 def spoken() -> Language:
@@ -103,9 +103,9 @@ def table(
 
 
 def _translated(head: Sequence[str]) -> list[str]:
-    from navigator_kernel.language.wording import say
+    from navigator_kernel.language.wording import worded
 
-    return [say(f"head.{name}", "zh") if name else "" for name in head]
+    return [worded("head", name, "zh") for name in head]
 
 
 def _that_fit(

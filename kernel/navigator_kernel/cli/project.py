@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +151,7 @@ def spoken_in(args: Sequence[str]) -> Language:
 
 def _flag(args: Sequence[str], name: str) -> str | None:
     """The value of an option, in either of its forms; the last one counts."""
-    values = [value for word, value in zip(args, args[1:], strict=False) if word == name]
+    values = [value for word, value in pairwise(args) if word == name]
     values += [word.removeprefix(f"{name}=") for word in args if word.startswith(f"{name}=")]
     return values[-1] if values else None
 

@@ -16,14 +16,19 @@ from typing import NamedTuple
 from navigator_kernel.text import Language
 
 FILE = Path(__file__).with_name("chinese.tsv")
-DEPTH = 4  # sentences inside sentences
+DEPTH = 6  # sentences inside sentences
+# Values that may be sentences themselves; all others, such as a command to approve, are shown as they are
+_SENTENCES = frozenset(
+    "asked body cause choice detail digest error files found gone hint holder how loss lost message more msg name names "
+    "number_type offered phrase problem problems reason reasons said served skills told value what where why".split()
+)
 _QUOTES = ("'", '"', "(", "[", "{")  # how the `repr` of a value begins
 _BETWEEN = {": ": "：", "; ": "；"}  # what stands between two sentences
 
 
 class _Template(NamedTuple):
     """The texts around the values of an English sentence, the names of the values, which of them are quoted, and the
-    Chinese sentence."""
+    Chinese sentence. The value `count` is a number, and `phrase` a sentence of the catalogue."""
 
     fixed: tuple[str, ...]
     names: tuple[str, ...]
@@ -44,24 +49,29 @@ def which_begins(english: str) -> str:
 def chinese_forms() -> Mapping[str, str]:
     """English template → Chinese template."""
     rows = (line.split("\t") for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#"))
-    return {english.replace("\\n", "\n"): chinese.replace("\\n", "\n") for english, chinese in rows}
+    return {_unescaped(english): _unescaped(chinese) for english, chinese in rows}
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\n", "\n").replace("\\t", "\t")
 
 
 def _translated(text: str, depth: int) -> str | None:
     """The Chinese form; None where there is none."""
-    if not depth or not text or not text.isprintable() and "\n" not in text:
+    if not depth or not text or (not text.isprintable() and "\n" not in text):
         return None
     plain, templates = _catalogue()
     if text in plain:
         return plain[text]
     for template in templates:  # the one that says most first
         if (values := _values(template, text)) is not None:
-            return template.chinese.format(
-                **{
-                    name: value if is_quoted else _translated(value, depth - 1) or value
-                    for name, value, is_quoted in zip(template.names, values, template.quoted, strict=True)
-                }
-            )
+            told = {
+                name: _translated(value, depth - 1) if name in _SENTENCES else None
+                for name, value in zip(template.names, values, strict=True)
+            }
+            if told.get("phrase", "") is not None:
+                shown = {name: told[name] or value for name, value in zip(template.names, values, strict=True)}
+                return template.chinese.format(**shown)
     for sign, chinese in _BETWEEN.items():
         before, found, after = text.partition(sign)
         if found and (parts := (_translated(before, depth - 1), _translated(after, depth - 1))) != (None, None):
@@ -78,6 +88,8 @@ def _values(template: _Template, text: str) -> Sequence[str] | None:
     for count, fixed in enumerate(others, 1):
         end = len(text) - len(fixed) if count == len(others) else text.find(fixed, at + 1)
         if end < at or (template.quoted[count - 1] and not text.startswith(_QUOTES, at)):
+            return None
+        if template.names[count - 1] == "count" and not text[at:end].isdecimal():
             return None
         values.append(text[at:end])
         at = end + len(fixed)

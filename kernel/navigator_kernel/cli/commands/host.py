@@ -10,7 +10,7 @@ import click
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, lines, note, say_lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import user_state
 
@@ -56,7 +56,7 @@ def install(app: App, *, host: str, dry_run: bool, uninstall: bool, as_json: boo
         for change in changes:
             lines(_difference(change))
     else:
-        lines([f"{'removed' if change.after is None else 'wrote'} {change.file}" for change in changes])
+        say_lines([f"{'removed' if change.after is None else 'wrote'} {change.file}" for change in changes])
     done = "without" if uninstall else "with"
     note(f"{held.title} goes on {done} Navigator; start it again" if changes else f"nothing to do for {held.title}")
 
