@@ -30,7 +30,9 @@ DEPTH = 6  # names and functions that are followed to a text
 SHOWN = frozenset({"hint", "help", "short_help", "epilog", "problem", "remedy", "detail"})
 PRINTING = frozenset({"note", "say_lines", "confirm", "prompt", "echo"})
 HELPING = frozenset({"command", "group"})  # decorators of functions whose docstring is help
-WHOLE = ("bootstrap/health.py", "config/settings.py", "cli/registry.py", "cli/skill/group.py", "sandbox/policy.py")  # every text is shown
+WHOLE = (  # modules every text of which is shown
+    "bootstrap/health.py", "cli/registry.py", "cli/skill/group.py", "config/settings.py", "sandbox/policy.py",
+)  # fmt: skip
 CLICK = ("decorators.py", "exceptions.py", "parser.py", "types.py")  # what a wrong command line is told
 WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]+")  # what makes a text a sentence
 WORD, VALUE = re.compile(r"(?<![\w./-])[a-z]{3,}(?![\w./-])"), re.compile(r"\{[^{}]*\}")

@@ -42,8 +42,8 @@ def token_of(talk: Talk) -> str:
 @pytest.mark.parametrize(
     ("text", "scope"),
     [
-        (TWO, "scope: installed skills; docs/skills-mapping.md has more"),
-        (TWO_ZH, "当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"),
+        (TWO, "scope: installed skills; navigator skill mapping names more"),
+        (TWO_ZH, "仅在已安装的技能中匹配；更多技能见 navigator skill mapping"),
     ],
     ids=["en", "zh"],
 )

@@ -125,7 +125,7 @@ def shown(found: Sequence[Finding], language: Language, *, every: bool = False) 
         counts = ((what, in_language(numbered(n, "skill"), language)) for what, n in of_skills.most_common())
         lines += [f"{_MARKS['note']}  {what}{COLON[language]}{count}" for what, count in counts]
         lines.append(f"    {in_language('navigator doctor -v names them', language)}")
-    states = Counter(one.state for one in found)
+    states = Counter[str](one.state for one in found)
     named = (numbered(states[state], state) if state == "note" else f"{states[state]} {state}" for state in _MARKS)
     return [*lines, APART[language].join(in_language(count, language) for count in named)]
 

@@ -180,8 +180,8 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
     return code if isinstance(code, int) else 0
 
 
-def _formatter_for(args: list[str]) -> type[click.HelpFormatter]:
-    """What lays out help, in the language of the command line."""
+def _formatter_for(args: list[str]) -> Any:
+    """What makes the layout of help, in the language of the command line; click calls it as a method of a context."""
 
     def formatter(_: click.Context, **size: Any) -> click.HelpFormatter:
         from navigator_kernel.cli.chinese_help import ChineseHelp
@@ -189,7 +189,7 @@ def _formatter_for(args: list[str]) -> type[click.HelpFormatter]:
 
         return ChineseHelp(**size) if spoken_in(args) == "zh" else click.HelpFormatter(**size)
 
-    return formatter  # type: ignore[return-value] - click calls it to make one, and nothing else
+    return formatter
 
 
 def _misused(error: click.ClickException) -> Mapping[str, Any]:

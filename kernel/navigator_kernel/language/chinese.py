@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from string import Formatter
 from typing import NamedTuple
 
 from navigator_kernel.text import Language
@@ -19,8 +18,8 @@ FILE = Path(__file__).with_name("chinese.tsv")
 DEPTH = 6  # sentences inside sentences
 # Values that may be sentences themselves; all others, such as a command to approve, are shown as they are
 _SENTENCES = frozenset(
-    "asked body cause choice detail digest error files found gone hint holder how loss lost message more msg name names "
-    "number_type offered phrase problem problems reason reasons said served skills told value what where why".split()
+    """asked body cause choice detail digest error files found gone hint holder how loss lost message more msg name
+    names number_type offered phrase problem problems reason reasons said served skills told value what where why""".split()
 )
 _QUOTES = ("'", '"', "(", "[", "{")  # how the `repr` of a value begins
 _BETWEEN = {": ": "：", "; ": "；"}  # what stands between two sentences
@@ -28,7 +27,8 @@ _BETWEEN = {": ": "：", "; ": "；"}  # what stands between two sentences
 
 class _Template(NamedTuple):
     """The texts around the values of an English sentence, the names of the values, which of them are quoted, and the
-    Chinese sentence. The value `count` is a number, and `phrase` a sentence of the catalogue."""
+    Chinese sentence. The value `count` is a number, and `phrase` at the end is a sentence of the catalogue, so that
+    nothing that a command holds is taken for it."""
 
     fixed: tuple[str, ...]
     names: tuple[str, ...]
@@ -86,7 +86,8 @@ def _values(template: _Template, text: str) -> Sequence[str] | None:
         return None
     at, values = len(first), []
     for count, fixed in enumerate(others, 1):
-        end = len(text) - len(fixed) if count == len(others) else text.find(fixed, at + 1)
+        find = text.rfind if template.names[count:] == ("phrase",) else text.find
+        end = len(text) - len(fixed) if count == len(others) else find(fixed, at + 1)
         if end < at or (template.quoted[count - 1] and not text.startswith(_QUOTES, at)):
             return None
         if template.names[count - 1] == "count" and not text[at:end].isdecimal():
@@ -99,6 +100,8 @@ def _values(template: _Template, text: str) -> Sequence[str] | None:
 @cache
 def _catalogue() -> tuple[Mapping[str, str], Sequence[_Template]]:
     """The sentences without values, and the templates, of which the ones with the most fixed text come first."""
+    from string import Formatter
+
     plain, templates = dict[str, str](), list[_Template]()
     for english, chinese in chinese_forms().items():
         parts = [*Formatter().parse(english)]

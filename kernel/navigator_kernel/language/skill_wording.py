@@ -215,7 +215,7 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
     "head.tool": ("tool", "工具"),
     "head.may be called": ("may be called", "可否调用"),
     "head.before": ("before", "之前"),
-    "head.uri": ("uri", "URI"),
+    "head.uri": ("uri", "资源 URI"),
     "head.as": ("as", "用作"),
     "head.model": ("model", "模型"),
     "head.key": ("key", "密钥"),
