@@ -210,7 +210,8 @@ class Specialist(Struct, kw_only=True):
         text = without_commands(clean(progress.text + str(error.data.get("begun", "")))).strip()
         data |= {"incomplete": True, **_files(work)} if text else {}
         kept = redacted(progress, self.redact).kept() if progress.messages else ""
-        held = Report(state=state, summary=message or in_language(error.message, work.language), meta=self._meta(work, began), data=data)
+        summary = message or in_language(error.message, work.language)
+        held = Report(state=state, summary=summary, meta=self._meta(work, began), data=data)
         return replace(held, raw=text or None, by_model=bool(text), progress=kept, unanswered=True)
 
     def _meta(self, work: AgentTask, began: float) -> Meta:

@@ -7,21 +7,23 @@ is missing. Nothing here is loaded for a person who reads English.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, lazy_compile
 
 FILE = Path(__file__).with_name("chinese.tsv")
 DEPTH = 6  # sentences inside sentences
 # Values that may be sentences themselves; all others, such as a command to approve, are shown as they are
 _SENTENCES = frozenset(
     """asked body cause choice detail digest error files found gone hint holder how loss lost message more msg name
-    names number_type offered phrase problem problems reason reasons said served skills told value what where why""".split()
+    names number_type offered phrase problem problems reason reasons said served skills told value what where
+    why""".split()
 )
-_QUOTES = ("'", '"', "(", "[", "{")  # how the `repr` of a value begins
+_QUOTED = lazy_compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[(\[{\d-].*", re.DOTALL)  # the `repr` of a value
 _BETWEEN = {": ": "：", "; ": "；"}  # what stands between two sentences
 
 
@@ -88,11 +90,17 @@ def _values(template: _Template, text: str) -> Sequence[str] | None:
     for count, fixed in enumerate(others, 1):
         find = text.rfind if template.names[count:] == ("phrase",) else text.find
         end = len(text) - len(fixed) if count == len(others) else find(fixed, at + 1)
-        if end < at or (template.quoted[count - 1] and not text.startswith(_QUOTES, at)):
+        if not fixed and count < len(others):  # the next value follows at once
+            quoted = _QUOTED.match(text, at) if template.quoted[count - 1] else None
+            end = quoted.end() if quoted else len(text) - len(others[-1])
+        if end < at:
             return None
-        if template.names[count - 1] == "count" and not text[at:end].isdecimal():
+        value = text[at:end]
+        if template.quoted[count - 1] and not _QUOTED.fullmatch(value):
             return None
-        values.append(text[at:end])
+        if template.names[count - 1] == "count" and not value.isdecimal():
+            return None
+        values.append(value)
         at = end + len(fixed)
     return values
 

@@ -388,11 +388,15 @@ APART: Mapping[Language, str] = {"en": ", ", "zh": "，"}  # between parts of a 
 COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 
 
+_COUNTED = ("skill", "step", "line", "byte", "token", "request")  # what sentences count
+
+
 def say(key: str, language: Language, **values: Any) -> str:
-    """The sentence `key` in `language`, with `values` filled in once; a `count` of one has a singular."""
+    """The sentence `key` in `language`, with `values` filled in once; a number of one has a singular."""
     sentence = SENTENCES[key][language == "zh"]
-    if values.get("count") == 1:
-        sentence = sentence.replace("{count} skills", "{count} skill")
+    for name in [name for name, value in values.items() if value in (1, "1")]:
+        for word in _COUNTED:
+            sentence = sentence.replace(f"{{{name}}} {word}s", f"{{{name}}} {word}")
     return sentence.format(**values)
 
 
