@@ -147,7 +147,7 @@ class _Module:
         elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
             targets = [node.target]
         for target in targets:
-            for name, value in _pairs(target, node.value):  # type: ignore[attr-defined]
+            for name, value in _pairs(target, getattr(node, "value", None)):
                 self._values.setdefault((id(scope), name), []).append(value)
         inner = node if isinstance(node, Function) else scope
         for child in ast.iter_child_nodes(node):

@@ -42,8 +42,8 @@ def token_of(talk: Talk) -> str:
 @pytest.mark.parametrize(
     ("text", "scope"),
     [
-        (TWO, "scope: installed skills; navigator skill mapping names more"),
-        (TWO_ZH, "仅在已安装的技能中匹配；更多技能见 navigator skill mapping"),
+        (TWO, "scope: installed skills; docs/skills-mapping.md has more"),
+        (TWO_ZH, "仅在已安装的技能中匹配；更多技能见 docs/skills-mapping.md"),
     ],
     ids=["en", "zh"],
 )

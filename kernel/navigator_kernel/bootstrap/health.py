@@ -348,18 +348,18 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
         return len(counts)
 
     kinds: tuple[tuple[str, Path, Callable[[], int], str, str], ...] = (
-        ("trust", trust, lambda: len(open_consents().subjects()), "subjects trusted", "you are asked for trust again"),
-        ("approved tools", tool_file(), lambda: len(load_pins(tool_file())), "tools", "you approve MCP tools again"),
-        ("tested models", tooling_file(), lambda: len(kept_tooling(tooling_file())), "models", "test models again"),
-        ("switches", switches_path(state), lambda: len(disabled_names(state)), "skills off", "every skill is on"),
-        ("uses", state / "usage.json", uses, "skills used", "counts begin at zero"),
-        ("examples", lessons.path, lambda: len(lessons.all()), "skills with examples", "learned examples are gone"),
+        ("trust", trust, lambda: len(open_consents().subjects()), "subject trusted", "you are asked for trust again"),
+        ("approved tools", tool_file(), lambda: len(load_pins(tool_file())), "tool", "you approve MCP tools again"),
+        ("tested models", tooling_file(), lambda: len(kept_tooling(tooling_file())), "model", "test models again"),
+        ("switches", switches_path(state), lambda: len(disabled_names(state)), "skill off", "every skill is on"),
+        ("uses", state / "usage.json", uses, "skill used", "counts begin at zero"),
+        ("examples", lessons.path, lambda: len(lessons.all()), "skill with examples", "learned examples are gone"),
     )
     for what, file, count, unit, loss in kinds:
         yield _tried(what, partial(_counted, count, unit), *_aside_at(file, loss))
     tokens = state / "gateway-tokens.json"
     new = "clients need new ones (navigator serve --new-token)"
-    yield _tried("tokens", lambda: f"{_tokens(tokens)} tokens of the server", *_aside_at(tokens, new))
+    yield _tried("tokens", lambda: f"{numbered(_tokens(tokens), 'token')} of the server", *_aside_at(tokens, new))
     home = user_state() / "home.json"
     yield _tried("home", lambda: _home_note(home), f"{_REPAIR} writes it again", partial(_write_home_note, home))
 
@@ -372,7 +372,8 @@ def _tokens(file: Path) -> int:
 
 
 def _counted(count: Callable[[], int], unit: str) -> str:
-    return f"{count()} {unit}"
+    noun, _, more = unit.partition(" ")
+    return f"{numbered(count(), noun)} {more}".rstrip()
 
 
 def _home_note(file: Path) -> str:
@@ -411,7 +412,7 @@ def _runs(checked: Checked) -> Iterator[Finding]:
             damaged += 1
             yield _unreadable("recording", error.message, file, "it cannot be replayed")
     if not damaged:
-        yield Finding(what="recordings", state="ok", detail=f"{len(tapes)} runs")
+        yield Finding(what="recordings", state="ok", detail=numbered(len(tapes), "run"))
 
 
 def _audit(checked: Checked) -> Iterator[Finding]:
@@ -421,7 +422,7 @@ def _audit(checked: Checked) -> Iterator[Finding]:
     def fix() -> list[str]:
         return [f"audit log: the old one is now {path}" for path in audit.begin_again()]
 
-    yield _tried("audit log", lambda: f"{len(audit.entries())} entries, as they were written", remedy, fix)
+    yield _tried("audit log", lambda: f"{numbered(len(audit.entries()), 'entry')}, as written", remedy, fix)
 
 
 # Skills, settings and plugins
@@ -450,7 +451,7 @@ def _skills(checked: Checked) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
     catalogue = open_catalogue(checked.root)
-    yield _tried("skills", lambda: f"{len(catalogue.list_resources())} resources", "fix the named file")
+    yield _tried("skills", lambda: numbered(len(catalogue.list_resources()), "resource"), "fix the named file")
     try:
         notes = catalogue.diagnostics()
     except KernelError:
@@ -480,7 +481,7 @@ def _plugins(checked: Checked) -> Iterator[Finding]:
         if failures := kernel.failures():
             sentences = (f"{failure['plugin']} in {failure['hook']}: {failure['error']}" for failure in failures)
             raise KernelError("; ".join(sentences))
-        return f"{len({agent.name for agent in kernel.agents.values()})} agents"
+        return numbered(len({agent.name for agent in kernel.agents.values()}), "agent")
 
     yield _tried("plugins", agents, "navigator plugin list names them")
 

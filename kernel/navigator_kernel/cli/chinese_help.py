@@ -20,12 +20,14 @@ class ChineseHelp(click.HelpFormatter):
         self.write(f"{'':>{self.current_indent}}{in_language(heading, 'zh')}：\n")
 
     def write_text(self, text: str) -> None:
-        super().write_text(_wrapped(in_language(text, "zh"), self.width - self.current_indent))
+        lines = _lines(in_language(text, "zh"), self.width - self.current_indent)
+        self.write("".join(f"{'':>{self.current_indent if line else 0}}{line}\n" for line in lines))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         held = list(rows)
         room = max(self.width - min(max(width(first) for first, _ in held), col_max) - col_spacing - 2, 20)
-        super().write_dl([(first, _wrapped(_help(second), room)) for first, second in held], col_max, col_spacing)
+        laid = [(first, "\n".join(("\b", *_lines(_help(second), room)))) for first, second in held]  # \b: as it is
+        super().write_dl(laid, col_max, col_spacing)
 
 
 def _help(text: str) -> str:
@@ -38,17 +40,17 @@ def _help(text: str) -> str:
     return chinese + gap + facts.replace("default: ", "默认：").replace("required", "必填")
 
 
-def _wrapped(text: str, columns: int) -> str:
-    """The text as lines that click does not lay out again (`\\b`)."""
-    paragraphs = []
+def _lines(text: str, columns: int) -> list[str]:
+    """The text in lines of at most this many columns; its paragraphs stay apart."""
+    lines: list[str] = []
     for paragraph in text.split("\n\n"):
-        lines, line = list[str](), ""
+        lines, line = [*lines, ""] if lines else [], ""
         for word in _pieces(" ".join(paragraph.split("\n"))):
             if width(line + word.rstrip()) > columns and word not in _NOT_FIRST:
                 lines, line = [*lines, line.rstrip()], ""
             line += word if line else word.lstrip()
-        paragraphs.append("\n".join(("\b", *lines, line)))
-    return "\n\n".join(paragraphs)
+        lines.append(line)
+    return lines
 
 
 def _pieces(text: str) -> Iterable[str]:

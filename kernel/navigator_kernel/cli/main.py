@@ -182,14 +182,17 @@ def _told(error: Mapping[str, Any], args: Sequence[str], *, as_json: bool) -> in
     if as_json:
         _document({"error": dict(error), "exit_code": error["exit_code"]})
     else:
-        from navigator_kernel.cli.project import spoken_in
-        from navigator_kernel.language.chinese import in_language
-
-        language = spoken_in(args)
-        for label, text in (("error: ", str(error["msg"])), ("hint: ", str(error.get("hint", "")))):
-            told = f"{in_language(label, language)}{clean(in_language(text, language))}\n"
-            sys.stderr.write(told if text else "")
+        _say(str(error["msg"]), str(error.get("hint", "")), args)
     return int(error["exit_code"])
+
+
+def _say(message: str, hint: str, args: Sequence[str]) -> None:
+    from navigator_kernel.cli.project import spoken_in
+    from navigator_kernel.language.chinese import in_language
+
+    language = spoken_in(args)
+    for label, text in (("error: ", message), ("hint: ", hint)):
+        sys.stderr.write(f"{in_language(label, language)}{clean(in_language(text, language))}\n" if text else "")
 
 
 def _document(body: Mapping[str, Any]) -> None:

@@ -74,8 +74,8 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
     "pick.status": ("{shown} shown, {marked} marked; {hint}", "显示 {shown} 个，已标记 {marked} 个；{hint}"),
     "pick.none": ("no skill has that in its name or description", "没有名称或描述包含它的技能"),
     "search.found": (
-        "{count} found among the installed skills; navigator skill mapping names more",
-        "在已安装的技能中找到 {count} 个；更多技能见 navigator skill mapping",
+        "{count} found; scope: installed skills, docs/skills-mapping.md has more",
+        "在已安装的技能中找到 {count} 个；更多技能见 docs/skills-mapping.md",
     ),
     "uninstall.done": ("uninstalled {name}", "已卸载 {name}"),
     "uninstall.would": ("would uninstall {name}", "将卸载 {name}"),

@@ -185,7 +185,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "repeat a call that was interrupted when the process was stopped, and that may have had an effect: {tool} {arguments}",
         "再次执行进程中断时正在进行、可能已经生效的调用：{tool} {arguments}",
     ),
-    "tool.failed": ("failed: {error}", "操作失败：{error}"),
+    "tool.failed": ("failed: {error}", "操作失败: {error}"),
     "tool.done": ("done", "操作成功"),
     "tool.unknown": ("there is no tool called {tool}; these are offered: {offered}", "没有名为 {tool} 的工具；可用的有：{offered}"),
     "tool.no_skill": ("no skill is called {name}; similar names: {near}", "没有名为 {name} 的技能；相近的有：{near}"),
@@ -303,8 +303,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "skills.failed": ("{skill} ended with exit code {code}", "{skill} 退出码 {code}"),
     "skills.silent": ("{skill} printed nothing", "{skill} 没有输出"),
     "workflow.scope": (
-        "scope: installed skills; navigator skill mapping names more",
-        "仅在已安装的技能中匹配；更多技能见 navigator skill mapping",
+        "scope: installed skills; docs/skills-mapping.md has more",
+        "仅在已安装的技能中匹配；更多技能见 docs/skills-mapping.md",
     ),
     "workflow.rest": (
         "no installed skill fits: {steps}. Answer yes to run only {others}, or name a skill ({scope})",
@@ -369,7 +369,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "mcp.timeout": ("Timeout: no answer from {server} (>{seconds}s)", "超时：{server} 在 {seconds} 秒内无响应"),
     "lifecycle.list": ("{count} skills", "{count} 个技能"),
-    "lifecycle.search": ("{count} skills found among the installed ones; navigator skill mapping names more", "在已安装的技能中找到 {count} 个；更多技能见 navigator skill mapping"),
+    "lifecycle.search": ("{count} skills found; scope: installed skills, docs/skills-mapping.md has more", "在已安装的技能中找到 {count} 个；更多技能见 docs/skills-mapping.md"),
     "lifecycle.more": ("and {count} more: navigator skill list", "另有 {count} 个：navigator skill list"),
     "lifecycle.off": (" (disabled)", "（已禁用）"),
     "lifecycle.done": ("{operation} done", "{operation} 完成"),
