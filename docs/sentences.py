@@ -31,7 +31,8 @@ SHOWN = frozenset({"hint", "help", "short_help", "epilog", "problem", "remedy", 
 PRINTING = frozenset({"note", "say_lines", "confirm", "prompt", "echo"})
 HELPING = frozenset({"command", "group"})  # decorators of functions whose docstring is help
 WHOLE = (  # modules every text of which is shown
-    "bootstrap/health.py", "cli/registry.py", "cli/skill/group.py", "config/settings.py", "sandbox/policy.py",
+    "/storage_errors.py", "bootstrap/health.py", "cli/registry.py", "cli/skill/group.py", "config/settings.py",
+    "sandbox/policy.py",
 )  # fmt: skip
 CLICK = ("decorators.py", "exceptions.py", "parser.py", "types.py")  # what a wrong command line is told
 WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]+")  # what makes a text a sentence

@@ -430,7 +430,8 @@ def _audit(checked: Checked) -> Iterator[Finding]:
 
 def _settings(checked: Checked) -> Iterator[Finding]:
     settings = checked.settings
-    yield _tried("settings", lambda: f"{len(settings().origins)} settings", "navigator config path names the files")
+    files = "navigator config path names the files"
+    yield _tried("settings", lambda: numbered(len(settings().origins), "setting"), files)
     yield _tried("model", lambda: settings().models.default or "none is set", "navigator model list names them")
     yield _tried("encoder", lambda: _encoder(settings()), "navigator config list names the settings")
 

@@ -16,11 +16,12 @@ from typing import NamedTuple
 from navigator_kernel.text import Language, lazy_compile
 
 FILE = Path(__file__).with_name("chinese.tsv")
+SHORT = 12  # characters of a template that begins with one word, and not with any text that ends like it
 DEPTH = 6  # sentences inside sentences
 # Values that may be sentences themselves; all others, such as a command to approve, are shown as they are
 _SENTENCES = frozenset(
-    """asked body cause choice detail digest error files found gone hint holder how loss lost message more msg name
-    names number_type offered phrase problem problems reason reasons said served skills told value what where
+    """asked body cause choice detail digest error every files found gone hint holder how loss lost message more msg
+    name names number_type offered phrase problem problems reason reasons said served skills told value what where
     why""".split()
 )
 _QUOTED = lazy_compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[(\[{\d-].*", re.DOTALL)  # the `repr` of a value
@@ -99,6 +100,8 @@ def _values(template: _Template, text: str) -> Sequence[str] | None:
         if template.quoted[count - 1] and not _QUOTED.fullmatch(value):
             return None
         if template.names[count - 1] == "count" and not value.isdecimal():
+            return None
+        if not (first or template.quoted[0]) and count == 1 and " " in value and sum(map(len, template.fixed)) < SHORT:
             return None
         values.append(value)
         at = end + len(fixed)
