@@ -189,3 +189,9 @@ def test_help_is_in_chinese_and_fits_the_terminal(here: Place) -> None:
 def test_json_keeps_its_english_messages(here: Place) -> None:
     done = here.run("--language", "zh", "uninstall", "nosuch", "--json")
     assert done.document["error"]["msg"] == "no skill called 'nosuch' is installed"
+
+
+def test_a_short_template_takes_no_other_sentence() -> None:
+    assert in_language("please look at the thing removed", "zh") == "please look at the thing removed"
+    assert in_language("3 entries", "zh") == "3 个条目"
+    assert in_language("3 of 4 entries; none was changed or removed", "zh") == "4 个条目中的 3 个；没有条目被改动或删除"
