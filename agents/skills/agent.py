@@ -41,7 +41,8 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
         arguments = [str(word) for word in packet.params.value("arguments", ())]
         if executor.skill.kind == "B":
             outputs = {command: await self._printed(executor, packet, command) for command in executor.dynamic}
-            return _prompt(executor, packet, executor.parts(request, arguments, packet.params.required, outputs))
+            said = str(packet.params.value("said", ""))
+            return _prompt(executor, packet, executor.parts(request, arguments, packet.params.required, outputs, said))
         argv = executor.argv(request, arguments, packet.params.required)
         outcome = await self._run(executor, packet, argv)
         answer = _answer(executor, packet, outcome)

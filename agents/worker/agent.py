@@ -60,7 +60,9 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
         if operation == "shell":
             command = str(packet.params.value("command"))
             digest = f"sha256:{hashlib.sha256(command.encode()).hexdigest()}"
-            return await self._process(packet, "shell", command, digest, ("/bin/sh", "-c", command))
+            return await self._process(
+                packet, "shell", command, digest, ("/bin/sh", "-c", command), start=self.ports.root
+            )
         name = str(packet.params.value("script", ""))
         args = tuple(str(word) for word in packet.params.value("args", ()))
         if name == SKILL_MANAGER:
@@ -131,6 +133,7 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
         *,
         shipped: bool = False,
         reads: tuple[Path, ...] = (),
+        start: Path | None = None,
     ) -> Mapping[str, Any]:
         job = Job(
             actor=actor,
@@ -139,6 +142,7 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
             run=packet.context.run,
             argv=argv,
             cwd=self.ports.workspace(packet.context.run),
+            start=start,
             timeout=packet.constraints.timeout,
             shipped=shipped,
             wants=("project",),

@@ -212,6 +212,7 @@ async def _execute(
 ) -> WorkflowOutcome:
     """Carries out the plan and returns its reports; a workflow that is not approved yet is only proposed."""
     deps, work = dispatch_deps(kernel, kernel.specialist(turn_plan.before, turn_plan.spent)), turn_plan.work
+    deps = replace(deps, specialist=None, shows_prompts=True) if message.shows_prompt else deps
     if kernel.underway is not None and work is not None:
         kernel.underway.leave(context.run)  # workflows have a journal
     elif kernel.underway is not None and len(turn_plan.orders.steps) > 1:

@@ -25,7 +25,7 @@ def brief(place: Place, body: str, more: str = ON) -> None:
 
 
 def told(place: Place, *words: str) -> Any:
-    return place.run("ask", "--json", *words).document["report"]
+    return place.run("ask", "--show-prompt", "--json", *words).document["report"]
 
 
 def test_without_the_key_the_text_stays_as_it_is_and_nothing_runs(here: Place) -> None:
@@ -83,3 +83,9 @@ def test_the_skills_own_folder_is_known_to_it(here: Place) -> None:
     brief(here, "Now: !`cat $SKILL_ROOT/fact.txt`\n")
     here.write({".claude/skills/brief/fact.txt": "a fact"})
     assert "Now: a fact" in told(here, "/brief x", "--yes")["raw"]
+
+
+def test_without_a_model_a_command_in_the_text_is_not_even_asked_about(here: Place) -> None:
+    brief(here, "Now: !`echo ran > ran`\n")
+    report = here.run("ask", "--yes", "--json", "/brief x").document["report"]
+    assert (report["state"], report["data"]["reason"]) == ("pending", "no_model")

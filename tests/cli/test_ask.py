@@ -72,10 +72,8 @@ def test_without_a_yes_nothing_is_done(here: Place) -> None:
     assert (report["data"]["reason"], list(here.root.rglob("made"))) == ("consent", [])
 
 
-def test_a_command_that_was_agreed_to_runs_in_its_own_folder(here: Place) -> None:
-    here.json("ask", "--yes", "!touch made && echo done")
-    (made,) = here.root.rglob("made")
-    assert made.parent.parent == here.root / "mybox" / "workspace"
+def test_a_command_that_was_agreed_to_starts_in_the_project(here: Place) -> None:
+    assert here.json("ask", "--yes", "!pwd")["report"]["data"]["stdout"] == str(here.root)
 
 
 def test_an_unknown_skill_is_answered_with_the_nearest_ones(here: Place) -> None:

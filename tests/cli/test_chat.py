@@ -32,7 +32,7 @@ def test_two_turns_from_a_pipe(run: Any) -> None:
 
 @pytest.mark.wide
 def test_a_conversation_is_one_json_document(run: Any) -> None:
-    told = run("chat", "--json", typed="/code-review x\nwhat can you do?\n").document()
+    told = run("chat", "--json", typed="/word-count x\nwhat can you do?\n").document()
     assert [reply["report"]["state"] for reply in told["replies"]] == ["success", "success"]
     assert {reply["session"] for reply in told["replies"]} == {told["session"]}
 
@@ -46,10 +46,11 @@ def test_help_shows_the_quit_command_and_the_path_syntax(run: Any, script: str) 
 @pytest.mark.parametrize(
     ("typed", "code"),
     [
-        ("/code-review x\n", 0),
+        ("/word-count x\n", 0),
+        ("/code-review x\n", 9),
         ("hello my friend\n", 9),
         ("/nope\n", 4),
-        ("/nope\n/code-review x\n", 0),
+        ("/nope\n/word-count x\n", 0),
         ("/code-review x\n/nope\n", 4),
         ("", 0),
         ("\n\n", 0),
@@ -72,9 +73,9 @@ def test_a_question_is_answered_by_the_next_line(run: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "made"), [("yes", True), ("是", True), ("no", False), ("否", False), ("maybe", False)]
 )
-def test_a_shell_command_runs_after_a_yes_only(run: Any, root: Path, answer: str, made: bool) -> None:
-    run("chat", typed=f"!touch made\n{answer}\n")
-    assert bool(list(root.rglob("made"))) is made
+def test_a_shell_command_runs_after_a_yes_only(run: Any, answer: str, made: bool) -> None:
+    done = run("chat", typed=f"!echo made-$((40 + 2))\n{answer}\n")
+    assert ("made-42" in done.out) is made
 
 
 @pytest.mark.wide
@@ -94,18 +95,18 @@ def test_a_message_may_have_several_lines(run: Any, typed: str) -> None:
 
 @pytest.mark.parametrize(
     ("word", "shown"),
-    [("/skills", "Counts words, characters"), ("/why", "why        code-review: written as an instruction")],
+    [("/skills", "Counts words, characters"), ("/why", "why        word-count: written as an instruction")],
 )
 def test_a_chat_accepts_its_own_commands(run: Any, word: str, shown: str) -> None:
-    assert shown not in run("chat", typed="/code-review x\n").out
-    done = run("chat", typed=f"/code-review x\n{word}\n")
+    assert shown not in run("chat", typed="/word-count x\n").out
+    done = run("chat", typed=f"/word-count x\n{word}\n")
     assert (done.code, shown in done.out) == (0, True)
 
 
 @pytest.mark.wide
 def test_an_error_does_not_end_the_conversation(run: Any, root: Path) -> None:
     (root / "src").mkdir()
-    done = run("chat", "--json", typed="see @src/\n/nope\n/code-review x\n")
+    done = run("chat", "--json", typed="see @src/\n/nope\n/word-count x\n")
     assert done.code == 0
     assert done.document()["replies"][-1]["report"]["state"] == "success"
 
@@ -268,3 +269,29 @@ def test_ctrl_c_during_ask_ends_with_130_and_the_process_is_dead(root: Path) -> 
     assert (process.returncode, told["exit_code"], b"Traceback" in err) == (130, 130, False)
     assert last_event(root) == "RunCancelled"
     assert ends(pid)
+
+
+def test_a_shell_command_starts_in_the_project_and_cannot_change_it(run: Any, root: Path) -> None:
+    (root / "notes.txt").write_text("kept\n")
+    done = run("chat", typed="!ls; echo lost > notes.txt\nyes\n")
+    assert "notes.txt" in done.out and (root / "notes.txt").read_text() == "kept\n"
+
+
+def test_skills_are_listed_shortly_and_found_by_words(run: Any) -> None:
+    every, some = run("chat", typed="/skills\n").out, run("chat", typed="/skills count words\n").out
+    assert "code-review" in every and "word-count" in every
+    assert "word-count" in some and "code-review" not in some
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"), [("/word-c", "/word-count "), ("@no", "@notes.txt "), ("count sub/in", "count sub/inner/")]
+)
+def test_tab_completes_a_skill_or_a_file(root: Path, typed: str, completed: str) -> None:
+    (root / "notes.txt").write_text("a\n")
+    (root / "sub" / "inner").mkdir(parents=True)
+    with terminal(root) as (process, screen):
+        screen.until("> ")
+        screen.type(f"{typed}\t".encode())
+        screen.until(completed)
+        screen.type(b"\x15\x04")
+        assert process.wait(20) == 0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cli.support import Place, place_in
+from cli.terminals import terminal as opened
 from cli.test_terminal import terminal
 from models.wire_server import Said, WireServer, serving
 from skill_repositories import skill_text
@@ -93,3 +95,16 @@ def test_from_a_pipe_the_answer_is_a_line_and_nothing_is_streamed(here: Place) -
     assert "… skill" not in done.out + done.err
     told = json.loads(here.run("chat", "--json", stdin="/song-writer a song\n").out)
     assert told["replies"][0]["report"]["raw"] == "Let me look. La la la."
+
+
+def test_an_answer_is_shown_as_markdown_on_a_terminal_a_paragraph_at_a_time(here: Place, server: WireServer) -> None:
+    answer = "# Sky\n\nIt is **blue**.\n\n```\na  **b**\n\nc\n```\n\n- one\n- two\n"
+    server.scripts["worker"] = lambda _messages, _number: Said(text=answer)
+    with opened(here, "chat", env={"TERM": "xterm"}) as held:
+        held.wait_for("> ")
+        held.type("why is the sky blue?\n")
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", held.wait_for("tokens, price not known"))
+        held.wait_for("> ")
+        assert held.end() == 0
+    assert "**blue**" not in shown and "blue" in shown and "```" not in shown
+    assert "a  **b**" in shown and "• one" in shown

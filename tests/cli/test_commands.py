@@ -108,7 +108,7 @@ def test_every_command_is_in_the_help(run: Any) -> None:
 
 @pytest.mark.parametrize(("style", "mark"), [("emoji", "✅ skills"), ("ascii", "[OK] skills")])
 def test_a_state_is_marked_in_the_style_that_is_set(run: Any, style: str, mark: str) -> None:
-    assert run("--style", style, "ask", "/code-review x").out.startswith(mark)
+    assert run("--style", style, "ask", "/word-count x").out.startswith(mark)
 
 
 @pytest.mark.parametrize(("encoding", "mark"), [("ascii", "[OK]"), ("gbk", "[OK]"), ("utf-8", "✅")])
@@ -119,7 +119,7 @@ def test_the_style_follows_the_terminals_encoding(run: Any, encoding: str, mark:
     from cli.conftest import environment
 
     env = environment(PYTHONIOENCODING=encoding, PYTHONUTF8="0")
-    argv = [sys.executable, "-m", "navigator_kernel.cli.main", "ask", "/code-review 你好"]
+    argv = [sys.executable, "-m", "navigator_kernel.cli.main", "ask", "/word-count 你好"]
     done = subprocess.run(argv, env=env, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout.decode(encoding, "replace").startswith(mark)) == (0, True)
 
@@ -147,7 +147,7 @@ def test_abilities_short_formats_and_questions_are_shown_without_a_logic_trace(
 
 
 def test_a_message_may_come_from_a_pipe(run: Any) -> None:
-    assert run("ask", typed="/code-review x\n").code == run("ask", "-", typed="/code-review x\n").code == 0
+    assert run("ask", typed="/word-count x\n").code == run("ask", "-", typed="/word-count x\n").code == 0
 
 
 # why
@@ -255,7 +255,7 @@ def test_init_makes_a_project_in_which_a_message_is_answered(run: Any, tmp_path:
     told = run("init", "--json", cwd=place).document()
     assert told["written"] == ["mybox/.gitignore"]
     assert all((place / name).is_file() for name in told["written"])
-    assert run("ask", "/code-review x", cwd=place).code == 0
+    assert run("ask", "/word-count x", cwd=place).code == 0
 
 
 def test_init_leaves_existing_files_alone(run: Any, tmp_path: Path) -> None:

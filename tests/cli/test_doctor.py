@@ -67,7 +67,9 @@ def files_of(here: Place) -> dict[str, Path]:
     named |= {name: user_state() / name for name in HOME}
     named |= {name: here.root / name for name in RECORDS}
     tapes = sorted((state / "tapes").glob("*.json"))
-    return {name: path for name, path in {**named, "tape": max(tapes, default=state / "tapes")}.items() if path.is_file()}
+    return {
+        name: path for name, path in {**named, "tape": max(tapes, default=state / "tapes")}.items() if path.is_file()
+    }
 
 
 def cut(data: bytes, at: int) -> bytes:

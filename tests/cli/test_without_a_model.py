@@ -20,24 +20,59 @@ def here(tmp_path: Path) -> Place:
 
 @pytest.mark.requirement("X-41")
 @pytest.mark.parametrize(
-    ("message", "said", "way"),
+    ("message", "said", "ways"),
     [
         (
             "/song-writer a song",
-            "a model has to carry it out, and none is set; nothing was done",
-            "navigator model use",
+            "song-writer needs a model to carry it out; nothing was done",
+            ("to set one: navigator model use", "in your coding agent: navigator host install", "--show-prompt"),
         ),
-        ("/song-writer 一首歌", "需要模型来执行，但尚未设置模型；未执行任何操作", "设置模型：navigator model use"),
+        (
+            "/song-writer 一首歌",
+            "song-writer 需要模型来执行；未执行任何操作",
+            ("设置模型：navigator model use", "在编程助手中使用：navigator host install", "--show-prompt"),
+        ),
     ],
     ids=["en", "zh"],
 )
-def test_a_missing_model_is_reported_with_the_ways_to_continue(here: Place, message: str, said: str, way: str) -> None:
+def test_a_prompt_skill_says_that_nothing_was_done_and_how_to_go_on(
+    here: Place, message: str, said: str, ways: tuple[str, ...]
+) -> None:
     with terminal(here, "ask", message, columns=160) as screen:
         shown = screen.rest()
-    assert said in shown and way in shown and "--show-prompt" in shown
-    assert "✅" not in shown and "[OK]" not in shown and "\\n" not in shown
+    piped = here.run("ask", message)
+    assert piped.code == 9
+    for text in (shown, piped.out):
+        assert said in text and all(way in text for way in ways)
+        assert "✅" not in text and "Do it." not in text
 
 
-def test_the_prompt_is_printed_as_text_where_it_is_asked_for(here: Place) -> None:
-    done = here.run("ask", "--show-prompt", "/song-writer a song")
-    assert (done.code, done.out) == (0, "# song-writer\n\nDo it.\n\na song\n")
+@pytest.mark.requirement("X-41")
+def test_a_prompt_skill_of_any_length_is_pending_for_programs_too(here: Place) -> None:
+    here.write({".claude/skills/song-writer/SKILL.md": skill_text("song-writer", "writes songs.") + "la\n" * 20_000})
+    body = here.json("ask", "/song-writer x")
+    assert (body["exit_code"], body["report"]["state"], body["report"]["data"]["reason"]) == (9, "pending", "no_model")
+    assert "prompt" not in body["report"]["data"] and len(str(body)) < 4_000
+
+
+def test_a_plan_with_a_prompt_skill_says_before_the_yes_that_it_needs_a_model(here: Place) -> None:
+    here.write({"a.txt": "one two"})
+    done = here.run("ask", "count the words of a.txt and then write a song with song-writer")
+    assert done.code == 9 and "song-writer: needs a model to carry it out, and none is set up." in done.out
+
+
+@pytest.mark.requirement("X-41")
+@pytest.mark.parametrize("words", ["a song", "  a  'b c'   \"d\"  ", "把 'x' 写进去", "--tone=mild  $HOME"])
+def test_the_prompt_is_printed_exactly_with_the_persons_own_words(here: Place, words: str) -> None:
+    text = "Run `qpdf --password=mypassword a.pdf`.\n\nexport API_TOKEN=abcdef0123456789abcdef\n\tDo it.  \n"
+    here.write({".claude/skills/pdf/SKILL.md": f"---\nname: pdf\ndescription: Works on PDF.\n---\n{text}"})
+    done = here.run("ask", "--show-prompt", f"/pdf {words}")
+    assert (done.code, done.out) == (0, text.rstrip("\n") + f"\n\n{words.strip()}\n")
+    assert "mypassword" not in "".join(log.read_text() for log in here.root.glob("mybox/logs/runs/*"))
+
+
+def test_words_behind_a_name_stand_in_the_text_as_they_were_written(here: Place) -> None:
+    text = "---\nname: pdf\ndescription: Works on PDF.\n---\nDo: $ARGUMENTS.\n"
+    here.write({".claude/skills/pdf/SKILL.md": text})
+    done = here.run("ask", "--show-prompt", "/pdf merge  'a b.pdf'   now")
+    assert done.out == "Do: merge  'a b.pdf'   now.\n"

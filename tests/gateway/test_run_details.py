@@ -38,9 +38,7 @@ def reasons_of(person: Person, run: str) -> list[str]:
     return [line.removeprefix("  why").strip() for line in lines if line.startswith("  why")]
 
 
-def test_the_reasons_come_in_the_language_that_is_asked_for(
-    person: Person, served: Served, model: WireServer
-) -> None:
+def test_the_reasons_come_in_the_language_that_is_asked_for(person: Person, served: Served, model: WireServer) -> None:
     run = run_of(served, SONG, "why")
     english = get(served, f"/api/runs/{run}/why")
     chinese = get(served, f"/api/runs/{run}/why", language="zh")

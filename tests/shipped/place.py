@@ -54,7 +54,7 @@ class Done:
 
 @dataclass(slots=True)
 class Talk:
-    """Turns of one session, each with a new kernel."""
+    """Turns of one session, each with a new kernel; of a prompt skill they show the prompt."""
 
     root: Path
     session: Session
@@ -62,7 +62,7 @@ class Talk:
     def say(self, text: str) -> Reply:
         kernel = assemble(self.root, Settings())
         stream = EventStream(run=kernel.ids.new(), turn=self.session.turn, log=kernel.run_log, clock=kernel.clock)
-        reply = asyncio.run(run_turn(Message(text=text), self.session, kernel, stream))
+        reply = asyncio.run(run_turn(Message(text=text, shows_prompt=True), self.session, kernel, stream))
         self.session = reply.session
         return reply
 
@@ -93,7 +93,13 @@ class Place:
         done = subprocess.run(
             [sys.executable, str(script_of(name)), *map(str, words)],
             cwd=run,
-            env={"PATH": os.environ["PATH"], "HOME": str(run), "PYTHONIOENCODING": "utf-8", "NAVIGATOR_PROJECT": str(self.root), **(env or {})},
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(run),
+                "PYTHONIOENCODING": "utf-8",
+                "NAVIGATOR_PROJECT": str(self.root),
+                **(env or {}),
+            },
             capture_output=True,
             timeout=PATIENCE,
             preexec_fn=_limited(memory),

@@ -281,3 +281,48 @@ def test_the_summary_is_a_sentence_of_the_persons_language(
 def test_a_damaged_archive_is_an_error(place: Place) -> None:
     path = place.write("a.log.gz", gzip.compress(b"INFO x\n" * 1_000)[:-20])
     assert "cannot be read" in place.script("log-summary", path).complaint
+
+
+DAYS = """\
+2026-11-20 10:00:00 ERROR first
+  at line 1
+20/Nov/2026:11:00:00 +0000 WARN second
+{"time": "2026-11-21T09:00:00Z", "level": "error", "msg": "third"}
+[2026/11/22 08:00:00] INFO fourth
+{"ts": 1795449600, "level": 50, "msg": "fifth"}
+"""  # the last is of 2026-11-23, 16:00 UTC
+
+
+@pytest.mark.requirement("PRE-10")
+@pytest.mark.parametrize(
+    ("since", "until", "lines", "errors"),
+    [
+        ("", "", 6, 3),
+        ("2026-11-20", "2026-11-20", 3, 1),
+        ("2026-11-21", "", 3, 2),
+        ("", "2026-11-21", 4, 2),
+        ("2026-11-22", "2026-11-22", 1, 0),
+        ("2026-12-01", "", 0, 0),
+    ],
+)
+def test_only_the_lines_of_the_days_that_are_asked_for_count(
+    place: Place, since: str, until: str, lines: int, errors: int
+) -> None:
+    given = place.script("log-summary", "--since", since, "--until", until, place.write("a.log", DAYS)).data
+    assert (given["lines"], given["errors"]) == (lines, errors)
+    assert (
+        "the file covers 2026-11-20 to 2026-11-2" in given["summary"] if not lines else "covers" not in given["summary"]
+    )
+
+
+def test_a_log_without_dates_cannot_be_asked_for_a_day_but_for_the_one_in_its_name(place: Place) -> None:
+    words = ("--since", "2026-11-20", "--until", "2026-11-20")
+    none = place.script("log-summary", *words, place.write("a.log", "ERROR x\n")).complaint
+    named = place.script("log-summary", *words, place.write("app-2026-11-20.log", "ERROR x\n")).data
+    assert "no line of 'a.log' has a date" in none and named["errors"] == 1
+
+
+@pytest.mark.parametrize("text", ["how many errors are in a.log on 2026-11-21", "a.log 里 2026年11月21日 有多少错误"])
+def test_the_days_of_a_message_reach_the_skill(place: Place, text: str) -> None:
+    place.write("a.log", DAYS)
+    assert place.ask(text).data["lines"] == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -14,8 +13,7 @@ QUESTION_ZH = "哪个任务、怎么处理，有时间请写明"
 
 
 def prompt(place: Place, text: str) -> str:
-    data: Any = place.data(text)
-    return str(data["prompt"])
+    return str(place.ask(text).raw)
 
 
 @pytest.mark.requirement("FMT-11")
@@ -32,11 +30,12 @@ def prompt(place: Place, text: str) -> str:
     ],
 )
 def test_a_prompt_ends_with_the_request(place: Place, text: str, skill: str) -> None:
-    data: Any = place.data(text)
-    assert (data["skill"], data["kind"]) == (skill, "B")
-    assert data["prompt"].startswith("You ")
-    assert text.startswith("/") or text in data["prompt"]
-    assert not re.search(r"\{\{?\w+\}?\}", data["prompt"])
+    report = place.ask(text)
+    assert (report.data["skill"], report.data["kind"]) == (skill, "B")
+    shown = str(report.raw)
+    assert shown.startswith("You ")
+    assert text.startswith("/") or text in shown
+    assert not re.search(r"\{\{?\w+\}?\}", shown)
 
 
 @pytest.mark.requirement("FMT-11")
@@ -63,7 +62,7 @@ def test_a_bare_order_is_asked_about_and_the_answer_completes_it(place: Place, o
     assert (QUESTION if order.isascii() else QUESTION_ZH) in asked.summary
     told = talk.say(answer).report
     assert told.state == "success"
-    assert f"Task: {answer}" in told.data["prompt"]
+    assert f"Task: {answer}" in str(told.raw)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def done(folder: Path, steps: Sequence[Sequence[Packet]], answers: Mapping[str, 
         dispatcher=InProcessDispatcher({"skills": agent}, StillClock()),
         clock=StillClock(),
         offload=offload,
-        describe=lambda name: ("B", f"sha256:{name}"),
+        describe=lambda name: ("A", f"sha256:{name}"),
     )
     plan = DispatchPlan(steps=tuple(DispatchStep(packets=tuple(packets)) for packets in steps))
     return Done(reports=asyncio.run(deliver(plan, delivery, emit)), seen=agent.seen, events=events, folder=folder)

@@ -113,7 +113,7 @@ def test_a_chosen_skill_goes_to_the_skills_agent(place: Routing, text: str) -> N
         ("/plain-one\na red boat", "a red boat"),
         ("paint boats for me", "paint boats for me"),
         ("/plain-one 需求理解：画船", "画船"),
-        ("/plain-one 'a b'", "a b"),
+        ("/plain-one 'a  b'  c", "'a  b'  c"),
         ("/text-one a red boat", "a red boat"),
     ],
 )

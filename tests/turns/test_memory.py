@@ -34,7 +34,7 @@ def own(home: Path) -> Path:
 
 
 def prompt(talk: Talk, text: str = "/draft-poem on rain") -> str:
-    return str(talk.say(text).report.data["prompt"])
+    return str(talk.say(text, shows_prompt=True).report.raw)
 
 
 def trust(root: Path) -> Path:
@@ -71,8 +71,8 @@ def test_preferences_reach_no_skill_that_is_a_command(root: Path, own: Path) -> 
 def test_preferences_are_in_the_prompt_of_a_workflows_step(root: Path, own: Path) -> None:
     own.write_text("- Short lines\n")
     workflow_file(root, "poems", ("draft-poem", "/draft-poem on rain"), ("draft-poem", "/draft-poem on snow"))
-    reply = talk_in(root).say("#poems")
-    assert all("- Short lines" in str(report.data["prompt"]) for report in reply.reports)
+    reply = talk_in(root).say("#poems", shows_prompt=True)
+    assert all("- Short lines" in str(report.raw) for report in reply.reports)
 
 
 def test_a_preference_is_text_and_no_escape_sequence_or_placeholder(root: Path, own: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_preference_is_text_and_no_escape_sequence_or_placeholder(root: Path, 
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"- x\n" * 100_000, b""], ids=["no text", "too long", "empty"])
 def test_a_page_that_cannot_be_used_stops_nothing(root: Path, own: Path, data: bytes) -> None:
     own.write_bytes(data)
-    assert talk_in(root).say("/draft-poem on rain").report.state == "success"
+    assert talk_in(root).say("/draft-poem on rain", shows_prompt=True).report.state == "success"
 
 
 def test_a_page_that_is_a_link_is_not_followed(root: Path, own: Path, tmp_path: Path) -> None:

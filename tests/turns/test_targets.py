@@ -163,7 +163,11 @@ def skill_of(reply: Reply) -> str:
     ("text", "skill", "fact"),
     [
         ("how many words are in docs/guide.md", "word-count", "docs/guide.md: 4 words"),
-        ("how many errors are in logs/worker.log?", "log-summary", "9,000 errors"),  # over the limit of a message's text
+        (
+            "how many errors are in logs/worker.log?",
+            "log-summary",
+            "9,000 errors",
+        ),  # over the limit of a message's text
         ("any fixme in the payments folder?", "todo-scan", "src/shop/payments: 1 mark"),
         ("show exports/customers.json as a table, only name and city", "json-table", "1 row, 2 columns"),
         ("昨天的日志里有多少个错误", "log-summary", "1 个错误"),
@@ -198,8 +202,21 @@ def test_one_of_two_files_is_asked_for_and_answered_by_its_number(talk: Talk) ->
     assert "docs/notes.md: 2 words" in talk.say("2", consent=True).report.summary
 
 
+def test_a_folder_of_one_file_means_the_file_and_of_several_a_choice(talk: Talk) -> None:
+    one = talk.say("how many errors are in logs/nightly", consent=True)
+    assert "logs/nightly/import.log: 1 line" in one.report.summary
+    several = talk.say("how many errors are in the logs folder", consent=True)
+    assert several.report.state == "pending" and "3 logs/worker.log" in several.report.summary
+    assert "logs/worker.log: 9,000 lines" in talk.say("3", consent=True).report.summary
+
+
 def test_a_path_of_the_project_is_never_a_repository(talk: Talk) -> None:
-    for text in ("show exports/customers.json", "分析一下 logs/nightly/import.log", "show src/shop", "add docs/guide.md to git"):
+    for text in (
+        "show exports/customers.json",
+        "分析一下 logs/nightly/import.log",
+        "show src/shop",
+        "add docs/guide.md to git",
+    ):
         assert talk.kernel.router.recognise(text) is None, text
     assert talk.kernel.router.recognise("analyze some-owner/some-skills") is not None
 
@@ -240,5 +257,7 @@ def test_each_step_works_on_its_own_folder_and_the_next_one_on_the_result(talk: 
 
 
 def test_half_of_a_request_is_not_dropped(talk: Talk) -> None:
-    reply = talk.say("tell me how many errors yesterday's log has and then show the largest files in docs", consent=True)
+    reply = talk.say(
+        "tell me how many errors yesterday's log has and then show the largest files in docs", consent=True
+    )
     assert [report.target.rpartition(":")[2] for report in reply.reports] == ["log-summary", "folder-inventory"]

@@ -34,7 +34,7 @@ def inputs(root: Path, said: str, text: str) -> str:
 
 def test_a_stored_workflow_is_run_without_asking_for_the_plan(root: Path) -> None:
     workflow_file(root, "poems", ("draft-poem", "/draft-poem on rain"), ("draft-poem", "/draft-poem on snow"))
-    reply = talk_in(root).say("#poems")
+    reply = talk_in(root).say("#poems", shows_prompt=True)
     assert (reply.decision.kind, reply.decision.entity, reply.report.state) == ("workflow", "poems", "success")
     assert len(reply.reports) == 2
 
@@ -82,7 +82,7 @@ def test_a_workflow_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -
 def test_a_file_of_another_language_runs_as_well(root: Path) -> None:
     path = workflow_file(root, "诗歌", ("draft-poem", "/draft-poem 雨"))
     path.write_text(path.read_text().replace("- skill:", "- 技能：").replace("- input:", "- 输入："))
-    assert talk_in(root).say("#诗歌").report.state == "success"
+    assert talk_in(root).say("#诗歌", shows_prompt=True).report.state == "success"
 
 
 # Words of a call

@@ -111,7 +111,7 @@ def test_a_stored_workflow_asks_for_each_skill_that_needs_it(root: Path) -> None
 def test_a_no_to_a_step_leaves_the_run_where_it_stopped(root: Path) -> None:
     workflow_file(root, "loud", ("draft-poem", "/draft-poem"), ("shout-loud", "/shout-loud a b"))
     talk = talk_in(root)
-    talk.say("#loud")
+    talk.say("#loud", shows_prompt=True)
     talk.say("no")
     run = talk.kernel.journal.listed()[0]
     assert (run.state, run.done) == ("waiting", 1)

@@ -187,7 +187,9 @@ def test_the_first_step_has_nothing_before_it(root: Path) -> None:
 
 @pytest.mark.requirement("WFL-7")
 def test_a_prompt_shows_the_step_before_it_in_a_block(root: Path) -> None:
-    prompt = ran(root, "run shout-loud on @notes.txt and then run draft-poem").data["prompt"]
+    talk = talk_in(root)
+    talk.say("run shout-loud on @notes.txt and then run draft-poem")
+    prompt = str(talk.say("yes", shows_prompt=True).report.raw)
     assert prompt.endswith('run draft-poem\n\n<step number="1">\nONE TWO THREE\n</step>')
 
 

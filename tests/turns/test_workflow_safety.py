@@ -77,7 +77,7 @@ def test_a_step_that_calls_a_skill_which_is_not_there_is_an_error(talk: Talk) ->
 def test_a_file_without_its_mark_may_be_read_by_the_plan_that_names_it(talk: Talk, name: str) -> None:
     talk.say(f"run total-column {name} and then draft-poem on it")
     reply = talk.say("yes")
-    assert (reply.report.state, reply.reports[0].data["output"]) == ("success", 8)
+    assert (reply.reports[0].state, reply.reports[0].data["output"]) == ("success", 8)
 
 
 def test_many_empty_lines_take_no_time() -> None:
@@ -183,4 +183,4 @@ def test_a_number_without_end_in_one_file_hides_no_other(root: Path) -> None:
     path = workflow_file(root, "odd", ("draft-poem", "/draft-poem"))
     path.write_text(path.read_text().replace("Step 1", f"Step {'1' * 5_000}"))
     assert stored_names(talk_in(root).kernel) == ["fine", "odd"]
-    assert talk_in(root).say("#fine").report.state == "success"
+    assert talk_in(root).say("#fine", shows_prompt=True).report.state == "success"

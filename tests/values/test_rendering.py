@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-import yaml
 
 from navigator_kernel.language.rendering import render_report
 from navigator_kernel.values.report import STATES, Format, Meta, Report, State, Style
@@ -57,15 +56,6 @@ def test_raw_without_an_output_is_the_detail() -> None:
 def test_a_report_without_data_has_no_data_line() -> None:
     report = Report(state="success", summary="done", meta=Meta(agent="worker", time=1, ts=TS))
     assert "data:" not in render_report(report, "detail", "emoji")
-
-
-def test_a_prompt_of_several_lines_is_a_block_of_yaml_and_not_escaped() -> None:
-    data = {"skill": "pdf", "prompt": "# PDF\n\n  print('x')\nmerge a.pdf"}
-    report = Report(state="success", summary="pdf: prompt ready", meta=Meta(agent="skills", time=1, ts=TS), data=data)
-    status, rest = render_report(report, "detail", "emoji").split("\n", 1)
-    assert status.endswith("pdf: prompt ready") and "\\n" not in rest
-    held = yaml.safe_load(rest)
-    assert (held["data"], held["prompt"]) == ({"skill": "pdf"}, data["prompt"])
 
 
 @pytest.mark.parametrize("format", get_args(Format))

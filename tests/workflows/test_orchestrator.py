@@ -107,14 +107,14 @@ def test_a_need_may_go_on_below_the_command(talk: Talk) -> None:
     ["list the zibs", "list the zibs and then run shout-loud on it", "帮我规划一次旅行", "invent a better world"],
 )
 def test_a_need_that_skills_do_not_cover_is_given_to_the_skill_itself(talk: Talk, need: str) -> None:
-    reply = talk.say(f"/master-orchestrator {need}")
+    reply = talk.say(f"/master-orchestrator {need}", shows_prompt=True)
     assert (reply.decision.kind, reply.decision.entity) == ("skills", "master-orchestrator")
-    assert f"Request: {need}" in reply.report.data["prompt"]
+    assert f"Request: {need}" in str(reply.report.raw)
 
 
 @pytest.mark.requirement("CMD-1")
 def test_the_command_without_a_need_is_a_call_of_the_skill(talk: Talk) -> None:
-    reply = talk.say("/master-orchestrator")
+    reply = talk.say("/master-orchestrator", shows_prompt=True)
     assert (reply.decision.entity, reply.report.data["success"]) == ("master-orchestrator", True)
 
 
@@ -267,7 +267,7 @@ def test_the_result_of_a_plan_has_four_parts(talk: Talk) -> None:
 @pytest.mark.requirement("CMD-5")
 def test_the_skill_that_is_shipped_asks_for_the_four_parts_and_for_their_execution(root: Path) -> None:
     (root / ".claude" / "skills" / "master-orchestrator" / "SKILL.md").unlink()
-    prompt = str(talk_in(root).say("/master-orchestrator list the zibs").report.data["prompt"])
+    prompt = str(talk_in(root).say("/master-orchestrator list the zibs", shows_prompt=True).report.raw)
     found = [
         prompt.find(word)
         for word in ("Decomposition", "Required resources", "Steps**", "Expected result", "carry the plan out")

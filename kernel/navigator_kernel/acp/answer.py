@@ -23,7 +23,7 @@ def rest_of(reply: Reply, *, streamed: bool) -> str:
     """Markdown paragraphs that follow the summary or, with `streamed`, the streamed text of a model; empty if nothing
     is left to show. Only a model's text counts as Markdown: a program's output is put between fences."""
     report, language = reply.report, reply.language
-    parts = list(_of_model(report, language, streamed=streamed) if report.by_model else _of_program(report, language))
+    parts = list(_of_model(report, language, streamed=streamed) if report.by_model else _of_program(report))
     view = reply.workflow
     if view is not None and view.left:
         parts.append(say("workflow.left", language, limit=len(view.plan.steps), steps="; ".join(view.left)))
@@ -57,17 +57,14 @@ def _of_model(report: Report, language: Language, *, streamed: bool) -> Iterator
         yield from _hint(report)
 
 
-def _of_program(report: Report, language: Language) -> Iterator[str]:
+def _of_program(report: Report) -> Iterator[str]:
     if report.state in {"error", "timeout"}:
         message = clean(str(report.data.get("msg", "")))
         if message and message not in clean(report.summary):
             yield fenced(message)
         yield from _hint(report)
-    elif "prompt" in report.data and report.state == "success":
-        yield say("prompt.unworked", language, skill=clean(str(report.data.get("skill", "")), lines=False))
-        yield say("prompt.way_model", language)
     elif lines := result_lines(report):
-        yield fenced("\n".join(lines))
+        yield "\n".join(lines) if report.state == "pending" else fenced("\n".join(lines))
 
 
 def _hint(report: Report) -> Iterator[str]:

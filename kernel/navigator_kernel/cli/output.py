@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 GAP = 2  # spaces between the columns of a table
+WIDE = 100  # columns of a text that are easy to read
 TEXT = 30  # minimum width of a description, in columns
 
 
@@ -38,6 +39,20 @@ def lines(text: str | Iterable[str]) -> None:
         return
     for line in text:
         sys.stdout.write(clean(line, lines=False) + "\n")
+
+
+def markdown(text: str) -> None:
+    """Prints a model's text, on a terminal as it is meant to look."""
+    if not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        lines(text)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    screen = Console(file=sys.stdout, highlight=False, width=min(columns, WIDE))
+    screen.print(Markdown(clean(text), hyperlinks=False))
+    sys.stdout.flush()
 
 
 def note(text: str, *, dim: bool = False) -> None:

@@ -32,6 +32,7 @@ _OF_ALL = lazy_compile(
     re.IGNORECASE,
 )
 _KEY = lazy_compile(r"\"([^\"\\\n]{1,100})\"\s*:")
+MOST_CHOICES = 9  # files of a folder in one question
 _HEAD = 64 * 1024  # bytes of a file in which the names of its columns are looked for
 _AFTER_COLON = lazy_compile(r"[:：]\s*(\S.*)$", re.DOTALL)
 
@@ -58,7 +59,8 @@ def parameters(
     if request.handed is not None and _REFERS.fullmatch(" ".join(positional)):
         positional.clear()
     files = [file for file in request.files if file.usable]
-    targets = [_chosen(target, request.answer) for target in meant(request)]
+    named_files = _files_of_folders(specs, meant(request))
+    targets = [_chosen(target, request.answer) for target in named_files]
     unused = [*files, *(target for target in targets if target.usable)]
     for spec in sorted(specs, key=lambda spec: spec.validation not in PATHS):
         if spec.name not in values:
@@ -100,10 +102,30 @@ def meant(request: PreprocessingResult) -> Sequence[FileReference]:
     if not text:
         return request.targets
     return [
-        target
-        for target in request.targets
-        if target.written == text or not (target.loose or target.written in text)
+        target for target in request.targets if target.written == text or not (target.loose or target.written in text)
     ]
+
+
+def _files_of_folders(specs: Sequence[ParamSpec], targets: Sequence[FileReference]) -> Sequence[FileReference]:
+    """For a skill that works on a file and on no folder: the files of a named folder in place of the folder."""
+    kinds = {spec.validation for spec in specs if spec.validation in PATHS}
+    if kinds != {"file_exists"} or any(target.usable and not target.folder for target in targets):
+        return targets
+    return [_files_of(target) if target.folder and target.usable else target for target in targets]
+
+
+def _files_of(folder: FileReference) -> FileReference:
+    """The only file of the folder, a choice of several, or the folder."""
+    try:
+        files = sorted(path for path in folder.path.iterdir() if path.is_file() and not path.name.startswith("."))
+    except OSError:
+        files = []
+    written = folder.written.rstrip("/")
+    inside = written if f"/{folder.path}".endswith(f"/{written}") else folder.path.name
+    paths = [f"{inside}/{path.name}" for path in files[:MOST_CHOICES]]
+    if len(paths) == 1:
+        return replace(folder, path=files[0], written=paths[0], folder=False, loose=False)
+    return replace(folder, written=f"{inside}/…", choices=tuple(paths), loose=False) if paths else folder
 
 
 def _chosen(target: FileReference, answer: str) -> FileReference:
@@ -111,7 +133,8 @@ def _chosen(target: FileReference, answer: str) -> FileReference:
     said = answer.strip().rstrip(".。")
     at = int(said) - 1 if said.isdecimal() else -1
     path = target.choices[at] if 0 <= at < len(target.choices) else said if said in target.choices else ""
-    return replace(target, path=Path(path), choices=(), written=path) if path else target
+    place = target.path / Path(path).name if target.folder else Path(path)
+    return replace(target, path=place, choices=(), written=path, folder=False) if path else target
 
 
 def _path(

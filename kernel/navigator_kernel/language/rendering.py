@@ -27,8 +27,8 @@ _PLAIN_KEY = lazy_compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_
 def render_report(report: Report, format: Format, style: Style) -> str:
     """The report as text without a newline at its end; text from elsewhere is cleaned.
 
-    `summary` is the status line, `detail` adds state, data and meta as document 002 §4.2 prints them, and a prompt of
-    several lines as a block of YAML; `raw` is the output alone, or the detail if there is none. `json` is one object.
+    `summary` is the status line, `detail` adds state, data and meta as document 002 §4.2 prints them; `raw` is the
+    output alone, or the detail if there is none. `json` is one object.
     """
     if style == "json":
         return json.dumps(_document(report, format), ensure_ascii=False)
@@ -40,15 +40,10 @@ def render_report(report: Report, format: Format, style: Style) -> str:
         return line
     meta = report.meta
     lines = [line, f"  state: {report.state}"]
-    prompt = report.data.get("prompt")
-    block = isinstance(prompt, str) and "\n" in prompt
-    data = {key: value for key, value in report.data.items() if not (block and key == "prompt")}
-    if data:
-        lines.append(f"  data: {flow(data)}")
+    if report.data:
+        lines.append(f"  data: {flow(report.data)}")
     cached = ", cached: true" if meta.cached else ""
     lines.append(f"  meta: {{agent: {meta.agent}, time: {_number(meta.time)}, ts: {flow(meta.ts)}{cached}}}")
-    if block:
-        lines += ["  prompt: |2-", *(f"    {one}".rstrip() for one in clean(str(prompt)).splitlines())]
     return "\n".join(lines)
 
 
@@ -62,7 +57,7 @@ def render_sentence(report: Report, style: Style) -> str:
 def result_lines(report: Report) -> list[str]:
     """The result besides the summary: an output in words, or the data; for a failure, its message and hint."""
     if report.state == "pending":
-        return []
+        return [clean(str(way), lines=False) for way in report.data.get("ways", ())]
     if report.state in {"error", "timeout"}:
         told = [clean(str(report.data[key]), lines=False) for key in ("msg", "hint") if report.data.get(key)]
         return [text for text in told if text not in report.summary]

@@ -602,7 +602,9 @@ _MEASURED = lazy_compile(
     r"|([\u3400-\u9fff]{1,8}?)(?:这?一?列|字段)?的?(?:平均|(?<!平)均值|中位数)"
 )
 _BEFORE_NAME = lazy_compile(r"^(?:[里中内的求算看查给我把将是计统]|一下|计算|统计|分析)+")
-_ANY_COLUMN = frozenset("value values number numbers column columns row rows of all each every 每列 各列 每 各 列 字段 这列 该列 数字 数值 数据 所有 全部 它".split()) | {""}
+_ANY_COLUMN = frozenset(
+    "value values number numbers column columns row rows of all each every 每列 各列 每 各 列 字段 这列 该列 数字 数值 数据 所有 全部 它".split()
+) | {""}
 _OTHER_COLUMN = lazy_compile(
     r"(?<![a-z])(?:only|just)\s+(?:[a-z]+\s+){0,2}?(?:the\s+)?([a-z][\w-]{1,30})\s+(?:columns?|fields?)(?![a-z])"
     r"|[只仅光](?:要|看|显示|留|列出)?\s*([\w\u3400-\u9fff-]{1,12}?)\s*这?(?:一列|列|字段)"

@@ -24,20 +24,29 @@ MOST = 16  # files and folders that one message can name without a mark
 LONGEST, CUTS = 260, 12  # characters of a path, and places where it may begin or end
 NEAR = 3  # names that are suggested in place of one that does not exist
 
-_QUOTED = lazy_compile(r"\"([^\"\n]{1,260})\"|(?<!\w)'([^'\n]{1,260})'(?!\w)|“([^”\n]{1,260})”|「([^」\n]{1,260})」|`([^`\n]{1,260})`")
+_QUOTED = lazy_compile(
+    r"\"([^\"\n]{1,260})\"|(?<!\w)'([^'\n]{1,260})'(?!\w)|“([^”\n]{1,260})”|「([^」\n]{1,260})」|`([^`\n]{1,260})`"
+)
 _ADDRESS = lazy_compile(r"[a-z][a-z\d+.-]{1,15}://[^\s，。；]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.IGNORECASE)
 _CHUNK = lazy_compile(r"[^\s\"'`“”‘’「」『』《》（）()<>，。；、：！？|,;*?]++")
 _GLOB = lazy_compile(r"(?<![\w*./\-])[\w./\-]*\*[\w./*\-]*\.\w{1,8}(?!\w)")
 _HAN_RUN = lazy_compile("[\u3400-\u9fff]+")
 _WORD = lazy_compile(r"\.?[A-Za-z0-9_][A-Za-z0-9_.\-]+")
 # Names before and after the word "folder"
-_BEFORE_FOLDER = lazy_compile(r"(?<![\w.\-/])((?:[\w.\-]+[ \t]+){0,2}[\w.\-/]+)[ \t]+(?:sub)?(?:folders?|director(?:y|ies)|dirs?)\b", re.IGNORECASE)
+_BEFORE_FOLDER = lazy_compile(
+    r"(?<![\w.\-/])((?:[\w.\-]+[ \t]+){0,2}[\w.\-/]+)[ \t]+(?:sub)?(?:folders?|director(?:y|ies)|dirs?)\b",
+    re.IGNORECASE,
+)
 _AFTER_FOLDER = lazy_compile(
-    r"\b(?:folder|directory|dir)[ \t]+(?:called[ \t]+|named[ \t]+)?([\w.\-/]+)|(?:目录|文件夹)[ \t]*([A-Za-z0-9_][\w.\-/]*)", re.IGNORECASE
+    r"\b(?:folder|directory|dir)[ \t]+(?:called[ \t]+|named[ \t]+)?([\w.\-/]+)|(?:目录|文件夹)[ \t]*([A-Za-z0-9_][\w.\-/]*)",
+    re.IGNORECASE,
 )
 _BEFORE_MULU = lazy_compile(r"(?<![\w.\-/])([\w.\-/\u3400-\u9fff]+)[ \t]?(?:这个|那个)?(?:子?目录|文件夹)")
 # Words around the name of a folder that say that a place is meant
-_INTO = lazy_compile(r"\b(?:in|inside|under|within|from|of|across|below|through|only|for|and|to)[ \t]+(?:the[ \t]+|my[ \t]+|our[ \t]+|all[ \t]+of[ \t]+)?$", re.IGNORECASE)
+_INTO = lazy_compile(
+    r"\b(?:in|inside|under|within|from|of|across|below|through|only|for|and|to)[ \t]+(?:the[ \t]+|my[ \t]+|our[ \t]+|all[ \t]+of[ \t]+)?$",
+    re.IGNORECASE,
+)
 _PLACE_ZH = lazy_compile(r"[ \t]?(?:里面?|下面?|中|内|目录|文件夹|呢|的)|[ \t]?[?？。.!！]*$")
 _PLACED = lazy_compile(r"[里下中内]|目录|文件夹|呢|的")
 _OUT_OF = lazy_compile(
@@ -116,7 +125,14 @@ class _Finder:
 
     def mentions(self) -> Iterator[_Mention]:
         """Names first, then places, then descriptions where nothing else is named."""
-        named = [*self._quoted(), *self._globs(), *self._listed(), *self._files(), *self._paths(), *self._named_folders()]
+        named = [
+            *self._quoted(),
+            *self._globs(),
+            *self._listed(),
+            *self._files(),
+            *self._paths(),
+            *self._named_folders(),
+        ]
         yield from named
         places = list(self._places(only_signed=bool(named)))
         yield from places
@@ -330,7 +346,10 @@ class _Finder:
 
     def _stands_alone(self, start: int, end: int) -> bool:
         around = self.text[start - 1 : start] if start else "", self.text[end : end + 1]
-        return not any(char.isascii() and (char.isalnum() or char in "_-./") for char in around if char) or not self.text[start].isascii()
+        return (
+            not any(char.isascii() and (char.isalnum() or char in "_-./") for char in around if char)
+            or not self.text[start].isascii()
+        )
 
     def _of_kind(self, endings: tuple[str, ...], before: str) -> tuple[str, ...]:
         """The files of a kind whose paths have the words before it; by its day, if one is said."""

@@ -80,13 +80,25 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
         "没有合适的技能，也没有配置模型，因此什么都没有做。最接近的技能：{skills}；输入 /名称 可直接使用。"
         "设置模型：/model PROVIDER:MODEL",
     ),
+    "chat.stopped": (
+        "stopped; send the message again to start over, or say something else",
+        "已停止；再次发送该消息可重新开始，也可以说别的",
+    ),
+    "chat.stopped_open": (
+        'stopped; "yes" goes on from what was asked, "no" drops it',
+        "已停止；回复“是”从提问处继续，“否”则放弃",
+    ),
+    "chat.more_skills": (
+        "and {count} more; /skills and a word or two find some",
+        "另有 {count} 个；在 /skills 后加上词语可查找",
+    ),
     "chat.way_model": (
         "to set one: /model anthropic:claude-haiku-4-5",
         "设置模型：/model anthropic:claude-haiku-4-5",
     ),
     "chat.help": (
         "/help            this page\n"
-        "/skills          the skills that are installed\n"
+        "/skills [words]  the installed skills, or those that the words find\n"
         "/why             why the last turn chose what it chose\n"
         "/cost            what models took in this conversation, by skill\n"
         "/model [name]    which model is asked; with a name, that one from now on\n"
@@ -96,9 +108,9 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
         "!command         a shell command, asked first       #name    a stored workflow\n"
         "?                at a question: what its letters mean\n"
         'A line that ends in \\ goes on in the next one; a block between lines of """ is one message.\n'
-        "Ctrl-C stops the turn, not the program.",
+        "Tab completes names and files. Ctrl-C stops the turn, not the program.",
         "/help            本页\n"
-        "/skills          已安装的技能\n"
+        "/skills [词语]   已安装的技能；给出词语则只列出找到的\n"
         "/why             上一轮为何这样选择\n"
         "/cost            本次对话中模型的用量，按技能列出\n"
         "/model [名称]    当前模型；给出名称则从现在起改用它\n"
@@ -108,6 +120,6 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
         "!命令            shell 命令，先询问                  #名称    已保存的工作流\n"
         "?                有问题待回答时：各字母的含义\n"
         '以 \\ 结尾的行在下一行继续；两行 """ 之间的内容是一条消息。\n'
-        "Ctrl-C 停止本轮，不退出程序。",
+        "Tab 补全名称和文件。Ctrl-C 停止本轮，不退出程序。",
     ),
 }

@@ -55,8 +55,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "“是”仅限本次；回复“本次会话”或“总是”可延长授权",
     ),
     "prompt.unworked": (
-        "{skill} is a prompt skill: a model has to carry it out, and none is set; nothing was done",
-        "{skill} 是提示词技能：需要模型来执行，但尚未设置模型；未执行任何操作",
+        "{skill} needs a model to carry it out; nothing was done",
+        "{skill} 需要模型来执行；未执行任何操作",
     ),
     "prompt.way_model": (
         "to set one: navigator model use anthropic:claude-haiku-4-5",
@@ -66,7 +66,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "to use it in your coding agent: navigator host install claude-code (or codex, gemini)",
         "在编程助手中使用：navigator host install claude-code（或 codex、gemini）",
     ),
-    "prompt.way_show": ("to copy the prompt: the same with --show-prompt", "复制提示词：加上 --show-prompt"),
+    "prompt.way_show": ("to read its prompt: the same with --show-prompt", "查看提示词：加上 --show-prompt"),
     "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
     "ask.which": ("Which skill? {options}{more}  (n: none of them)", "使用哪个技能？{options}{more}（n：都不用）"),
@@ -312,6 +312,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "workflow.handed": ("its output and files go to the next step", "输出与文件交给下一步"),
     "workflow.last": ("the result", "结果"),
+    "workflow.no_model": (
+        "{skills}: needs a model to carry it out, and none is set up.",
+        "{skills}：需要模型来执行，尚未设置模型。",
+    ),
     "workflow.ask": (
         "{count} steps, nothing done yet; run them? (yes/no)",
         "共 {count} 步，尚未执行；是否执行？（是/否）",

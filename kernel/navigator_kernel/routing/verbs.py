@@ -341,7 +341,9 @@ def _may_be_repository(operation: Operation, source: str, after: str) -> bool:
         return True
     if is_there(path):
         return any(next(path.glob(f"{depth}SKILL.md"), None) for depth in ("", "*/", "*/*/"))
-    return not is_there(Path(path.parts[0])) and not any(_is_object(word) for word in _words(after) if word.strip("?？!！。."))
+    return not is_there(Path(path.parts[0])) and not any(
+        _is_object(word) for word in _words(after) if word.strip("?？!！。.")
+    )
 
 
 _FROM = lazy_compile(r"(?:\b(?:from|of|in|at|skills?)|[从中里的自]|技能)\s*$", re.IGNORECASE)

@@ -108,7 +108,7 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
         "/",
     ):  # root can write to much of /proc, and /dev/shm is memory
         words += ["--remount-ro", mount]
-    words += ["--chdir", str(held.writes), "--", *argv]
+    words += ["--chdir", str(held.start or held.writes), "--", *argv]
     return {"argv": words, "landlock": None, "seccomp": program(network=held.network or held.loopback)}
 
 

@@ -52,10 +52,10 @@ NETWORKED = ("/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/host.conf"
 
 class Confinement(NamedTuple):
     """`reads` may be read and never written to, except `hidden`, which may lie in them; `writes` is the folder for the
-    results, `scratch` the process's own. `limits` are those of getrlimit(2) by name; `disk`, `memory` and `processes`
-    are for all processes together, and counted elsewhere. Not even the names in `unlisted`, one of `hidden`, may be
-    seen. With `loopback` its processes may talk to each other over a network of their own, if the sandbox can give them
-    one."""
+    results, `scratch` the process's own, `start` where it starts, by default `writes`. `limits` are those of
+    getrlimit(2) by name; `disk`, `memory` and `processes` are for all processes together, and counted elsewhere. Not
+    even the names in `unlisted`, one of `hidden`, may be seen. With `loopback` its processes may talk to each other
+    over a network of their own, if the sandbox can give them one."""
 
     reads: tuple[Path, ...]
     hidden: tuple[Path, ...]
@@ -68,6 +68,7 @@ class Confinement(NamedTuple):
     processes: int = PROCESSES
     loopback: bool = False
     unlisted: Path | None = None
+    start: Path | None = None
 
 
 def confinement(job: Job) -> Confinement:
@@ -97,6 +98,7 @@ def confinement(job: Job) -> Confinement:
         limits=limits,
         loopback=job.actor == "tool",
         unlisted=box if job.is_shared else None,
+        start=job.start,
     )
 
 

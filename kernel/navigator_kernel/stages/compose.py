@@ -185,7 +185,11 @@ def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:
     data: dict[str, Any] = {"reason": "plan", "required": ["approval"], "optional": [], "token": view.token}
     data |= {"file": view.plan.file, "steps": steps, "scope": say("workflow.scope", language)}
     data |= {"left": list(view.left)} if view.left else {}
-    return _own("pending", say("workflow.ask", language, count=len(steps)), data, told, clock)
+    text = say("workflow.ask", language, count=len(steps))
+    if view.idle:
+        data, skills = {**data, "idle": list(view.idle)}, between(view.idle, language)
+        text = f"{say('workflow.no_model', language, skills=skills)} {text}"
+    return _own("pending", text, data, told, clock)
 
 
 def _unknown(unknown: Unknown, told: TurnSummary, clock: Clock) -> Report:

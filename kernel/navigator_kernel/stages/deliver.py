@@ -39,7 +39,8 @@ OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report can car
 class DispatchDeps(Struct, frozen=True, kw_only=True):
     """The dependencies of `deliver`. `offload` stores text that is too large for a report and returns its path;
     `describe` gives the kind (A or B) and the digest of a skill by `type:name`, both empty if it is missing; `redact`
-    removes secrets from reports; `specialist` works on prepared prompts, if there is a model."""
+    removes secrets from reports; `specialist` works on prepared prompts, if there is a model; with `shows_prompts` they
+    are the result."""
 
     dispatcher: Dispatcher
     clock: Clock
@@ -47,6 +48,7 @@ class DispatchDeps(Struct, frozen=True, kw_only=True):
     describe: Callable[[str], tuple[str, str]]
     redact: Redact = same
     specialist: Specialist | None = None
+    shows_prompts: bool = False
 
 
 async def deliver(plan: DispatchPlan, delivery: DispatchDeps, emit: Emit) -> tuple[Report, ...]:
@@ -105,7 +107,9 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
     """Sends the packet to its agent, if it has one, and waits for the answer."""
     started, report = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=packet.context.step), None
     _announce(packet, delivery, emit, started.seq)
-    if packet.agent != KERNEL:
+    if packet.agent == "skills" and _needs_model(packet, delivery):
+        report = _without_model(packet, delivery)
+    elif packet.agent != KERNEL:
         task = await delivery.dispatcher.submit(packet)
         try:
             report = await delivery.dispatcher.result(task)
@@ -115,15 +119,35 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
     return StartedStep(packet=packet, seq=started.seq, report=report)
 
 
+def _needs_model(packet: Packet, delivery: DispatchDeps) -> bool:
+    """Whether only a model can carry out the step, and there is none."""
+    no_model = delivery.specialist is None and not delivery.shows_prompts
+    return no_model and delivery.describe(packet.task_spec.target)[0] == "B"
+
+
+def _without_model(packet: Packet, delivery: DispatchDeps) -> Report:
+    """The report on a prompt skill without a model: nothing was done, and what can be done about it."""
+    skill, language = _skill_name(packet), packet.context.language
+    ways = [say(way, language) for way in ("prompt.way_model", "prompt.way_host", "prompt.way_show")]
+    data = {"skill": skill, "kind": "B", "required": ["model"], "optional": [], "reason": "no_model", "ways": ways}
+    summary = say("prompt.unworked", language, skill=skill)
+    meta = Meta(agent="skills", time=0, ts=delivery.clock.now())
+    return Report(state="pending", summary=summary, meta=meta, data=data, private=False)
+
+
 def wants_model(begun: StartedStep, delivery: DispatchDeps) -> bool:
     """Whether a model must work on the step: a message without a skill, or a prepared prompt."""
     return begun.report is None or _is_ready(begun.packet, begun.report, delivery)
 
 
 def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) -> Report:
-    """Returns the final report: validated, redacted, limited in size, and emitted as an event."""
-    packet, number = begun.packet, begun.packet.context.step
-    report = _redacted(checked(packet, report), delivery.redact)
+    """Returns the final report: validated, redacted, limited in size, and emitted as an event. A prompt that is to be
+    shown is left as it is, and no event has it."""
+    packet, number, prompt = begun.packet, begun.packet.context.step, ""
+    if delivery.shows_prompts and _is_ready(packet, report, delivery):
+        prompt, data = str(report.data["prompt"]), {key: report.data[key] for key in ("skill", "kind", "backend")}
+        report = replace(report, data=data, raw=None)
+    report = _redacted(report if prompt else checked(packet, report), delivery.redact)
     report = _fitted(packet, _failed_as_asked(packet, report, delivery), delivery)
     report = replace(report, target=packet.task_spec.target)
     name = _skill_name(packet)
@@ -137,7 +161,7 @@ def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) 
         done = ToolCallCompleted(call=call, tool=_tool(packet), state=report.state, elapsed=elapsed, result=text)
         emit(done, step=number, parent=begun.seq)
     emit(StepCompleted(agent=packet.agent, report=report.to_dict()), step=number, parent=begun.seq)
-    return report
+    return replace(report, raw=prompt) if prompt else report
 
 
 def _shown(packet: Packet) -> dict[str, Any]:

@@ -197,7 +197,13 @@ class _Found(Struct):
         args = tuple(self._argument(word) for word in words_of(rest))
         original = hit.group().strip()
         self.commands.append(
-            CommandInstruction(name=hit["name"], args=args, type=_TYPES[hit["mark"]], original_string=original)
+            CommandInstruction(
+                name=hit["name"],
+                args=args,
+                type=_TYPES[hit["mark"]],
+                original_string=original,
+                rest=_unescaped(_FILE.sub(self.bare, rest)).strip(),
+            )
         )
 
     def _argument(self, word: str) -> str:

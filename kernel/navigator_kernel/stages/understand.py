@@ -73,7 +73,8 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
     found = _without_place(router.retrieve(matter(request), files=files_in(request)), request, router)
-    if request.way == "about" and found.band == "route" and found.candidates[0].name == request.target:
+    same = found.band == "route" and found.candidates[0].name == request.target
+    if request.way == "about" and same and not _names_another(request, session):
         return _intent(Direct(), "session", "no_skill")
     leaders = _leaders(found, request, session, router)
     if leaders and request.target in {"", *(leader.name for leader in leaders)}:
@@ -86,6 +87,13 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         action = _followed(request.need, last, router)
         return _intent(action, "session", "follow_up")
     return _retrieved(found, request)
+
+
+def _names_another(request: PreprocessingResult, session: Session) -> bool:
+    """Whether the message names a file or folder that the last run did not work on."""
+    used = set(session.sticky.values.values()) if session.sticky is not None else set()
+    named = (*request.files, *(target for target in request.targets if not target.loose))
+    return any(target.choices or str(target.path) not in used for target in named)
 
 
 def matter(request: PreprocessingResult) -> str:
@@ -107,7 +115,9 @@ def _without_place(found: Retrieval, request: PreprocessingResult, router: Route
     for target in request.targets if found.band != "route" else ():
         if target.folder:
             name = re.escape(target.written)
-            text = lazy_compile(rf"{_BEFORE_PLACE}{name}(?!\w){_AFTER_PLACE}|{name}{_AFTER_PLACE}").sub(" ", text, count=1)
+            text = lazy_compile(rf"{_BEFORE_PLACE}{name}(?!\w){_AFTER_PLACE}|{name}{_AFTER_PLACE}").sub(
+                " ", text, count=1
+            )
     if text == matter(request) or not text.strip():
         return found
     other = router.retrieve(text.strip())

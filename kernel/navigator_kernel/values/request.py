@@ -28,7 +28,8 @@ class Message(Struct, frozen=True, kw_only=True):
     """A message from a person or a host. `consent` says that the effects it asks for are agreed to (`--yes`); `answers`
     are the parts of a merged message that answer earlier questions, `target` the skill that asked last (X-11) or that
     the person chose, `way` says how it was found; `skill` gets every message that answers nothing; `attended` says that
-    a person reads what is beside the answer (X-44)."""
+    a person reads what is beside the answer (X-44), `shows_prompt` that a skill's prompt is wanted instead of its
+    result."""
 
     text: str
     interactive: bool = False
@@ -40,15 +41,18 @@ class Message(Struct, frozen=True, kw_only=True):
     way: Way = ""
     skill: str = ""
     attended: bool = True
+    shows_prompt: bool = False
 
 
 class CommandInstruction(Struct, frozen=True, kw_only=True):
-    """An instruction (PRE-4). `args` are the unquoted words after the name, `original_string` the exact text."""
+    """An instruction (PRE-4). `args` are the unquoted words after the name, `rest` the same text as it was written, but
+    for the marks of files, `original_string` the exact text."""
 
     name: str
     args: tuple[str, ...]
     type: InstructionType
     original_string: str
+    rest: str = ""
 
 
 class FileReference(Struct, frozen=True, kw_only=True):

@@ -104,14 +104,16 @@ class WorkflowRun(Struct, frozen=True, kw_only=True):
 
 
 class WorkflowView(Struct, frozen=True, kw_only=True):
-    """The state of a workflow in a reply. `left` are the steps beyond the limit, in the person's words; `result` is the
-    file that the last step's result was written to, relative to the project's root."""
+    """The state of a workflow in a reply. `left` are the steps beyond the limit, in the person's words, `idle` the
+    prompt skills if there is no model for them; `result` is the file that the last step's result was written to,
+    relative to the project's root."""
 
     token: str
     state: RunState
     plan: WorkflowPlan
     done: int = 0
     left: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
     result: str = ""
 
     def to_dict(self) -> dict[str, Any]:

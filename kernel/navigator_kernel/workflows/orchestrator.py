@@ -70,7 +70,8 @@ def without_flag(request: PreprocessingResult) -> PreprocessingResult:
     if not is_orchestrated(request.commands) or not is_verbose(request.commands[0]):
         return request
     command = request.commands[0]
-    return replace(request, commands=(replace(command, args=command.args[1:]),))
+    rest = "".join(command.rest.split(None, 1)[1:])
+    return replace(request, commands=(replace(command, args=command.args[1:], rest=rest),))
 
 
 def need_of(request: PreprocessingResult) -> str:
@@ -86,7 +87,7 @@ def answer(report: Report, plan: WorkflowPlan | None, language: Language, *, ver
     if report.state in {"error", "timeout"} or (report.state == "pending" and plan is None):
         found: dict[str, Any] = {"success": False, "error": report.summary}
     else:
-        result = report.data.get("prompt", report.summary) if plan is None else _parts(plan, language)
+        result = report.summary if plan is None else _parts(plan, language)
         found = {"success": True, "result": result, "skill": SKILL}
     return {**found, "report": report.to_dict()} if verbose else found
 

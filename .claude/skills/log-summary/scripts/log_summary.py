@@ -12,6 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
@@ -76,10 +77,24 @@ LISTED = 10
 MOST_LISTED = 50  # messages that may be asked for
 
 
+DATE = re.compile(
+    r"(?P<y>\d{4})[-/.](?P<m>\d{2})[-/.](?P<d>\d{2})"
+    r"|(?P<d2>\d{1,2})/(?P<b>[A-Z][a-z]{2})/(?P<y2>\d{4})"
+    r"|(?P<b3>[A-Z][a-z]{2}) +(?P<d3>\d{1,2}) \S+(?: (?P<y3>\d{4}))?"
+)
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
 @dataclass
 class Found:
-    """What the lines hold."""
+    """What the lines of the days from `since` to `until` hold. `begin` and `end` are the first and the last day of the
+    whole file, `inside` says whether the line before was of these days."""
 
+    since: date | None = None
+    until: date | None = None
+    begin: date | None = None
+    end: date | None = None
+    inside: bool = True
     lines: int = 0
     blank: int = 0
     continued: int = 0
@@ -91,13 +106,20 @@ class Found:
     approximate: bool = False
 
 
-def summary(path: Path, source: str, top: int) -> dict[str, object]:
+def summary(path: Path, source: str, top: int, since: date | None, until: date | None) -> dict[str, object]:
     """`{summary, lines, levels, errors, warnings, top_errors, first, last, messages: [{message, level, count}], …}`."""
-    found, encoding = Found(), encoding_of(path)
+    found, encoding = Found(since, until, inside=not (since or until)), encoding_of(path)
+    empty = True
     for line in lines(path, encoding):
+        empty = False
         note(line, found)
-    if not found.lines:
+    if empty:
         raise SystemExit(say("the file is empty", "文件是空的"))
+    if (since or until) and not found.begin:
+        if not any(day and day.isoformat() in path.name for day in (since, until)):
+            told = say(f"no line of {source!r} has a date that can be read", f"{source!r} 中没有可读取的日期")
+            raise SystemExit(told)
+        return summary(path, source, top, None, None)
     levels = {name: found.levels[name] for name in (*ORDER, "none") if found.levels[name]}
     common = sorted(found.messages.items(), key=lambda item: (-item[1], item[0]))
     messages = [{"message": plain(text), "level": level, "count": times} for (level, text), times in common]
@@ -119,7 +141,12 @@ def summary(path: Path, source: str, top: int) -> dict[str, object]:
         "messages": messages[:top],
     }
     about = {"source": source, "encoding": encoding.removesuffix("-sig")}
-    return {"summary": sentence(source, figures), **about, **figures, "text": text_of(figures)}
+    return {
+        "summary": sentence(source + days_of(found), figures) + covered(found),
+        **about,
+        **figures,
+        "text": text_of(figures),
+    }
 
 
 def sentence(source: str, figures: dict[str, Any]) -> str:
@@ -128,11 +155,29 @@ def sentence(source: str, figures: dict[str, Any]) -> str:
     first = next(iter(figures["top_errors"]), {"message": "", "count": 0})
     if CHINESE:
         told = f"{source}：{total:,} 行，{errors:,} 个错误、{warnings:,} 个警告"
-        told += "" if set(figures["levels"]) - {"none"} else "（没有写明级别的行）"
+        told += "" if not total or set(figures["levels"]) - {"none"} else "（没有写明级别的行）"
         return told + (f"；最常见的错误：{first['message']}（{first['count']:,} 次）" if errors else "")
     told = f"{source}: {many(total, 'line')}, {many(errors, 'error')}, {many(warnings, 'warning')}"
-    told += "" if set(figures["levels"]) - {"none"} else " (no line names a level)"
+    told += "" if not total or set(figures["levels"]) - {"none"} else " (no line names a level)"
     return told + (f"; most frequent error: {first['message']} ({many(first['count'], 'time')})" if errors else "")
+
+
+def days_of(found: Found) -> str:
+    """The days that count, behind the name of the file."""
+    since, until = found.since, found.until
+    if since and since == until:
+        return say(f" on {since}", f" {since}")
+    told = say(f" since {since}", f" {since} 起") if since else ""
+    return told + (say(f" until {until}", f" 至 {until}") if until else "")
+
+
+def covered(found: Found) -> str:
+    """If no line is of these days: the days of the file."""
+    if found.lines:
+        return ""
+    return say(
+        f" (the file covers {found.begin} to {found.end})", f"（该文件的日期范围：{found.begin} 至 {found.end}）"
+    )
 
 
 def text_of(figures: dict[str, Any]) -> str:
@@ -155,12 +200,17 @@ def say(english: str, chinese: str) -> str:
 
 def note(line: str, found: Found) -> None:
     """Adds one line; one without time and level belongs to the line before, once there was such a line."""
-    found.lines += 1
     text = (ESCAPE.sub("", line) if "\x1b" in line else line).strip()
+    time, level, message = parts(text) if text else ("", "", "")
+    if (found.since or found.until) and (day := day_of(time)):
+        found.begin, found.end = min(found.begin or day, day), max(found.end or day, day)
+        found.inside = (found.since or day) <= day <= (found.until or day)
+    if not found.inside:
+        return
+    found.lines += 1
     if not text:
         found.blank += 1
         return
-    time, level, message = parts(text)
     if not time and not level and found.structured:
         found.continued += 1
         return
@@ -187,6 +237,25 @@ def parts(text: str) -> tuple[str, str, str]:
     if "msg=" in text and (said := SAID.search(text[:CUT])):
         return time[0] if time else "", level_named(word), said[1] or said[2] or ""
     return time[0] if time else "", level_named(word), EMPTY.sub(" ", head + rest).strip(EDGE)
+
+
+@lru_cache(maxsize=1_000)
+def day_of(time: str) -> date | None:
+    """The day of a time as loggers write it; without a year, the last such day."""
+    if re.fullmatch(r"\d{9,13}(?:\.\d+)?", time):
+        seconds = float(time) / (1000 if len(time.partition(".")[0]) > 11 else 1)
+        return datetime.fromtimestamp(seconds, UTC).astimezone().date()
+    if not (hit := DATE.search(time)):
+        return None
+    month = hit["m"] or hit["b"] or hit["b3"]
+    number = int(month) if month.isdecimal() else MONTHS.index(month) + 1 if month in MONTHS else 0
+    year, number_of_day = hit["y"] or hit["y2"] or hit["y3"], int(hit["d"] or hit["d2"] or hit["d3"])
+    tomorrow = datetime.now(UTC).date() + timedelta(1)
+    try:
+        day = date(int(year) if year else tomorrow.year, number, number_of_day)
+        return day if year or day <= tomorrow else day.replace(year=day.year - 1)
+    except ValueError:
+        return None
 
 
 def json_fields(text: str) -> tuple[str, str, str] | None:
@@ -266,6 +335,16 @@ def number(written: str) -> int:
     return int(written)
 
 
+def day(written: str) -> date | None:
+    if not written:
+        return None
+    try:
+        return date.fromisoformat(written)
+    except ValueError:
+        told = f"{written!r} is no date: write one such as 2026-11-30"
+        raise SystemExit(say(told, f"{written!r} 不是日期，请写成 2026-11-30 的形式")) from None
+
+
 def place(written: str) -> tuple[Path, str]:
     """The file that is meant, a relative path starts at the project; and its name as people are shown it."""
     project = Path(os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", ".")))
@@ -277,9 +356,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("input", help="the log file")
     parser.add_argument("--top", default=str(LISTED), help="how many frequent messages to list")
+    parser.add_argument("--since", default="", help="the first day that counts, as 2026-11-30")
+    parser.add_argument("--until", default="", help="the last day that counts")
     given = parser.parse_args()
     try:
-        found = summary(*place(given.input), number(given.top))
+        found = summary(*place(given.input), number(given.top), day(given.since), day(given.until))
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise SystemExit(say(f"{given.input!r} cannot be read: {why}", f"不能读取 {given.input!r}：{why}")) from error

@@ -123,7 +123,7 @@ def _start(job: Job, mark: str, contained: Contained | None) -> subprocess.Popen
         return subprocess.Popen(
             contained.argv if contained else job.argv,
             pass_fds=contained.fds if contained else (),
-            cwd=job.cwd,
+            cwd=job.start or job.cwd,
             env=environment(job, mark),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -33,7 +33,7 @@ PENDING = 9  # exit code
 @click.argument("words", nargs=-1, required=False)
 @click.option("-y", "--yes", is_flag=True, help="Agree to everything that the message needs.")
 @click.option("--format", "form", type=click.Choice(SHAPES), help="Form of the answer.")
-@click.option("--show-prompt", is_flag=True, help="Without a model: print the prompt of the skill.")
+@click.option("--show-prompt", is_flag=True, help="Print the prompt of the skill instead of carrying it out.")
 @click.option("--session", help="Name of the session to continue or begin.")
 @edits_options
 @unsafe_option
@@ -54,11 +54,12 @@ def command(
     The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
     """
     text = _message(words)
-    wanted = "raw" if show_prompt else form or app.settings.format
+    wanted = "prompt" if show_prompt else form or app.settings.format
     if can_answer() and not as_json:
         app.settle_state()
     asked, attended = FORMATS.get(wanted, "detail"), is_attended() and not as_json
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
+    message = replace(message, shows_prompt=show_prompt)
     dialogue = Dialogue(app=app, form=wanted, as_json=as_json, kept=session is not None)
     code = dialogue.send(message, open_session(app, session, text))
     collect_daily(app.root)

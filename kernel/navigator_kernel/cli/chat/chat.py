@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import click
 
@@ -10,7 +13,7 @@ from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsaf
 from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command_for, open_question, read_line
 from navigator_kernel.cli.chat.replies import chat_hint, show
 from navigator_kernel.cli.chat.stream import Shown
-from navigator_kernel.cli.output import document, is_attended, lines, note
+from navigator_kernel.cli.output import document, is_attended, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.language.wording import say
@@ -39,15 +42,15 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
         app.settle_state()
     collect_garbage(app.root)
     session, replies, code = open_session(app, session_name), list[Reply](), 0
-    shown, language, folder = Shown(quiet=as_json), app.spoken, ""
+    shown, language, folder, offers = Shown(quiet=as_json), app.spoken, "", partial(_offers, app)
     while True:
         question = open_question(session, language, folder) if asks else None
-        if (text := _read(question)) is None:
+        if (text := _read(question, offers)) is None:
             break
         if not text.strip():
             continue
         word, _, rest = text.strip().partition(" ")
-        if word in _WORDS and (not rest or word == "/model"):
+        if word in _WORDS and (not rest or word in {"/model", "/skills"}):
             if word in {"/quit", "/exit"}:
                 break
             _own(app, word, rest.strip(), session, shown, replies)
@@ -64,17 +67,18 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     return code if not sys.stdin.isatty() else 0
 
 
+LISTED = 20  # skills of a list
 _WORDS = frozenset({"/help", "/quit", "/exit", "/skills", "/why", "/cost", "/model", "/skill"})
 
 
-def read_message() -> str | None:
+def read_message(offers: Callable[[str], list[str]] | None = None) -> str | None:
     """Reads the next message, which may continue over several lines; None at the end of input."""
     try:
-        line = _line("> ")
+        line = _line("> ", offers)
         if line.strip() == '"""':
             return _block()
         while line.endswith("\\"):
-            line = f"{line[:-1]}\n{_line('. ')}"
+            line = f"{line[:-1]}\n{_line('. ', offers)}"
     except EOFError:
         if sys.stdin.isatty():
             sys.stderr.write("\n")
@@ -85,13 +89,29 @@ def read_message() -> str | None:
     return line
 
 
-def _line(prompt: str) -> str:
+def _line(prompt: str, offers: Callable[[str], list[str]] | None = None) -> str:
     if not sys.stdin.isatty():
         line = sys.stdin.readline()
         if not line:
             raise EOFError
         return line.rstrip("\n")
-    return read_line(prompt)
+    return read_line(prompt, offers)
+
+
+def _offers(app: App, word: str) -> list[str]:
+    """What `word` may be the beginning of: a command or skill after `/`, else a file, with or without `@`."""
+    if word.startswith("/") and "/" not in word[1:]:
+        skills = (f"/{skill.name}" for skill in app.kernel.catalogue.list_resources())
+        return sorted(f"{name} " for name in {*_WORDS, *skills} if name.startswith(word))
+    mark = "@" if word.startswith("@") else ""
+    folder, _, begin = word.removeprefix("@").rpartition("/")
+    try:
+        entries = [(entry.name, entry.is_dir()) for entry in Path(folder or ".").iterdir()]
+    except OSError:
+        return []
+    inside = f"{folder}/" if folder else ""
+    named = [(name, is_dir) for name, is_dir in entries if name.startswith(begin) and (begin or name[0] != ".")]
+    return sorted(f"{mark}{inside}{name}{'/' if is_dir else ' '}" for name, is_dir in named if " " not in name)
 
 
 def _block() -> str:
@@ -104,12 +124,12 @@ def _block() -> str:
     return "\n".join(kept)
 
 
-def _read(question: OpenQuestion | None) -> str | None:
+def _read(question: OpenQuestion | None, offers: Callable[[str], list[str]]) -> str | None:
     """The next message, or the answer to `question`: empty to ask again, None at the end of input."""
     if question is None:
-        return read_message()
+        return read_message(offers)
     note(question.line)
-    if (text := read_message()) is None:
+    if (text := read_message(offers)) is None:
         return None
     try:
         return question.message(text)
@@ -128,7 +148,7 @@ def _attempt(
     except Interrupted as error:
         if error.data.get("signal"):
             raise
-        note("stopped")
+        note(say("chat.stopped_open" if session.approval else "chat.stopped", app.spoken))
         return None, code
     except KernelError as error:
         note(f"error: {error.message}")
@@ -167,12 +187,24 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
         case "/skill":
             lines([session.sticky.target if session.sticky else "none: the next message chooses"])
         case "/skills":
-            lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
+            _skills(app, rest)
         case "/why" if replies:
             events = app.kernel.run_log.read(replies[-1].run)
             lines(list(readable_lines(events, app.kernel.catalogue, app.language)))
         case _:
             note("nothing yet")
+
+
+def _skills(app: App, words: str) -> None:
+    """A short list of the installed skills, or of those that `words` find."""
+    from navigator_kernel.skills.catalog.search import search
+
+    skills = app.kernel.catalogue.list_resources()
+    listed = [hit.skill for hit in search(skills, words, {})] if words else [*skills]
+    rows = [(skill.name, " ".join(skill.description.split())) for skill in listed[:LISTED]]
+    table(("skill", "description"), rows, language=app.spoken)
+    if len(listed) > LISTED:
+        note(say("chat.more_skills", app.spoken, count=len(listed) - LISTED))
 
 
 def _model(app: App, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -154,10 +154,13 @@ def can_answer() -> bool:
     return is_attended() and sys.stdin.isatty()
 
 
-def read_line(prompt: str) -> str:
-    """A line that the person types, with editing and history."""
-    import readline  # noqa: F401 - gives input() its editing and history
+def read_line(prompt: str, offers: Callable[[str], list[str]] | None = None) -> str:
+    """A line that the person types, with editing and history; Tab completes a word to one of its `offers`."""
+    import readline
 
+    readline.set_completer((lambda word, at: [*offers(word), None][at]) if offers else None)
+    readline.set_completer_delims(" \t\n")
+    readline.parse_and_bind("tab: complete")
     return input(prompt)
 
 

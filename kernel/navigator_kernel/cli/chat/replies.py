@@ -12,7 +12,7 @@ import click
 from msgspec.structs import replace
 
 from navigator_kernel.cli.chat.question import can_answer, command_for
-from navigator_kernel.cli.output import cut, document, is_attended, lines, note, style_of, width
+from navigator_kernel.cli.output import cut, document, is_attended, lines, markdown, note, style_of, width
 from navigator_kernel.language.rendering import render_report, render_sentence
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, lazy_compile
@@ -50,7 +50,7 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
         _took(reply, form, language)  # before the question, so that its letters stand right below it
         _ask(report, style, language)
     else:
-        _answer(report, form, style, language, streamed=streamed, in_chat=in_chat)
+        _answer(report, form, style, language, streamed=streamed)
         _took(reply, form, language)
     if reply.workflow is not None and reply.workflow.result:
         note(say("workflow.result", language, path=reply.workflow.result))
@@ -67,7 +67,10 @@ def for_chat(report: Report, language: Language) -> Report:
     data = dict(report.data)
     if data.get("hint"):
         data["hint"] = chat_hint(str(data["hint"]), language)
-    if data.get("reason") == "no_model":
+    if "ways" in data:
+        data["ways"] = [say("chat.way_model", language)]
+        summary = report.summary
+    elif data.get("reason") == "no_model":
         near = ", ".join(map(str, data.get("nearest", ())))
         summary = say("chat.near" if near else "chat.no_model", language, skills=near)
     elif report.by_model or report.state == "success":
@@ -102,24 +105,25 @@ def _ask(report: Report, style: Style, language: Language) -> None:
     lines(say("notice.lines", language, what=cut(head, HEAD), count=f"{count:,}"))
 
 
-def _answer(
-    report: Report, form: str, style: Style, language: Language, *, streamed: bool, in_chat: bool = False
-) -> None:
+def _answer(report: Report, form: str, style: Style, language: Language, *, streamed: bool) -> None:
     """Prints a model's answer as the model wrote it and in full, and its failure on stderr. Any other report is printed
     as a report, or for a person as a sentence."""
+    if form == "prompt" and report.state == "success" and report.raw is not None:
+        text = clean(report.raw) if sys.stdout.isatty() else report.raw  # the exact text, but for a terminal
+        click.echo(text, nl=not text.endswith("\n"))
+        return
+    form = "auto" if form == "prompt" else form
     if form == "auto" and report.raw is None and (report.unanswered or report.data.get("type") == "Unfinished"):
         _failed(report, style)
         return
     if form not in {"auto", "detail"} or not report.by_model or report.raw is None:
-        if form == "auto" and is_attended() and "prompt" in report.data and report.state == "success":
-            _unworked(str(report.data.get("skill", "")), language, in_chat=in_chat)
-        elif form == "auto" and is_attended():
+        if form == "auto" and is_attended():
             lines(render_sentence(report, style))
         else:
             lines(render_report(report, FORMATS.get(form, "detail"), style))
         return
     if not streamed:
-        lines(clean(_whole(report)))
+        markdown(_whole(report))
     for file in report.data.get("written", ()):
         note(say("reply.file", language, path=clean(str(file["path"]), lines=False), size=f"{file['size']:,}"))
     if report.data.get("incomplete"):
@@ -161,14 +165,7 @@ def _took(reply: Reply, form: str, language: Language) -> None:
     told = say("usage.line", language, model=models, tokens=spent.input + spent.output, cost=cost)
     if spent.unknown:
         told += "; " + say("usage.unknown", language, count=spent.unknown, requests=spent.requests)
-    note(told)
-
-
-def _unworked(skill: str, language: Language, *, in_chat: bool) -> None:
-    """Prints what a prompt skill needs if there is no model, and what can be done instead."""
-    lines(say("prompt.unworked", language, skill=clean(skill, lines=False)))
-    for way in ("chat.way_model",) if in_chat else ("prompt.way_model", "prompt.way_host", "prompt.way_show"):
-        note(say(way, language))
+    note(told, dim=True)
 
 
 def sections(held: Sections, language: Language) -> list[str]:

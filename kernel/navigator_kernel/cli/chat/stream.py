@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from navigator_kernel.cli.output import note
+from navigator_kernel.cli.output import markdown, note
 from navigator_kernel.events import (
     Event,
     Progress,
@@ -35,7 +35,7 @@ class Shown(Struct):
 
     quiet: bool = False
     streamed: bool = False  # whether text of this turn is on the screen
-    _open: bool = False  # whether its line is unfinished
+    _text: str = ""  # the end of it, which is not on the screen yet
     spent: defaultdict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))  # of the conversation, by skill
 
     def __call__(self, event: Event) -> None:
@@ -45,9 +45,8 @@ class Shown(Struct):
             return
         match event.body:
             case RunContent(text=text) if event.step is not None and sys.stdout.isatty():
-                sys.stdout.write(clean(text))
-                sys.stdout.flush()
-                self.streamed = self._open = True
+                self.streamed, self._text = True, self._text + text
+                self._show(_end_of_paragraph(self._text))
             case SkillActivated(skill=skill):
                 self._note(f"… {skill}")
             case StepStarted(agent=agent) if agent not in {"skills", "kernel"}:
@@ -63,7 +62,7 @@ class Shown(Struct):
 
     def end(self) -> bool:
         """Whether the answer was streamed; resets the state for the next turn."""
-        self._break()
+        self._show(len(self._text))
         streamed, self.streamed = self.streamed, False
         return streamed
 
@@ -77,17 +76,27 @@ class Shown(Struct):
 
     def _note(self, text: str) -> None:
         if sys.stderr.isatty():
-            self._break()
+            self._show(len(self._text))
             note(clean(text, lines=False))
 
-    def _break(self) -> None:
-        if self._open:
-            sys.stdout.write("\n")
-            sys.stdout.flush()
-            self._open = False
+    def _show(self, end: int) -> None:
+        text, self._text = self._text[:end], self._text[end:]
+        if text.strip():
+            markdown(text)
 
     def _count(self, usage: Usage) -> None:
         self.spent[usage.skill or NO_SKILL] += spent_by(usage)
+
+
+def _end_of_paragraph(text: str) -> int:
+    """Where the last whole paragraph ends, 0 if there is none; a block of code is one paragraph."""
+    end = fences = at = 0
+    for line in text.splitlines(keepends=True):
+        at += len(line)
+        fences += line.lstrip().startswith("```")
+        if not line.strip() and line.endswith("\n") and not fences % 2:
+            end = at
+    return end
 
 
 def waits(event: Event) -> None:

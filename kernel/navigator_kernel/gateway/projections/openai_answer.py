@@ -23,7 +23,7 @@ def rest_of(reply: Reply, language: Language, redact: Redact, *, has_text: bool,
     if report.by_model and has_text:
         parts = [] if report.state == "success" else [report.summary]
     else:
-        parts = [(reply.question if waits else "") or _whole(report, language), _steps(report)]
+        parts = [(reply.question if waits else "") or _whole(report), _steps(report)]
     if waits:
         parts.append(say("openai.answer" if may_approve else "openai.may_not", language))
     return clean(str(redact(GAP.join(filter(None, parts)))))
@@ -35,10 +35,8 @@ def failure_of(report: Report, redact: Redact) -> str:
     return clean(str(redact(" - ".join(filter(None, parts)))))
 
 
-def _whole(report: Report, language: Language) -> str:
-    """The output, after the summary if it is a JSON object. A prompt without a model gives a sentence instead."""
-    if "prompt" in report.data and not report.by_model and report.state == "success":
-        return say("prompt.unworked", language, skill=str(report.data.get("skill", "")))
+def _whole(report: Report) -> str:
+    """The output, after the summary if it is a JSON object."""
     raw = (report.raw or "").strip()
     if not raw or report.by_model or not _is_object(raw):
         return raw or report.summary
