@@ -91,8 +91,8 @@ page: $(STAMP)  ## Check the browser page and build it
 	@$(BIN)/python docs/build_page.py
 
 docs: $(STAMP)  ## Regenerate the generated parts of the pages
-	@$(BIN)/python docs/generate.py
 	@test -z "$(COGGED)" || $(BIN)/cog -r --verbosity=1 -P $(COGGED)
+	@$(BIN)/python docs/generate.py
 
 site: $(SITE)/made  ## Build the site in both languages into build/site and serve it (PORT=8000)
 	@PYTHONPATH=docs $(SITE)/bin/python docs/build_site.py

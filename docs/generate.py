@@ -125,6 +125,19 @@ def script_rows() -> Iterator[str]:
         yield f"| {first} | `python bin/{path.name}` | {note} |"
 
 
+def session_rows(guide: str, *beginnings: str) -> Iterator[str]:
+    """From the recorded session of a guide: the first `navigator` command that begins so, with what the screen
+    showed."""
+    import re
+
+    text = (TOP / "docs" / guide).read_text("utf-8")
+    commands = re.findall(r"^\$ .*\n(?:(?!\$ |```).*\n)*", text, re.MULTILINE)
+    yield "```session"
+    for beginning in beginnings:
+        yield next(one for one in commands if one.startswith(f"$ navigator {beginning}")).rstrip("\n")
+    yield "```"
+
+
 def hook_rows() -> Iterator[str]:
     """Every hook with its documentation, as sections."""
     import inspect
@@ -220,7 +233,7 @@ def _row(intent: str, line: str, command: click.Command) -> str:
         if isinstance(item, click.Argument):
             name = item.make_metavar(click.Context(command)).strip("[].").lower()
             words.append(f"<{name}>" if item.required else f"[{name}]")
-        elif isinstance(item, click.Option) and item.name != "help":
+        elif isinstance(item, click.Option) and item.name != "help" and not item.hidden:
             value = "" if item.is_flag else f" <{item.name}>"
             words.append(f"[{item.opts[-1]}{value}]")
             notes += [f"{item.opts[-1]}: {item.help}"] if item.name != "as_json" else []

@@ -16,10 +16,12 @@ DOCS = TOP / "docs"
 
 
 def home_page(readme: str, *, at: str) -> str:
-    """A README as a page of the folder `at` below `docs/`, `.` or `zh`, without the link to the other README."""
+    """A README as a page of the folder `at` below `docs/`, `.` or `zh`, without the link to the other README and the
+    marks of its generated part."""
     back = "" if at == "." else "../"
     text = (TOP / readme).read_text("utf-8").replace("](docs/decisions)", "](docs/decisions/README.md)")
     text = re.sub(r"^\[\S+\]\(README[^)]*\)\n\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"<!-- \[\[\[(?:cog.*?|end)\]\]\] -->\n", "", text, flags=re.DOTALL)
     text = re.sub(r"\]\(docs/([^)]+)\)", lambda found: f"]({_translated(found[1], at) or back + found[1]})", text)
     head, _, rest = text.partition("\n")
     return f"{head}\n\n<!-- generated from {readme} by docs/generate.py; edit that file -->\n{rest}"

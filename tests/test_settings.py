@@ -65,6 +65,36 @@ def test_a_projects_file_grants_nothing(tmp_path: Path, text: str) -> None:
     assert len(held.notes) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[routing]\nnonsense = 3\n", ["'routing' is not a setting; did you mean 'router'?"]),
+        ("timout = 3\n", ["'timout' is not a setting; did you mean 'timeout'?"]),
+        ("[output]\nsection = 'off'\n", ["'output.section' is not a setting; did you mean 'output.sections'?"]),
+        ("zzzzqqqq = 3\n", ["'zzzzqqqq' is not a setting"]),
+        ("timeout = 3\n[output]\nsections = 'off'\n", []),
+    ],
+)
+def test_a_setting_that_does_not_exist_is_named_at_both_levels(tmp_path: Path, text: str, told: list[str]) -> None:
+    env = {"HOME": str(tmp_path / "home")}
+    put(tmp_path / PROJECT_FILE, text)
+    assert load_settings(tmp_path, env).ignored == tuple(f"navigator.toml: {one}" for one in told)
+    user_file(env).parent.mkdir(parents=True)
+    (tmp_path / PROJECT_FILE).rename(user_file(env))
+    assert load_settings(tmp_path, env).ignored == tuple(f"config.toml: {one}" for one in told)
+
+
+def test_every_setting_of_the_person_is_known(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path)}
+    put(
+        user_file(env),
+        "[models]\ndefault = 'a:b'\n[models.aliases]\nx = 'a:b'\n[hosts.'git.example.org']\nauth = true\n[hosts.x]\nauht = true\n"
+        "[policy]\ndeny = ['network']\n[search]\ncatalogues = []\n[mcp.servers.files]\ncommand = 'x'\n[search.more]\n",
+    )
+    found = load_settings(tmp_path / "project", env).ignored
+    assert found == ("config.toml: 'hosts.x.auht' is not a setting; did you mean 'hosts.x.auth'?",)
+
+
 def test_the_person_may_name_servers_and_models(tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path)}
     put(

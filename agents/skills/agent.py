@@ -15,6 +15,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, AgentPorts, Executor
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.report import shown_path
 from navigator_kernel.values.resource import PATHS
 
 MESSAGE_LIMIT = 2_000  # characters of an error output that are kept in the data
@@ -45,7 +46,9 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
             return _prompt(executor, packet, executor.parts(request, arguments, packet.params.required, outputs, said))
         argv = executor.argv(request, arguments, packet.params.required)
         outcome = await self._run(executor, packet, argv)
-        answer = _answer(executor, packet, outcome)
+        folder = self.ports.workspace(packet.context.run)
+        files = [shown_path(folder / name, self.ports.root) for name in outcome.wrote]
+        answer = _answer(executor, packet, outcome, files)
         if answer["state"] == "success":
             self.ports.lifecycle.perform("record", {"name": executor.skill.name})
         return answer
@@ -126,12 +129,11 @@ def _prompt(executor: Executor, packet: Packet, parts: tuple[str, str]) -> Mappi
     return {"state": "success", "summary": summary, "data": data, "raw": text}
 
 
-def _answer(executor: Executor, packet: Packet, outcome: Outcome) -> dict[str, Any]:
+def _answer(executor: Executor, packet: Packet, outcome: Outcome, files: list[str]) -> dict[str, Any]:
     """Exit code 0 with some output is success; silence is an error (AGT-7), and partial output is kept."""
     language, name = packet.context.language, executor.skill.name
     out = outcome.stdout.decode("utf-8", "replace").strip()
     err = outcome.stderr.decode("utf-8", "replace").strip()
-    files = list(outcome.wrote)
     data: dict[str, Any] = {**_data(out), **({"files": files} if files else {})}
     data |= {"truncated": True} if outcome.truncated else {}
     if outcome.timed_out:

@@ -40,8 +40,9 @@ def test_a_value_that_would_be_an_option_is_refused_and_nothing_runs(place: Any,
 def test_it_works_in_the_workspace_of_the_run_and_names_the_files_it_made(place: Any) -> None:
     place.skill("make", RUN, "open('out.txt', 'w').write('x'); import os; os.mkdir('d'); open('d/e', 'w').write('y')")
     report = place.ask("skills", "skill:make", run="run-7")
-    assert (report.state, report.data["files"]) == ("success", ["d/e", "out.txt"])
-    assert (place.root / "mybox" / "workspace" / "run-7" / "out.txt").read_text() == "x"
+    folder = "mybox/workspace/run-7"
+    assert (report.state, report.data["files"]) == ("success", [f"{folder}/d/e", f"{folder}/out.txt"])
+    assert (place.root / report.data["files"][1]).read_text() == "x"
 
 
 def test_one_json_object_that_is_printed_is_the_data(place: Any) -> None:
@@ -68,7 +69,7 @@ def test_a_nonzero_exit_code_is_an_error_with_stderr_as_message_and_stdout_as_ou
 
 def test_a_skill_that_failed_after_it_wrote_says_what_it_changed(place: Any) -> None:
     place.skill("fail", RUN, "open('half.txt', 'w').write('x'); raise SystemExit(2)")
-    assert place.ask("skills", "skill:fail").effects == ("half.txt",)
+    assert place.ask("skills", "skill:fail", run="run-3").effects == ("mybox/workspace/run-3/half.txt",)
 
 
 def test_silence_is_an_error(place: Any) -> None:
@@ -150,7 +151,7 @@ def test_a_skill_that_is_trusted_by_digest_runs(place: Any) -> None:
     touching(place)
     place.consents.trust(subject(place), note="test")
     report = place.ask("skills", "skill:theirs", run="run-2")
-    assert (report.state, report.data["files"]) == ("success", ["ran"])
+    assert (report.state, report.data["files"]) == ("success", ["mybox/workspace/run-2/ran"])
 
 
 @pytest.mark.parametrize("change", ["byte", "mode", "file"])

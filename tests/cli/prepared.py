@@ -72,6 +72,10 @@ def model_server(place: Place) -> None:
     settings.write_text(f'[models.providers.there]\nurl = "{url}"\n')
 
 
+def added_to_host(place: Place) -> None:
+    place.said("host", "install", "claude-code")
+
+
 def mcp_server(place: Place) -> None:
     """Adds an MCP server with one tool and one resource, without approving it."""
     place.said("mcp", "add", "there", "--", sys.executable, str(MCP_SERVER))

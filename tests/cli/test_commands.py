@@ -96,6 +96,12 @@ def test_help_is_there_at_every_level(run: Any, words: tuple[str, ...]) -> None:
     assert "navigator" in (done.out + done.err).lower()
 
 
+@pytest.mark.parametrize("words", [(), ("host",), ("skill",), ("config",), ("mcp",)], ids=" ".join)
+def test_a_group_alone_shows_its_help_and_no_error(run: Any, words: tuple[str, ...]) -> None:
+    done = run(*words)
+    assert (done.code, done.out, done.err) == (2, "", run(*words, "--help").out)
+
+
 def test_every_command_is_in_the_help(run: Any) -> None:
     from navigator_kernel.cli.registry import COMMANDS as KNOWN
 

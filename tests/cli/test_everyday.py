@@ -10,6 +10,7 @@ import click
 import pytest
 
 from cli.support import Place, environment, place_in
+from cli.terminals import terminal
 from navigator_kernel.cli.registry import COMMANDS, EVERYDAY, navigator
 from person_state import state_of
 from skill_repositories import make_repo, skill_text
@@ -17,7 +18,9 @@ from skill_repositories import make_repo, skill_text
 pytestmark = pytest.mark.sample(1)
 
 SHORT = {"install": "install", "add": "install", "remove": "uninstall", "uninstall": "uninstall"}
-SHORT |= {"update": "update", "list": "list", "search": "search"}
+SHORT |= {
+    name: name for name in ("update", "list", "search", "info", "outdated", "verify", "rollback", "enable", "disable")
+}
 
 
 @pytest.fixture
@@ -47,8 +50,27 @@ def test_the_short_forms_install_find_update_and_remove(here: Place, source: str
     assert {"alpha-one", "beta-two"} <= {one["name"] for one in here.json("list")["skills"]}
     assert "alpha-one" in here.said("search", "alpha")
     assert [one["action"] for one in here.json("update", "alpha-one")["skills"]] == ["kept"]
+    assert [one["state"] for one in here.json("outdated")["skills"]] == ["current", "current"]
+    assert (here.json("verify")["count"], here.json("info", "alpha-one")["name"]) == (2, "alpha-one")
+    assert here.said("rollback", "--dry-run") == "would remove beta-two\nwould keep alpha-one\n"
     assert here.said("remove", "alpha-one") == "uninstalled alpha-one\n"
     assert here.said("uninstall", "beta-two") == "uninstalled beta-two\n"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 0], ids=["narrow", "usual", "pipe"])
+def test_a_disabled_skill_is_listed_and_marked(here: Place, source: str, columns: int) -> None:
+    here.said("install", source, "--all")
+    here.said("disable", "alpha-one")
+    if columns:
+        with terminal(here, "list", columns=columns) as screen:
+            shown = screen.rest()
+    else:
+        shown = here.said("list")
+    marked = [line.split()[0] for line in shown.splitlines() if "disabled" in line]
+    on = {one["name"]: one["enabled"] for one in here.json("list")["skills"]}
+    assert (marked, on["alpha-one"], on["beta-two"]) == (["alpha-one"], False, True)
+    here.said("enable", "alpha-one")
+    assert "disabled" not in here.said("list")
 
 
 @pytest.mark.parametrize("words", [("install",), ("remove", "nope"), ("list", "--target", "x"), ("update", "nope")])
@@ -76,12 +98,29 @@ def test_the_help_imports_no_command(here: Place) -> None:
     assert "prompt_toolkit" not in loaded
 
 
+@pytest.mark.parametrize("verb", ["info", "skill scan"])
+@pytest.mark.parametrize(("name", "hint"), [("nosuch", "skill list shows"), ("word-cout", "did you mean word-count?")])
+def test_a_plain_name_that_no_skill_has_is_not_found(here: Place, verb: str, name: str, hint: str) -> None:
+    done = here.run(*verb.split(), name)
+    assert (done.code, done.err.startswith(f"error: no skill called '{name}' is installed\n"), hint in done.err) == (
+        4,
+        True,
+        True,
+    )
+
+
+def test_info_also_knows_the_names_of_skills_that_could_be_installed(here: Place) -> None:
+    error = here.json("info", "pptxx")["error"]
+    assert (error["exit_code"], "pptx" in error["suggestions"]) == (4, True)
+    assert "owner/repo" in error["hint"]
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
         (("instal",), "did you mean navigator install?"),
         (("serach", "x"), "did you mean navigator search?"),
-        (("verify",), "did you mean navigator skill verify?"),
+        (("scan",), "did you mean navigator skill scan?"),
         (("skill", "unistall"), "did you mean navigator skill uninstall?"),
         (("config", "lst"), "did you mean navigator config list?"),
         (("zzzzqq",), "navigator --help"),
@@ -130,7 +169,7 @@ def test_a_search_of_one_place_finds_what_is_there(here: Place) -> None:
     ("words", "near", "code"),
     [
         (("install", "alpha-on"), "alpha-one", 2),
-        (("skill", "info", "wrod-count"), "word-count", 2),
+        (("skill", "info", "wrod-count"), "word-count", 4),
         (("install", "anthropic/skills", "--offline", "--skill", "pdf"), "anthropics/skills", 7),
         (("remove", "alpha-on"), "alpha-one", 4),
         (("update", "alpha-on"), "alpha-one", 4),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cli.support import CONSOLE, Place, below, place_in, type_a
+from person_state import state_of
 from skill_repositories import git, make_repo
 
 pytestmark = [pytest.mark.requirement("SAF-1"), pytest.mark.sample(1)]
@@ -250,3 +251,24 @@ def test_a_link_in_the_place_of_a_file_is_not_written_through(
     link.symlink_to(outside)
     inside.run(*(f"file://{source}" if word == "SOURCE" else word for word in words))
     assert outside.read_text() == content
+
+
+@pytest.mark.requirement("X-42")
+@pytest.mark.parametrize(
+    "words", [("route", "draw x"), ("search", "x"), ("eval",), ("list",), ("doctor",)], ids=" ".join
+)
+def test_a_command_that_only_looks_writes_nothing_in_a_repository_and_the_next_that_works_marks_it(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """The index of skills is kept in the person's state, which then has no mark in the project yet."""
+    place = place_in(tmp_path)
+    shutil.rmtree(place.root / "mybox", ignore_errors=True)
+    place.write({".claude/skills/x/SKILL.md": "---\nname: x\ndescription: draws x\n---\nx\n", ".git/HEAD": ""})
+    before = sorted(place.root.rglob("*"))
+    place.run(*words)
+    assert sorted(place.root.rglob("*")) == before
+    place.run("ask", "hello")
+    mark = (place.root / "mybox/state/project-id").read_text().strip()
+    assert json.loads((state_of(place.root) / "project.json").read_text())["id"] == mark
+    place.run(*words)
+    assert (place.root / "mybox/state/project-id").read_text().strip() == mark

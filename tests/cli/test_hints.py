@@ -7,15 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from cli.hints import hints, problem, wrong
+from cli.hints import bare_options, hints, problem, wrong
 from cli.support import Place, place_in
-from skill_repositories import make_repo, skill_text
+from skill_repositories import commit, make_repo, skill_text
 
 pytestmark = pytest.mark.sample(1)
 
 
 def test_every_hint_names_a_command_that_exists_with_options_and_arguments_that_it_takes() -> None:
     assert [f"{hint.place}: navigator {hint.text}: {why}" for hint in hints() if (why := problem(hint))] == []
+
+
+def test_every_option_that_a_hint_names_alone_is_one_of_the_commands_that_can_print_it() -> None:
+    found = bare_options()
+    assert len(found) > 30
+    assert [f"{one.place}: {one.text}" for one in found if not one.takers] == []
 
 
 def test_hints_are_found_in_all_their_forms() -> None:
@@ -25,7 +31,7 @@ def test_hints_are_found_in_all_their_forms() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["install --force", "verify NAME", "skill trust", "ask --sesion NAME yes", "skill info a.b c.d", "config"]
+    "text", ["install --forced", "verfy NAME", "skill trust", "ask --sesion NAME yes", "skill info a.b c.d", "config"]
 )
 def test_a_wrong_hint_is_noticed(text: str) -> None:
     assert wrong(text.split()) != ""
@@ -50,10 +56,27 @@ def test_verify_lists_the_files_that_differ(edited: Place) -> None:
 
 
 @pytest.mark.requirement("X-38")
-def test_the_hint_of_a_frozen_install_restores_an_edited_skill(edited: Place, tmp_path: Path) -> None:
-    done = edited.run("install", "--frozen")
-    hint = re.search(r"navigator (skill verify alpha) names the changes; to restore it, move '(.*)' away", done.err)
-    assert done.code == 3 and hint is not None
-    assert "changed SKILL.md" in edited.run(*hint[1].split()).out
-    Path(hint[2]).rename(tmp_path / "away")
-    assert edited.said("install", "--frozen") == "restored alpha\n"
+@pytest.mark.parametrize(
+    "words", [("install", "--frozen"), ("install", "SOURCE", "--skill", "alpha"), ("skill", "verify")]
+)
+def test_the_hint_about_an_edited_skill_restores_it_and_keeps_its_commit(
+    edited: Place, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    source, lock = tmp_path / "repo", edited.root / "skills.lock.json"
+    before = lock.read_bytes()
+    commit(source, {"skills/alpha/SKILL.md": skill_text("alpha", "draws other things")})
+    done = edited.run(*(source.as_uri() if word == "SOURCE" else word for word in words))
+    hint = re.search(r"navigator (skill install --frozen --force --skill alpha) undoes", done.err)
+    assert done.code in {3, 6} and hint is not None, done.err
+    assert edited.said(*hint[1].split()).startswith("restored alpha (copy kept in ")
+    assert "draws" in (edited.root / ".claude/skills/alpha/SKILL.md").read_text()
+    assert (edited.run("skill", "verify").code, lock.read_bytes()) == (0, before)
+    assert [path.read_text() for path in edited.root.rglob("new.txt")] == ["new"]  # the copy
+
+
+def test_a_frozen_install_without_force_or_of_an_unknown_skill_changes_nothing(edited: Place) -> None:
+    unknown = edited.run("install", "--frozen", "--force", "--skill", "alpa")
+    assert (unknown.code, "did you mean alpha?" in unknown.err) == (4, True)
+    assert edited.run("install", "--frozen", "--ref", "main").code == 2
+    assert edited.run("install", "somewhere", "--force").code == 2
+    assert (edited.root / ".claude/skills/alpha/SKILL.md").read_text() == "mine"

@@ -41,6 +41,43 @@ def test_many_skills_have_one_summary_and_groups_with_counts_and_five_names(here
     ]
 
 
+def test_the_hidden_folder_is_named_with_the_words_that_install_what_is_in_it(here: Place, tmp_path: Path) -> None:
+    names = ("skills/a", "skills/.experimental/b", "skills/.experimental/c")
+    files = {f"{path}/SKILL.md": skill_text(path[-1]) for path in names}
+    source = f"file://{make_repo(tmp_path, files)}"
+    done = here.run("install", source, "--all")
+    hint = re.search(
+        r"skipped 2 \(in the hidden folder skills/.experimental; --skill '(.*)' installs them\): b, c", done.err
+    )
+    assert done.code == 0 and hint is not None, done.err
+    assert here.json("install", source, "--skill", hint[1])["counts"]["installed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "code"),
+    [
+        ("skills/.hidden/b", skill_text("b"), 0),
+        ("examples/b", skill_text("b"), 0),
+        ("tests/b", skill_text("b"), 0),
+        ("copies/a", skill_text("a"), 0),
+        ("skills/template", skill_text("template"), 0),
+        ("skills/b", "---\nname: b\ndescription: does b\n---\n", 0),
+        ("skills/-b", skill_text("-b"), 1),
+        ("skills/word-count", skill_text("word-count"), 1),
+    ],
+    ids=["hidden", "example", "test", "copy", "placeholder", "no text", "manifest", "name taken"],
+)
+def test_what_all_leaves_out_by_a_rule_of_layout_does_not_fail_it_and_all_else_does(
+    here: Place, tmp_path: Path, path: str, text: str, code: int
+) -> None:
+    here.write({".claude/skills/word-count/SKILL.md": skill_text("word-count")})
+    files = {"skills/a/SKILL.md": skill_text("a"), f"{path}/SKILL.md": text}
+    source = f"file://{make_repo(tmp_path, files)}"
+    told = here.json("install", source, "--all")
+    assert (told["exit_code"], told["counts"]["installed"], len(told["left_out"])) == (code, 1, 1)
+    assert here.run("install", source, "--all", "--exclude", path).code == 0
+
+
 @pytest.mark.wide
 def test_verbose_has_a_line_for_everything(here: Place, source: str) -> None:
     done = here.run("skill", "install", source, "--all", "-v")

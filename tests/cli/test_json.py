@@ -14,6 +14,7 @@ import pytest
 from cli.output_schemas import differences, schemas
 from cli.prepared import (
     Before,
+    added_to_host,
     broken,
     broken_state,
     changed,
@@ -77,6 +78,8 @@ CASES: Mapping[str, Case] = {
     "eval": Case(words=["csv-report"]),
     "gc": Case(),
     "host install": Case(words=["claude-code"]),
+    "host list": Case(),
+    "host uninstall": Case(words=["claude-code"], before=added_to_host),
     "init": Case(),
     "mcp add": Case(words=["time"]),
     "mcp approve": Case(words=["there"], before=mcp_server),

@@ -113,16 +113,15 @@ def test_a_session_continues_with_its_plan_in_another_command(here: Place) -> No
 @pytest.mark.wide
 def test_approving_a_plan_by_its_token_leaves_a_later_proposal_of_it_proposed(here: Place) -> None:
     token = proposed(here, TWO)
-    here.run("ask", "--session", "s1", TWO)
+    later = here.json("ask", "--session", "s1", TWO)["workflow"]["token"]
     assert here.json("workflow", "approve", token)["exit_code"] == 0
-    assert here.json("workflow", "list")["runs"][0]["state"] == "proposed"
+    assert here.json("workflow", "show", later)["run"]["state"] == "proposed"
 
 
 @pytest.mark.wide
 @pytest.mark.requirement("WFL-9")
 def test_a_plan_aborted_by_its_token_is_not_run_by_a_yes_in_its_session(here: Place) -> None:
-    here.run("ask", "--session", "s1", TWO)
-    token = here.json("workflow", "list")["runs"][0]["token"]
+    token = here.json("ask", "--session", "s1", TWO)["workflow"]["token"]
     here.json("workflow", "abort", token)
     here.run("ask", "--session", "s1", "yes")
     assert here.json("workflow", "show", token)["run"]["state"] == "aborted"

@@ -42,7 +42,8 @@ def test_it_is_asked_and_remembers(here: Place, env: Mapping[str, str]) -> None:
         assert (done.code, "one two three" in done.out) == (0, True), done
     assert as_nobody(here, "session", "show", "s", "--json", env=env).document["turns"] == 2
     assert "echo one two three" in as_nobody(here, "why", env=env).out
-    assert as_nobody(here, "doctor", env=env).code == 0
+    checked = as_nobody(here, "doctor", env=env)
+    assert (checked.code, "you cannot write to" in checked.out and "it can be asked" in checked.out) == (0, True)
     assert sorted(path.name for path in here.root.rglob("*")) == ["README.md", "a.txt", "mybox"]
 
 

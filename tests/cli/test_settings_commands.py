@@ -212,6 +212,21 @@ def test_ignored_project_settings_are_reported(here: Place) -> None:
     assert (done.code, done.err.count("is read at user level only")) == (0, 2)
 
 
+@pytest.mark.parametrize("words", [("list",), ("ask", "what can you do?"), ("route", "review this code")], ids=" ".join)
+def test_a_setting_that_does_not_exist_is_a_warning_once(here: Place, words: tuple[str, ...]) -> None:
+    here.write({"navigator.toml": "[routing]\nnonsense = 3\n"})
+    done = here.run(*words)
+    warning = "warning: navigator.toml: 'routing' is not a setting; did you mean 'router'?\n"
+    assert (done.code, done.err.count("warning: "), warning in done.err) == (0, 1, True)
+
+
+def test_doctor_names_a_setting_that_does_not_exist(here: Place) -> None:
+    here.write({"navigator.toml": "[routing]\nnonsense = 3\n"})
+    (found,) = [one for one in here.json("doctor")["findings"] if one["what"] == "settings" and one["state"] == "note"]
+    assert "'routing' is not a setting" in found["detail"]
+    assert "'routing' is not a setting" in here.run("doctor").out
+
+
 def test_a_person_can_set_servers_and_models(here: Place, mine: Path) -> None:
     mine.write_text(GRANTING)
     told = here.json("config", "list")

@@ -136,11 +136,28 @@ def test_outdated_and_update_are_shown_in_chinese(here: Place, repo: Path) -> No
 def test_a_rollback_and_a_frozen_install_are_shown_in_chinese(here: Place, repo: Path) -> None:
     here.said("install", repo.as_uri(), "--skill", "alpha")
     here.said("install", repo.as_uri(), "--skill", "beta")
-    assert chinese(here, "rollback", "--dry-run") == ["将保留 alpha", "将移除 beta"]
-    assert chinese(here, "rollback") == ["保留 alpha", "已移除 beta"]
+    assert chinese(here, "rollback", "--dry-run") == ["将移除 beta", "将保留 alpha"]
+    assert chinese(here, "rollback") == ["已移除 beta", "保留 alpha"]
     (here.root / ".claude/skills/alpha/SKILL.md").unlink()
     (here.root / ".claude/skills/alpha").rmdir()
     assert chinese(here, "install", "--frozen") == ["已恢复 alpha"]
+
+
+def test_a_frozen_install_names_what_it_restores_and_counts_what_it_keeps(here: Place, tmp_path: Path) -> None:
+    files = {f"skills/s{at}/SKILL.md": skill_text(f"s{at}", f"draws {at}") for at in range(14)}
+    here.said("install", make_repo(tmp_path, files, name="many").as_uri(), "--all")
+    (here.root / ".claude/skills/s3/SKILL.md").unlink()
+    assert here.run("install", "--frozen", "--force", "--dry-run").out == "would restore s3\nwould keep 13 skills\n"
+    restored, kept = here.said("install", "--frozen", "--force").splitlines()
+    assert restored.startswith("restored s3 (copy kept in ") and kept == "kept 13 skills"
+    for at in range(14):
+        (here.root / f".claude/skills/s{at}/SKILL.md").unlink()
+        (here.root / f".claude/skills/s{at}").rmdir()
+    assert here.said("install", "--frozen") == "restored 14 skills\n"
+    assert here.said("install", "--frozen", "-v").splitlines() == [
+        f"kept {one}" for one in sorted(f"s{at}" for at in range(14))
+    ]
+    assert here.said("install", "--frozen", "-q") == ""
 
 
 @pytest.mark.requirement("LIF-1")

@@ -148,15 +148,20 @@ def test_nothing_is_listed_if_nothing_was_planned(here: Place) -> None:
 
 @pytest.mark.wide
 def test_the_list_shows_stored_workflows_and_workflow_runs(here: Place) -> None:
-    token, waiting = ended(here), proposed(here)
+    token = ended(here)
     listed = here.json("workflow", "list")
     assert [(one["name"], one["steps"], one["problem"]) for one in listed["workflows"]] == [(NAME, 2, "")]
-    assert [(one["token"], one["state"], one["done"]) for one in listed["runs"]] == [
-        (waiting, "proposed", 0),
-        (token, "done", 2),
-    ]
+    assert [(one["token"], one["state"], one["done"]) for one in listed["runs"]] == [(token, "done", 2)]
     told = here.said("workflow", "list")
-    assert [word in told for word in (f"#{NAME}", token, "done", "2/2", waiting, "proposed")] == [True] * 6
+    assert [word in told for word in (f"#{NAME}", token, "done", "2/2")] == [True] * 4
+
+
+def test_a_plan_that_was_declined_or_forgotten_is_not_listed(here: Place) -> None:
+    proposed(here)
+    here.json("ask", "--session", "work", TWO)
+    here.json("ask", "--session", "work", "no")
+    here.run("workflow", "abort", proposed(here))
+    assert here.json("workflow", "list") == {"exit_code": 0, "workflows": [], "runs": []}
 
 
 def test_a_file_that_cannot_be_used_is_listed_with_its_line(here: Place) -> None:
@@ -198,6 +203,25 @@ def test_a_run_is_shown_with_the_tries_of_its_steps(here: Place) -> None:
     failed = [line for line in told.splitlines() if "  error  " in line]
     assert all(one["summary"] in line for one, line in zip(held["tries"][1:], failed, strict=True))
     assert here.run("workflow", "show", token).err == f"to continue: navigator workflow resume {token}\n"
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("folder", [".", "deep"])
+def test_the_output_and_the_files_of_each_step_are_shown_with_paths_that_open(here: Place, folder: str) -> None:
+    put_skill(
+        here.root,
+        "write-lines",
+        ("Writes lines", "", "open('lines.txt', 'w').write('a b c')\nprint('first\\nsecond')\n"),
+    )
+    (here.root / "deep").mkdir()
+    done = here.run("ask", "--yes", "run write-lines and then count the terms in it", cwd=here.root / folder)
+    token = here.json("workflow", "list")["runs"][0]["token"]
+    path = f"mybox/workspace/{token}/lines.txt"
+    assert (here.root / path).read_text() == "a b c"
+    assert f"write-lines done\n  first\n  second\n  {path}\n" in done.out
+    assert f"write-lines done\n      first\n      second\n      {path}\n" in here.said("workflow", "show", token)
+    first, second = here.json("workflow", "show", token)["run"]["tries"]
+    assert (first["files"], second["files"], second["data"]["words"]) == ([path], [], 3)
 
 
 def test_a_stored_workflow_is_run_by_its_name_with_words(here: Place) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 LIMIT = 60  # seconds that one command may take
 
-_FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
 _EXIT = re.compile(r"\s#\s*exit (\d+)\s*$")
 _NAVIGATOR = 'exec "{python}" -m navigator_kernel.cli.main "$@"'
 # Supports only `pip install <folder>`, into the test's own folder and without downloads
@@ -36,9 +36,12 @@ class Fence:
 
 
 def fences(guide: str) -> Iterator[Fence]:
-    for _, info, body in _FENCE.findall(guide):
-        language, _, rest = info.strip().partition(" ")
-        yield Fence(language=language, title=rest.strip().removeprefix("title=").strip('"'), body=body)
+    for _, info, body in FENCE.findall(guide):
+        yield Fence(language=info.strip().partition(" ")[0], title=title_of(info), body=body)
+
+
+def title_of(info: str) -> str:
+    return info.strip().partition(" ")[2].strip().removeprefix("title=").strip('"')
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,11 +70,11 @@ class Project:
 
     def _one(self, fence: Fence) -> None:
         if fence.title:
-            path = self.root / fence.title
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(fence.body, encoding="utf-8")
+            self.write(fence.title, fence.body)
             return
         match fence.language:
+            case "session":
+                return  # tests/e2e/test_first_session.py types it
             case "console":
                 self._console(fence.body)
             case "text":
@@ -82,6 +85,11 @@ class Project:
                 self._run(f"python -c {shlex.quote(fence.body)}", 0)
             case other:
                 raise AssertionError(f"a fence of {other!r} is not run: give it a title, or make it console or text")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
     def _console(self, body: str) -> None:
         command, *others = re.split(r"^\$ ", body, flags=re.MULTILINE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,7 @@ _TOKEN = re.compile(r'"[^"]*"|\'[^\']*\'|<[^>]*>|[^\s\[\]]+')
 _SCRIPT = re.compile(r"(?:\$ )?python3? (bin/\S+)(.*)", re.DOTALL)
 _PROGRAM = re.compile(r"(?:\$ )?navigator(?=\s|$)(.*)", re.DOTALL)
 _CHORE = re.compile(r"(?:\$ )?make ([a-z][a-z-]*)\b")
+_PIP = re.compile(r"(?:\$ )?(?:\S+/)?(?:pip|pipx|uv)\b.*?\binstall .*?(navigator-kernel\b|'\.\[([^]]*)\]')")
 _FILE = re.compile(rf"(?:{'|'.join(map(re.escape, FOLDERS))})/\S*")
 
 
@@ -59,6 +61,12 @@ def _of(code: str, top: Path) -> Iterator[str]:
         targets = re.findall(r"^([a-z][a-z-]*):", (top / "Makefile").read_text("utf-8"), re.MULTILINE)
         if hit.group(1) not in targets:
             yield f"no chore: make {hit.group(1)}"
+    if hit := _PIP.match(code):
+        extras = tomllib.loads((top / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+        wrong = [name for name in (hit.group(2) or "").split(",") if name and name not in extras]
+        yield from (f"no extra: {name}" for name in wrong)
+        if not hit.group(2):
+            yield "the package is on no index"
     if hit := _PROGRAM.match(code):
         yield from _command(navigator, _TOKEN.findall(hit.group(1)), "navigator")
     if hit := _SCRIPT.match(code):

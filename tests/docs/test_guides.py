@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from docs.guide_runs import project_in
+from docs.guide_runs import FENCE, project_in
 from navigator_kernel.values.packet import packet_from
 
 pytestmark = pytest.mark.ci
@@ -63,7 +63,7 @@ def test_the_links_of_the_pages_lead_somewhere() -> None:
     dead = [
         f"{page.relative_to(DOCS.parent)}: {link}"
         for page in pages
-        for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text("utf-8"))
+        for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", FENCE.sub("", page.read_text("utf-8")))
         if not link.startswith(("http://", "https://")) and not (page.parent / link).exists()
     ]
     assert dead == []

@@ -68,6 +68,8 @@ def test_a_page_for_host_agents_calls_only_what_the_registry_lists(page: Path) -
         ("see `plugins/x` and `kernel/nothing/<name>.py`", ["no file: kernel/nothing/<name>.py"]),
         ("written to `mybox/elsewhere/<run>/`", ["no file: mybox/elsewhere/<run>/"]),
         ("say `make tests`", ["no chore: make tests"]),
+        ("```console\n$ pip install navigator-kernel\n```", ["the package is on no index"]),
+        ("say `pip install '.[llm,nonsense]'`", ["no extra: nonsense"]),
         ("```console\n$ make demos  # shows it\n```\n", ["no chore: make demos"]),
     ],
 )
@@ -87,6 +89,7 @@ def test_a_missing_script_command_flag_file_or_chore_is_reported(text: str, expe
         "```python\nnavigator = 3\n```",
         "`mybox/logs/runs/<run>.jsonl`, `mybox/workspace/<run>/`, `mybox/workflows/<name>.md`, `.claude/skills/skills.db`",
         "`agents/<name>/agent.py`, `.claude/agents/*`, `docs/decisions`, `Makefile`",
+        "`pip install .`, `pip install '.[llm,mcp]'`, `~/navigator/bin/pip install .`",
         "`make`, `make test`, `make PYTHON=python3.12`",
         "---\nallowed-tools: Bash(python bin/*), Bash(python bin/navigator.py ask *)\n---\n",
     ],

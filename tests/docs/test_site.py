@@ -50,7 +50,10 @@ def dead_links(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Iterator[str
     return importlib.import_module("build_site").dead_links  # type: ignore[no-any-return]  # imported from a path
 
 
-@pytest.mark.parametrize("page", TRANSLATED, ids=lambda path: path.stem)
+RECORDED = "first-session"  # what is typed there is Chinese
+
+
+@pytest.mark.parametrize("page", [one for one in TRANSLATED if one.stem != RECORDED], ids=lambda path: path.stem)
 def test_a_translated_guide_has_the_fences_of_the_english_one(page: Path) -> None:
     english, chinese = (
         re.findall(r"^```.*?^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import stat
 import tomllib
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from cli.support import Place, place_in
+from skill_repositories import skill_text
 
 pytestmark = pytest.mark.sample(2)
 
@@ -73,10 +76,10 @@ def test_it_is_undone_to_the_byte_and_a_dry_run_does_nothing(here: Place, home: 
     after = seen(here, home)
     assert after != before
     assert here.json("host", "install", host)["changed"] == []
-    assert here.json("host", "install", host, "--uninstall", "--dry-run")["changed"] != [] and seen(here, home) == after
-    here.said("host", "install", host, "--uninstall")
+    assert here.json("host", "uninstall", host, "--dry-run")["changed"] != [] and seen(here, home) == after
+    here.said("host", "uninstall", host)
     assert seen(here, home) == before
-    assert here.json("host", "install", host, "--uninstall")["changed"] == []
+    assert here.json("host", "uninstall", host)["changed"] == []
 
 
 def test_it_can_be_done_and_undone_again_and_again(here: Place, home: Path) -> None:
@@ -117,8 +120,101 @@ def test_uninstall_keeps_an_entry_that_was_added_after_the_install(here: Place, 
     held = json.loads(file.read_text())
     held["mcpServers"]["files"] = {"command": "npx"}
     file.write_text(json.dumps(held))
-    here.said("host", "install", "claude-code", "--uninstall")
+    here.said("host", "uninstall", "claude-code")
     assert json.loads(file.read_text()) == {"mcpServers": {"files": {"command": "npx"}}}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_list_says_which_hosts_have_navigator(here: Place, home: Path, host: str) -> None:
+    def installed() -> dict[str, str]:
+        return {row["host"]: row["installed"] for row in here.json("host", "list")["hosts"]}
+
+    assert set(installed().values()) == {"no"} and installed().keys() == set(HOSTS)
+    here.said("host", "install", host)
+    also = {"claude-code": "generic", "generic": "claude-code"}.get(host)  # they share .mcp.json
+    expected = {**dict.fromkeys(HOSTS, "no"), host: "yes"}
+    if also:
+        expected[also] = "yes" if also == "generic" else "partly"
+    assert installed() == expected
+    assert f"{host} " in here.said("host", "list")
+
+
+def test_a_host_whose_file_cannot_be_read_is_listed_as_unknown_with_the_reason(here: Place, home: Path) -> None:
+    lay({".gemini/settings.json": b"{ // mine\n}"}, here, home)
+    done = here.run("host", "list")
+    assert (done.code, "gemini: " in done.err and "not plain JSON" in done.err) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("install", "claude-code"), "restart Claude Code to use Navigator\n"),
+        (("install", "claude-code"), "Claude Code already has Navigator\n"),
+        (("uninstall", "claude-code"), "restart Claude Code to stop using Navigator\n"),
+        (("uninstall", "claude-code"), "Claude Code has no entries of Navigator\n"),
+    ],
+)
+def test_what_to_do_next_is_said(here: Place, home: Path, words: tuple[str, ...], said: str) -> None:
+    if "has" in said or words[0] == "uninstall":
+        here.said("host", "install", "claude-code")
+    if "no entries" in said:
+        here.said("host", "uninstall", "claude-code")
+    assert here.run("host", *words).err == said
+
+
+SKILLS = {f".claude/skills/s{at}/SKILL.md": skill_text(f"s{at}", f"draws {at} " * 99) for at in range(12)}
+
+
+def test_what_claude_code_lists_itself_is_said_with_its_cost(here: Place, home: Path) -> None:
+    here.write(SKILLS)
+    said = here.run("host", "install", "claude-code").err
+    assert re.search(r"also lists the 12 skills of .claude/skills itself, with about [12]\d{3} tokens", said)
+    assert re.search(r"\d of them do not fit", said)
+    hint = re.search(r"navigator (host install claude-code --hide-skills) leaves", said)
+    assert hint is not None
+    assert "also lists" not in here.run(*hint[1].split()).err
+    assert "also lists" not in here.run("host", "install", "claude-code").err  # they are hidden now
+    here.write({".claude/settings.local.json": '{"skillOverrides": []}'})
+    assert here.run("host", "install", "claude-code").code == 0
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_hidden_skills_are_undone_to_the_byte(here: Place, home: Path, sample: str, at_once: bool) -> None:
+    here.write(SKILLS)
+    lay(SAMPLES[sample], here, home)
+    before = seen(here, home)
+    if not at_once:
+        here.said("host", "install", "claude-code")
+    here.said("host", "install", "claude-code", "--hide-skills")
+    held = json.loads((here.root / ".claude/settings.local.json").read_text())["skillOverrides"]
+    assert held == {f"s{at}": "user-invocable-only" for at in range(12)}
+    assert here.json("host", "install", "claude-code", "--hide-skills")["changed"] == []
+    shutil.rmtree(here.root / ".claude/skills/s3")  # uninstalled meanwhile
+    here.said("host", "uninstall", "claude-code")
+    assert seen(here, home) == before
+
+
+def test_the_persons_own_overrides_stay_through_installs_and_edits(here: Place, home: Path) -> None:
+    here.write(SKILLS)
+    own = {"s1": "off", "s2": "user-invocable-only"}
+    file = here.root / ".claude/settings.local.json"
+    file.write_text(json.dumps({"skillOverrides": own}))
+    here.said("host", "install", "claude-code", "--hide-skills")
+    held = json.loads(file.read_text())
+    assert {name: held["skillOverrides"][name] for name in ("s1", "s2", "s4")} == {**own, "s4": "user-invocable-only"}
+    file.write_text(json.dumps({**held, "model": "x"}))  # the person's edit
+    here.write({".claude/skills/new/SKILL.md": skill_text("new")})
+    here.said("host", "install", "claude-code", "--hide-skills")
+    here.said("host", "uninstall", "claude-code")
+    assert json.loads(file.read_text()) == {"skillOverrides": own, "model": "x"}
+
+
+def test_only_claude_code_can_hide_skills(here: Place, home: Path) -> None:
+    assert here.run("host", "install", "codex", "--hide-skills").code == 2
+    lay({".claude/settings.local.json": b'{"skillOverrides": []}'}, here, home)
+    here.write(SKILLS)
+    assert here.run("host", "install", "claude-code", "--hide-skills").code == 3
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,11 +51,11 @@ def there(server: WireServer) -> str:
 
 def test_a_model_that_is_set_is_asked_from_then_on(here: Place, mine: Path, server: WireServer) -> None:
     mine.write_text(f"# mine\n{there(server)}")
-    here.said("model", "use", "there:well")
+    assert here.said("model", "use", "there:well") == f"default model: there:well (saved in {mine})\n"
     told = here.json("model", "test")
     assert (told["model"], told["answer"], told["input_tokens"]) == ("there:well", "Hello, all is well.", 3 * 120)
     assert mine.read_text().startswith("# mine\n")
-    here.said("model", "use", "none")
+    assert here.said("model", "use", "none") == f"no default model (saved in {mine})\n"
     assert here.json("model", "test")["error"]["exit_code"] == 4
 
 
@@ -78,6 +79,7 @@ def test_a_provider_of_which_nothing_is_known_is_not_used(here: Place, mine: Pat
     for words in (("model", "use", "loc:m1"), ("model", "test", "loc:m1")):
         error = here.json(*words)["error"]
         assert (error["exit_code"], error["msg"]) == (2, "no provider is called 'loc'")
+        assert {"anthropic", "ollama", "vllm"} <= set(re.split("[ ,]+", error["hint"]))
         assert "[models.providers.loc] with its url" in error["hint"]
     assert not mine.exists()
 

@@ -68,8 +68,8 @@ def test_every_value_stands_in_its_row_and_column(place: Place, form: str, seed:
     place.write("data.json", texts[form])
     data = place.data("/json-table @data.json")
     names = list(dict.fromkeys(name for record in held for name in record))
-    assert (data["rows"], data["columns"], data["files"]) == (120, names, ["table.md"])
-    (table,) = place.root.glob("mybox/workspace/*/table.md")
+    assert (data["rows"], data["columns"], len(data["files"])) == (120, names, 1)
+    table = place.root / data["files"][0]
     head, _, *body = cells(table.read_text(encoding="utf-8"))
     assert head == names
     assert body == [[expected(record.get(name)) for name in names] for record in held]

@@ -216,6 +216,9 @@ def test_a_tool_call_can_be_traced(tmp_path: Path) -> None:
         ("exit_code:1", False),
         ("file_exists:out/a.md", True),
         ("file_exists:b.md", False),
+        ("file_exists:mybox/workspace/run-1/c.md", True),
+        ("file_exists:c.md", True),
+        ("file_exists:run-1/c.md", False),
         ("contains:fine", True),
         ("contains:三", True),
         ("contains:nothing like it", False),
@@ -228,7 +231,7 @@ def test_a_tool_call_can_be_traced(tmp_path: Path) -> None:
     ],
 )
 def test_a_success_criterion_has_effect(rule: str | dict[str, Any], met: bool) -> None:
-    data = {"n": 1, "files": ["out/a.md"], "word": "三"}
+    data = {"n": 1, "files": ["out/a.md", "mybox/workspace/run-1/c.md"], "word": "三"}
     report = Report(state="success", summary="fine", meta=Meta(agent="a", time=0, ts=NOW), data=data)
     assert checked(order(validation=rule), report).state == ("success" if met else "error")
 

@@ -291,3 +291,15 @@ def test_the_first_write_claims_the_state(base: Path, root: Path) -> None:
     assert mark(root).exists()
     assert stat.S_IMODE((held.folder / "x").stat().st_mode) == PRIVATE
     assert os.fspath(held.folder).startswith(os.fspath(base))
+
+
+def test_a_claim_of_one_that_only_looks_leaves_the_project_alone_until_one_that_works(base: Path, root: Path) -> None:
+    looking = state(base, root)
+    looking.claim(looking=True)
+    assert (list(root.iterdir()), looking.folder.is_dir()) == ([root / ".git"], True)
+    looking.claim()
+    written = mark(root).read_text().strip()
+    record = state(base, root).record
+    assert record is not None and (record.id, record.folder) == (written, looking.folder)
+    state(base, root).claim(looking=True)
+    assert mark(root).read_text().strip() == written

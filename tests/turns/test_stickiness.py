@@ -69,7 +69,8 @@ def test_a_retry_word_repeats_the_failed_packet_with_its_error(flaky: Talk, root
     (root / "back").touch()
     again = flaky.say(word, consent=True)
 
-    assert (again.report.state, again.report.data) == ("success", {"output": "there it is", "files": ["tried"]})
+    files = [f"mybox/workspace/{again.run}/tried"]
+    assert (again.report.state, again.report.data) == ("success", {"output": "there it is", "files": files})
     packet = next(event.to_dict() for event in reversed(flaky.events) if event.type == "StepStarted")["data"]["packet"]
     assert packet["params"]["required"] == {"text": "the thing"}
     assert packet["params"]["optional"]["error"] == failed.report.summary

@@ -122,6 +122,66 @@ def test_a_file_that_the_person_names_in_the_call_is_read(root: Path) -> None:
     assert talk_in(root).say("#say @notes.txt", consent=True).report.data["output"] == "ONE TWO THREE"
 
 
+@pytest.mark.parametrize(
+    "step", ["total the numbers of $1", "total the numbers of @$1", "total the numbers of $ARGUMENTS"]
+)
+@pytest.mark.parametrize(
+    "named", ["data.csv", "@data.csv", "my data.csv", '"my data.csv"', "far/data.csv", "./data.csv"]
+)
+def test_a_workflow_takes_a_file_named_in_any_way(root: Path, step: str, named: str) -> None:
+    (root / "far").mkdir()
+    for path in ("my data.csv", "far/data.csv"):
+        (root / path).write_text("Bonn,3\nKiel,5\n")
+    workflow_file(root, "say", ("total-column", step))
+    reply = talk_in(root).say(f"#say {named}", consent=True)
+    assert (reply.report.state, reply.report.data) == ("success", {"output": 8})
+
+
+@pytest.mark.parametrize("named", ["far.csv", "@far.csv"])
+def test_a_file_takes_the_place_of_the_only_one_that_a_workflow_reads(root: Path, named: str) -> None:
+    (root / "far.csv").write_text("Rome,9\n")
+    head = "sandbox:\n  file_access:\n    read: [data.csv]"
+    workflow_file(root, "say", ("total-column", "total the numbers of @data.csv"), head=head)
+    assert talk_in(root).say("#say", consent=True).report.data == {"output": 8}
+    other = talk_in(root).say(f"#say {named}", consent=True)
+    assert other.report.data == {"output": 9}
+    assert other.workflow is not None
+    assert other.workflow.plan.steps[0].input == "total the numbers of @far.csv"
+    with pytest.raises(UsageProblem, match="takes no arguments") as caught:
+        talk_in(root).say("#say nowhere.csv")
+    assert "in place of 'data.csv'" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "run #say for data.csv",
+        "please run the workflow #say on @data.csv",
+        "用 #say 处理 data.csv",
+        "执行#say data.csv",
+    ],
+)
+def test_a_workflow_is_called_in_a_sentence(root: Path, text: str) -> None:
+    workflow_file(root, "say", ("total-column", "total the numbers of $1"))
+    assert talk_in(root).say(text, consent=True).report.data == {"output": 8}
+
+
+def test_a_workflow_that_needs_a_word_says_so_before_it_starts(root: Path) -> None:
+    workflow_file(root, "say", ("shout-loud", "/shout-loud $1"))
+    talk = talk_in(root)
+    with pytest.raises(UsageProblem, match=r"needs a word for \$1"):
+        talk.say("#say")
+    assert talk.kernel.journal.listed() == []
+
+
+def test_a_step_is_called_by_what_was_put_in(root: Path) -> None:
+    path = workflow_file(root, "say", ("shout-loud", "/shout-loud $1"))
+    path.write_text(path.read_text().replace("## Step 1: shout-loud", "## Step 1: shout $1 loudly"))
+    reply = talk_in(root).say("#say hello", consent=True)
+    assert reply.workflow is not None
+    assert reply.workflow.plan.steps[0].text == "shout hello loudly"
+
+
 def test_words_of_several_lines_are_all_put_in(root: Path) -> None:
     workflow_file(root, "say", ("shout-loud", "/shout-loud $ARGUMENTS"))
     assert "SECOND LINE" in str(talk_in(root).say("#say first line\nsecond line", consent=True).report.data)

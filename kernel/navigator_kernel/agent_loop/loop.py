@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
@@ -30,6 +31,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, whole_words
 from navigator_kernel.values.allowed import left_out
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall, tried_of, usage_facts
+from navigator_kernel.values.report import shown_path
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ class AgentLoop(Struct, kw_only=True):
     budget: Budget = field(default_factory=Budget)
     spent: Spent = field(default_factory=Spent)  # before this task, in the same turn
     commands: dict[str, tuple[UICommand, ...]] = field(default_factory=dict)  # by the id of their call
-    effects: dict[str, None] = field(default_factory=dict)  # tools that changed something, in order
+    effects: dict[str, None] = field(default_factory=dict)  # tools that changed something, with the file, in order
     progress: AgentState = field(default_factory=AgentState)  # the last state reached
     keep: Callable[[AgentState], None] = lambda _progress: None  # called before and after each tool call
     _began: float | None = None
@@ -252,7 +254,9 @@ class AgentLoop(Struct, kw_only=True):
         if answer.commands:
             self.commands[call.id] = answer.commands
         if answer.changed:
-            self.effects[call.name] = None
+            path, root = (arguments or {}).get("file_path"), Path(self.work.project)
+            named = f" {shown_path(root / path, root)}" if isinstance(path, str) else ""
+            self.effects[f"{call.name}{named}"] = None
         shown_text = answer.text[:RESULT]
         done = ToolCallCompleted(call=call.id, tool=call.name, state=state, elapsed=elapsed, result=shown_text)
         self.emit(done, step=step, parent=started.seq)

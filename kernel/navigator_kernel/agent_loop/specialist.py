@@ -22,7 +22,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls
 from navigator_kernel.values.chat import ChatMessage, Spent
 from navigator_kernel.values.redact import Redact, same
-from navigator_kernel.values.report import Meta, Report, State
+from navigator_kernel.values.report import Meta, Report, State, shown_path
 from navigator_kernel.values.work import PROGRESS, AgentState, AgentTask, progress_of, redacted
 
 if TYPE_CHECKING:
@@ -279,13 +279,14 @@ def parts(prepared: Report) -> tuple[str, str]:
 
 
 def _files(work: AgentTask) -> dict[str, Any]:
-    """The files in the workspace: their relative names, as in a command's report, and each path with its size."""
+    """The files in the workspace: their paths as in a command's report, and each absolute path with its size."""
     folder = Path(work.workspace) if work.workspace else None
     if folder is None or not folder.is_dir():
         return {}
     found = list(islice(walk_inside(folder, ()), MOST_FILES))
     written = [{"path": str(folder / one.path), "size": one.size} for one in found]
-    return {"files": [one.path for one in found], "written": written} if found else {}
+    files = [shown_path(folder / one.path, Path(work.project)) for one in found]
+    return {"files": files, "written": written} if found else {}
 
 
 def _first(text: str) -> str:

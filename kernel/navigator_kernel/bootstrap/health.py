@@ -21,6 +21,7 @@ from msgspec import Struct
 from navigator_kernel.adapters.files.database import own_lock, read_rows
 from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.project_state import BOX
 from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_lessons, open_sandbox, open_underway
 from navigator_kernel.bootstrap.places import box_of, private_writer, project_state
 from navigator_kernel.config.settings import user_cache, user_state
@@ -228,6 +229,12 @@ def _folders(checked: Checked) -> Iterator[Finding]:
         yield Finding(what=name, state="ok", detail=str(folder))
     for name, there in spaces.values():
         yield _space(name, there)
+    box = checked.root / BOX
+    if not os.access(box if box.is_dir() else checked.root, os.W_OK | os.X_OK):
+        detail = f"you cannot write to {str(checked.root)!r}: it can be asked, and what runs write is in your own state"
+        yield Finding(
+            what="project", state="note", detail=detail, remedy="install, host and config set do not work here"
+        )
 
 
 def _try_folder(folder: Path) -> None:
@@ -432,6 +439,8 @@ def _settings(checked: Checked) -> Iterator[Finding]:
     settings = checked.settings
     files = "navigator config path names the files"
     yield _tried("settings", lambda: numbered(len(settings().origins), "setting"), files)
+    for text in settings().ignored:
+        yield Finding(what="settings", state="note", detail=text, remedy="navigator config list names the settings")
     yield _tried("model", lambda: settings().models.default or "none is set", "navigator model list names them")
     yield _tried("encoder", lambda: _encoder(settings()), "navigator config list names the settings")
 

@@ -53,6 +53,7 @@ from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.packages import PackagedRunner
 from navigator_kernel.values.job import NPM
 from navigator_kernel.values.owner import Viewer
+from navigator_kernel.values.report import shown_path
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.writer import FolderWriter
@@ -307,7 +308,7 @@ def _workspace(root: Path) -> Callable[[str], Path]:
 def _keep(root: Path, audit: AuditLog, run: str, name: str, data: bytes) -> str:
     """Records and writes a file of a run. Returns its path for messages, relative to the project if it lies in it."""
     path = box_of(root) / "workspace" / run / name
-    told = str(path.relative_to(root) if path.is_relative_to(root) else path)
+    told = shown_path(path, root)
     audit.record("wrote", run=run, path=told, sha256=hashlib.sha256(data).hexdigest())
     box_writer(root).write(path, data)
     return told

@@ -199,7 +199,8 @@ def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None)
 
     encoder = open_encoder(root, settings, plugins)
     state = project_state(root)
-    index = RoutingIndex(state.folder / "index", state_writer(state), encoder)
+    writer = PrivateWriter(state.folder, partial(state.claim, looking=True))
+    index = RoutingIndex(state.folder / "index", writer, encoder)
     return SemanticRanker(index, boldness=settings.boldness, lessons=open_lessons(root).known)
 
 

@@ -54,6 +54,8 @@ class App(Struct, kw_only=True, dict=True):
     @cached_property
     def settings(self) -> Settings:
         loaded = load_settings(self.root, flags=self.flags)
+        for text in loaded.ignored:
+            note(f"warning: {text}")
         if not self.read_only:
             return loaded
         return replace(loaded, policy=loaded.policy._replace(deny=loaded.policy.deny | CHANGING))

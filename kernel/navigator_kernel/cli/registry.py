@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("commands.doctor", "Find missing and damaged parts, and repair them"),
     "eval": ("evals.eval", "Check that messages reach the skills that their evals expect"),
     "gc": ("commands.gc", "Remove temporary files and old logs"),
-    "host": ("commands.host", "Coding agents: install, for Claude Code, Codex, Gemini CLI and others"),
+    "host": ("commands.host", "Coding agents: install, list, uninstall; for Claude Code, Codex, Gemini CLI and others"),
     "init": ("commands.init", "Make this folder a project"),
     "log": ("commands.log", "Show the audit log: what was allowed, refused, run and written"),
     "mcp": ("mcp.group", "MCP: serve your skills to other agents; add servers, approve and call their tools"),
@@ -62,7 +63,13 @@ EVERYDAY: Mapping[str, tuple[str, str]] = {
     "add": ("install", "The same as install"),
     "search": ("search", "Find an installed skill by words"),
     "list": ("list", "List installed skills"),
+    "info": ("info", "Show an installed skill, or the skills of a source"),
+    "outdated": ("outdated", "List installed skills that have updates"),
     "update": ("update", "Update installed skills from their sources"),
+    "verify": ("verify", "Check installed skills against their receipts"),
+    "rollback": ("rollback", "Return to an earlier skills.lock.json"),
+    "enable": ("enable", "Switch an installed skill on"),
+    "disable": ("disable", "Switch an installed skill off"),
     "uninstall": ("uninstall", "Remove installed skills"),
     "remove": ("uninstall", "The same as uninstall"),
 }
@@ -170,6 +177,9 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
     try:
         code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
     except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:  # a group alone: its help, as help
+        sys.stderr.write(f"{error.format_message()}\n")
         return error.exit_code
     except click.ClickException as error:
         return _misused(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.config.project_root import OWN_SERVERS_FILE, SERVERS_FILE
 from navigator_kernel.errors import Damaged, UsageProblem
-from navigator_kernel.text import lazy_compile
+from navigator_kernel.text import lazy_compile, suggestions
 from navigator_kernel.values.chat import Tooling
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     ),
     "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; a workflow with more than 3 gets a warning", True),
 }
-_OWN = frozenset(key.partition(".")[0] for key in SCALARS)  # top-level keys of a project's file
+_CHECKED = ("models", "policy", "mcp.servers", "search.catalogues")  # of the person's file; their readers check more
 TABLES: Mapping[str, str] = {
     "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
@@ -134,7 +134,8 @@ class Policy(NamedTuple):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """`origins` names the level that each value came from; `notes` says what was left out, and why."""
+    """`origins` names the level that each value came from; `notes` says what was left out, and why; `ignored` is the
+    part of them about settings that have no effect where they are."""
 
     language: str = "auto"
     style: str = "auto"
@@ -153,6 +154,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     catalogues: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
@@ -170,7 +172,7 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
         origins[key] = origin
     hosts = _table(user, "hosts")
     servers, missed = _servers(root, env, _table(user, "mcp", "servers"))
-    notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in _OWN)
+    ignored = (*_ignored(PROJECT_FILE, project), *_ignored(user_file(env).name, user, hosts))
     return Settings(
         **values,
         models=_models(user, env),
@@ -179,8 +181,33 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
         catalogues=_catalogues(_table(user, "search")),
         policy=_policy(user),
         origins=origins,
-        notes=(*notes, *missed),
+        notes=(*ignored, *missed),
+        ignored=ignored,
     )
+
+
+def _ignored(file: str, table: Mapping[str, Any], hosts: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+    """The settings of a file that nothing reads there; `hosts` are those of the person's file, None for a project's."""
+    known = {*SCALARS} if hosts is None else {*SCALARS, *_CHECKED, *(f"hosts.{host}.auth" for host in hosts)}
+    elsewhere = {key.partition(".")[0] for key in TABLES}
+    found = []
+    for path in _unread(table, known):
+        if path in elsewhere and hosts is None:
+            found.append(f"{file}: {path!r} is read at user level only")
+        else:
+            near = suggestions(path, known, 1)
+            found.append(f"{file}: {path!r} is not a setting" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return tuple(found)
+
+
+def _unread(table: Mapping[str, Any], known: Collection[str], above: str = "") -> Iterator[str]:
+    """The dotted keys of a table that are not among `known`; of a table without a known key only its own."""
+    for key, value in table.items():
+        path = f"{above}{key}"
+        if isinstance(value, dict) and any(one.startswith(f"{path}.") for one in known):
+            yield from _unread(value, known, f"{path}.")
+        elif path not in known and value != {}:
+            yield path
 
 
 def field_of(key: str) -> str:

@@ -23,7 +23,12 @@ def set_entry(entry: Entry, data: bytes | None) -> bytes:
     held = _json(entry, data)
     place = _place(entry, held)
     key = entry.keys[-1]
-    if entry.joins:
+    if entry.names is not None:
+        new = absent_names(entry, data)
+        if not new:
+            return data or b""
+        place.setdefault(key, {}).update(dict.fromkeys(new, entry.value))
+    elif entry.joins:
         there = place.setdefault(key, [])
         if not isinstance(there, list):
             raise _taken(entry)
@@ -39,6 +44,14 @@ def set_entry(entry: Entry, data: bytes | None) -> bytes:
     return _dumped(held, data)
 
 
+def absent_names(entry: Entry, data: bytes | None) -> list[str]:
+    """The names of the entry that have no value yet; Refused if something else than an object is at its place."""
+    there = _place(entry, _json(entry, data)).get(entry.keys[-1], {})
+    if not isinstance(there, dict):
+        raise _taken(entry)
+    return [name for name in entry.names or () if name not in there]
+
+
 def remove_entry(entry: Entry, data: bytes) -> bytes:
     """The file without the entry, and without what this would leave empty; the same bytes if it is not there."""
     if entry.form == "toml":
@@ -51,7 +64,14 @@ def remove_entry(entry: Entry, data: bytes) -> bytes:
             return data
         chain.append(below)
     place, key = chain[-1], entry.keys[-1]
-    if entry.joins:
+    if entry.names is not None:
+        there = place.get(key)
+        ours = [name for name in entry.names if isinstance(there, dict) and there.get(name) == entry.value]
+        if not ours:
+            return data
+        for name in ours:
+            del there[name]
+    elif entry.joins:
         there = place.get(key)
         if not isinstance(there, list) or entry.value not in there:
             return data

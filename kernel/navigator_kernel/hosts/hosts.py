@@ -6,24 +6,27 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 NAME = "navigator"
 SECONDS = 5  # a host's time limit for the hook, which needs a fiftieth of it
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One value in a settings file: `value` at `keys`, or with `joins` as an additional element of the list there."""
+    """One value in a settings file: `value` at `keys`, or with `joins` as an additional element of the list there. With
+    `names` it is set for each of these keys of the object there that has none, and an existing value is kept."""
 
     file: Path
     form: Literal["json", "toml"]
     keys: tuple[str, ...]
     value: Any
     joins: bool = False
+    names: tuple[str, ...] | None = None
 
 
 class Host(Struct, frozen=True, kw_only=True):
@@ -68,9 +71,19 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
             ),
         ),
         "generic": Host(
-            title="hosts that read .mcp.json", entries=(_at(root / ".mcp.json", "mcpServers", NAME, value=plain),)
+            title="the hosts that read .mcp.json", entries=(_at(root / ".mcp.json", "mcpServers", NAME, value=plain),)
         ),
     }
+
+
+def hiding(host: Host, root: Path, names: Sequence[str]) -> Host:
+    """Claude Code, with an entry that keeps the skills `names` out of the list that it shows its model; the person can
+    still call them. Source: the setting skillOverrides of Claude Code, since 2.1.129."""
+    file = root / ".claude" / "settings.local.json"
+    entry = Entry(
+        file=file, form="json", keys=("skillOverrides",), value="user-invocable-only", names=tuple(sorted(names))
+    )
+    return replace(host, entries=(*host.entries, entry))
 
 
 def _at(file: Path, *keys: str, value: Any) -> Entry:

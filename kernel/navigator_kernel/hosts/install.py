@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Refused
-from navigator_kernel.hosts.edit import remove_entry, set_entry
-from navigator_kernel.hosts.hosts import Host
+from navigator_kernel.hosts.edit import absent_names, remove_entry, set_entry
+from navigator_kernel.hosts.hosts import Entry, Host
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -24,11 +25,13 @@ LONGEST = 16 * 1024 * 1024  # bytes of a settings file
 
 
 class Change(NamedTuple):
-    """A file with its current and its new content; None if it does not exist."""
+    """A file with its current and its new content; None if it does not exist. `names` are the keys that are new in an
+    entry with names."""
 
     file: Path
     before: bytes | None
     after: bytes | None
+    names: tuple[str, ...] = ()
 
 
 class Installer(Struct, frozen=True, kw_only=True):
@@ -44,7 +47,8 @@ class Installer(Struct, frozen=True, kw_only=True):
         for entry in host.entries:
             file = self._file(entry.file, host)
             held = found.get(file) or Change(file, _read(file), _read(file))
-            found[file] = held._replace(after=set_entry(entry, held.after))
+            new = () if entry.names is None else (*held.names, *absent_names(entry, held.after))
+            found[file] = held._replace(after=set_entry(entry, held.after), names=new or held.names)
         return [change for change in found.values() if change.after != change.before]
 
     def uninstall(self, host: Host) -> list[Change]:
@@ -59,9 +63,11 @@ class Installer(Struct, frozen=True, kw_only=True):
                 now = _read(file)
                 held = Change(file, now, now)
             if held.after is not None:
-                found[file] = held._replace(after=remove_entry(entry, held.after))
+                found[file] = held._replace(after=remove_entry(self._ours(entry, file), held.after))
         return [
-            change._replace(after=self._as_it_was(change)) for change in found.values() if change.after != change.before
+            change._replace(after=self._as_it_was(change, host))
+            for change in found.values()
+            if change.after != change.before
         ]
 
     def write(self, changes: Sequence[Change], *, back: bool = False) -> None:
@@ -76,12 +82,23 @@ class Installer(Struct, frozen=True, kw_only=True):
         for change in changes if back else ():
             self.writer.remove(self._note(change.file))
 
-    def _as_it_was(self, change: Change) -> bytes | None:
+    def _as_it_was(self, change: Change, host: Host) -> bytes | None:
+        """The content before the first install if only we changed the file since; it may have entries of an install
+        that the person's own changes followed."""
         note = self._noted(change.file)
-        if note.get("after") == _digest(change.before):
-            before = note.get("before")
-            return base64.b64decode(before) if isinstance(before, str) else None
-        return change.after
+        if note.get("after") != _digest(change.before):
+            return change.after
+        before = note.get("before")
+        data = base64.b64decode(before) if isinstance(before, str) else None
+        for entry in host.entries if data is not None else ():
+            if self._file(entry.file, host) == change.file:
+                data = remove_entry(self._ours(entry, change.file), data or b"")
+        return data
+
+    def _ours(self, entry: Entry, file: Path) -> Entry:
+        """The entry with the names that installs have set; without a note of these, with its own."""
+        noted = self._noted(file).get("names")
+        return replace(entry, names=tuple(noted)) if entry.names is not None and isinstance(noted, list) else entry
 
     def _remember(self, change: Change) -> None:
         known = self._noted(change.file)
@@ -89,7 +106,9 @@ class Installer(Struct, frozen=True, kw_only=True):
             before = known.get("before")
         else:
             before = None if change.before is None else base64.b64encode(change.before).decode()
-        body = {"file": str(change.file), "before": before, "after": _digest(change.after)}
+        names = known.get("names")
+        names = [*(names if isinstance(names, list) else ()), *change.names]
+        body = {"file": str(change.file), "before": before, "after": _digest(change.after), "names": names}
         self.writer.make_folder(self.kept)
         self.writer.write(self._note(change.file), json.dumps(body).encode(), mode=0o600)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 OF_MODELS: Mapping[str, tuple[str, str]] = {
+    "model.default": ("default model: {model} (saved in {path})", "默认模型：{model}（已保存到 {path}）"),
+    "model.default_none": ("no default model (saved in {path})", "没有默认模型（已保存到 {path}）"),
     "model.failed": ("model {model!r}: {why}", "模型 {model!r}：{why}"),
     "model.rate_limited": ("too many requests", "请求过于频繁"),
     "model.quota_used_up": ("its account is used up", "账户额度已用完"),

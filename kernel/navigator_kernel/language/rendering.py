@@ -18,6 +18,7 @@ ASCII: Mapping[State, str] = {
     "timeout": "[TIMEOUT]",
 }
 SUMMARY_LIMIT = 400  # characters of the status line
+STEP_LINES = 10  # lines of a step's output in the reply of a workflow
 QUESTION_LIMIT = 4_000  # characters of a status line that asks a question
 
 # YAML 1.1 reads some words as other values
@@ -54,6 +55,20 @@ def render_sentence(report: Report, style: Style) -> str:
     return "\n".join([status, *(f"  {line}" for line in result_lines(report))])
 
 
+def step_lines(report: Report, style: Style, *, whole: bool = False) -> list[str]:
+    """A step of a workflow: its status line, its output in words and its files. Of the output the first lines, or with
+    `whole` all of it, and then also the text that a skill writes beside its data."""
+    text = report.data.get("text") if whole else None
+    output = result_lines(report)
+    if report.state in {"success", "partial"}:
+        in_words = text if isinstance(text, str) else "" if _is_data(report) else report.raw or ""
+        output = clean(in_words).strip().splitlines()
+    if not whole and len(output) > STEP_LINES:
+        output = [*output[:STEP_LINES], "…"]
+    files = [clean(file, lines=False) for file in report.files]
+    return [render_report(report, "summary", style), *(f"  {line}" for line in [*output, *files])]
+
+
 def result_lines(report: Report) -> list[str]:
     """The result besides the summary: an output in words, or the data; for a failure, its message and hint."""
     if report.state == "pending":
@@ -61,9 +76,14 @@ def result_lines(report: Report) -> list[str]:
     if report.state in {"error", "timeout"}:
         told = [clean(str(report.data[key]), lines=False) for key in ("msg", "hint") if report.data.get(key)]
         return [text for text in told if text not in report.summary]
-    if report.raw is not None and report.raw.strip()[:1] not in {"{", "["}:
+    if report.raw is not None and not _is_data(report):
         return clean(report.raw).strip().splitlines()
     return [f"{key}: {flow(value)}" for key, value in report.data.items()]
+
+
+def _is_data(report: Report) -> bool:
+    """Whether the output is JSON, which `data` holds already."""
+    return (report.raw or "").strip()[:1] in {"{", "["}
 
 
 def _status(report: Report) -> str:

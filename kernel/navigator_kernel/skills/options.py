@@ -31,6 +31,11 @@ class InstallOptions(NamedTuple):
     place: tuple[str, ...] = ()
     reach: tuple[str, ...] = ()
 
+    def undoing(self, name: str) -> str:
+        """The hint about an edited skill: how to see its changes, and how to undo them."""
+        restore = self.command("install", "--frozen", "--force", "--skill", name)
+        return f"{self.command('verify', name)} names the changes; {restore} undoes them and keeps a copy"
+
     def command(self, verb: str, *words: str) -> str:
         """`navigator skill <verb> <words>` for the same place, safe to paste into a shell."""
         root = ["--root", self.root] if self.root else []

@@ -205,7 +205,8 @@ def checked(packet: Packet, report: Report) -> Report:
 
 
 def meets(report: Report, rule: str | Mapping[str, Any]) -> bool:
-    """Checks `exit_code:0`, `file_exists:<path>`, `contains:<text>`, or a schema of type, required and properties."""
+    """Checks `exit_code:0`, `file_exists:<path in the run's folder>`, `contains:<text>`, or a schema of type, required
+    and properties."""
     if isinstance(rule, Mapping):
         return _matches(report.data, rule)
     kind, _, value = rule.partition(":")
@@ -213,13 +214,19 @@ def meets(report: Report, rule: str | Mapping[str, Any]) -> bool:
         case "exit_code":
             return str(report.data.get("status", 0)) == value.strip()
         case "file_exists":
-            return value.strip() in {str(path) for path in report.data.get("files", ())}
+            name = value.strip()
+            return any(name in {path, _inside(path)} for path in report.files)
         case "contains":
             return (
                 value.strip() in f"{report.summary}\n{report.raw or ''}\n{json.dumps(report.data, ensure_ascii=False)}"
             )
         case _:
             return False
+
+
+def _inside(path: str) -> str:
+    """The path from the folder of its run: `out/a.md` for `mybox/workspace/<run>/out/a.md`."""
+    return path.partition("mybox/workspace/")[2].partition("/")[2]
 
 
 _JSON_TYPES: Mapping[str, tuple[type, ...]] = {

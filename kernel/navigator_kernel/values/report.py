@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
@@ -72,6 +73,12 @@ class Report(Struct, frozen=True, kw_only=True):
         typed = self.data.get("exit_code") if self.state == "error" else None
         return typed if isinstance(typed, int) and 0 < typed < 256 else _EXIT[self.state]
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it names in `data["files"]`; empty if that is something else, such as a number."""
+        names = self.data.get("files")
+        return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list | tuple) else ()
+
     def to_dict(self) -> dict[str, Any]:
         """The report as its canonical JSON object."""
         body: dict[str, Any] = {"state": self.state, "agent": self.agent, "summary": self.summary}
@@ -81,6 +88,11 @@ class Report(Struct, frozen=True, kw_only=True):
         if self.raw is not None:
             body["raw"] = self.raw
         return body
+
+
+def shown_path(path: Path, root: Path) -> str:
+    """The path as reports name it: from the project's folder `root`, or absolute if it lies elsewhere."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 def report_to_dict(report: Report) -> dict[str, Any]:

@@ -98,6 +98,11 @@ class WorkflowRun(Struct, frozen=True, kw_only=True):
         return next((record for record in reversed(self.records) if record.step == step), None)
 
     @property
+    def has_begun(self) -> bool:
+        """False for a plan that waits for its first yes or was declined."""
+        return bool(self.records) or self.state not in {"proposed", "aborted"}
+
+    @property
     def done(self) -> int:
         """The number of steps that have succeeded."""
         return len({r.step for r in self.records if r.report is not None and r.report.state == "success"})

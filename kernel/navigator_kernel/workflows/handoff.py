@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import KernelError
 from navigator_kernel.language.parameters import is_file
@@ -35,7 +37,8 @@ def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff
     text = data.get("text")  # what a skill writes for readers, beside its data
     if not isinstance(text, str) or not text:
         text = raw if raw is not None else json.dumps(data, ensure_ascii=False, default=str)
-    return Handoff(step=number, text=text, files=tuple(_files(folder, data)), report=path)
+    files = tuple(_files(kernel.root, folder, replace(report, data=data)))
+    return Handoff(step=number, text=text, files=files, report=path)
 
 
 def final_output(kernel: Kernel, run: WorkflowRun, report: Report) -> str:
@@ -73,15 +76,14 @@ def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
     return dict(report.data), report.raw
 
 
-def _files(folder: Path, data: dict[str, Any]) -> Iterator[FileReference]:
+def _files(root: Path, folder: Path, report: Report) -> Iterator[FileReference]:
     """The files in the run's folder that the step names, with their text if it is short enough and UTF-8."""
-    names = data.get("files")
-    for name in names if isinstance(names, list) else ():
-        path = folder / str(name)
+    for name in report.files:
+        path = root / name
         if not is_file(path) or not path.resolve().is_relative_to(folder.resolve()):
             continue
         try:
             text = read_bounded(path, TEXT_LIMIT).decode("utf-8")
         except (OSError, UnicodeDecodeError, KernelError):
             text = ""
-        yield FileReference(written=escape_controls(str(name)), path=path, content=text)
+        yield FileReference(written=escape_controls(name), path=path, content=text)

@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.text import Language, clean, lazy_compile
+from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.packet import yaml_flow
-from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep, outline
+from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 from navigator_kernel.workflows.frontmatter import Head, read_head
 
 NAME = lazy_compile(r"[^\W_](?:[\w-]{0,78}[^\W_])?")
@@ -31,8 +31,8 @@ class _Section(Struct):
     items: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
-def dumps(plan: WorkflowPlan, language: Language) -> str:
-    """The file of `plan`: frontmatter, the outline of WFL-10, and one section for each step."""
+def dumps(plan: WorkflowPlan) -> str:
+    """The file of `plan`: frontmatter and one section for each step; what is the usual is left out."""
     held, out = plan.sandbox, plan.output
     head: dict[str, Any] = {
         "name": plan.name,
@@ -40,7 +40,7 @@ def dumps(plan: WorkflowPlan, language: Language) -> str:
         "description": plan.description,
         "depends_on": list(plan.depends_on),
         "tags": list(plan.tags),
-        "timeout_seconds": plan.timeout_seconds,
+        **({"timeout_seconds": plan.timeout_seconds} if plan.timeout_seconds else {}),
         "sequential": True,
         "stop_on_error": True,
         "sandbox": {
@@ -49,9 +49,10 @@ def dumps(plan: WorkflowPlan, language: Language) -> str:
         },
         "output": {"location": out.location, "format": out.format, "file_path": out.file_path},
     }
-    body = ["---", *_yaml(head), "---", "", *outline(plan, language), ""]
+    body = ["---", *_yaml(head), "---", ""]
     for at, step in enumerate(plan.steps, 1):
-        items = {"skill": step.skill, "agent": step.agent, "input": step.input, "output": step.output}
+        agent = "" if step.agent == "skills" else step.agent
+        items = {"skill": step.skill, "agent": agent, "input": step.input, "output": step.output}
         body += [f"## Step {at}: {_line(step.text)}", ""]
         body += [f"- {key}: {_value(value)}" for key, value in items.items() if value]
         body.append("")

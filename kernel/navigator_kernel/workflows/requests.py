@@ -16,7 +16,7 @@ from navigator_kernel.errors import UsageProblem
 from navigator_kernel.language.clauses import may_spell_out
 from navigator_kernel.language.parameters import is_file
 from navigator_kernel.stages.preprocess import preprocess, without_prefix, words_of
-from navigator_kernel.text import lazy_compile
+from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Tier, Unknown, Workflow
 from navigator_kernel.values.workflow import PLAN, WorkflowPlan, WorkflowView
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from navigator_kernel.values.reply import Reply
 
 _ARGUMENT = lazy_compile(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
+# `run #name for words`, as people say it in a sentence
+_CALL = lazy_compile(
+    r"(?:please\s+|请)?(?:run|start|execute|use|运行|执行|启动|使用|用)\s*(?:(?:the\s+)?workflow\s+|工作流\s*)?#([\w-]+)\s*"
+    r"(?:(?:for|with|on|over)\s+|(?:来)?处理\s*)?(.*)",
+    re.IGNORECASE,
+)
 _ESCAPED = lazy_compile(r"\\.")
 _QUOTE = lazy_compile(r'(["\\])')
 
@@ -58,10 +64,15 @@ def resolve_workflow(
     if is_orchestrated(request.commands):
         return orchestrate(request, kernel, context, session)
     if request.commands:
-        return invoke_stored(request, kernel, context.run, session) if request.commands[0].type == "workflow" else None
+        name, rest = request.commands[0].name, behind(request)
+        called = request.commands[0].type == "workflow"
+        return invoke_stored(name, rest, request, kernel, context.run, session) if called else None
     need = without_prefix(request.original)
     if not may_spell_out(need):
-        return None
+        hit = _CALL.fullmatch(need)
+        if hit is None or hit[1] not in stored_names(kernel):
+            return None
+        return invoke_stored(hit[1], hit[2], request, kernel, context.run, session)
     return _proposed(plan_workflow(request, need, _ground(kernel, context)), kernel, context.run, session, "steps")
 
 
@@ -81,17 +92,15 @@ def decline_run(token: str, subject: str, kernel: Kernel) -> None:
 
 
 def invoke_stored(
-    request: PreprocessingResult, kernel: Kernel, run: str, session: str
+    name: str, rest: str, request: PreprocessingResult, kernel: Kernel, run: str, session: str
 ) -> WorkflowRequest | RouteDecision:
-    """`#name words`: the stored workflow with its `$1` and `$ARGUMENTS` filled once. NotLoadable names the lines of a
+    """`#name rest`: the stored workflow with its `$1` and `$ARGUMENTS` filled once. NotLoadable names the lines of a
     file that cannot be used."""
-    name = request.commands[0].name
     known = stored_names(kernel)
     if name not in known:
         near = tuple(get_close_matches(name, known, 3, 0.5))
         unknown = Unknown(what="workflow", name=name, suggestions=near)
         return RouteDecision(result=unknown, tier="syntax", confidence=1.0, reason="instruction")
-    rest = behind(request)
     plan = start_run(name, rest, words_of(rest), request.files, kernel, run, session)
     view = WorkflowView(token=run, state="proposed", plan=plan)
     return WorkflowRequest(decision=_decision(plan.name, "syntax", "instruction"), view=view, agreed="")
@@ -101,20 +110,44 @@ def start_run(
     name: str, rest: str, words: Sequence[str], files: Sequence[FileReference], kernel: Kernel, run: str, session: str
 ) -> WorkflowPlan:
     """Enters the stored workflow `name` as a run that may read the `files` of its words, with `rest` for `$ARGUMENTS`
-    and `words` for `$1` and on. UsageProblem for words that it has no place for."""
+    and `words` for `$1` and on. UsageProblem for words that it has no place for, and for none where it needs one."""
     root = kernel.root.resolve()
-    plan = _filled(
-        load_stored(name, kernel),
-        relative_to_root(rest, files, root),
-        [relative_to_root(word, files, root) for word in words],
-    )
+    words = [rest] if is_file(Path(rest)) else words  # a name with blanks
     named_files = [Path(os.path.realpath(word)) for word in words if is_file(Path(word))]
     named_files = [file.path for file in files if not file.problem] + named_files
-    inside = [path.relative_to(root).as_posix() for path in named_files if path.is_relative_to(root)]
-    read = dict.fromkeys([*plan.sandbox.read, *inside])
-    plan = replace(plan, sandbox=replace(plan.sandbox, read=tuple(read)))
+    inside = list(dict.fromkeys(path.relative_to(root).as_posix() for path in named_files if path.is_relative_to(root)))
+    words = [_from_root(word, files, root) for word in words]
+    plan = load_stored(name, kernel)
+    if not any(_ARGUMENT.search(step.input) for step in plan.steps) and len(words) == len(inside) == 1:
+        plan = _with_file(plan, inside[0], root)
+    else:
+        plan = _filled(plan, _from_root(rest, files, root), words)
+        read = tuple(dict.fromkeys([*plan.sandbox.read, *inside]))
+        plan = replace(plan, sandbox=replace(plan.sandbox, read=read))
     kernel.journal.propose(run, session, plan)
     return plan
+
+
+def _from_root(word: str, files: Sequence[FileReference], root: Path) -> str:
+    """`word` with files from the project's folder, whatever the current folder is."""
+    path = Path(os.path.realpath(word))
+    if is_file(Path(word)) and path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    return relative_to_root(word, files, root)
+
+
+def _with_file(plan: WorkflowPlan, path: str, root: Path) -> WorkflowPlan:
+    """The plan with the file `path` in place of the only one that it reads; UsageProblem if that is not one."""
+    if len(plan.sandbox.read) != 1:
+        raise _no_place(plan)
+    file = FileReference(written=plan.sandbox.read[0], path=root / path)
+    steps = [
+        replace(step, text=relative_to_root(step.text, [file], root), input=relative_to_root(step.input, [file], root))
+        for step in plan.steps
+    ]
+    if [step.input for step in steps] == [step.input for step in plan.steps] and path != file.written:
+        raise _no_place(plan)
+    return replace(plan, steps=tuple(steps), sandbox=replace(plan.sandbox, read=(path,)))
 
 
 def orchestrate(
@@ -188,15 +221,25 @@ def _filled(plan: WorkflowPlan, rest: str, words: Sequence[str]) -> WorkflowPlan
             return "$"
         if hit[2] is not None and int(hit[2]) > len(words):
             return hit.group()
-        return _fitted(rest if hit[2] is None else words[int(hit[2]) - 1], hit.string[: hit.start()])
+        before = hit.string[: hit.start()]
+        text = rest if hit[2] is None else words[int(hit[2]) - 1]
+        return _fitted(text.removeprefix("@") if before.endswith("@") else text, before)
 
-    inputs = [_ARGUMENT.sub(value, step.input) for step in plan.steps]
-    if rest and inputs == [step.input for step in plan.steps]:
-        raise UsageProblem(
-            f"workflow {plan.name!r} takes no arguments", hint="put $ARGUMENTS or $1 into a step's input"
-        )
-    steps = tuple(replace(step, input=text) for step, text in zip(plan.steps, inputs, strict=True))
-    return replace(plan, steps=steps)
+    steps = [replace(step, input=_ARGUMENT.sub(value, step.input)) for step in plan.steps]
+    if rest and steps == list(plan.steps):
+        raise _no_place(plan)
+    if not words and any(hit[2] == "1" for step in plan.steps for hit in _ARGUMENT.finditer(step.input)):
+        hint = f"#{plan.name} <what to put there>; in the file, \\$1 is the text $1"
+        raise UsageProblem(f"workflow {plan.name!r} needs a word for $1", hint=hint)
+    steps = [replace(step, text=clean(_ARGUMENT.sub(value, step.text), lines=False)) for step in steps]
+    return replace(plan, steps=tuple(steps))
+
+
+def _no_place(plan: WorkflowPlan) -> UsageProblem:
+    hint = f"put $ARGUMENTS or $1 into the input of a step in {plan.file}"
+    if len(plan.sandbox.read) == 1:
+        hint = f"name a file of the project in place of {plan.sandbox.read[0]!r}, or {hint}"
+    return UsageProblem(f"workflow {plan.name!r} takes no arguments", hint=hint)
 
 
 def _fitted(value: str, before: str) -> str:

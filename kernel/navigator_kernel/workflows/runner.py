@@ -110,7 +110,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
             raise Refused(f"workflow run {token!r} has ended: {run.state}", hint="ask for it again or call it by #name")
         if agreed == PLAN:
             stays = run.state != "proposed"
-            journal.mark(token, "running", (), None if stays else store(run.plan, self.kernel, self.context.language))
+            journal.mark(token, "running", (), None if stays else store(run.plan, self.kernel))
         else:
             journal.mark(token, "running")
         return journal.load(token)

@@ -15,7 +15,6 @@ from navigator_kernel.workflows.markdown import NAME, SIZE_LIMIT, dumps, loads
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
-    from navigator_kernel.text import Language
 
 
 def stored_names(kernel: Kernel) -> list[str]:
@@ -64,11 +63,11 @@ def remove_stored(name: str, kernel: Kernel) -> None:
     kernel.writer.remove(kernel.root / FOLDER / f"{name}.md")
 
 
-def store(plan: WorkflowPlan, kernel: Kernel, language: Language) -> WorkflowPlan:
+def store(plan: WorkflowPlan, kernel: Kernel) -> WorkflowPlan:
     """Writes the plan's file unless the same steps are there already, and returns the plan under the file's name."""
     plan = with_free_name(plan, kernel)
     if not (kernel.root / plan.file).exists():
-        _write(plan, dumps(plan, language).encode("utf-8", "replace"), kernel)
+        _write(plan, dumps(plan).encode("utf-8", "replace"), kernel)
     return plan
 
 

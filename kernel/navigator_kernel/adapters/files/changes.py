@@ -72,8 +72,17 @@ class ChangeStore:
         place = self._of(run)
         records = self._records(place)
         if not records:
-            raise NotFound(f"run {run!r} changed no file of this project", hint="navigator diff lists the runs")
+            raise NotFound(
+                f"run {run!r} changed no file of this project", hint="navigator diff shows the newest run that did"
+            )
         return tuple(self._read(place, name) for name in records)
+
+    def is_undone(self, run: str) -> bool:
+        """Whether every file that the run changed is as it was before. The errors of `of`."""
+        first: dict[str, FileChange] = {}
+        for made in self.of(run):
+            first.setdefault(made.path, made)
+        return all(self._now(path.split("/")) == made.before for path, made in first.items())
 
     def undo(self, run: str, *, force: bool = False) -> tuple[tuple[str, How], ...]:
         """Restores each file as it was before the run, and returns the result for each. A file that was changed since
@@ -117,7 +126,7 @@ class ChangeStore:
 
     def _of(self, run: str) -> Path:
         if not _RUN.fullmatch(run):
-            raise Refused(f"{run!r} is not the name of a run", hint="navigator diff lists the runs")
+            raise Refused(f"{run!r} is not the name of a run", hint="navigator diff shows the newest run that did")
         return self._folder / run
 
     def _records(self, place: Path) -> list[str]:

@@ -66,7 +66,7 @@ def check_provider(provider: str, models: Models) -> None:
     except ImportError:  # the provider is known, but its package is not installed
         return
     except ValueError as error:
-        known = ", ".join(HOSTED)
+        known = ", ".join(sorted({*HOSTED, *LOCAL, *models.providers}))
         hint = f"one of {known}, or a table [models.providers.{provider}] with its url (navigator config path)"
         raise UsageProblem(f"no provider is called {provider!r}", hint=hint) from error
 

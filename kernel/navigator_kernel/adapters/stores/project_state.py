@@ -85,15 +85,18 @@ class ProjectState:
     def __init__(self, base: Path, root: Path, clock: Callable[[], str]) -> None:
         self.root = Path(os.path.realpath(root))
         self.projects = base / "projects"
-        self._base, self._clock, self._claimed = base, clock, False
+        self._base, self._clock = base, clock
+        self._claimed = self._marked = False
         self.place = look(str(self.root))
         self._find(partial(_known, self.projects))
         self.folder = self.record.folder if self.record else self._named
 
-    def claim(self) -> None:
-        """Makes the folder (mode 0700) with its record and the project's mark, or brings the two up to date. Busy if
-        the state was replaced since this object was made."""
-        if self._claimed:
+    def claim(self, *, looking: bool = False) -> None:
+        """Makes the folder (mode 0700) with its record and the project's mark, or brings the two up to date. A command
+        that is only `looking` makes no `mybox` for the mark: the next one that works does. Busy if the state was
+        replaced since this object was made."""
+        is_marked = not looking or (self.root / BOX).is_dir()
+        if self._claimed and (self._marked or not is_marked):
             return
 
         make_home(self._base)
@@ -101,12 +104,12 @@ class ProjectState:
         with file_lock(self.projects / "claim.lock"):
             self._find(partial(records, self.projects))
             if self.record is None:
-                self._make()
+                self._make(is_marked=is_marked)
             elif self.record.folder == self.folder:
-                self._continue(self.record)
+                self._continue(self.record, is_marked=is_marked)
             else:
                 raise Busy(f"the state of {str(self.root)!r} was replaced meanwhile", hint="run the command again")
-        self._claimed = True
+        self._claimed, self._marked = True, is_marked
 
     def faults(self) -> list[str]:
         """What is wrong with the record, a sentence each."""
@@ -176,23 +179,26 @@ class ProjectState:
             return "same" if is_marked and not record.fault else "perhaps"
         return "perhaps" if record.id and record.id == mark() else "none"
 
-    def _make(self) -> None:
+    def _make(self, *, is_marked: bool) -> None:
         earlier = [record for record in records(self.projects) if record.place.path == self.place.path]
         self._remove_dangling()
         fresh = self.folder.with_name(f"{self.folder.name}.{os.urandom(16).hex()}")
         make_private(fresh)
-        self._write(fresh, self._new_mark(), self._clock())
+        self._write(fresh, self._new_mark() if is_marked else "", self._clock())
         FolderWriter([self.projects]).move(fresh, self.folder)
         if offered := self.offered or earlier:
             warn("%s", _offer(max(offered, key=lambda record: record.created), self.place))
 
-    def _continue(self, record: Record) -> None:
+    def _continue(self, record: Record, *, is_marked: bool) -> None:
         """Another process may have the state open, so its folder stays where it is, and gets another name."""
         if record.fault:
             warn("%s; it was made again", record.fault)
-            self._write(record.folder, self._new_mark(), self._clock())
-        elif record.id and record.id != self._mark():
+            self._write(record.folder, self._new_mark() if is_marked else "", self._clock())
+        elif record.id and record.id != self._mark() and is_marked:
             self._write_mark(record.id)
+        elif not record.id and is_marked and (made := self._new_mark()):
+            self._write(record.folder, made, record.created)
+            record = replace(record, id=made, place=self.place, v=VERSION)
         if not self._named.is_dir():
             self._remove_dangling()
             FolderWriter([self.projects]).link(self._named, record.folder.name)

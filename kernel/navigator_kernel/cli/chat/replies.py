@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.cli.chat.question import can_answer, command_for
 from navigator_kernel.cli.output import cut, document, is_attended, lines, markdown, note, style_of, width
-from navigator_kernel.language.rendering import render_report, render_sentence
+from navigator_kernel.language.rendering import render_report, render_sentence, step_lines
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.report import FORMATS
@@ -43,14 +43,14 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
     if reply.workflow is not None and form != "raw":
         _workflow(reply.workflow, language)
     if form != "raw":
-        lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
+        lines(line for report in reply.reports[:-1] for line in step_lines(report, style))
     waits = reply.session.approval is not None or reply.session.question is not None
     report = for_chat(reply.report, language) if in_chat else reply.report
     if waits and report.state == "pending" and can_answer() and form in {"auto", "detail"}:
         _took(reply, form, language)  # before the question, so that its letters stand right below it
         _ask(report, style, language)
     else:
-        _answer(report, form, style, language, streamed=streamed)
+        _answer(report, form, style, language, streamed=streamed, as_sentence=in_chat or is_attended())
         _took(reply, form, language)
     if reply.workflow is not None and reply.workflow.result:
         note(say("workflow.result", language, path=reply.workflow.result))
@@ -105,7 +105,7 @@ def _ask(report: Report, style: Style, language: Language) -> None:
     lines(say("notice.lines", language, what=cut(head, HEAD), count=f"{count:,}"))
 
 
-def _answer(report: Report, form: str, style: Style, language: Language, *, streamed: bool) -> None:
+def _answer(report: Report, form: str, style: Style, language: Language, *, streamed: bool, as_sentence: bool) -> None:
     """Prints a model's answer as the model wrote it and in full, and its failure on stderr. Any other report is printed
     as a report, or for a person as a sentence."""
     if form == "prompt" and report.state == "success" and report.raw is not None:
@@ -117,7 +117,7 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
         _failed(report, style)
         return
     if form not in {"auto", "detail"} or not report.by_model or report.raw is None:
-        if form == "auto" and is_attended():
+        if form == "auto" and as_sentence:
             lines(render_sentence(report, style))
         else:
             lines(render_report(report, FORMATS.get(form, "detail"), style))

@@ -12,7 +12,7 @@ from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import escape_controls
+from navigator_kernel.text import escape_controls, numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.changes import ChangeStore, FileChange
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 @json_option
 @pass_app
 def diff(app: App, *, run: str | None, as_json: bool) -> None:
-    """Show what the tools of a run changed in this project; without RUN of the newest run that changed anything."""
+    """Show what the tools of a run changed in this project; without RUN of the newest run that was not undone."""
     from navigator_kernel.tools.writing import shown
 
     changes = _changes(app)
-    run = run or _newest(changes)
+    run = run or next((one for one in changes.runs() if not changes.is_undone(one)), None) or _newest(changes)
     made = changes.of(run)
     if as_json:
         changed = [{"path": one.path, "new": one.before is None, "diff": _diff(one)} for one in made]
         document({"run": run, "changes": changed, "exit_code": 0})
         return
     lines(line for one in made for line in shown(_diff(one)).removesuffix("\n").split("\n"))
-    note(f"run {run}: {len(made)} {'change' if len(made) == 1 else 'changes'}; navigator undo {run} puts them back")
+    then = "undone since" if changes.is_undone(run) else f"navigator undo {run} puts them back"
+    note(f"run {run}: {numbered(len(made), 'change')}; {then}")
 
 
 @click.command("undo")
@@ -65,7 +66,7 @@ def _changes(app: App) -> ChangeStore:
 def _newest(changes: ChangeStore) -> str:
     runs = changes.runs()
     if not runs:
-        raise NotFound("no run has changed a file of this project", hint="runs that change files are listed here")
+        raise NotFound("no run has changed a file of this project", hint="navigator log shows what runs did")
     return runs[0]
 
 

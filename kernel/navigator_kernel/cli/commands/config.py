@@ -35,7 +35,7 @@ def listed(app: App, *, as_json: bool) -> None:
         return
     cells = [(key, str(value), origin, in_language(text, app.spoken)) for key, value, origin, text in rows]
     table(("setting", "value", "from", "what it is"), cells)
-    for text in held.notes:
+    for text in held.notes[len(held.ignored) :]:  # these were printed when the settings were read
         note(f"note: {text}")
 
 

@@ -10,55 +10,176 @@ import click
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note, say_lines
+from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import user_state
+from navigator_kernel.errors import KernelError, UsageProblem
+from navigator_kernel.language.wording import BETWEEN, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from navigator_kernel.hosts.install import Change
+    from navigator_kernel.hosts.hosts import Host
+    from navigator_kernel.hosts.install import Change, Installer
+    from navigator_kernel.values.resource import SkillDef
 
 HOSTS = ("claude-code", "codex", "gemini", "generic")
+
+host_argument = click.argument("host", type=click.Choice(HOSTS))
+dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be written.")
 
 
 @click.group("host")
 def command() -> None:
-    """Coding agents: install."""
+    """Coding agents: install, list, uninstall."""
+
+
+@command.command("list")
+@json_option
+@pass_app
+def listed(app: App, *, as_json: bool) -> None:
+    """List the hosts, and whether Navigator is in their settings."""
+    from navigator_kernel.hosts.hosts import hosts
+
+    rows = []
+    for name, host in hosts(app.root).items():
+        files = [str(file) for file in dict.fromkeys(entry.file for entry in host.entries)]
+        try:
+            state = "no" if (changes := _installer(app, host).install(host)) else "yes"
+            state = "partly" if changes and len(changes) < len(files) else state
+            problem = ""
+        except KernelError as error:
+            state, problem = "unknown", error.message
+        rows.append({"host": name, "title": host.title, "installed": state, "files": files, "problem": problem})
+    if as_json:
+        document({"hosts": rows})
+        return
+    shown = ((row["host"], say(f"host.is.{row['installed']}", app.spoken), row["files"]) for row in rows)
+    table(
+        ("host", "installed", "files"),
+        [(str(host), state, BETWEEN[app.spoken].join(files)) for host, state, files in shown],
+        language=app.spoken,
+    )
+    for row in rows:
+        if row["problem"]:
+            note(f"{row['host']}: {row['problem']}")
 
 
 @command.command("install")
-@click.argument("host", type=click.Choice(HOSTS))
-@click.option("--dry-run", is_flag=True, help="Only show what would be written.")
-@click.option("--uninstall", is_flag=True, help="Restore the host's files.")
+@host_argument
+@click.option(
+    "--hide-skills",
+    is_flag=True,
+    help="For claude-code: hide the skills of .claude/skills from its own list (skillOverrides); /NAME still works.",
+)
+@dry_option
+@click.option("--uninstall", "undo", is_flag=True, hidden=True)
 @json_option
 @pass_app
-def install(app: App, *, host: str, dry_run: bool, uninstall: bool, as_json: bool) -> None:
+def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool, as_json: bool) -> None:
     """Add the MCP server and, where HOST has hooks, the prompt hook to HOST's settings.
 
     The project's files for Claude Code, Gemini CLI and hosts that read .mcp.json; your own for Codex.
     """
+    from navigator_kernel.hosts.hosts import hiding, hosts
+
+    held = hosts(app.root)[host]
+    if undo:
+        _uninstall(app, host, held, dry_run=dry_run, as_json=as_json)
+        return
+    if hide_skills and host != "claude-code":
+        raise UsageProblem(f"{host} has no setting that hides a skill", hint="leave --hide-skills out")
+    skills = _listed_by_claude(app) if host == "claude-code" else []
+    if hide_skills:
+        held = hiding(held, app.root, [skill.folder.name for skill in skills if skill.folder])
+    installer = _installer(app, held)
+    changes = installer.install(held)
+    if not dry_run:
+        installer.write(changes)
+    _tell(changes, host, held, dry_run=dry_run, as_json=as_json)
+    if as_json:
+        return
+    if not dry_run:
+        note(say("host.restart" if changes else "host.has", app.spoken, host=held.title))
+    if skills and not hide_skills:
+        _note_cost(
+            app, installer, hiding(held, app.root, [skill.folder.name for skill in skills if skill.folder]), skills
+        )
+
+
+def _note_cost(app: App, installer: Installer, hidden: Host, skills: Sequence[SkillDef]) -> None:
+    """Says what the skills cost that Claude Code itself lists; `hidden` would hide all of them."""
+    from navigator_kernel.evals.lint import listings
+
+    try:
+        shown = {name for change in installer.install(hidden) for name in change.names}
+    except KernelError:  # the setting has an unexpected form
+        return
+    seen = [skill for skill in skills if skill.folder is not None and skill.folder.name in shown]
+    (listing,) = (one for one in listings(seen) if one.host == "claude-code")
+    if listing.skills:
+        note(say("host.listed", app.spoken, count=listing.skills, tokens=listing.tokens))
+    if listing.beyond:
+        note(say("host.beyond", app.spoken, count=listing.beyond))
+
+
+@command.command("uninstall")
+@host_argument
+@dry_option
+@json_option
+@pass_app
+def uninstall(app: App, *, host: str, dry_run: bool, as_json: bool) -> None:
+    """Restore HOST's files; one that was changed since keeps the changes."""
     from navigator_kernel.hosts.hosts import hosts
+
+    _uninstall(app, host, hosts(app.root)[host], dry_run=dry_run, as_json=as_json)
+
+
+def _uninstall(app: App, host: str, held: Host, *, dry_run: bool, as_json: bool) -> None:
+    from navigator_kernel.hosts.hosts import hiding
+
+    if host == "claude-code":
+        held = hiding(held, app.root, [skill.folder.name for skill in _listed_by_claude(app) if skill.folder])
+    installer = _installer(app, held)
+    changes = installer.uninstall(held)
+    if not dry_run:
+        installer.write(changes, back=True)
+    _tell(changes, host, held, dry_run=dry_run, as_json=as_json)
+    if not as_json and not dry_run:
+        note(say("host.restart_without" if changes else "host.has_not", app.spoken, host=held.title))
+
+
+def _installer(app: App, host: Host) -> Installer:
     from navigator_kernel.hosts.install import Installer
 
-    held, kept = hosts(app.root)[host], user_state() / "hosts"
-    folders = {entry.file.resolve().parent for entry in held.entries}  # follows the person's own links
-    writer = FolderWriter([kept, *folders], within=None if held.mine else app.root)
-    installer = Installer(root=app.root, kept=kept, writer=writer)
-    changes = installer.uninstall(held) if uninstall else installer.install(held)
-    if not dry_run:
-        installer.write(changes, back=uninstall)
+    kept = user_state() / "hosts"
+    folders = {entry.file.resolve().parent for entry in host.entries}  # follows the person's own links
+    writer = FolderWriter([kept, *folders], within=None if host.mine else app.root)
+    return Installer(root=app.root, kept=kept, writer=writer)
+
+
+def _listed_by_claude(app: App) -> list[SkillDef]:
+    """The skills that Claude Code itself loads from this project, and Navigator has, too."""
+    from navigator_kernel.bootstrap.parts import open_catalogue
+
+    folder = app.root / ".claude" / "skills"
+    if not folder.is_dir():
+        return []
+    found = open_catalogue(app.root).list_resources()
+    return [skill for skill in found if skill.folder is not None and skill.folder.parent == folder]
+
+
+def _tell(changes: list[Change], host: str, held: Host, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         told = [{"file": str(change.file), "removed": change.after is None} for change in changes]
         document({"host": host, "changed": told, "dry_run": dry_run})
-        return
-    if dry_run:
+    elif dry_run:
         for change in changes:
             lines(_difference(change))
+        if not changes:
+            note(f"nothing to do for {held.title}")
     else:
         say_lines([f"{'removed' if change.after is None else 'wrote'} {change.file}" for change in changes])
-    done = "without" if uninstall else "with"
-    note(f"{held.title} goes on {done} Navigator; start it again" if changes else f"nothing to do for {held.title}")
 
 
 def _difference(change: Change) -> Iterator[str]:

@@ -25,6 +25,7 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import user_file
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.wording import say
 from navigator_kernel.text import strip_url_credentials
 from navigator_kernel.values.chat import Asked, ChatMessage
 
@@ -139,7 +140,10 @@ def use(app: App, *, name: str, as_json: bool) -> None:
         provider, _ = spelled_out(value, app.settings.models)
         check_provider(provider, app.settings.models)
     path = changed(user_file(), ["models", "default"], value, app.root)
-    document({"model": value, "path": str(path)}) if as_json else lines(str(path))
+    if as_json:
+        document({"model": value, "path": str(path)})
+    else:
+        lines(say("model.default" if value else "model.default_none", app.spoken, model=name, path=str(path)))
     if not provider:
         return
     held, key = served(provider, app.settings.models), find_key(provider, app.settings.models)

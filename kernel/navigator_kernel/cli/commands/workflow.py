@@ -9,7 +9,7 @@ import click
 
 from navigator_kernel.bootstrap.parts import open_journal
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
-from navigator_kernel.cli.output import document, is_attended, lines, note, say_lines, table
+from navigator_kernel.cli.output import document, is_attended, lines, note, say_lines, style_of, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.values.report import FORMATS
@@ -40,7 +40,7 @@ def command() -> None:
 @json_option
 @pass_app
 def listed(app: App, *, as_json: bool) -> int:
-    """List stored workflows and runs, newest first; exit code 1 where a file cannot be used."""
+    """List stored workflows and runs that have begun, newest first; exit code 1 where a file cannot be used."""
     from navigator_kernel.workflows.store import load_stored, stored_names
 
     files: list[dict[str, Any]] = []
@@ -50,7 +50,7 @@ def listed(app: App, *, as_json: bool) -> int:
             files.append({"name": name, "description": plan.description, "steps": len(plan.steps), "problem": ""})
         except KernelError as error:
             files.append({"name": name, "description": "", "steps": 0, "problem": error.message})
-    runs = [_short(run) for run in open_journal(app.root).listed()]
+    runs = [_short(run) for run in open_journal(app.root).listed() if run.has_begun]
     code = 1 if any(one["problem"] for one in files) else 0
     if as_json:
         document({"workflows": files, "runs": runs, "exit_code": code})
@@ -71,7 +71,8 @@ def listed(app: App, *, as_json: bool) -> int:
 @json_option
 @pass_app
 def show(app: App, *, name: str, as_json: bool) -> None:
-    """Print the stored workflow NAME, or the run of that token with each step's tries."""
+    """Print the stored workflow NAME, or the run of that token with each step's output, files and tries."""
+    from navigator_kernel.language.rendering import step_lines
     from navigator_kernel.language.wording import say
     from navigator_kernel.workflows.store import load_stored, stored_names
 
@@ -83,7 +84,13 @@ def show(app: App, *, name: str, as_json: bool) -> None:
     if as_json:
         document({"run": {**_short(run), "plan": plan_to_dict(run.plan), "tries": _tries(run)}})
         return
-    lines([f"run {run.token}  {run.state}", *outline(run.plan, app.language or "en")])
+    head, *steps = outline(run.plan, app.language or "en")
+    lines([f"run {run.token}  {run.state}", head])
+    for number, step in enumerate(steps, 1):
+        last = run.last(number)
+        report = None if last is None else last.report
+        found = [] if report is None else step_lines(report, style_of(app.settings.style), whole=True)
+        lines([step, *(f"    {line}" for line in found)])
     columns = ("step", "attempt", "started", "ended", "state")
     rows = [
         (*(str(one[name]) for name in columns), "" if one["state"] == "success" else one["summary"])
@@ -201,6 +208,8 @@ def _tries(run: WorkflowRun) -> list[dict[str, Any]]:
             "ended": record.ended,
             "state": "under way" if record.report is None else record.report.state,
             "summary": "" if record.report is None else record.report.summary,
+            "data": {} if record.report is None else dict(record.report.data),
+            "files": [] if record.report is None else list(record.report.files),
         }
         for record in run.records
     ]

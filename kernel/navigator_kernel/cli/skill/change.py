@@ -15,7 +15,7 @@ from navigator_kernel.cli.output import document, is_asked, lines, say_lines, ta
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.route.index import begin_index
 from navigator_kernel.cli.skill.findings import accepting
-from navigator_kernel.cli.skill.install_report import Report
+from navigator_kernel.cli.skill.install_report import FEW, Report
 from navigator_kernel.cli.skill.work import (
     accept_option,
     busy,
@@ -46,6 +46,9 @@ from navigator_kernel.text import Language, numbered
 @click.option("--ref", help="Branch, tag or commit.")
 @click.option("--as", "rename", help="Install the skill under this name.")
 @click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
+@click.option(
+    "--force", is_flag=True, help="With --frozen: replace skills that were edited here; a copy of them is kept."
+)
 @accept_option
 @click.option(
     "--link", is_flag=True, help="With --target agents: install in .claude/skills, and link from .agents/skills."
@@ -62,11 +65,17 @@ def install(
 ) -> int:
     """Install from SOURCE: owner/repo, a URL, file://…, an archive, or a local folder."""
     if given.pop("frozen"):
-        if source or skills:
-            raise UsageProblem("--frozen restores the whole lock file", hint="leave the source and --skill out")
-        silent = bool(given["quiet"] or as_json)
-        _returned(app, busy(app, "frozen", given, quiet=silent), as_json=as_json)
+        chosen = [name for name in ("everything", "exclude", "ref", "accept") if given[name]]
+        if source or rename or chosen:
+            hint = "--skill NAME restores one of its skills; leave the source and its options out"
+            raise UsageProblem("--frozen restores what skills.lock.json says", hint=hint)
+        restored = busy(app, "frozen", {**given, "skill": list(skills)}, quiet=bool(given["quiet"] or as_json))
+        if as_json or not given["quiet"]:
+            _returned(app, restored, as_json=as_json, every=given["verbose"])
         return 0
+    if given["force"]:
+        hint = "navigator install --frozen --force undoes edits, navigator update --force NAME replaces them"
+        raise UsageProblem("--force goes with --frozen", hint=hint)
     if not source:
         raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
     quiet, verbose = given.pop("quiet"), given.pop("verbose")
@@ -171,7 +180,7 @@ def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any
 
 @click.command("rollback")
 @click.option("--to", help="The stamp of an earlier lock, or its beginning; by default the last one.")
-@click.option("--force", is_flag=True, help="Replace skills that were edited here.")
+@click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
 @dry_option
 @reach_options
 @place_options
@@ -231,12 +240,21 @@ def _counted(kind: str, codes: Iterable[str], language: Language) -> str:
     return APART[language].join(words) or say("count.none", language)
 
 
-def _returned(app: App, found: Mapping[str, Any], *, as_json: bool) -> None:
+def _returned(app: App, found: Mapping[str, Any], *, as_json: bool, every: bool = False) -> None:
+    """Prints what was restored and removed by name, and how many skills are as they were."""
     if as_json:
         document({**found, "exit_code": 0})
         return
     would = "would." if found["dry_run"] else ""
-    lines([say(f"rollback.{would}{one['action']}", app.spoken, name=one["name"]) for one in found["skills"]])
+    for action in ("restored", "removed", "kept"):
+        skills = [one for one in found["skills"] if one["action"] == action]
+        if not every and len(skills) > (1 if action == "kept" else FEW):
+            skills = [one for one in skills if one["backup"]]
+            count = sum(one["action"] == action for one in found["skills"]) - len(skills)
+            lines(say(f"rollback.{would}{action}", app.spoken, name=say("count.skills", app.spoken, count=count)))
+        for one in skills:
+            backup = say("update.backup", app.spoken, path=one["backup"]) if one["backup"] and not would else ""
+            lines(say(f"rollback.{would}{action}", app.spoken, name=one["name"]) + backup)
 
 
 COMMANDS: Mapping[str, click.Command] = {

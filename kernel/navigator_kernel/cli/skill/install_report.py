@@ -83,7 +83,8 @@ class Report(Struct, frozen=True):
     def _why(self, one: Mapping[str, Any]) -> str:
         """The reason, with the codes that state it more exactly."""
         why, key = str(one["why"]), f"left.{one['reason']}"
-        return why if key not in SENTENCES else "".join((self._say(key), *why.partition(": ")[1:]))
+        folder = str(one["path"]).rpartition("/")[0]
+        return why if key not in SENTENCES else "".join((self._say(key, folder=folder), *why.partition(": ")[1:]))
 
     def _findings(self, skills: Sequence[Mapping[str, Any]]) -> None:
         """Prints findings as `scan` does, or by rule if there are many. Notes only with `verbose`."""

@@ -190,11 +190,14 @@ def _finding(one: Mapping[str, Any]) -> str:
 
 
 def _skills(skills: Sequence[Mapping[str, Any]], language: Language) -> None:
-    rows = [
-        (one["name"], str(one["kind"]), worded("status", one["status"], language), _described(one, language))
-        for one in skills
-    ]
-    table(("skill", "kind", "from", "description"), rows, spare=("kind", "from"), language=language)
+    """Prints a row for each skill; a disabled one is marked in a column that no narrow terminal leaves out."""
+    off = APART[language] + worded("place", "disabled", language)
+    spare = ("kind", "from") if all(one["enabled"] for one in skills) else ("kind",)
+    rows = []
+    for one in skills:
+        status = worded("status", one["status"], language) + ("" if one["enabled"] else off)
+        rows.append((one["name"], str(one["kind"]), status, _described(one, language)))
+    table(("skill", "kind", "from", "description"), rows, spare=spare, language=language)
 
 
 def _short(values: Sequence[str], language: Language) -> str:

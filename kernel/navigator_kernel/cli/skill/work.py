@@ -22,7 +22,7 @@ dry_option = click.option("--dry-run", is_flag=True, help="Only show what would 
 
 
 def accept_option(command: F) -> F:
-    text = "Install in spite of this rule of the scanner: RULE or NAME:RULE; may be repeated."
+    text = "Install despite this rule of the scanner: RULE or NAME:RULE; may be repeated."
     return click.option("--accept", multiple=True, metavar="RULE", help=text)(command)
 
 
@@ -33,7 +33,7 @@ def verbose_option(command: F) -> F:
 
 def place_options(command: F) -> F:
     """Adds `--user` and `--target` to a command that works on one place."""
-    text = "In .claude/skills, where nothing else is said, or in .agents/skills."
+    text = "The folder: .claude/skills (default) or .agents/skills."
     return _user(click.option("--target", type=_TARGETS, help=text)(command))
 
 

@@ -69,6 +69,7 @@ async def read_workflow_run(gateway: Gateway, call: Call) -> dict[str, Any]:
     tries = [
         {"step": one.step, "attempt": one.attempt, "started": one.started, "ended": one.ended}
         | {"state": one.report.state if one.report else "running", "summary": one.report.summary if one.report else ""}
+        | {"files": list(one.report.files) if one.report else []}
         for one in held.records
     ]
     name = gateway.session_name(call.caller, held.session) or ""
@@ -145,7 +146,8 @@ def _listed(gateway: Gateway, call: Call) -> Workflows:
             held = StoredWorkflow(name=name, description="", steps=0, problem=error.message)
         files.append(held)
     held_runs = [(run, gateway.session_name(call.caller, run.session)) for run in gateway.kernel.journal.listed()]
-    runs = [_state(run, session) for run, session in held_runs if session is not None]
+    declined = {run.token for run, _ in held_runs if run.state == "aborted" and not run.has_begun}
+    runs = [_state(run, session) for run, session in held_runs if session is not None and run.token not in declined]
     return Workflows(workflows=files, runs=runs)
 
 

@@ -59,10 +59,12 @@ def _refuse_other(seen: str, commit: str) -> None:
 
 
 def _frozen(ground: Lifecycle, params: Params) -> Answer:
-    """`{dry_run, offline, auth, user, target, link}`: installs exactly what the lock file lists, or nothing."""
+    """`{skill, force, dry_run, offline, auth, user, target, link}`: installs exactly what the lock file lists, or
+    nothing."""
     from navigator_kernel.skills.install.restore import install_frozen
 
-    return install_frozen(ground.target(params), _deps(ground, params), ground.options(params))
+    names = words(params.get("skill"))
+    return install_frozen(names, ground.target(params), _deps(ground, params), ground.options(params))
 
 
 def _uninstall(ground: Lifecycle, params: Params) -> Answer:

@@ -241,9 +241,19 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         by_alias = (one for one in found if fold(name) in map(fold, one.skill.aliases))
         return next(chain(by_name, by_alias), None)
 
-    def unknown(self, name: str) -> SkillNotFound:
+    def is_unknown(self, word: str) -> bool:
+        """Whether `word` can only be a name, and no source is known for it."""
+        mapping = self.deps.mapping
+        return not any(mark in word for mark in "/:.@") and not (mapping.find(word) or mapping.named(word))
+
+    def unknown(self, name: str, *, or_source: bool = False) -> SkillNotFound:
+        """The error for a name that no installed skill has; with `or_source` it could also have been a source."""
         near = suggestions(name, [one.skill.name for one in self.found({})[0]])
+        if or_source:
+            near = near or suggestions(name, self.deps.mapping.names(), 3, 0.7)
         hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
+        hint += " A source is owner/repo, a URL or ./folder" if or_source and near else ""
+        hint += "; a source is owner/repo, a URL or ./folder" if or_source and not near else ""
         return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)
 
     def observe(self, rows: Sequence[Row]) -> dict[str, Any]:

@@ -39,11 +39,13 @@ def _list(ground: Lifecycle, params: Params) -> Answer:
 
 def _info(ground: Lifecycle, params: Params) -> Answer:
     """`{source, skill, ref, installed}` → an installed skill of that name, else the contents of the source;
-    SkillNotFound if `installed` forbids looking at a source."""
+    SkillNotFound for a name without a source, or if `installed` forbids looking at one."""
     if (held := ground.held(required(params, "source"))) is not None:
         return _known(held)
     if params.get("installed"):
         raise ground.unknown(str(params["source"]))
+    if ground.is_unknown(str(params["source"])):
+        raise ground.unknown(str(params["source"]), or_source=True)
     source, wanted = ground.sourced(params)
     if wanted:
         ground.deps.prepare()
@@ -110,7 +112,10 @@ def _verify(ground: Lifecycle, params: Params) -> Answer:
         raise ground.unknown(str(params["name"]))
     broken = [one["name"] for one in checked if not one["ok"]]
     if broken:
-        hint = "uninstall and install again, or navigator skill trust NAME to accept it as it is"
+        first = next(one for one in checked if not one["ok"])
+        there = {"user": first["level"] == "user", "target": "agents" if first["target"] == "agents" else None}
+        restore = ground.options(there).command("install", "--frozen", "--force", "--skill", str(first["name"]))
+        hint = f"{restore} undoes the changes; navigator skill trust NAME accepts a skill as it is"
         message = f"changed since installed: {', '.join(map(repr, broken))}"
         raise IntegrityMismatch(message, hint=hint, skills=checked)
     return {"count": len(checked), "skills": checked}

@@ -36,7 +36,7 @@ def _scan(ground: Lifecycle, params: Params) -> Answer:
     elif (held := ground.held(required(params, "source"))) is not None:
         _refuse_choice(params)
         told = list(_of_installed(ground, held))
-    elif params.get("installed") or _is_unknown(ground, str(params["source"])):
+    elif params.get("installed") or ground.is_unknown(str(params["source"])):
         raise ground.unknown(str(params["source"]))
     else:
         told = list(_of_source(ground, params))
@@ -49,11 +49,6 @@ def _refuse_choice(params: Params) -> None:
     """Refuses options that choose from a source: an installed skill is one skill at one commit."""
     if params.get("skill") or params.get("ref"):
         raise UsageProblem("--skill and --ref choose from a source", hint="name the source that it came from")
-
-
-def _is_unknown(ground: Lifecycle, word: str) -> bool:
-    """Whether `word` is a name for which the mapping has no source."""
-    return not any(mark in word for mark in "/:.@") and ground.deps.mapping.find(word) is None
 
 
 def _of_installed(ground: Lifecycle, one: Installed) -> Iterator[dict[str, Any]]:

@@ -212,8 +212,8 @@ def _settled(
     if not os.path.lexists(target):
         return False
     if target.is_symlink() or folder_digest(target) != held.digest:
-        hint = f"{options.command('verify', wanted.name)} names the changes; uninstall it to start afresh"
-        raise Refused(f"skill {wanted.name!r} was changed since it was installed", hint=hint, reason="edited")
+        message = f"skill {wanted.name!r} was changed since it was installed"
+        raise Refused(message, hint=options.undoing(wanted.name), reason="edited")
     return held.digest == wanted.digest
 
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 State = Literal["skipped", "blocked"]
 
-# Explains each reason in a list of many skills. The reasons in `_MEANT` are intended, all others are failures.
+# Explains each reason in a list of many skills. The reasons in `_MEANT` are rules of the layout: these skills are no
+# part of "all". All others are failures, which a person can settle, at least by `--exclude`; docs/reference/states.md.
 _WHY: Mapping[str, str] = {
     "ambiguous": "the name of several skills",
     "broken-copy": "a broken link in place of a copy of another one",
@@ -25,7 +26,7 @@ _WHY: Mapping[str, str] = {
     "hidden": "in a hidden folder",
     "lookalike": "its name looks like another one",
     "manifest": "its manifest cannot be used",
-    "name-taken": "its name is in use here",
+    "name-taken": "name already in use",
     "no-name-left": "its name is another skill's, and no other name is free",
     "no-text": "no text and no command",
     "not-found": "no skill of that name",

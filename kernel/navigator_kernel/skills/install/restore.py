@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from navigator_kernel.errors import Busy, Damaged, IntegrityMismatch, KernelError, NotFound, Refused
+from navigator_kernel.errors import Busy, Damaged, IntegrityMismatch, KernelError, NotFound, Refused, SkillNotFound
 from navigator_kernel.skills.catalog.digest import folder_digest, tree_digest
 from navigator_kernel.skills.catalog.receipts import read_receipts
 from navigator_kernel.skills.formats.names import NAME
@@ -18,7 +18,7 @@ from navigator_kernel.skills.install.links import own_links, refuse_unlinkable, 
 from navigator_kernel.skills.install.lockfile import Entries, read_lock
 from navigator_kernel.skills.install.origin import open_origin, planned, source_from_receipt
 from navigator_kernel.skills.install.plans import scanned
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, suggestions
 from navigator_kernel.values.receipt import Receipt, receipt_from
 
 if TYPE_CHECKING:
@@ -28,17 +28,26 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.options import InstallOptions
 
 
-def install_frozen(place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
-    """`{level, target, dry_run, changed, skills: [{name, action, links}]}`.
+def install_frozen(
+    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions
+) -> dict[str, Any]:
+    """`{level, target, dry_run, changed, skills: [{name, action, links, backup}]}` of the skills `names`, or of all.
 
-    NotFound without a lock file, IntegrityMismatch if a source no longer has these bytes, Refused if something else is
-    installed here.
+    NotFound without a lock file or for a name that it lacks, IntegrityMismatch if a source no longer has these bytes,
+    Refused if something else is installed here, or if a skill was edited; `force` restores it and keeps a copy.
     """
     if not place.lock.is_file():
         raise NotFound(
             f"there is no {place.told(place.lock)!r}", hint="install a skill, or run this in the folder of the lock"
         )
     wanted = receipts_in(read_lock(place.lock), place, deps)
+    if names:
+        if missing := [name for name in names if name not in wanted]:
+            message = f"{clean(missing[0], lines=False)!r} is not in {place.told(place.lock)!r}"
+            near = suggestions(missing[0], wanted)
+            hint = f"did you mean {', '.join(near)}?" if near else "leave --skill out"
+            raise SkillNotFound(message, hint=hint, suggestions=near)
+        return _returned({name: wanted[name] for name in names}, (), place, deps, options)
     extra = sorted(read_receipts(place).keys() - wanted.keys())
     if extra:
         hint = "uninstall them, or leave --frozen out"
@@ -84,6 +93,8 @@ def _returned(
     coming = _fetched(missing, deps, options)
 
     linked, links = own_links(place), list(wanted) if options.link else []
+    stamp = deps.clock.now().replace(":", "").replace(".", "")
+    keep = dict[str, str]()
 
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
         refuse_unlinkable(place, links)
@@ -93,17 +104,23 @@ def _returned(
             raise Busy(f"another command changed {', '.join(late)} meanwhile", hint="try again")
         for name in (*(plan.receipt.name for plan in coming), *going):
             refuse_taken(name, place, names)
-            _refuse_loss(name, receipts, place, options)
+            if _is_edited(name, receipts, place, options):
+                keep[name] = f"{name}-{stamp}"  # `commit_changes` reads it after this call
         return coming, going
 
     if options.dry_run:
         check_changes(place, decide)
     else:
-        commit_changes(place, deps, decide, links=links)
+        commit_changes(place, deps, decide, keep=keep, links=links)
     actions = {**dict.fromkeys(wanted, "kept"), **{one.name: "restored" for one in missing}}
     actions |= dict.fromkeys(going, "removed")
     told = [
-        {"name": name, "action": action, "links": told_links(place, {*linked, *links}, name)}
+        {
+            "name": name,
+            "action": action,
+            "links": told_links(place, {*linked, *links}, name),
+            "backup": place.told(place.backups / keep[name]) if name in keep else "",
+        }
         for name, action in sorted(actions.items())
     ]
     changed = bool(coming or going or set(links) - linked)
@@ -126,16 +143,18 @@ def _is_same(wanted: Receipt, held: Receipt | None) -> bool:
     return held is not None and replace(held, installed_at=wanted.installed_at) == wanted
 
 
-def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> None:
-    """Refused if a folder that has no other copy would be replaced."""
+def _is_edited(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> bool:
+    """Whether the folder has changes that exist nowhere else; Refused without `force`, and for a folder that is not
+    ours."""
     target, held = place.skills / name, receipts.get(name)
     if not os.path.lexists(target):
-        return
+        return False
     if held is None:
         raise Refused(f"{str(target)!r} was not installed by navigator", hint="move the folder away")
-    if (target.is_symlink() or folder_digest(target) != held.digest) and not options.force:
-        hint = f"navigator skill verify {name} names the changes; to restore it, move {str(target)!r} away"
-        raise Refused(f"skill {name!r} was changed since it was installed", hint=hint)
+    edited = target.is_symlink() or folder_digest(target) != held.digest
+    if edited and not options.force:
+        raise Refused(f"skill {name!r} was changed since it was installed", hint=options.undoing(name))
+    return edited
 
 
 def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOptions) -> list[PlannedSkill]:
