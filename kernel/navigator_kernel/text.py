@@ -151,6 +151,18 @@ def suggestions(word: str, names: Iterable[str], k: int = 3, cutoff: float = 0.5
     return [folded[near] for near in difflib.get_close_matches(fold(word), list(folded), k, cutoff)]
 
 
+_BOTH = lazy_compile(r"([A-Za-z][^（）]+)（([^（）]+)）")
+
+
+def in_one_language(text: str, language: Language) -> str:
+    """The reader's part of a text of a skill that holds both languages: English, and Chinese in （） at its end."""
+    hit = _BOTH.fullmatch(text.strip())
+    english, chinese = hit.groups() if hit else ("", "")
+    if not _CJK.search(chinese) or len(_CJK.findall(english)) > len(english) / 10:
+        return text
+    return (chinese if language == "zh" else english).strip()
+
+
 def numbered(count: int, noun: str) -> str:
     """A count with its noun: `1 skill`, `2 skills`, `2 entries`."""
     if count == 1:

@@ -89,7 +89,7 @@ def test_the_same_line_as_json_has_the_plan_and_the_token(here: Place, source: s
 
 @pytest.mark.wide
 @pytest.mark.requirement("WFL-5")
-@pytest.mark.parametrize(("text", "scope"), [(TWO, "scope: installed skills"), (TWO_ZH, "当前匹配范围=已安装技能")])
+@pytest.mark.parametrize(("text", "scope"), [(TWO, "scope: installed skills"), (TWO_ZH, "仅在已安装的技能中匹配")])
 def test_the_scope_is_shown_beside_the_plan(here: Place, text: str, scope: str) -> None:
     done = here.run("ask", text)
     assert (done.code, scope in done.err, "docs/skills-mapping.md" in done.err) == (9, True, True)

@@ -286,7 +286,7 @@ def test_another_path_is_answered_in_the_same_form(client: OpenAI) -> None:
 
 def test_a_question_about_a_missing_word_is_answered_by_the_next_turn(client: OpenAI, model: WireServer) -> None:
     question = text_of(asked(client, "/word-count"))
-    assert question == "word-count needs: the text or the file （文本或文件）"
+    assert question == "word-count needs: the text or the file"
     answer = text_of(asked(client, "/word-count", question, "one two three", model="navigator/word-count"))
     assert answer.startswith("3 words, 13 characters, 1 line\n\n```json\n{")
 

@@ -9,6 +9,7 @@ import pytest
 from shipped.place import Place
 
 QUESTION = "which task, and what about it, with its time if it has one"
+QUESTION_ZH = "哪个任务、怎么处理，有时间请写明"
 
 
 def prompt(place: Place, text: str) -> str:
@@ -58,7 +59,7 @@ def test_a_bare_order_is_asked_about_and_the_answer_completes_it(place: Place, o
     talk = place.talk()
     asked = talk.say(order).report
     assert (asked.state, asked.data["required"]) == ("pending", ["task"])
-    assert QUESTION in asked.summary
+    assert (QUESTION if order.isascii() else QUESTION_ZH) in asked.summary
     told = talk.say(answer).report
     assert told.state == "success"
     assert f"Task: {answer}" in str(told.raw)

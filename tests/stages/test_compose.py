@@ -218,7 +218,7 @@ def test_a_question_is_added_after_two_failures_in_a_row() -> None:
 @pytest.mark.requirement("OUT-1", "OUT-2", "OUT-3")
 def test_sections_are_in_the_language_of_the_message() -> None:
     made = ran(text="说话")
-    assert made.sections.state_update[0] == "无状态变更"
+    assert made.sections.state_update[0] == "无变更"
 
 
 @pytest.mark.requirement("OUT-4")

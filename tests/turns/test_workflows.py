@@ -43,7 +43,7 @@ def token_of(talk: Talk) -> str:
     ("text", "scope"),
     [
         (TWO, "scope: installed skills; docs/skills-mapping.md has more"),
-        (TWO_ZH, "当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"),
+        (TWO_ZH, "仅在已安装的技能中匹配；更多技能见 docs/skills-mapping.md"),
     ],
     ids=["en", "zh"],
 )

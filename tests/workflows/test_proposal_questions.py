@@ -18,7 +18,7 @@ pytestmark = pytest.mark.sample(2)
 GAP = "run sum-column on @data.csv, then list the zibs, then draw a chart"
 GAP_ZH = "用 sum-column 处理 @data.csv，然后列出张三，最后画一张图表"
 SCOPE = "scope: installed skills; docs/skills-mapping.md has more"
-SCOPE_ZH = "当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"
+SCOPE_ZH = "仅在已安装的技能中匹配；更多技能见 docs/skills-mapping.md"
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
 from navigator_kernel.agent_loop.skill_tool import NAME as SKILL_TOOL
 from navigator_kernel.errors import Damaged, KernelError, TimedOut
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls
@@ -190,7 +191,7 @@ class Specialist(Struct, kw_only=True):
         facts = {name: held for name, held in asked.data.items() if name not in {"wider", "also"}}
         data: dict[str, Any] = {"required": ["consent"], "optional": [], "reason": "consent", **facts}
         data |= {"skill": work.skill} if work.skill else {}
-        question = say("ask.approve", work.language, what=asked.message)
+        question = say("ask.approve", work.language, what=in_language(asked.message, work.language))
         meta, subject, wider = self._meta(work, began), str(asked.data["subject"]), str(asked.data.get("wider", ""))
         kept = redacted(waits.progress, self.redact).kept()
         held = Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)
@@ -209,7 +210,8 @@ class Specialist(Struct, kw_only=True):
         text = without_commands(clean(progress.text + str(error.data.get("begun", "")))).strip()
         data |= {"incomplete": True, **_files(work)} if text else {}
         kept = redacted(progress, self.redact).kept() if progress.messages else ""
-        held = Report(state=state, summary=message or error.message, meta=self._meta(work, began), data=data)
+        summary = message or in_language(error.message, work.language)
+        held = Report(state=state, summary=summary, meta=self._meta(work, began), data=data)
         return replace(held, raw=text or None, by_model=bool(text), progress=kept, unanswered=True)
 
     def _meta(self, work: AgentTask, began: float) -> Meta:

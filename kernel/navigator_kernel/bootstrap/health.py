@@ -26,13 +26,17 @@ from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_le
 from navigator_kernel.bootstrap.places import box_of, private_writer, project_state
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
+from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.wording import APART, COLON
 from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
 from navigator_kernel.storage_errors import LONGEST
+from navigator_kernel.text import numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Kernel
+    from navigator_kernel.text import Language
 
 # Extras, a module of each, and the effect of its absence
 _EXTRAS = (
@@ -108,22 +112,23 @@ def repair(root: Path, found: Sequence[Finding]) -> tuple[list[str], list[str]]:
     return done, failed
 
 
-def shown(found: Sequence[Finding], *, every: bool = False) -> list[str]:
+def shown(found: Sequence[Finding], language: Language, *, every: bool = False) -> list[str]:
     """The lines that a person reads: damaged and missing parts, notes, of those about the text of skills only the
     number, and the counts; or `every` finding."""
     lines: list[str] = []
     of_skills = Counter(one.what for one in found if one.state == "note" and one.what.startswith("manifest"))
     for one in sorted(found, key=lambda one: list(_MARKS).index(one.state)):
         if every or (one.state != "ok" and not (one.state == "note" and one.what in of_skills)):
-            lines += [f"{_MARKS[one.state]}  {one.what}: {one.detail}", *([f"    {one.remedy}"] if one.remedy else [])]
+            detail = in_language(one.detail, language)
+            lines.append(f"{_MARKS[one.state]}  {in_language(one.what, language)}{COLON[language]}{detail}")
+            lines += [f"    {in_language(one.remedy, language)}"] if one.remedy else []
     if of_skills and not every:
-        lines += [
-            f"{_MARKS['note']}  {what}: {n} {'skill' if n == 1 else 'skills'}" for what, n in of_skills.most_common()
-        ]
-        lines.append("    navigator doctor -v names them")
-    counts = {state: sum(one.state == state for one in found) for state in _MARKS}
-    named = {**{state: state for state in counts}, "note": "note" if counts["note"] == 1 else "notes"}
-    return [*lines, ", ".join(f"{count} {named[state]}" for state, count in counts.items())]
+        counts = ((what, in_language(numbered(n, "skill"), language)) for what, n in of_skills.most_common())
+        lines += [f"{_MARKS['note']}  {what}{COLON[language]}{count}" for what, count in counts]
+        lines.append(f"    {in_language('navigator doctor -v names them', language)}")
+    states = Counter[str](one.state for one in found)
+    named = (numbered(states[state], state) if state == "note" else f"{states[state]} {state}" for state in _MARKS)
+    return [*lines, APART[language].join(in_language(count, language) for count in named)]
 
 
 def answered(
@@ -136,7 +141,7 @@ def answered(
     found = list(findings(root, settings, kernel))
     code = 1 if any(one.state == "damaged" for one in found) else 0
     if not args:
-        return code, "\n".join(shown(found))
+        return code, "\n".join(shown(found, "en"))
 
     return code, json.dumps({"findings": [one.to_dict() for one in found], "exit_code": code}, ensure_ascii=False)
 
@@ -350,18 +355,18 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
         return len(counts)
 
     kinds: tuple[tuple[str, Path, Callable[[], int], str, str], ...] = (
-        ("trust", trust, lambda: len(open_consents().subjects()), "subjects trusted", "you are asked for trust again"),
-        ("approved tools", tool_file(), lambda: len(load_pins(tool_file())), "tools", "you approve MCP tools again"),
-        ("tested models", tooling_file(), lambda: len(kept_tooling(tooling_file())), "models", "test models again"),
-        ("switches", switches_path(state), lambda: len(disabled_names(state)), "skills off", "every skill is on"),
-        ("uses", state / "usage.json", uses, "skills used", "counts begin at zero"),
-        ("examples", lessons.path, lambda: len(lessons.all()), "skills with examples", "learned examples are gone"),
+        ("trust", trust, lambda: len(open_consents().subjects()), "subject trusted", "you are asked for trust again"),
+        ("approved tools", tool_file(), lambda: len(load_pins(tool_file())), "tool", "you approve MCP tools again"),
+        ("tested models", tooling_file(), lambda: len(kept_tooling(tooling_file())), "model", "test models again"),
+        ("switches", switches_path(state), lambda: len(disabled_names(state)), "skill off", "every skill is on"),
+        ("uses", state / "usage.json", uses, "skill used", "counts begin at zero"),
+        ("examples", lessons.path, lambda: len(lessons.all()), "skill with examples", "learned examples are gone"),
     )
     for what, file, count, unit, loss in kinds:
         yield _tried(what, partial(_counted, count, unit), *_aside_at(file, loss))
     tokens = state / "gateway-tokens.json"
     new = "clients need new ones (navigator serve --new-token)"
-    yield _tried("tokens", lambda: f"{_tokens(tokens)} tokens of the server", *_aside_at(tokens, new))
+    yield _tried("tokens", lambda: f"{numbered(_tokens(tokens), 'token')} of the server", *_aside_at(tokens, new))
     home = user_state() / "home.json"
     yield _tried("home", lambda: _home_note(home), f"{_REPAIR} writes it again", partial(_write_home_note, home))
 
@@ -374,7 +379,8 @@ def _tokens(file: Path) -> int:
 
 
 def _counted(count: Callable[[], int], unit: str) -> str:
-    return f"{count()} {unit}"
+    noun, _, more = unit.partition(" ")
+    return f"{numbered(count(), noun)} {more}".rstrip()
 
 
 def _home_note(file: Path) -> str:
@@ -413,7 +419,7 @@ def _runs(checked: Checked) -> Iterator[Finding]:
             damaged += 1
             yield _unreadable("recording", error.message, file, "it cannot be replayed")
     if not damaged:
-        yield Finding(what="recordings", state="ok", detail=f"{len(tapes)} runs")
+        yield Finding(what="recordings", state="ok", detail=numbered(len(tapes), "run"))
 
 
 def _audit(checked: Checked) -> Iterator[Finding]:
@@ -423,7 +429,7 @@ def _audit(checked: Checked) -> Iterator[Finding]:
     def fix() -> list[str]:
         return [f"audit log: the old one is now {path}" for path in audit.begin_again()]
 
-    yield _tried("audit log", lambda: f"{len(audit.entries())} entries, as they were written", remedy, fix)
+    yield _tried("audit log", lambda: f"{numbered(len(audit.entries()), 'entry')}, as written", remedy, fix)
 
 
 # Skills, settings and plugins
@@ -431,7 +437,8 @@ def _audit(checked: Checked) -> Iterator[Finding]:
 
 def _settings(checked: Checked) -> Iterator[Finding]:
     settings = checked.settings
-    yield _tried("settings", lambda: f"{len(settings().origins)} settings", "navigator config path names the files")
+    files = "navigator config path names the files"
+    yield _tried("settings", lambda: numbered(len(settings().origins), "setting"), files)
     for text in settings().ignored:
         yield Finding(what="settings", state="note", detail=text, remedy="navigator config list names the settings")
     yield _tried("model", lambda: settings().models.default or "none is set", "navigator model list names them")
@@ -454,7 +461,7 @@ def _skills(checked: Checked) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
     catalogue = open_catalogue(checked.root)
-    yield _tried("skills", lambda: f"{len(catalogue.list_resources())} resources", "fix the named file")
+    yield _tried("skills", lambda: numbered(len(catalogue.list_resources()), "resource"), "fix the named file")
     try:
         notes = catalogue.diagnostics()
     except KernelError:
@@ -484,7 +491,7 @@ def _plugins(checked: Checked) -> Iterator[Finding]:
         if failures := kernel.failures():
             sentences = (f"{failure['plugin']} in {failure['hook']}: {failure['error']}" for failure in failures)
             raise KernelError("; ".join(sentences))
-        return f"{len({agent.name for agent in kernel.agents.values()})} agents"
+        return numbered(len({agent.name for agent in kernel.agents.values()}), "agent")
 
     yield _tried("plugins", agents, "navigator plugin list names them")
 

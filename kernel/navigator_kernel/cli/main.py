@@ -114,7 +114,7 @@ def run(args: list[str]) -> int:
         return 0
     except OutputLost as error:
         _drop_output()
-        return _told({"msg": str(error), "exit_code": 1}, as_json=False)
+        return _told({"msg": str(error), "exit_code": 1}, args, as_json=False)
     return code
 
 
@@ -127,11 +127,11 @@ def _run(args: list[str]) -> int:
     as_json = "--json" in args[: args.index("--")] if "--" in args else "--json" in args
     try:
         told = _answered(args)
-        return told if isinstance(told, int) else _told(told, as_json=as_json)
+        return told if isinstance(told, int) else _told(told, args, as_json=as_json)
     except KernelError as error:
-        return _told({**error.to_dict(), **_closed_home(error)}, as_json=as_json)
+        return _told({**error.to_dict(), **_closed_home(error)}, args, as_json=as_json)
     except KeyboardInterrupt:
-        return _told(Interrupted("stopped", hint="nothing is half-written").to_dict(), as_json=as_json)
+        return _told(Interrupted("stopped", hint="nothing is half-written").to_dict(), args, as_json=as_json)
     except (BrokenPipeError, OutputLost):
         raise
     except Exception as error:
@@ -143,7 +143,7 @@ def _run(args: list[str]) -> int:
             "msg": f"{type(error).__name__}: {error}",
             "exit_code": 1,
         }
-        return _told({**surprise, "hint": "NAVIGATOR_DEBUG=1 shows where"}, as_json=as_json)
+        return _told({**surprise, "hint": "NAVIGATOR_DEBUG=1 shows where"}, args, as_json=as_json)
 
 
 def _closed_home(error: KernelError) -> dict[str, str]:
@@ -177,14 +177,22 @@ def _parsed(args: list[str]) -> int | Mapping[str, Any]:
     return invoke(args)
 
 
-def _told(error: Mapping[str, Any], *, as_json: bool) -> int:
+def _told(error: Mapping[str, Any], args: Sequence[str], *, as_json: bool) -> int:
+    """Prints the error, for a person in their language; returns its exit code."""
     if as_json:
         _document({"error": dict(error), "exit_code": error["exit_code"]})
     else:
-        sys.stderr.write(f"error: {clean(str(error['msg']))}\n")
-        if error.get("hint"):
-            sys.stderr.write(f"hint: {clean(str(error['hint']))}\n")
+        _say(str(error["msg"]), str(error.get("hint", "")), args)
     return int(error["exit_code"])
+
+
+def _say(message: str, hint: str, args: Sequence[str]) -> None:
+    from navigator_kernel.cli.project import spoken_in
+    from navigator_kernel.language.chinese import in_language
+
+    language = spoken_in(args)
+    for label, text in (("error: ", message), ("hint: ", hint)):
+        sys.stderr.write(f"{in_language(label, language)}{clean(in_language(text, language))}\n" if text else "")
 
 
 def _document(body: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.text import clean, escaped
 
 if TYPE_CHECKING:
@@ -59,13 +60,28 @@ def _markdown(text: str) -> None:
 
 
 def note(text: str, *, dim: bool = False) -> None:
-    """Prints `text` on stderr as one line, whatever names are in it; a `dim` one is cut to the terminal."""
-    line = clean(text, lines=False)
+    """Prints `text` on stderr as one line, whatever names are in it, in the person's language; a `dim` one is cut to
+    the terminal."""
+    line = clean(in_language(text, spoken()), lines=False)
     if dim and sys.stderr.isatty():
         line = cut(line, os.get_terminal_size(sys.stderr.fileno()).columns or None)
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         line = line if plain else f"\x1b[2m{line}\x1b[0m"
     sys.stderr.write(line + "\n")
+
+
+def say_lines(text: str | Iterable[str]) -> None:
+    """Prints the kernel's own sentences as data for a person, in their language; what is none stays as it is."""
+    language = spoken()
+    lines(in_language(text, language) if isinstance(text, str) else [in_language(line, language) for line in text])
+
+
+def spoken() -> Language:
+    """The language of the command that runs; English where none does."""
+    click = sys.modules.get("click")
+    context = click.get_current_context(silent=True) if click else None
+    language: Language = getattr(context.find_root().obj, "spoken", "en") if context else "en"
+    return language
 
 
 def is_attended() -> bool:
@@ -84,15 +100,16 @@ def table(
     *,
     spare: Sequence[str] = (),
     whole: str = "",
-    language: Language = "en",
+    language: Language | None = None,
 ) -> None:
     """Prints columns that line up on the screen, with Chinese characters two wide; the last is cut to the terminal.
+    `language` is that of the heads, by default the command's.
 
     On a terminal that is too narrow the `spare` columns are left out in their order, and the `whole` one, which is
     meant to be copied, has a line of its own below each row. In a pipe nothing is cut or left out.
     """
     body = [[clean(cell, lines=False) for cell in row] for row in rows]
-    heads = [*head] if language == "en" else _translated(head, language)
+    heads = _translated(head) if (language or spoken()) == "zh" else [*head]
     widths = [max(map(width, column)) for column in zip(heads, *body, strict=True)]
     limit = os.get_terminal_size().columns if sys.stdout.isatty() else None
     apart = head.index(whole) if whole and limit and sum(widths) + GAP * (len(widths) - 1) > limit else None
@@ -104,10 +121,10 @@ def table(
             sys.stdout.write(f"  {row[apart]}\n")
 
 
-def _translated(head: Sequence[str], language: Language) -> list[str]:
-    from navigator_kernel.language.wording import say
+def _translated(head: Sequence[str]) -> list[str]:
+    from navigator_kernel.language.wording import worded
 
-    return [say(f"head.{name}", language) for name in head]
+    return [worded("head", name, "zh") for name in head]
 
 
 def _that_fit(

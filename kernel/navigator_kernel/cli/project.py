@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,11 @@ from msgspec.structs import replace
 from navigator_kernel.bootstrap.places import find_root, has_old_state, project_state
 from navigator_kernel.cli.output import note
 from navigator_kernel.config.settings import Settings, load_settings
+from navigator_kernel.errors import KernelError
 from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
@@ -128,11 +130,32 @@ class App(Struct, kw_only=True, dict=True):
 
     @property
     def spoken(self) -> Language:
-        """The language of a command's output if there is no message to follow: the one that was set, or the
-        locale's."""
+        """The language of a command's output if there is no message to follow: the one that was set, or the locale's,
+        also where the settings cannot be read."""
         named = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
         locale = next(filter(None, named), "")  # the first that is not empty, as usual
-        return self.language or ("zh" if locale.lower().startswith("zh") else "en")
+        try:
+            language = self.language
+        except KernelError:
+            language = None
+        return language or ("zh" if locale.lower().startswith("zh") else "en")
+
+
+def spoken_in(args: Sequence[str]) -> Language:
+    """The language of the errors and the help of a command line, which may be wrong itself."""
+    flags = {name: _flag(args, f"--{name}") for name in ("language", "root")}
+    match flags["language"]:
+        case "en" | "zh" as language:
+            return language
+        case _:
+            return App(root_flag=flags["root"]).spoken
+
+
+def _flag(args: Sequence[str], name: str) -> str | None:
+    """The value of an option, in either of its forms; the last one counts."""
+    values = [value for word, value in pairwise(args) if word == name]
+    values += [word.removeprefix(f"{name}=") for word in args if word.startswith(f"{name}=")]
+    return values[-1] if values else None
 
 
 def _upgrade(root: Path) -> None:

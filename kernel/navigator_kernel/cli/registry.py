@@ -172,6 +172,8 @@ def navigator(ctx: click.Context, *, root: str | None, language: str | None, sty
 
 def invoke(args: list[str]) -> int | Mapping[str, Any]:
     """Runs a command line and returns its exit code."""
+    formatter = click.Context.formatter_class
+    click.Context.formatter_class = _formatter_for(args)
     try:
         code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
     except click.exceptions.Exit as error:
@@ -183,7 +185,21 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
         return _misused(error)
     except click.Abort:
         raise KeyboardInterrupt from None
+    finally:
+        click.Context.formatter_class = formatter
     return code if isinstance(code, int) else 0
+
+
+def _formatter_for(args: list[str]) -> Any:
+    """What makes the layout of help, in the language of the command line; click calls it as a method of a context."""
+
+    def formatter(_: click.Context, **size: Any) -> click.HelpFormatter:
+        from navigator_kernel.cli.chinese_help import ChineseHelp
+        from navigator_kernel.cli.project import spoken_in
+
+        return ChineseHelp(**size) if spoken_in(args) == "zh" else click.HelpFormatter(**size)
+
+    return formatter
 
 
 def _misused(error: click.ClickException) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, KernelError, TimedOut
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.rendering import ASCII, EMOJI
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, lazy_compile, shorten
@@ -43,7 +44,7 @@ def report_from(answer: object, meta: Meta, language: Language = "en") -> Report
 def failure(error: BaseException, meta: Meta, language: Language = "en") -> Report:
     """The report of an exception, with its type; the kernel's own errors are reported by kind."""
     kind = type(error).__name__
-    message = shorten(clean(_safely(error)), SUMMARY_LIMIT)
+    message = shorten(in_language(clean(_safely(error)), language), SUMMARY_LIMIT)
     if isinstance(error, ConsentNeeded):
         data = {"required": ["consent"], "optional": [], "reason": "consent", **_facts(error)}
         asked, subject = say("ask.approve", language, what=message), str(data.get("subject", ""))
@@ -54,7 +55,8 @@ def failure(error: BaseException, meta: Meta, language: Language = "en") -> Repo
     summary = say("agent.crashed", language, type=kind, msg=message)
     if isinstance(error, KernelError):
         state: State = "timeout" if isinstance(error, TimedOut) else "error"
-        data = {**_facts(error), "type": kind, "msg": clean(_safely(error)), "hint": clean(_safely(error.hint))}
+        hint = in_language(clean(_safely(error.hint)), language)
+        data = {**_facts(error), "type": kind, "msg": in_language(clean(_safely(error)), language), "hint": hint}
         data |= {"code": error.code, "exit_code": error.exit_code}
         return Report(state=state, summary=summary, meta=meta, data=data, recoverable=error.recoverable)
     return Report(state="error", summary=summary, meta=meta, data={"type": kind, "msg": clean(_safely(error))})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from navigator_kernel.language.wording import COLON, say
-from navigator_kernel.text import Language, shorten
+from navigator_kernel.text import Language, in_one_language, shorten
 
 LISTED = 50  # most skills in a list
 DESCRIBED = 100  # characters of each description
@@ -18,6 +18,7 @@ def listed(skills: Sequence[Mapping[str, Any]], language: Language) -> str | Non
     lines = []
     for skill in own_first[:LISTED]:
         off = "" if skill.get("enabled", True) else say("lifecycle.off", language)
-        lines.append(f"{skill['name']}{off}{COLON[language]}{shorten(str(skill.get('description', '')), DESCRIBED)}")
+        description = in_one_language(str(skill.get("description", "")), language)
+        lines.append(f"{skill['name']}{off}{COLON[language]}{shorten(description, DESCRIBED)}")
     more = len(skills) - len(lines)
     return "\n".join([*lines, *([say("lifecycle.more", language, count=more)] if more else [])]) or None

@@ -29,8 +29,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "reason.follow_up": ("a follow-up of {name}", "{name} 的后续请求"),
     "reason.steps": ("the message lists several steps", "消息明确包含多个步骤"),
     "reason.orchestrated": ("a plan was asked for", "要求制定方案"),
-    "reason.declined": ("you declined", "用户拒绝"),
-    "reason.approved": ("you agreed", "用户同意"),
+    "reason.declined": ("you declined", "你没有同意"),
+    "reason.approved": ("you agreed", "你同意了"),
     "reason.unreadable": ("a named file cannot be read", "指定的文件无法读取"),
     "reason.nothing_known": ("no skill mentions any word of it", "没有技能与之相关"),
     "reason.unlikely": ("no skill matched clearly; best confidence {confidence}", "没有足够匹配的技能；最高置信度 {confidence}"),
@@ -45,7 +45,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "section.logic_trace": ("[Logic Trace]", "[Logic Trace] 路由逻辑"),
     "section.action_vector": ("[Action Vector]", "[Action Vector] 执行指令"),
     "section.state_update": ("[State Update]", "[State Update] 状态变更"),
-    "state.unchanged": ("nothing changed", "无状态变更"),
+    "state.unchanged": ("nothing changed", "无变更"),
     "state.effect": ("changed: {what}", "已变更：{what}"),
     "state.sticky": ("follow-ups go to {agent} ({target})", "后续请求由 {agent} 处理（{target}）"),
     "state.retry": ('it failed; "retry" tries it again', "执行失败；回复“重试”可再试一次"),
@@ -159,11 +159,11 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "tool.same": ("{path} is already like that; nothing was written", "{path} 已是如此，未写入"),
     "ask.read_project": (
         "let the skill {skill} read files of {folder} that you did not name, all but secrets",
-        "允许技能 {skill} 读取 {folder} 中您未提到的文件（不含机密文件）",
+        "允许技能 {skill} 读取 {folder} 中你未提到的文件（不含机密文件）",
     ),
     "ask.read_files": (
         "let the skill {skill} work on files that you did not name: {files}",
-        "允许技能 {skill} 处理您未提到的文件：{files}",
+        "允许技能 {skill} 处理你未提到的文件：{files}",
     ),
     "tool.needs_approval": (
         "not done: {tool} needs the person's approval, and they are asked. Continue without it, or try it again after they agree.",
@@ -194,10 +194,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "skill {name} was neither installed nor trusted by the person: navigator skill trust {name}",
         "技能 {name} 未由用户安装或信任：navigator skill trust {name}",
     ),
-    "ask.skill_tools": ("let the skill {skill}, which you neither installed nor trusted, use the tools {tools}", "允许您未安装也未信任的技能 {skill} 使用工具 {tools}"),
+    "ask.skill_tools": ("let the skill {skill}, which you neither installed nor trusted, use the tools {tools}", "允许你未安装也未信任的技能 {skill} 使用工具 {tools}"),
     "ask.leaks": (
         "(the model has read your files or data, and this call may send them out)",
-        "（模型已读取您的文件或数据，此调用可能将其发送出去）",
+        "（模型已读取你的文件或数据，此调用可能将其发送出去）",
     ),
     "tool.declined": ("not done: nobody agreed to {tool}", "未执行：{tool} 未获同意"),
     "tool.refused": (
@@ -263,7 +263,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "two failures in a row; stopped. What should change before the next try?",
         "连续失败 2 次，已停止。重试前需要调整什么？",
     ),
-    "ask.approve": ("this needs your approval: {what}", "需要您的授权：{what}"),
+    "ask.approve": ("this needs your approval: {what}", "需要你的授权：{what}"),
     "declined": ("not done, as you asked", "已取消"),
     "direct.no_model": ("No skill is needed, and no model is set up to answer.", "无需技能，也没有配置用于回答的模型。"),
     "direct.near": (
@@ -287,13 +287,13 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "unknown.script": ("no script is called {name}", "没有名为 {name} 的脚本"),
     "unknown.workflow": ("no workflow is called {name}", "没有名为 {name} 的工作流"),
     "unknown.file": ("cannot read {name}", "无法读取 {name}"),
-    "unknown.suggest": ("{text}; did you mean {names}?", "{text}；您是否指：{names}？"),
+    "unknown.suggest": ("{text}; did you mean {names}?", "{text}；你是否指：{names}？"),
     "agent.garbage": ("{agent} gave no valid report", "{agent} 未返回有效报告"),
     "agent.silent": ("{agent} returned nothing", "{agent} 没有返回任何内容"),
-    "agent.crashed": ("{type}: {msg}", "{type}: {msg}"),
-    "agent.timeout": ("Timeout: no answer within {seconds} s", "Timeout: 超时 (>{seconds}s)"),
+    "agent.crashed": ("{type}: {msg}", "{type}：{msg}"),
+    "agent.timeout": ("Timeout: no answer within {seconds} s", "超时：{seconds} 秒内无响应"),
     "agent.missing": ("no agent is called {name}", "没有名为 {name} 的子智能体"),
-    "candidates.none": ("the intent names no candidate", "Intent 未提供任何候选资源"),
+    "candidates.none": ("the intent names no candidate", "意图未给出任何候选"),
     "candidates.failed": ("no candidate could be used; tried: {tried}; {reason}", "无法找到可用资源；尝试过的候选：{tried}；{reason}"),
     "validation.unmet": ("the result does not meet: {rule}", "结果不满足：{rule}"),
     "fields.missing": ("missing in the answer: {names}", "返回缺少字段：{names}"),
@@ -304,7 +304,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "skills.silent": ("{skill} printed nothing", "{skill} 没有输出"),
     "workflow.scope": (
         "scope: installed skills; docs/skills-mapping.md has more",
-        "当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md",
+        "仅在已安装的技能中匹配；更多技能见 docs/skills-mapping.md",
     ),
     "workflow.rest": (
         "no installed skill fits: {steps}. Answer yes to run only {others}, or name a skill ({scope})",
@@ -371,9 +371,9 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "{server}: {operation} answered with more than is shown; all of it is in {file}",
         "{server}：{operation} 的回答太长，这里只是开头；全文在 {file}",
     ),
-    "mcp.timeout": ("Timeout: no answer from {server} (>{seconds}s)", "Timeout: {server} 超时 (>{seconds}s)"),
+    "mcp.timeout": ("Timeout: no answer from {server} (>{seconds}s)", "超时：{server} 在 {seconds} 秒内无响应"),
     "lifecycle.list": ("{count} skills", "{count} 个技能"),
-    "lifecycle.search": ("{count} skills found; scope: installed skills, docs/skills-mapping.md has more", "找到 {count} 个技能；当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"),
+    "lifecycle.search": ("{count} skills found; scope: installed skills, docs/skills-mapping.md has more", "在已安装的技能中找到 {count} 个；更多技能见 docs/skills-mapping.md"),
     "lifecycle.more": ("and {count} more: navigator skill list", "另有 {count} 个：navigator skill list"),
     "lifecycle.off": (" (disabled)", "（已禁用）"),
     "lifecycle.done": ("{operation} done", "{operation} 完成"),
@@ -392,11 +392,15 @@ APART: Mapping[Language, str] = {"en": ", ", "zh": "，"}  # between parts of a 
 COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 
 
+_COUNTED = ("skill", "step", "line", "byte", "token", "request")  # what sentences count
+
+
 def say(key: str, language: Language, **values: Any) -> str:
-    """The sentence `key` in `language`, with `values` filled in once; a `count` of one has a singular."""
+    """The sentence `key` in `language`, with `values` filled in once; a number of one has a singular."""
     sentence = SENTENCES[key][language == "zh"]
-    if values.get("count") == 1:
-        sentence = sentence.replace("{count} skills", "{count} skill")
+    for name in [name for name, value in values.items() if value in (1, "1")]:
+        for word in _COUNTED:
+            sentence = sentence.replace(f"{{{name}}} {word}s", f"{{{name}}} {word}")
     return sentence.format(**values)
 
 

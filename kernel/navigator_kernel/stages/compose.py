@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
 from navigator_kernel.language.answers import Outcome
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.parameters import is_there
-from navigator_kernel.language.wording import because, between, say
+from navigator_kernel.language.wording import COLON, because, between, say
 from navigator_kernel.text import cut_text, escape_controls, lazy_compile, shorten
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.reply import Notice, Reply, Sections
@@ -193,16 +194,20 @@ def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:
 
 def _unknown(unknown: Unknown, told: TurnSummary, clock: Clock) -> Report:
     language = told.request.language
-    text = unknown.name if unknown.what == "file" else say(f"unknown.{unknown.what}", language, name=repr(unknown.name))
+    hint = in_language(unknown.hint, language)
+    if unknown.what == "file":
+        text = in_language(unknown.name, language)
+    else:
+        text = say(f"unknown.{unknown.what}", language, name=repr(unknown.name))
     if unknown.suggestions:
-        text = say("unknown.suggest", language, text=text, names=", ".join(unknown.suggestions))
+        text = say("unknown.suggest", language, text=text, names=between(unknown.suggestions, language))
     if unknown.what == "disabled":
-        text = f"{text}: {unknown.hint}"
+        text = f"{text}{COLON[language]}{hint}"
     skill = unknown.what in {"skill", "disabled"}
     kind: type[KernelError] = SkillNotFound if skill else Refused if unknown.refused else NotFound
     data: dict[str, Any] = {"type": kind.__name__, "code": "refused" if unknown.refused else "not_found"}
     data |= {"exit_code": kind.exit_code, "msg": text, "suggestions": list(unknown.suggestions)}
-    data |= {"hint": unknown.hint} if unknown.hint else {}
+    data |= {"hint": hint} if hint else {}
     return _own("error", text, data, told, clock)
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from navigator_kernel.language.parameters import Parameters, meant, parameters
-from navigator_kernel.language.wording import say
+from navigator_kernel.language.wording import APART, say
+from navigator_kernel.text import in_one_language
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import ASKED_BY_SERVER, Handoff, PreprocessingResult
@@ -138,9 +139,14 @@ def _resource(name: str, catalogue: Catalogue) -> SkillDef | None:
     return catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
 
 
+def asked_values(missing: Sequence[ParamSpec], language: Language) -> str:
+    """The missing values in the skill's own words, in the language of the message."""
+    return APART[language].join(in_one_language(spec.prompt or spec.name, language) for spec in missing)
+
+
 def _question(name: str, skill: SkillDef | None, held: Parameters, language: Language) -> NeedClarification:
     """One question for all missing values, in the skill's own words (X-10)."""
-    what = "; ".join(spec.prompt or spec.name for spec in held.missing)
+    what = asked_values(held.missing, language)
     optional = tuple(spec.name for spec in (skill.required_params if skill else ()) if not spec.required)
     missing = tuple(spec.name for spec in held.missing)
     return NeedClarification(

@@ -16,7 +16,7 @@ from navigator_kernel.language.clauses import asks_to_look
 from navigator_kernel.language.parameters import Parameters, is_there, parameters
 from navigator_kernel.language.wording import say
 from navigator_kernel.stages.decide import BEHIND, NAMED, decide
-from navigator_kernel.stages.plan import plan, unusable
+from navigator_kernel.stages.plan import asked_values, plan, unusable
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.text import fold, lazy_compile
@@ -187,7 +187,7 @@ def missing_params(step: BoundStep, ground: PlanningContext) -> NeedClarificatio
     missing = _missing(step, ground)
     if not missing:
         return None
-    what = "; ".join(spec.prompt or spec.name for spec in missing)
+    what = asked_values(missing, ground.context.language)
     question = say("ask.missing", ground.context.language, skill=step.skill, what=what)
     return NeedClarification(question=question, missing=tuple(spec.name for spec in missing), target=step.skill)
 

@@ -10,7 +10,7 @@ import sys
 import click
 
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotLoadable, UsageProblem
 from navigator_kernel.text import clean, numbered
@@ -57,7 +57,7 @@ def _told(offered: list[str], *, as_json: bool) -> None:
     if as_json:
         document({"commands": offered})
         return
-    lines(f"{numbered(len(offered), 'command')} for the editor: {' '.join(f'/{name}' for name in offered)}")
+    say_lines(f"{numbered(len(offered), 'command')} for the editor: {' '.join(f'/{name}' for name in offered)}")
     note("every other enabled skill can be typed the same way")
 
 

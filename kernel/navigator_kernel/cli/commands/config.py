@@ -11,6 +11,7 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import PROJECT_FILE, SCALARS, TABLES, checked, field_of, user_file
+from navigator_kernel.language.chinese import in_language
 
 user_option = click.option("--user", is_flag=True, help="Set it for the user instead of the project.")
 
@@ -32,7 +33,8 @@ def listed(app: App, *, as_json: bool) -> None:
         tables = {"aliases": dict(held.models.aliases), "servers": sorted(held.servers)}
         document({"settings": values, **tables, "notes": list(held.notes)})
         return
-    table(("setting", "value", "from", "what it is"), [(k, str(v), o, t) for k, v, o, t in rows])
+    cells = [(key, str(value), origin, in_language(text, app.spoken)) for key, value, origin, text in rows]
+    table(("setting", "value", "from", "what it is"), cells)
     for text in held.notes[len(held.ignored) :]:  # these were printed when the settings were read
         note(f"note: {text}")
 
@@ -80,7 +82,7 @@ def path_(app: App, *, as_json: bool) -> None:
         document({**places, "tables": dict(TABLES)})
     else:
         lines([f"{level}: {path}" for level, path in places.items()])
-        lines([f"[{name}]  {text}" for name, text in TABLES.items()])
+        lines([f"[{name}]  {in_language(text, app.spoken)}" for name, text in TABLES.items()])
 
 
 def _change(app: App, key: str, value: Any, *, user: bool) -> Path:

@@ -8,7 +8,7 @@ import click
 
 from navigator_kernel.bootstrap.health import findings, repair, shown
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, lines, note, say_lines
 from navigator_kernel.cli.project import App
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def command(app: App, *, repairs: bool, verbose: bool, as_json: bool) -> int:
         body = {"findings": [finding.to_dict() for finding in found], "repaired": repaired, "exit_code": code}
         document(body)
         return code
-    lines([f"repaired {name}" for name in repaired])
-    lines(shown(found, every=verbose))
+    say_lines(f"repaired {name}" for name in repaired)
+    lines(shown(found, app.spoken, every=verbose))
     return code
 
 

@@ -7,7 +7,7 @@ import click
 
 from navigator_kernel.bootstrap.upkeep import collect_garbage
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
 
 
@@ -28,6 +28,6 @@ def command(app: App, *, days: int, dry_run: bool, as_json: bool) -> None:
     if as_json:
         document({"removed": gone, "dry_run": dry_run, "exit_code": 0})
     else:
-        lines([*gone, f"{len(gone)} {'would be removed' if dry_run else 'removed'}"])
+        say_lines([*gone, f"{len(gone)} {'would be removed' if dry_run else 'removed'}"])
     if sentence:
         note(sentence)

@@ -10,7 +10,7 @@ import click
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import KernelError, UsageProblem
@@ -179,7 +179,7 @@ def _tell(changes: list[Change], host: str, held: Host, *, dry_run: bool, as_jso
         if not changes:
             note(f"nothing to do for {held.title}")
     else:
-        lines([f"{'removed' if change.after is None else 'wrote'} {change.file}" for change in changes])
+        say_lines([f"{'removed' if change.after is None else 'wrote'} {change.file}" for change in changes])
 
 
 def _difference(change: Change) -> Iterator[str]:

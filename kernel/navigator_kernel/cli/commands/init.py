@@ -11,7 +11,7 @@ from navigator_kernel.adapters.stores.project_state import BOX, IGNORED
 from navigator_kernel.bootstrap.parts import writer_for
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.output import document, say_lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.text import lazy_compile, numbered
 
@@ -40,7 +40,7 @@ def command(app: App, *, workstation: bool, dry_run: bool, as_json: bool) -> Non
     if as_json:
         document({"root": str(root), "written": names, "dry_run": dry_run, "exit_code": 0})
     else:
-        lines([*names, f"{numbered(len(names), 'file')} {'would be ' if dry_run else ''}written"])
+        say_lines([*names, f"{numbered(len(names), 'file')} {'would be ' if dry_run else ''}written"])
 
 
 def _plain(page: str) -> bytes:

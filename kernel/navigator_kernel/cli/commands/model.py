@@ -20,10 +20,11 @@ from navigator_kernel.adapters.models.providers import (
 )
 from navigator_kernel.bootstrap.models import keep_found
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import user_file
 from navigator_kernel.errors import NotFound, UsageProblem
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import strip_url_credentials
 from navigator_kernel.values.chat import Asked, ChatMessage
@@ -69,9 +70,8 @@ def listed(app: App, *, as_json: bool) -> None:
         document({"models": rows, "services": services})
         return
     table(("as", "model", "key"), [(one["role"], one["model"], one["key"] or "-") for one in rows])
-    table(
-        ("service", "address", "key"), [(one["name"], one["url"] or "its own", one["key"] or "-") for one in services]
-    )
+    own = in_language("its own", app.spoken)
+    table(("service", "address", "key"), [(one["name"], one["url"] or own, one["key"] or "-") for one in services])
     if not rows:
         note("no model is set: navigator model use PROVIDER:MODEL")
 
@@ -93,7 +93,7 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
         document(result)
         return
     lines(f"{model}: {answer.strip()}")
-    lines(f"tools: {_FOUND[found]}")
+    say_lines(f"tools: {_FOUND[found]}")
     cost = "price not known" if result["cost"] is None else f"${result['cost']:.6f}"
     note(
         f"{took['first']} s to the first word, {took['seconds']} s to the last; {spent.requests} requests, "

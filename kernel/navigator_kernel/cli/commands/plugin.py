@@ -14,7 +14,7 @@ from navigator_kernel.bootstrap.kernel import project_ports
 from navigator_kernel.bootstrap.models import tools_of
 from navigator_kernel.bootstrap.places import PLUGINS, left_out
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.output import document, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound
 
@@ -108,7 +108,7 @@ def trust(app: App, *, folder: Path, as_json: bool) -> None:
     """Let the agents of FOLDER run in this program, until its files change."""
     subject = agents_subject(_folder(folder))
     app.consents.trust(subject, note=f"navigator plugin trust {folder}")
-    document({"trusted": subject, "exit_code": 0}) if as_json else lines(f"trusted {subject}")
+    document({"trusted": subject, "exit_code": 0}) if as_json else say_lines(f"trusted {subject}")
 
 
 @command.command("distrust")
@@ -122,7 +122,7 @@ def distrust(app: App, *, folder: Path, as_json: bool) -> None:
     gone = [subject for subject in book.subjects() if subject.startswith(prefix)]
     for subject in gone:
         book.distrust(subject)
-    document({"distrusted": gone, "exit_code": 0}) if as_json else lines(gone or "nothing was trusted there")
+    document({"distrusted": gone, "exit_code": 0}) if as_json else say_lines(gone or "nothing was trusted there")
 
 
 def _folder(folder: Path) -> Path:

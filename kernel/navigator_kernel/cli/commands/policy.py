@@ -8,6 +8,7 @@ from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, table
 from navigator_kernel.cli.project import App
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.values.job import consent_subject
 
 
@@ -39,4 +40,5 @@ def explain(app: App, *, skill: str, tool: str, as_json: bool) -> None:
         head = {"skill": found.name, "digest": executor.digest, "origin": executor.origin}
         document({**head, "decisions": [one.to_dict() for one in decisions]})
     else:
-        table(("it may", "verdict", "because", ""), [(d.what, d.verdict, d.rule, d.detail) for d in decisions])
+        rows = [[in_language(cell, app.spoken) for cell in (d.what, d.verdict, d.rule, d.detail)] for d in decisions]
+        table(("it may", "verdict", "because", ""), rows)

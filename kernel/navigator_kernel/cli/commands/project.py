@@ -11,7 +11,7 @@ import click
 
 from navigator_kernel.bootstrap.places import find_root, project_state
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, is_asked, lines, table
+from navigator_kernel.cli.output import document, is_asked, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.project_root import project_subject
 from navigator_kernel.errors import ConsentNeeded, KernelError, NotFound
@@ -38,7 +38,7 @@ def show(app: App, *, as_json: bool) -> None:
     if as_json:
         document({"root": str(root), "state": str(state), "exit_code": 0})
     else:
-        lines([f"project {root}", f"state   {state}"])
+        say_lines([f"project {root}", f"state   {state}"])
 
 
 @command.command("list")
@@ -87,9 +87,9 @@ def adopt(app: App, *, state: str, replace: bool, yes: bool, as_json: bool) -> N
     if as_json:
         document({"adopted": taken.to_dict(), "set_aside": former.short if former else ""})
         return
-    lines(f"this project has the state {taken.summary()} now")
+    say_lines(f"this project has the state {taken.summary()} now")
     if former:
-        lines(f"its former state was set aside: navigator project adopt {former.short} --replace takes it back")
+        say_lines(f"its former state was set aside: navigator project adopt {former.short} --replace takes it back")
 
 
 @command.command("forget")
@@ -104,7 +104,7 @@ def forget(app: App, *, state: str, yes: bool, as_json: bool) -> None:
     lost = projects.find_state(_root(app), state)
     _agree(f"Delete the state {lost.summary()}, with its approvals and its record?", yes=yes, as_json=as_json)
     projects.forget(lost.record.folder)
-    document({"forgotten": lost.to_dict()}) if as_json else lines(f"deleted the state {lost.summary()}")
+    document({"forgotten": lost.to_dict()}) if as_json else say_lines(f"deleted the state {lost.summary()}")
 
 
 def _root(app: App) -> Path | None:
@@ -128,7 +128,7 @@ def trust(app: App, *, path: str | None, as_json: bool) -> None:
     """Use the project at PATH (default: the current folder) although another user owns files of it."""
     subject = _subject(app, path)
     _consents().trust(subject, note="navigator project trust")
-    document({"trusted": subject, "exit_code": 0}) if as_json else lines(f"trusted {subject}")
+    document({"trusted": subject, "exit_code": 0}) if as_json else say_lines(f"trusted {subject}")
 
 
 @command.command("distrust")
@@ -141,7 +141,7 @@ def distrust(app: App, *, path: str | None, as_json: bool) -> None:
     book = _consents()
     gone = [one for one in book.subjects() if one == subject]
     book.distrust(*gone)
-    document({"distrusted": gone, "exit_code": 0}) if as_json else lines(gone or f"{subject} was not trusted")
+    document({"distrusted": gone, "exit_code": 0}) if as_json else say_lines(gone or f"{subject} was not trusted")
 
 
 def _consents() -> ConsentStore:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotLoadable, UsageProblem
 from navigator_kernel.text import lazy_compile
@@ -77,7 +77,7 @@ def command(
         _list(_tokens(app).listed(), as_json=as_json)
     elif revoke is not None:
         _tokens(app).revoke(revoke)
-        document({"revoked": revoke}) if as_json else lines(f"revoked {revoke}")
+        document({"revoked": revoke}) if as_json else say_lines(f"revoked {revoke}")
     else:
         if (certificate is None) is not (key is None):
             raise UsageProblem("a certificate needs its key", hint="give --certificate and --key")

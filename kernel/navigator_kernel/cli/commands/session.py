@@ -11,7 +11,7 @@ import click
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.parts import open_redaction, open_sessions, open_underway
 from navigator_kernel.cli.app import app_of, json_option, pass_app
-from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.cli.output import document, lines, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound, Refused
 
@@ -104,7 +104,7 @@ def delete(app: App, *, name: str, as_json: bool) -> None:
     except NotFound:  # the turn was killed before its session was stored
         if not left:
             raise
-    document({"deleted": name, "exit_code": 0}) if as_json else lines(f"deleted {name}")
+    document({"deleted": name, "exit_code": 0}) if as_json else say_lines(f"deleted {name}")
 
 
 def _underway(app: App) -> Underway:

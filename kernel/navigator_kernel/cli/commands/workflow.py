@@ -9,7 +9,7 @@ import click
 
 from navigator_kernel.bootstrap.parts import open_journal
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
-from navigator_kernel.cli.output import document, is_attended, lines, note, style_of, table
+from navigator_kernel.cli.output import document, is_attended, lines, note, say_lines, style_of, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.values.report import FORMATS
@@ -166,7 +166,7 @@ def abort(app: App, *, token: str, as_json: bool) -> None:
         if held.state not in OPEN:
             raise Refused(f"workflow run {token!r} has ended: {held.state}", hint="nothing to abort")
         journal.mark(token, "aborted")
-    document({"aborted": token, "exit_code": 0}) if as_json else lines(f"aborted {token}")
+    document({"aborted": token, "exit_code": 0}) if as_json else say_lines(f"aborted {token}")
 
 
 def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bool) -> int:

@@ -15,7 +15,7 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.mcp.servers import add, listed, remove, taken_over
 from navigator_kernel.cli.mcp.use import approve, call, read, tested, tools
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import NotLoadable, UsageProblem
@@ -78,9 +78,9 @@ def _check(app: App, *, as_json: bool) -> None:
     if as_json:
         document({"served": served, "left_out": left_out})
         return
-    lines(f"{numbered(len(served), 'skill')} served as resources; route finds {len(every)}")
+    say_lines(f"{numbered(len(served), 'skill')} served as resources; route finds {len(every)}")
     if left_out:
-        lines(f"left out: {', '.join(left_out)}")
+        say_lines(f"left out: {', '.join(left_out)}")
         note("navigator skill validate NAME --strict says why")
 
 

@@ -11,7 +11,7 @@ import click
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.secrets import redaction
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.output import document, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.mcp_settings import HOSTS, OWN_FILE, PROJECT_FILE, of_hosts, servers_in
 from navigator_kernel.config.settings import user_file
@@ -78,7 +78,7 @@ def add(
     if as_json:
         document({"name": name, "file": str(file), "server": server.to_dict()})
         return
-    lines(f"added {name} to {file}")
+    say_lines(f"added {name} to {file}")
     note(f"navigator mcp approve {name} starts it and shows its tools")
 
 
@@ -129,7 +129,8 @@ def remove(app: App, *, name: str, project: bool, as_json: bool) -> None:
     gone = [one for one in app.consents.subjects() if one.startswith((f"mcp_server:{name}@", tools))]
     if gone:
         app.consents.distrust(*gone)
-    document({"name": name, "file": str(file), "distrusted": gone}) if as_json else lines(f"removed {name} from {file}")
+    removed = {"name": name, "file": str(file), "distrusted": gone}
+    document(removed) if as_json else say_lines(f"removed {name} from {file}")
 
 
 @click.command("import")
@@ -160,7 +161,7 @@ def taken_over(
         document({"added": taken, "notes": notes, "file": str(file), "dry_run": dry_run})
         return
     for name, held in taken.items():
-        lines(f"{'would add' if dry_run else 'added'} {name} ({held['host']}): {_line(held['server'])}")
+        say_lines(f"{'would add' if dry_run else 'added'} {name} ({held['host']}): {_line(held['server'])}")
         for variable in held["variables"]:
             note(f"{name}: export {variable}=…, or keep it with: navigator model key {variable}")
     for text in notes:

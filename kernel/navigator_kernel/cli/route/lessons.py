@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.bootstrap.parts import open_lessons, open_router
 from navigator_kernel.cli import skill_names
-from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.output import document, note, say_lines, table
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.text import fold
 
@@ -32,7 +32,7 @@ def _teach(app: App, name: str, text: str, *, as_json: bool) -> None:
     if as_json:
         document({"skill": skill.name, "learned": new})
     else:
-        lines(f"learned for {skill.name}" if new else f"nothing new for {skill.name}")
+        say_lines(f"learned for {skill.name}" if new else f"nothing new for {skill.name}")
 
 
 def _forget(app: App, name: str, *, as_json: bool) -> None:
@@ -40,7 +40,7 @@ def _forget(app: App, name: str, *, as_json: bool) -> None:
     if as_json:
         document({"skill": name or None, "forgotten": count})
     else:
-        lines(f"forgot {count} for {name}" if name else f"forgot {count}")
+        say_lines(f"forgot {count} for {name}" if name else f"forgot {count}")
 
 
 def _show(app: App, name: str, *, as_json: bool) -> None:

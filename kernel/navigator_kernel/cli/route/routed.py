@@ -51,7 +51,7 @@ def show(told: Mapping[str, Any], *, explain: bool) -> None:
             lines([scored, f"    {_strongest(one['parts'], 99)}"])
     elif shortlist:
         rows = [(one["name"], f"{one['confidence']:.2f}", _strongest(one["parts"], 2)) for one in shortlist]
-        table(("skill", "confidence", "why"), rows)
+        table(("skill", "confidence", "why"), rows, language=told["language"])
     lines([f"  Step {at}: {step['text']} → {_fits(step)}" for at, step in enumerate(told["steps"], 1)])
 
 

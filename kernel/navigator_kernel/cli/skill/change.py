@@ -11,7 +11,7 @@ import click
 
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, is_asked, lines, table
+from navigator_kernel.cli.output import document, is_asked, lines, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.route.index import begin_index
 from navigator_kernel.cli.skill.findings import accepting
@@ -206,11 +206,11 @@ def repair(app: App, /, *, as_json: bool, **given: Any) -> int:
     for one in found["levels"]:
         which = one["level"] if one["target"] == "claude" else f"{one['level']}, .agents"
         skills, files = numbered(one["skills"], "skill"), numbered(len(one["rewritten"]), "file")
-        lines(f"{which}: {skills}, {files} rewritten, {one['swept']} swept")
-        lines([f"  missing: {name}" for name in one["missing"]])
-        lines([f"  unreadable: {name}: {why}" for name, why in one["unreadable"].items()])
+        say_lines(f"{which}: {skills}, {files} rewritten, {one['swept']} swept")
+        say_lines([f"  missing: {name}" for name in one["missing"]])
+        say_lines([f"  unreadable: {name}: {why}" for name, why in one["unreadable"].items()])
         done = "would remove" if found["dry_run"] else "removed"
-        lines([f"  {done} {link}, which leads to nothing" for link in one["unlinked"]])
+        say_lines([f"  {done} {link}, which leads to nothing" for link in one["unlinked"]])
     return code
 
 

@@ -10,7 +10,7 @@ import click
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle, write_seen
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, dry_option, filter_options, place_options, reach_options
 from navigator_kernel.errors import UsageProblem
@@ -39,7 +39,7 @@ def export(
         return
     done = "would export" if found["dry_run"] else "exported"
     for one in found["skills"]:
-        lines(f"{done} {one['name']} to {one['path']}")
+        say_lines(f"{done} {one['name']} to {one['path']}")
         if one["changed_since_installed"]:
             note(f"warning: {one['name']} was changed since it was installed")
 
@@ -60,7 +60,7 @@ def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -
         return int(found["exit_code"])
     done = "would import" if found["dry_run"] else "imported"
     for one in found["imported"]:
-        lines(f"{done if one['changed'] else 'already there'} {one['name']} ({one['commit'] or 'no commit'})")
+        say_lines(f"{done if one['changed'] else 'already there'} {one['name']} ({one['commit'] or 'no commit'})")
         for text in one["notes"]:
             note(f"note: {one['name']}: {text}")
         for finding in one["findings"]:
@@ -88,7 +88,7 @@ def convert(app: App, /, *, path: str, out: str | None, as_json: bool, **given: 
         if found["out"]:
             note(f"would write {found['out']}" if found["changed"] else f"{found['out']} is so already")
     else:
-        lines(f"wrote {found['out']}" if found["changed"] else f"{found['out']} is so already")
+        say_lines(f"wrote {found['out']}" if found["changed"] else f"{found['out']} is so already")
 
 
 @click.command("formats")
@@ -136,7 +136,7 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
         if word:
             raise UsageProblem("--write adds every row that was seen", hint="leave WORD out")
         told = write_seen(app.root)
-        document(told) if as_json else lines(f"{told['added']} rows added to {told['path']}")
+        document(told) if as_json else say_lines(f"{told['added']} rows added to {told['path']}")
         return
     found = open_lifecycle(app.root).perform("mapping", {"word": word})
     if as_json:

@@ -15,7 +15,7 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, filter_options, reach_options
 from navigator_kernel.errors import IntegrityMismatch
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
-from navigator_kernel.text import Language, shorten
+from navigator_kernel.text import Language, in_one_language, shorten
 
 
 @click.command("list")
@@ -50,7 +50,7 @@ def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) 
         document(found)
         return
     rows = [
-        (str(one["score"]), one["name"], worded("by", one["reason"], app.spoken), one["description"])
+        (str(one["score"]), one["name"], worded("by", one["reason"], app.spoken), _described(one, app.spoken))
         for one in found["skills"]
     ]
     table(("score", "skill", "by", "description"), rows, spare=("by", "score"), language=app.spoken)
@@ -178,7 +178,11 @@ def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
 def _offer(one: Mapping[str, Any], language: Language) -> tuple[str, ...]:
     size, scripts = "-" if one["size"] is None else str(one["size"]), str(len(one["scripts"]) or "-")
     known = (one["license"] or "-", size, _short(one["tools"], language) or "-", scripts, one["plugin"] or "-")
-    return (one["name"], one["kind"], *known, one["description"])
+    return (one["name"], one["kind"], *known, _described(one, language))
+
+
+def _described(one: Mapping[str, Any], language: Language) -> str:
+    return in_one_language(str(one["description"]), language)
 
 
 def _finding(one: Mapping[str, Any]) -> str:
@@ -192,7 +196,7 @@ def _skills(skills: Sequence[Mapping[str, Any]], language: Language) -> None:
     rows = []
     for one in skills:
         status = worded("status", one["status"], language) + ("" if one["enabled"] else off)
-        rows.append((one["name"], str(one["kind"]), status, one["description"]))
+        rows.append((one["name"], str(one["kind"]), status, _described(one, language)))
     table(("skill", "kind", "from", "description"), rows, spare=spare, language=language)
 
 

@@ -10,7 +10,7 @@ import click
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.skills.formats.confusables import refuse_lookalike
@@ -45,7 +45,7 @@ def new(app: App, *, name: str, description: str, queries: Sequence[str], as_jso
     if as_json:
         document({"name": name, "path": str(folder), "files": sorted(files)})
         return
-    lines([f"wrote {folder / file}" for file in sorted(files)])
+    say_lines([f"wrote {folder / file}" for file in sorted(files)])
     note(f"fill in SKILL.md, then: navigator eval {name}")
 
 

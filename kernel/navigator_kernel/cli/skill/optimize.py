@@ -15,7 +15,7 @@ from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.evals.against import difference, show, tried
 from navigator_kernel.cli.evals.cases import gathered
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.evals.cases import EvalCase
@@ -133,7 +133,7 @@ def _show(body: Mapping[str, Any]) -> None:
     if body["proposed"] is None:
         note("no proposal routes the messages better")
         return
-    lines(["", "proposed description:", f"  {body['proposed']}"])
+    say_lines(["", "proposed description:", f"  {body['proposed']}"])
     note("nothing was written: put it into a copy of its SKILL.md, then navigator eval --against COPY")
 
 

@@ -11,7 +11,7 @@ from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.values.standing import skill_subject
 
@@ -49,7 +49,7 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
     if as_json:
         document({"trusted": subjects[-1], "subjects": subjects, "exit_code": 0})
         return
-    lines(f"trusted {subjects[-1]}")
+    say_lines(f"trusted {subjects[-1]}")
     if executor.claimed and not executor.origin:
         note(f"its receipt claims that it comes from {executor.claimed}; nothing here proves that")
 
@@ -65,7 +65,7 @@ def distrust(app: App, *, name: str, as_json: bool) -> None:
     gone = [subject for subject in book.subjects() if subject.startswith(kinds)]
     for subject in gone:
         book.distrust(subject)
-    document({"distrusted": gone, "exit_code": 0}) if as_json else lines(gone or f"{name} was not trusted")
+    document({"distrusted": gone, "exit_code": 0}) if as_json else say_lines(gone or f"{name} was not trusted")
 
 
 def _executor(app: App, name: str) -> SkillExecutor:
@@ -82,12 +82,12 @@ def _executor(app: App, name: str) -> SkillExecutor:
 def record(app: App, *, name: str, as_json: bool) -> None:
     """Count one use of a skill; search ranks used skills higher."""
     found = open_lifecycle(app.root).perform("record", {"name": name})
-    document(found) if as_json else lines(f"{found['name']}: {found['uses']} uses")
+    document(found) if as_json else say_lines(f"{found['name']}: {found['uses']} uses")
 
 
 def _switched(app: App, operation: str, name: str, *, as_json: bool) -> None:
     found = open_lifecycle(app.root).perform(operation, {"name": name})
-    document(found) if as_json else lines(f"{operation}d {found['name']}")
+    document(found) if as_json else say_lines(f"{operation}d {found['name']}")
 
 
 COMMANDS: Mapping[str, click.Command] = {

@@ -1,0 +1,130 @@
+"""Says in Chinese what the kernel wrote in English: errors, hints, notes and help.
+
+Errors are written in English where they are raised. `chinese.tsv` has their templates (`no skill called {name!r} is
+installed`), each with its Chinese form; `docs/sentences.py` collects them from the code, and a test fails for one that
+is missing. Nothing here is loaded for a person who reads English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from navigator_kernel.text import Language, lazy_compile
+
+FILE = Path(__file__).with_name("chinese.tsv")
+SHORT = 12  # characters of a template that begins with one word, and not with any text that ends like it
+DEPTH = 6  # sentences inside sentences
+# Values that may be sentences themselves; all others, such as a command to approve, are shown as they are
+_SENTENCES = frozenset(
+    """asked body cause choice detail digest error every files found gone hint holder how loss lost message more msg
+    name names number_type offered phrase problem problems reason reasons said served skills told value what where
+    why""".split()
+)
+_QUOTED = lazy_compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[(\[{\d-].*", re.DOTALL)  # the `repr` of a value
+_BETWEEN = {": ": "：", "; ": "；"}  # what stands between two sentences
+
+
+class _Template(NamedTuple):
+    """The texts around the values of an English sentence, the names of the values, which of them are quoted, and the
+    Chinese sentence. The value `count` is a number, and `phrase` at the end is a sentence of the catalogue, so that
+    nothing that a command holds is taken for it."""
+
+    fixed: tuple[str, ...]
+    names: tuple[str, ...]
+    quoted: tuple[bool, ...]
+    chinese: str
+
+
+def in_language(text: str, language: Language) -> str:
+    """The kernel's own English sentence in the language; any other text is returned unchanged."""
+    return (_translated(text, DEPTH) or text) if language == "zh" else text
+
+
+def which_begins(english: str) -> str:
+    """The Chinese form of the sentence that begins with this text; empty where there is none."""
+    return next((chinese for text, chinese in _catalogue()[0].items() if text.startswith(english)), "")
+
+
+def chinese_forms() -> Mapping[str, str]:
+    """English template → Chinese template."""
+    rows = (line.split("\t") for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#"))
+    return {_unescaped(english): _unescaped(chinese) for english, chinese in rows}
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\n", "\n").replace("\\t", "\t")
+
+
+def _translated(text: str, depth: int) -> str | None:
+    """The Chinese form; None where there is none."""
+    if not depth or not text or (not text.isprintable() and "\n" not in text):
+        return None
+    plain, templates = _catalogue()
+    if text in plain:
+        return plain[text]
+    for template in templates:  # the one that says most first
+        if (values := _values(template, text)) is not None:
+            told = {
+                name: _translated(value, depth - 1) if name in _SENTENCES else None
+                for name, value in zip(template.names, values, strict=True)
+            }
+            if told.get("phrase", "") is not None:
+                shown = {name: told[name] or value for name, value in zip(template.names, values, strict=True)}
+                return template.chinese.format(**shown)
+    for sign, chinese in _BETWEEN.items():
+        before, found, after = text.partition(sign)
+        if found and (parts := (_translated(before, depth - 1), _translated(after, depth - 1))) != (None, None):
+            return f"{parts[0] or before}{chinese}{parts[1] or after}"
+    return None
+
+
+def _values(template: _Template, text: str) -> Sequence[str] | None:
+    """What stands in the sentence where the template has values; None where the sentence is another one."""
+    first, *others = template.fixed
+    if not text.startswith(first) or not text.endswith(others[-1]):
+        return None
+    at, values = len(first), []
+    for count, fixed in enumerate(others, 1):
+        find = text.rfind if template.names[count:] == ("phrase",) else text.find
+        end = len(text) - len(fixed) if count == len(others) else find(fixed, at + 1)
+        if not fixed and count < len(others):  # the next value follows at once
+            quoted = _QUOTED.match(text, at) if template.quoted[count - 1] else None
+            end = quoted.end() if quoted else len(text) - len(others[-1])
+        if end < at:
+            return None
+        value = text[at:end]
+        if template.quoted[count - 1] and not _QUOTED.fullmatch(value):
+            return None
+        if template.names[count - 1] == "count" and not value.isdecimal():
+            return None
+        if not (first or template.quoted[0]) and count == 1 and " " in value and sum(map(len, template.fixed)) < SHORT:
+            return None
+        values.append(value)
+        at = end + len(fixed)
+    return values
+
+
+@cache
+def _catalogue() -> tuple[Mapping[str, str], Sequence[_Template]]:
+    """The sentences without values, and the templates, of which the ones with the most fixed text come first."""
+    from string import Formatter
+
+    plain, templates = dict[str, str](), list[_Template]()
+    for english, chinese in chinese_forms().items():
+        parts = [*Formatter().parse(english)]
+        fixed, names, quoted = [""], list[str](), list[bool]()
+        for text, name, _, conversion in parts:
+            fixed[-1] += text
+            if name is not None:
+                names.append(name)
+                quoted.append(conversion == "r")
+                fixed.append("")
+        if names:
+            templates.append(_Template(tuple(fixed), tuple(names), tuple(quoted), chinese))
+        else:
+            plain[fixed[0]] = chinese.format()
+    return plain, sorted(templates, key=lambda template: -sum(map(len, template.fixed)))

@@ -1,0 +1,197 @@
+"""Everything that a person can see has a Chinese form, which is found again in the finished sentence (X-31)."""
+
+from __future__ import annotations
+
+import re
+import string
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place, place_in
+from navigator_kernel.language.chinese import FILE, chinese_forms, in_language
+from navigator_kernel.language.wording import SENTENCES, say
+from navigator_kernel.text import in_one_language
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+try:
+    from sentences import Sentence, sentences
+finally:
+    sys.path.remove(str(DOCS))
+
+HAN = re.compile("[\u4e00-\u9fff]")
+HALF_WIDTH = re.compile("[\u4e00-\u9fff][,;:?!]|[,;:?!][\u4e00-\u9fff]|[\u4e00-\u9fff]\\.(?:\\s|$)")
+FORMS = chinese_forms()
+BY_HAND = "# What is put together elsewhere"  # the rest of the file is not found by docs/sentences.py
+
+
+@pytest.fixture(scope="module")
+def every() -> list[Sentence]:
+    return sentences()
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    return place_in(tmp_path)
+
+
+def fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+
+
+def filled(text: str, values: dict[str, str]) -> str:
+    return text.format(**{name: _Text(value) for name, value in values.items()})
+
+
+class _Text(str):
+    """A text that a template shows as it is, with `!r` and without."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def test_every_sentence_that_a_person_can_see_has_a_chinese_form(every: list[Sentence]) -> None:
+    missing = [(one.place, one.english) for one in every if not one.chinese]
+    assert not missing, "add them to kernel/navigator_kernel/language/chinese.tsv (docs/sentences.py --missing)"
+
+
+def test_no_chinese_form_is_left_over(every: list[Sentence]) -> None:
+    found, _, _ = FILE.read_text("utf-8").partition(BY_HAND)
+    written = [line.split("\t")[0] for line in found.splitlines() if not line.startswith("#")]
+    known = {one.english.replace("\n", "\\n").replace("\t", "\\t") for one in every}
+    assert [text for text in written if text not in known] == []
+
+
+def test_a_chinese_form_has_the_values_of_the_english_one() -> None:
+    assert {english for english, chinese in FORMS.items() if fields(english) != fields(chinese)} == set()
+
+
+def test_chinese_sentences_say_ni_and_have_full_width_marks(every: list[Sentence]) -> None:
+    texts = [one.chinese for one in every if one.place not in {"chat.help", "tool.failed"}] + list(FORMS.values())
+    assert [text for text in texts if "您" in text or HALF_WIDTH.search(text)] == []
+
+
+def test_a_form_that_is_english_is_a_command_or_a_value_to_copy() -> None:
+    same = [english for english, chinese in FORMS.items() if not HAN.search(chinese)]
+    copied = re.compile(r"navigator |pip |apt-get |python|\[|--|network|reads|tool:|bash|https")
+    assert [text for text in same if not copied.match(text)] == []
+
+
+def test_a_finished_sentence_is_found_again_with_its_values() -> None:
+    lost = []
+    for english, chinese in FORMS.items():
+        values = {name: f"'v{at}'" for at, name in enumerate(sorted(fields(english)))}
+        values |= {name: text for name, text in {"count": "7", "phrase": "reach the network"}.items() if name in values}
+        told = in_language(filled(english, values), "zh")
+        kept = all(value.strip("'") in told for name, value in values.items() if name != "phrase")
+        lost += [] if kept and bool(HAN.search(told)) == bool(HAN.search(chinese)) else [(english, told)]
+    assert lost == []
+
+
+def test_a_sentence_inside_a_sentence_is_translated_too() -> None:
+    text = "'a b' cannot be read: no file is called 'x.log'; 'y' is a folder"
+    assert in_language(text, "zh") == "'a b' 无法读取：没有名为 'x.log' 的文件；'y' 是文件夹"
+
+
+def test_a_text_that_is_not_the_kernels_stays_as_it_is() -> None:
+    for text in ("Bonjour: tout va bien", "see no evil", "没有：文件", ""):
+        assert in_language(text, "zh") == text
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["/bin/sh -c 'stopped: check the path'", "ls '; let it reach the network' x", "echo a: nothing is installed"],
+)
+def test_the_command_that_a_person_approves_is_shown_exactly(command: str) -> None:
+    assert in_language(f"run tool: {command}", "zh") == f"运行 tool：{command}"
+    asked = f"run tool: {command}; let it reach the network"
+    assert in_language(asked, "zh") == f"运行 tool：{command}；并允许它访问网络"
+
+
+def test_english_needs_no_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("navigator_kernel.language.chinese.FILE", Path("/nonexistent"))
+    assert in_language("check the path", "en") == "check the path"
+
+
+@pytest.mark.parametrize(
+    ("text", "english", "chinese"),
+    [
+        ("the log file （日志文件）", "the log file", "日志文件"),
+        ("Finds TODO and 待办 comments in source code, with file and line （查找待办）", "Finds TODO and 待办 comments in source code, with file and line", "查找待办"),
+        ("PDF 处理（合并、拆分）", "PDF 处理（合并、拆分）", "PDF 处理（合并、拆分）"),
+        ("Merges files (fast)", "Merges files (fast)", "Merges files (fast)"),
+    ],
+)  # fmt: skip
+def test_a_text_in_both_languages_is_shown_in_the_readers(text: str, english: str, chinese: str) -> None:
+    assert (in_one_language(text, "en"), in_one_language(text, "zh")) == (english, chinese)
+
+
+@pytest.mark.parametrize("key", [key for key, (english, _) in SENTENCES.items() if "{count}" in english])
+def test_a_count_of_one_has_a_singular(key: str) -> None:
+    values = dict.fromkeys(fields(SENTENCES[key][0]), "x")
+    assert not re.search(r"\b1 (?!of\b)[a-z]+[^s]s\b", say(key, "en", **{**values, "count": 1}))
+
+
+def test_every_head_of_a_table_has_both_languages() -> None:
+    heads = set()
+    for path in (DOCS.parent / "kernel/navigator_kernel/cli").rglob("*.py"):
+        for hit in re.finditer(r"\btable\(\s*\(((?:\"[^\"]*\",? ?)+)\)", path.read_text("utf-8")):
+            heads |= {name for name in re.split(r'", "|"', hit[1]) if name}
+    assert {head for head in heads if f"head.{head}" not in SENTENCES} == set()
+
+
+WRONG = {
+    "a missing skill": ("skill", "uninstall", "nosuch"),
+    "a missing folder": ("install", "/nosuch/folder"),
+    "an unknown command": ("nosuch",),
+    "a similar command": ("instal", "x"),
+    "an unknown option": ("list", "--nosuch"),
+    "a wrong number": ("log", "--last", "many"),
+    "a missing argument": ("workflow", "show"),
+    "a word too much": ("gc", "too", "much"),
+    "a missing run": ("why", "20260101-000000000-aaaaaa"),
+    "a missing workflow": ("workflow", "run", "nosuch"),
+    "a missing session": ("session", "show", "nosuch"),
+    "a missing server": ("mcp", "test", "nosuch"),
+    "an unknown provider": ("model", "use", "nosuch:x"),
+    "a wrong setting": ("config", "set", "timeout", "soon"),
+    "no message": ("ask",),
+    "nothing to undo": ("undo",),
+}
+
+
+@pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
+def test_a_wrong_command_line_is_answered_in_chinese(here: Place, words: tuple[str, ...]) -> None:
+    done = here.run("--language", "zh", *words)
+    assert done.code != 0
+    assert done.err.startswith("错误：")
+    assert all(HAN.search(line) or re.match(r"提示：navigator [\w -]+$", line) for line in done.err.splitlines())
+
+
+def test_a_missing_file_is_named_in_the_language_of_the_message(here: Place) -> None:
+    (here.root / "a.log").write_text("ERROR x\n")
+    assert "没有名为 'b.log' 的文件" in here.run("ask", "统计 b.log 里的错误").out
+    assert "no file is called 'b.log'" in here.run("ask", "count the errors in b.log").out
+    assert "需要：日志文件" in here.run("ask", "执行 log-summary").out.partition("\n")[0]
+
+
+def test_help_is_in_chinese_and_fits_the_terminal(here: Place) -> None:
+    done = here.run("--language", "zh", "install", "--help")
+    assert done.code == 0
+    assert done.out.startswith("用法：navigator install [OPTIONS] [SOURCE]\n")
+    options = done.out.split("选项：\n")[1].splitlines()
+    assert all(HAN.search(line) for line in options)
+    assert max(sum(2 if HAN.match(mark) else 1 for mark in line) for line in done.out.splitlines()) <= 80
+
+
+def test_json_keeps_its_english_messages(here: Place) -> None:
+    done = here.run("--language", "zh", "uninstall", "nosuch", "--json")
+    assert done.document["error"]["msg"] == "no skill called 'nosuch' is installed"
+
+
+def test_a_short_template_takes_no_other_sentence() -> None:
+    assert in_language("please look at the thing removed", "zh") == "please look at the thing removed"
+    assert in_language("3 entries", "zh") == "3 个条目"
+    assert in_language("3 of 4 entries; none was changed or removed", "zh") == "4 个条目中的 3 个；没有条目被改动或删除"
