@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import Place, place_in
-from navigator_kernel.language.chinese import FILE, chinese_forms, in_language
+from navigator_kernel.language.chinese import FILE, approval_in, chinese_forms, in_language
 from navigator_kernel.language.wording import SENTENCES, say
 from navigator_kernel.text import in_one_language
 
@@ -59,7 +59,7 @@ def test_every_sentence_that_a_person_can_see_has_a_chinese_form(every: list[Sen
 
 def test_no_chinese_form_is_left_over(every: list[Sentence]) -> None:
     found, _, _ = FILE.read_text("utf-8").partition(BY_HAND)
-    written = [line.split("\t")[0] for line in found.splitlines() if not line.startswith("#")]
+    written = [line.split("\t")[0] for line in found.splitlines() if not line.startswith("# ")]
     known = {one.english.replace("\n", "\\n").replace("\t", "\\t") for one in every}
     assert [text for text in written if text not in known] == []
 
@@ -83,9 +83,9 @@ def test_a_finished_sentence_is_found_again_with_its_values() -> None:
     lost = []
     for english, chinese in FORMS.items():
         values = {name: f"'v{at}'" for at, name in enumerate(sorted(fields(english)))}
-        values |= {name: text for name, text in {"count": "7", "phrase": "reach the network"}.items() if name in values}
+        values |= {"count": "7"} if "count" in values else {}
         told = in_language(filled(english, values), "zh")
-        kept = all(value.strip("'") in told for name, value in values.items() if name != "phrase")
+        kept = all(value.strip("'") in told for value in values.values())
         lost += [] if kept and bool(HAN.search(told)) == bool(HAN.search(chinese)) else [(english, told)]
     assert lost == []
 
@@ -105,9 +105,9 @@ def test_a_text_that_is_not_the_kernels_stays_as_it_is() -> None:
     ["/bin/sh -c 'stopped: check the path'", "ls '; let it reach the network' x", "echo a: nothing is installed"],
 )
 def test_the_command_that_a_person_approves_is_shown_exactly(command: str) -> None:
-    assert in_language(f"run tool: {command}", "zh") == f"运行 tool：{command}"
+    assert approval_in(f"run tool: {command}", "zh") == f"运行 tool：{command}"
     asked = f"run tool: {command}; let it reach the network"
-    assert in_language(asked, "zh") == f"运行 tool：{command}；并允许它访问网络"
+    assert approval_in(asked, "zh") == f"运行 tool：{command}；并允许它访问网络"
 
 
 def test_english_needs_no_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
 from navigator_kernel.agent_loop.skill_tool import NAME as SKILL_TOOL
 from navigator_kernel.errors import Damaged, KernelError, TimedOut
-from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.chinese import approval_in, in_language
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls
@@ -191,7 +191,7 @@ class Specialist(Struct, kw_only=True):
         facts = {name: held for name, held in asked.data.items() if name not in {"wider", "also"}}
         data: dict[str, Any] = {"required": ["consent"], "optional": [], "reason": "consent", **facts}
         data |= {"skill": work.skill} if work.skill else {}
-        question = say("ask.approve", work.language, what=in_language(asked.message, work.language))
+        question = say("ask.approve", work.language, what=approval_in(asked.message, work.language))
         meta, subject, wider = self._meta(work, began), str(asked.data["subject"]), str(asked.data.get("wider", ""))
         kept = redacted(waits.progress, self.redact).kept()
         held = Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)

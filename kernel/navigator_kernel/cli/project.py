@@ -54,11 +54,12 @@ class App(Struct, kw_only=True, dict=True):
     @cached_property
     def settings(self) -> Settings:
         loaded = load_settings(self.root, flags=self.flags)
+        if self.read_only:
+            loaded = replace(loaded, policy=loaded.policy._replace(deny=loaded.policy.deny | CHANGING))
+        self.__dict__["settings"] = loaded  # a note asks for its language
         for text in loaded.ignored:
             note(f"warning: {text}")
-        if not self.read_only:
-            return loaded
-        return replace(loaded, policy=loaded.policy._replace(deny=loaded.policy.deny | CHANGING))
+        return loaded
 
     @cached_property
     def tape(self) -> Recorder:

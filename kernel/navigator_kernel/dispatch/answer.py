@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, KernelError, TimedOut
-from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.chinese import approval_in, in_language
 from navigator_kernel.language.rendering import ASCII, EMOJI
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, lazy_compile, shorten
@@ -44,7 +44,8 @@ def report_from(answer: object, meta: Meta, language: Language = "en") -> Report
 def failure(error: BaseException, meta: Meta, language: Language = "en") -> Report:
     """The report of an exception, with its type; the kernel's own errors are reported by kind."""
     kind = type(error).__name__
-    message = shorten(in_language(clean(_safely(error)), language), SUMMARY_LIMIT)
+    in_words = approval_in if isinstance(error, ConsentNeeded) else in_language
+    message = shorten(in_words(clean(_safely(error)), language), SUMMARY_LIMIT)
     if isinstance(error, ConsentNeeded):
         data = {"required": ["consent"], "optional": [], "reason": "consent", **_facts(error)}
         asked, subject = say("ask.approve", language, what=message), str(data.get("subject", ""))

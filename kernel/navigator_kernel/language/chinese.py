@@ -21,7 +21,7 @@ DEPTH = 6  # sentences inside sentences
 # Values that may be sentences themselves; all others, such as a command to approve, are shown as they are
 _SENTENCES = frozenset(
     """asked body cause choice detail digest error every files found gone hint holder how loss lost message more msg
-    name names number_type offered phrase problem problems reason reasons said served skills told value what where
+    name names number_type offered problem problems reason reasons said served skills told value what where
     why""".split()
 )
 _QUOTED = lazy_compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[(\[{\d-].*", re.DOTALL)  # the `repr` of a value
@@ -30,8 +30,7 @@ _BETWEEN = {": ": "：", "; ": "；"}  # what stands between two sentences
 
 class _Template(NamedTuple):
     """The texts around the values of an English sentence, the names of the values, which of them are quoted, and the
-    Chinese sentence. The value `count` is a number, and `phrase` at the end is a sentence of the catalogue, so that
-    nothing that a command holds is taken for it."""
+    Chinese sentence. The value `count` is a number."""
 
     fixed: tuple[str, ...]
     names: tuple[str, ...]
@@ -44,6 +43,21 @@ def in_language(text: str, language: Language) -> str:
     return (_translated(text, DEPTH) or text) if language == "zh" else text
 
 
+def approval_in(text: str, language: Language) -> str:
+    """The question whether a command may run, in the language; the command itself is shown exactly."""
+    if language != "zh" or not text.startswith("run "):
+        return text
+    more, known = "", _catalogue()[0]
+    while " let it " in text:
+        before, _, allowed = text.rpartition("; let it ")
+        what, packages, names = allowed.partition(" (")
+        if what not in known:
+            break
+        text, more = before, f"；并允许它{known[what]}{packages}{names}{more}"
+    subject, _, command = text.removeprefix("run ").partition(": ")
+    return f"运行 {subject}：{command}{more}"
+
+
 def which_begins(english: str) -> str:
     """The Chinese form of the sentence that begins with this text; empty where there is none."""
     return next((chinese for text, chinese in _catalogue()[0].items() if text.startswith(english)), "")
@@ -51,7 +65,7 @@ def which_begins(english: str) -> str:
 
 def chinese_forms() -> Mapping[str, str]:
     """English template → Chinese template."""
-    rows = (line.split("\t") for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#"))
+    rows = (line.split("\t") for line in FILE.read_text("utf-8").splitlines() if not line.startswith("# "))
     return {_unescaped(english): _unescaped(chinese) for english, chinese in rows}
 
 
@@ -69,12 +83,10 @@ def _translated(text: str, depth: int) -> str | None:
     for template in templates:  # the one that says most first
         if (values := _values(template, text)) is not None:
             told = {
-                name: _translated(value, depth - 1) if name in _SENTENCES else None
+                name: (_translated(value, depth - 1) if name in _SENTENCES else None) or value
                 for name, value in zip(template.names, values, strict=True)
             }
-            if told.get("phrase", "") is not None:
-                shown = {name: told[name] or value for name, value in zip(template.names, values, strict=True)}
-                return template.chinese.format(**shown)
+            return template.chinese.format(**told)
     for sign, chinese in _BETWEEN.items():
         before, found, after = text.partition(sign)
         if found and (parts := (_translated(before, depth - 1), _translated(after, depth - 1))) != (None, None):
@@ -89,8 +101,7 @@ def _values(template: _Template, text: str) -> Sequence[str] | None:
         return None
     at, values = len(first), []
     for count, fixed in enumerate(others, 1):
-        find = text.rfind if template.names[count:] == ("phrase",) else text.find
-        end = len(text) - len(fixed) if count == len(others) else find(fixed, at + 1)
+        end = len(text) - len(fixed) if count == len(others) else text.find(fixed, at + 1)
         if not fixed and count < len(others):  # the next value follows at once
             quoted = _QUOTED.match(text, at) if template.quoted[count - 1] else None
             end = quoted.end() if quoted else len(text) - len(others[-1])

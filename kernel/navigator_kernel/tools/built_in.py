@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
-from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.chinese import approval_in
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, cut_text, escape_controls
 from navigator_kernel.tools import reading, running, writing
@@ -265,7 +265,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             outcome = await self.sandbox.run(job)
         except ConsentNeeded as asked:
             files = await asyncio.to_thread(running.files_shown, command, places, work.language)
-            what = in_language(asked.message, work.language)
+            what = approval_in(asked.message, work.language)
             what = say("ask.run_files", work.language, what=what, files=files) if files else what
             raise ConsentNeeded(what, hint=asked.hint, **asked.data) from None
 
