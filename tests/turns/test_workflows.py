@@ -91,8 +91,8 @@ def test_a_yes_stores_the_plan_as_it_was_shown(talk: Talk, root: Path) -> None:
     talk.say(TWO)
     talk.say("yes")
     text = (root / "mybox" / "workflows" / f"{NAME}.md").read_text()
-    assert f"[Workflow] {TWO} (plan: mybox/workflows/{NAME}.md)" in text
-    assert "  Step 2: count the terms in it → count-terms → skills_agent" in text
+    assert f'description: "{TWO}"' in text
+    assert "## Step 2: count the terms in it\n\n- skill: count-terms\n- input: count the terms in it" in text
 
 
 @pytest.mark.requirement("WFL-9")

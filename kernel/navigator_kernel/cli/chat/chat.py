@@ -17,7 +17,7 @@ from navigator_kernel.cli.output import document, is_attended, lines, note, tabl
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, in_one_language
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.workflows.orchestrator import COMMAND
@@ -201,7 +201,7 @@ def _skills(app: App, words: str) -> None:
 
     skills = app.kernel.catalogue.list_resources()
     listed = [hit.skill for hit in search(skills, words, {})] if words else [*skills]
-    rows = [(skill.name, " ".join(skill.description.split())) for skill in listed[:LISTED]]
+    rows = [(skill.name, " ".join(in_one_language(skill.description, app.spoken).split())) for skill in listed[:LISTED]]
     table(("skill", "description"), rows, language=app.spoken)
     if len(listed) > LISTED:
         note(say("chat.more_skills", app.spoken, count=len(listed) - LISTED))
