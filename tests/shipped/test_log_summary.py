@@ -315,10 +315,10 @@ def test_only_the_lines_of_the_days_that_are_asked_for_count(
     )
 
 
-def test_a_log_without_dates_cannot_be_asked_for_a_day_but_for_the_one_in_its_name(place: Place) -> None:
+def test_a_log_without_dates_cannot_be_asked_for_a_day_and_the_log_of_a_day_is_counted_whole(place: Place) -> None:
     words = ("--since", "2026-11-20", "--until", "2026-11-20")
     none = place.script("log-summary", *words, place.write("a.log", "ERROR x\n")).complaint
-    named = place.script("log-summary", *words, place.write("app-2026-11-20.log", "ERROR x\n")).data
+    named = place.script("log-summary", *words, place.write("app-2026-11-20.log", "2026-11-19 23:59:59 ERROR x\n")).data
     assert "no line of 'a.log' has a date" in none and named["errors"] == 1
 
 

@@ -108,6 +108,8 @@ class Found:
 
 def summary(path: Path, source: str, top: int, since: date | None, until: date | None) -> dict[str, object]:
     """`{summary, lines, levels, errors, warnings, top_errors, first, last, messages: [{message, level, count}], …}`."""
+    if since and since == until and re.search(since.strftime("%Y[-_.]?%m[-_.]?%d"), path.name):
+        since = until = None  # the log of that day, whole
     found, encoding = Found(since, until, inside=not (since or until)), encoding_of(path)
     empty = True
     for line in lines(path, encoding):
@@ -116,10 +118,7 @@ def summary(path: Path, source: str, top: int, since: date | None, until: date |
     if empty:
         raise SystemExit(say("the file is empty", "文件是空的"))
     if (since or until) and not found.begin:
-        if not any(day and day.isoformat() in path.name for day in (since, until)):
-            told = say(f"no line of {source!r} has a date that can be read", f"{source!r} 中没有可读取的日期")
-            raise SystemExit(told)
-        return summary(path, source, top, None, None)
+        raise SystemExit(say(f"no line of {source!r} has a date that can be read", f"{source!r} 中没有可读取的日期"))
     levels = {name: found.levels[name] for name in (*ORDER, "none") if found.levels[name]}
     common = sorted(found.messages.items(), key=lambda item: (-item[1], item[0]))
     messages = [{"message": plain(text), "level": level, "count": times} for (level, text), times in common]
