@@ -235,7 +235,7 @@ def test_a_command_in_the_arguments_of_a_host_stays_text(here: Place, args: str)
     here.write({".claude/skills/sea-songs/SKILL.md": skill_text("sea-songs", "Writes songs about the sea")})
     accept(here.root, "sea-songs")
     told, failed = call(here, "run_skill", name="sea-songs", args=args)
-    assert not failed and told["report"]["data"]["prompt"].endswith(args)
+    assert not failed and told["report"]["data"]["reason"] == "no_model"
     assert not list(here.root.rglob("ran.txt"))
 
 

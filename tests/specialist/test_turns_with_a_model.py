@@ -168,7 +168,8 @@ def test_a_step_of_a_workflow_is_worked_on(here: Place, server: WireServer) -> N
 def test_without_a_model_all_is_as_it_was(here: Place, mine: Path, server: WireServer) -> None:
     mine.write_text("")
     assert here.json("ask", "why is the sky blue?")["report"]["data"]["reason"] == "no_model"
-    assert "Rhyme every line." in here.json("ask", "/song-writer a song")["report"]["data"]["prompt"]
+    assert here.json("ask", "/song-writer a song")["report"]["data"]["reason"] == "no_model"
+    assert "Rhyme every line." in here.json("ask", "--show-prompt", "/song-writer a song")["report"]["raw"]
     assert server.requests == []
 
 

@@ -36,10 +36,12 @@ def failure_of(report: Report, redact: Redact) -> str:
 
 
 def _whole(report: Report) -> str:
-    """The output, after the summary if it is a JSON object."""
+    """The output, after the summary if it is a JSON object, or what can be done where there is none."""
     raw = (report.raw or "").strip()
-    if not raw or report.by_model or not _is_object(raw):
-        return raw or report.summary
+    if not raw:
+        return "\n".join([report.summary, *(f"- {way}" for way in report.data.get("ways", ()))])
+    if report.by_model or not _is_object(raw):
+        return raw
     return f"{report.summary}{GAP}```json\n{raw}\n```"
 
 
