@@ -295,7 +295,7 @@ def test_an_interrupted_step_is_repeated_by_the_suggested_command(here: Place) -
 def cases(here: Place) -> dict[str, tuple[list[str], int]]:
     """Commands on runs in every state, each with its exit code."""
     done, waiting, broken = ended(here), proposed(here), ended(here, "run fail-hard on x and then run draft-poem")
-    workflow_file(here.root, "plain", ("draft-poem", "/draft-poem"))
+    workflow_file(here.root, "plain", ("word-count", "/word-count one two"))
     workflow_file(here.root, "loud", ("shout-loud", "/shout-loud a"))
     workflow_file(here.root, "outside", ("shout-loud", "/shout-loud @notes.txt"))
     workflow_file(here.root, "nap", ("nap-long", "/nap-long"), head="timeout_seconds: 0.3")
