@@ -48,9 +48,15 @@ def test_it_is_asked_and_remembers(here: Place, env: Mapping[str, str]) -> None:
 
 
 def test_the_files_of_a_run_are_named_where_they_are(here: Place, env: Mapping[str, str]) -> None:
-    done = as_nobody(here, "ask", "!echo hi | tee made.txt", "--yes", env=env)
+    skill = Path(env["HOME"], ".claude", "skills", "maker")
+    skill.mkdir(parents=True)
+    text = "---\nname: maker\ndescription: makes\nmetadata:\n  navigator-command: sh ${SKILL_ROOT}/make.sh\n---\nIt makes.\n"
+    (skill / "SKILL.md").write_text(text)
+    (skill / "make.sh").write_text("echo hi | tee made.txt\n")
+    open_to_nobody(skill)
+    report = as_nobody(here, "ask", "--yes", "/maker", "--json", env=env).document["report"]
     (made,) = Path(env["HOME"]).rglob("made.txt")
-    assert (done.code, made.read_text()) == (0, "hi\n")
+    assert (report["state"], report["data"]["files"]) == ("success", [str(made)])
     assert made.parent.parent.parts[-2:] == ("mybox", "workspace")
 
 

@@ -52,7 +52,7 @@ def test_a_run_shows_its_time_line_its_packet_and_its_report(
     expect(call.get_by_label("The event in full")).to_contain_text('"new_string": "2"')
     open_tab(page, "Steps")
     packet, report = (yaml.safe_load(page.get_by_label(name).inner_text()) for name in ("Packet", "Report"))
-    assert packet["task_spec"]["target"] == "skill:song-writer" and report["effects"] == ["edit"]
+    assert packet["task_spec"]["target"] == "skill:song-writer" and report["effects"] == ["edit notes.txt"]
 
 
 def test_a_replay_says_what_has_changed(open_page: Opener, served: Served, person: Person, model: WireServer) -> None:
