@@ -99,7 +99,7 @@ def test_a_chat_shows_the_plan_and_runs_it_after_a_yes(here: Place, text: str, y
 def test_a_chat_shows_each_step_of_a_workflow(here: Place) -> None:
     out = here.said("chat", stdin=f"{TWO}\nyes\n")
     assert out.count(f"[Workflow] {TWO}") == 2
-    assert out.index("skills shout-loud done") < out.index("skills count-terms done")
+    assert out.index("shout-loud done") < out.index("count-terms done")
 
 
 @pytest.mark.wide

@@ -43,10 +43,15 @@ def lines(text: str | Iterable[str]) -> None:
 
 def model_text(text: str) -> None:
     """Prints a model's text, on a terminal as it is meant to look."""
-    if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+    if is_formatted():
         _markdown(text)
     else:
         lines(text)
+
+
+def is_formatted() -> bool:
+    """Whether a model's text is shown as Markdown: a terminal can move its cursor."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _markdown(text: str) -> None:

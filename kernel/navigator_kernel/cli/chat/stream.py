@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from navigator_kernel.cli.output import model_text, note
+from navigator_kernel.cli.output import is_formatted, model_text, note
 from navigator_kernel.events import (
     Event,
     Progress,
@@ -36,6 +36,7 @@ class Shown(Struct):
     quiet: bool = False
     streamed: bool = False  # whether text of this turn is on the screen
     _text: str = ""  # the end of it, which is not on the screen yet
+    _open: bool = False  # whether its line is unfinished
     spent: defaultdict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))  # of the conversation, by skill
 
     def __call__(self, event: Event) -> None:
@@ -45,8 +46,8 @@ class Shown(Struct):
             return
         match event.body:
             case RunContent(text=text) if event.step is not None and sys.stdout.isatty():
-                self.streamed, self._text = True, self._text + text
-                self._show(_end_of_paragraph(self._text))
+                self.streamed = True
+                self._add(text)
             case SkillActivated(skill=skill):
                 self._note(f"… {skill}")
             case StepStarted(agent=agent) if agent not in {"skills", "kernel"}:
@@ -79,7 +80,21 @@ class Shown(Struct):
             self._show(len(self._text))
             note(clean(text, lines=False))
 
+    def _add(self, text: str) -> None:
+        """Shows whole paragraphs as Markdown, or each piece as it comes where that is not possible."""
+        if is_formatted():
+            self._text += text
+            self._show(_end_of_paragraph(self._text))
+            return
+        sys.stdout.write(clean(text))
+        sys.stdout.flush()
+        self._open = True
+
     def _show(self, end: int) -> None:
+        if self._open:
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+            self._open = False
         text, self._text = self._text[:end], self._text[end:]
         if text.strip():
             model_text(text)
