@@ -101,9 +101,9 @@ def run_that(state: RunState, token: str = "run-1") -> Before:
     """Stores a workflow, and a run of it in that state."""
 
     def made(place: Place) -> None:
-        workflow_file(place.root, "say", ("rust-dev", "/rust-dev lifetimes"))
+        workflow_file(place.root, "say", ("word-count", "/word-count lifetimes"))
         journal = open_journal(place.root)
-        step = WorkflowStep(text="say", skill="rust-dev", agent="skills", input="/rust-dev lifetimes")
+        step = WorkflowStep(text="say", skill="word-count", agent="skills", input="/word-count lifetimes")
         journal.propose(token, "talk", WorkflowPlan(name="say", description="say it", steps=(step,)))
         journal.mark(token, state)
 

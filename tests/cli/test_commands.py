@@ -15,7 +15,7 @@ pytestmark = pytest.mark.sample(1)
 # words → exit code, in a project with nothing but mybox
 COMMANDS: list[tuple[tuple[str, ...], int]] = [
     (("agent", "list"), 0),
-    (("ask", "/code-review x"), 0),
+    (("ask", "/word-count x"), 0),
     (("ask", "hello my friend"), 9),
     (("ask", "/nope-at-all"), 4),
     (("ask", "look at @missing.py"), 4),

@@ -169,7 +169,7 @@ def test_its_examples_are_calls_of_it(root: Path, example: str) -> None:
 @pytest.mark.requirement("CMD-3")
 @pytest.mark.parametrize("need", [NEED, "run shout-loud on x", "list the zibs"])
 def test_a_success_has_a_result_and_its_skill_and_no_error(talk: Talk, need: str) -> None:
-    data = talk.say(f"/master-orchestrator {need}").report.data
+    data = talk.say(f"/master-orchestrator {need}", shows_prompt=True).report.data
     assert (data["success"], data["skill"]) == (True, "master-orchestrator")
     assert data["result"]
     assert "error" not in data
