@@ -72,7 +72,9 @@ FILES = (
     case("dotenv-for-a-skill", "/word-count @.env", REFUSED, SECRETS),
     case("dotenv-for-an-agent", "@@worker @.env", REFUSED, SECRETS),
     case("dotenv-in-steps", "count the words in @.env and then check the links in @notes.md", REFUSED, SECRETS),
-    case("dotenv-for-the-orchestrator", "/master-orchestrator 需求理解：先统计 @.env，然后检查链接", REFUSED, "机密文件"),
+    case(
+        "dotenv-for-the-orchestrator", "/master-orchestrator 需求理解：先统计 @.env，然后检查链接", REFUSED, "机密文件"
+    ),
     case("repository", "/mirror @.git/config", REFUSED, SECRETS),
     case("private-key", "/mirror @key.pem", REFUSED, SECRETS),
     case("private-key-in-quotes", '/word-count 请看 @"key.pem"', REFUSED, SECRETS),
