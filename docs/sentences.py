@@ -34,7 +34,7 @@ WHOLE = (  # modules every text of which is shown
     "/storage_errors.py", "bootstrap/health.py", "cli/registry.py", "cli/skill/group.py", "config/settings.py",
     "sandbox/policy.py",
 )  # fmt: skip
-CLICK = ("decorators.py", "exceptions.py", "parser.py", "types.py")  # what a wrong command line is told
+CLICK = ("decorators.py", "exceptions.py", "parser.py", "types.py")  # messages about a wrong command line
 WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]+")  # what makes a text a sentence
 WORD, VALUE = re.compile(r"(?<![\w./-])[a-z]{3,}(?![\w./-])"), re.compile(r"\{[^{}]*\}")
 # Folders and modules whose texts stay English, and who reads them

@@ -42,8 +42,9 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
         arguments = [str(word) for word in packet.params.value("arguments", ())]
         if executor.skill.kind == "B":
             outputs = {command: await self._printed(executor, packet, command) for command in executor.dynamic}
-            said = str(packet.params.value("said", ""))
-            return _prompt(executor, packet, executor.parts(request, arguments, packet.params.required, outputs, said))
+            written = str(packet.params.value("written", ""))
+            parts = executor.parts(request, arguments, packet.params.required, outputs, written)
+            return _prompt(executor, packet, parts)
         argv = executor.argv(request, arguments, packet.params.required)
         outcome = await self._run(executor, packet, argv)
         folder = self.ports.workspace(packet.context.run)

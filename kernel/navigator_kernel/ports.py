@@ -168,7 +168,7 @@ class Executor(Protocol):
         arguments: Sequence[str],
         params: Mapping[str, Any],
         outputs: Mapping[str, str] | None = None,
-        said: str = "",
+        written: str = "",
     ) -> tuple[str, str]:
         """The system text and the filled request template, each substituted once (FMT-3, FMT-4, X-26)."""
 

@@ -202,11 +202,15 @@ def test_one_of_two_files_is_asked_for_and_answered_by_its_number(talk: Talk) ->
     assert "docs/notes.md: 2 words" in talk.say("2", consent=True).report.summary
 
 
-def test_a_folder_of_one_file_means_the_file_and_of_several_a_choice(talk: Talk) -> None:
+def test_a_folder_of_one_file_means_the_file_and_of_several_a_choice(talk: Talk, shop: Path) -> None:
     one = talk.say("how many errors are in logs/nightly", consent=True)
     assert "logs/nightly/import.log: 1 line" in one.report.summary
+    (shop / "old pictures" / "linked.log").symlink_to("/etc/passwd")
+    linked = talk.say("how many errors are in the old pictures folder", consent=True)
+    assert "passwd" not in str(linked.report) and "a.txt" in linked.report.summary  # the link is not among its files
     several = talk.say("how many errors are in the logs folder", consent=True)
-    assert several.report.state == "pending" and "3 logs/worker.log" in several.report.summary
+    assert several.report.state == "pending", several.report
+    assert "3 logs/worker.log" in several.report.summary
     assert "logs/worker.log: 9,000 lines" in talk.say("3", consent=True).report.summary
 
 
@@ -261,3 +265,10 @@ def test_half_of_a_request_is_not_dropped(talk: Talk) -> None:
         "tell me how many errors yesterday's log has and then show the largest files in docs", consent=True
     )
     assert [report.target.rpartition(":")[2] for report in reply.reports] == ["log-summary", "folder-inventory"]
+
+
+@pytest.mark.parametrize("text", ["how many errors are in the log", "what is in the log of the importer"])
+def test_a_small_word_describes_no_file_whose_name_has_its_letters(tmp_path: Path, text: str) -> None:
+    for name in ("inner.log", "areas.log"):  # "in" and "are" stand in the message
+        (tmp_path / name).write_text("x\n")
+    assert ProjectFiles(tmp_path, tmp_path).find(text, TODAY) == ()

@@ -308,10 +308,10 @@ def _workspace(root: Path) -> Callable[[str], Path]:
 def _keep(root: Path, audit: AuditLog, run: str, name: str, data: bytes) -> str:
     """Records and writes a file of a run. Returns its path for messages, relative to the project if it lies in it."""
     path = box_of(root) / "workspace" / run / name
-    told = shown_path(path, root)
-    audit.record("wrote", run=run, path=told, sha256=hashlib.sha256(data).hexdigest())
+    shown = shown_path(path, root)
+    audit.record("wrote", run=run, path=shown, sha256=hashlib.sha256(data).hexdigest())
     box_writer(root).write(path, data)
-    return told
+    return shown
 
 
 def fresh_folder(writer: Callable[[], FolderWriter], folder: Path) -> Path:

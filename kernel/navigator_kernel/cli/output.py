@@ -13,6 +13,9 @@ from navigator_kernel.language.chinese import in_language
 from navigator_kernel.text import clean, escaped
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+
     from navigator_kernel.text import Language
     from navigator_kernel.values.report import Style
 
@@ -55,13 +58,29 @@ def is_formatted() -> bool:
 
 
 def _markdown(text: str) -> None:
-    from rich.console import Console
     from rich.markdown import Markdown
 
-    columns = os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    screen = Console(file=sys.stdout, highlight=False, width=min(columns, WIDE))
-    screen.print(Markdown(clean(text), hyperlinks=False))
+    _screen().print(Markdown(clean(text), hyperlinks=False))
     sys.stdout.flush()
+
+
+def draft(text: str, live: Live | None) -> Live:
+    """Shows the beginning of a paragraph in the place of the one that `live` shows; its `stop` takes it away."""
+    from rich.live import Live
+    from rich.markdown import Markdown
+
+    if live is None:
+        live = Live(console=_screen(), transient=True, auto_refresh=False)
+        live.start()
+    live.update(Markdown(clean(text), hyperlinks=False), refresh=True)
+    return live
+
+
+def _screen() -> Console:
+    from rich.console import Console
+
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    return Console(file=sys.stdout, highlight=False, width=min(columns, WIDE))
 
 
 def note(text: str, *, dim: bool = False) -> None:

@@ -59,8 +59,7 @@ def parameters(
     if request.handed is not None and _REFERS.fullmatch(" ".join(positional)):
         positional.clear()
     files = [file for file in request.files if file.usable]
-    named_files = _files_of_folders(specs, meant(request))
-    targets = [_chosen(target, request.answer) for target in named_files]
+    targets = [_chosen(target, request.answer) for target in _files_of_folders(specs, meant(request))]
     unused = [*files, *(target for target in targets if target.usable)]
     for spec in sorted(specs, key=lambda spec: spec.validation not in PATHS):
         if spec.name not in values:
@@ -115,11 +114,13 @@ def _files_of_folders(specs: Sequence[ParamSpec], targets: Sequence[FileReferenc
 
 
 def _files_of(folder: FileReference) -> FileReference:
-    """The only file of the folder, a choice of several, or the folder."""
+    """The only file of the folder, a choice of several, or the folder. A link is never meant: it may lead out of the
+    project."""
     try:
-        files = sorted(path for path in folder.path.iterdir() if path.is_file() and not path.name.startswith("."))
+        files = [path for path in sorted(folder.path.iterdir()) if path.is_file() and not path.is_symlink()]
     except OSError:
         files = []
+    files = [path for path in files if not path.name.startswith(".")]
     written = folder.written.rstrip("/")
     inside = written if f"/{folder.path}".endswith(f"/{written}") else folder.path.name
     paths = [f"{inside}/{path.name}" for path in files[:MOST_CHOICES]]

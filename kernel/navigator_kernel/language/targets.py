@@ -339,7 +339,7 @@ class _Finder:
                     at = lower.find(word, at + 1)
                 if at < 0:
                     continue
-                if paths := self._of_kind(endings, self.text[:at]):
+                if (paths := self._of_kind(endings, self.text[:at])) and self._take(at, at + len(word)):
                     yield _Mention(self.text[at : at + len(word)], at, paths, loose=True)
                     return
                 break
@@ -366,8 +366,8 @@ class _Finder:
         words = [word.removesuffix("'s").removesuffix("’s") for word in said]
         if not _NEWEST.isdisjoint(words) and files:
             return (max(files, key=self._stamp),)
-        telling = [word for word in words if any(word in fold(path) for path in files)]
-        fitting = [path for path in files if all(word in fold(path) for word in telling)]
+        telling = [word for word in words if any(_says(path, word) for path in files)]
+        fitting = [path for path in files if all(_says(path, word) for word in telling)]
         if telling and fitting:
             return tuple(fitting[:MOST])
         alone = len(files) == 1 and endings != _TEXTS  # "the log" is clear where there is one; "this text" never is
@@ -392,6 +392,7 @@ class _Finder:
         yield from dict.fromkeys([*get_close_matches(mention.written, kind, NEAR, 0.75), *close][:NEAR])
 
 
+_PART = lazy_compile(r"[a-z0-9]+")
 _DATED = lazy_compile(r"(?<!\d)(20\d\d)[-_.]?(0\d|1[0-2])[-_.]?([0-3]\d)(?!\d)")
 
 
@@ -425,6 +426,12 @@ def _is_cut(words: str, at: int) -> bool:
 
 def _ends(path: str, endings: tuple[str, ...]) -> bool:
     return fold(path).endswith(endings)
+
+
+def _says(path: str, word: str) -> bool:
+    """Whether the path has the word; a short one, such as "in", only as a part between signs."""
+    name = fold(path)
+    return word in (name if len(word) > 3 or not word.isascii() else _PART.findall(name))
 
 
 def _is_of(path: str, when: date) -> bool:

@@ -80,6 +80,17 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
         "没有合适的技能，也没有配置模型，因此什么都没有做。最接近的技能：{skills}；输入 /名称 可直接使用。"
         "设置模型：/model PROVIDER:MODEL",
     ),
+    "chat.free": ("none: the next message chooses", "没有：由下一条消息决定"),
+    "chat.model_none": (
+        "none: /model PROVIDER:MODEL sets one for this conversation",
+        "没有：用 /model PROVIDER:MODEL 为本次对话设置",
+    ),
+    "cost.all": ("all", "合计"),
+    "cost.line": (
+        "{name}: {requests} requests, {input} tokens in ({cached} from a cache), {output} out, {cost}",
+        "{name}：{requests} 次请求，输入 {input} 个 token（其中 {cached} 个来自缓存），输出 {output} 个，{cost}",
+    ),
+    "cost.unknown": ("; what {number} of them took is not known", "；其中 {number} 次的用量未知"),
     "chat.stopped": (
         "stopped; send the message again to start over, or say something else",
         "已停止；再次发送该消息可重新开始，也可以说别的",

@@ -80,7 +80,7 @@ def _skills(
                 question = say("ask.other", order.language, text=request.original.strip(), skill=name)
                 return NeedClarification(question=question, missing=("file",))
             at = len(steps)
-            packets = [_skill_packet(name, found, held, one, order, at, said=_said(skills.arguments, found, one))]
+            packets = [_skill_packet(name, found, held, one, order, at, said=_as_written(skills.arguments, found, one))]
             packets += _fallbacks(decision, one, catalogue, order, at) if not skills.direct_call else []
             steps.append(DispatchStep(packets=tuple(packets)))
             used = set(held.values.values())  # what one of several skills works on is not the next one's
@@ -176,7 +176,7 @@ def _skill_packet(
     optional |= {"previous": str(handed.report)} if handed else {}
     if skill is None or skill.kind == "B":
         optional["request"] = "\n\n".join([asked, *_block(handed)])
-        optional |= {"said": said} if said and not held.values else {}
+        optional |= {"written": said} if said and not held.values else {}
         optional |= {"memory": [memory.text for memory in order.memories]} if order.memories else {}
     limit = min(skill.timeout or order.timeout, SKILL_LIMIT) if skill else order.timeout
     kind = f"{skill.type}:{skill.name}" if skill else f"skill:{name}"
@@ -184,7 +184,7 @@ def _skill_packet(
     return _packet("skills", "run", kind, request, order, required, optional, at=at, timeout=limit)
 
 
-def _said(arguments: Sequence[str], skill: SkillDef | None, request: PreprocessingResult) -> str:
+def _as_written(arguments: Sequence[str], skill: SkillDef | None, request: PreprocessingResult) -> str:
     """The arguments; for a prompt as the person wrote them behind the name, with quotes and blanks."""
     command = request.commands[0] if request.commands and (skill is None or skill.kind == "B") else None
     return command.rest if command is not None and command.args == tuple(arguments) else " ".join(arguments)

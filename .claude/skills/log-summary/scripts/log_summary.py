@@ -166,8 +166,8 @@ def days_of(found: Found) -> str:
     since, until = found.since, found.until
     if since and since == until:
         return say(f" on {since}", f" {since}")
-    told = say(f" since {since}", f" {since} 起") if since else ""
-    return told + (say(f" until {until}", f" 至 {until}") if until else "")
+    begin = say(f" since {since}", f" {since} 起") if since else ""
+    return begin + (say(f" until {until}", f" 至 {until}") if until else "")
 
 
 def covered(found: Found) -> str:
@@ -340,8 +340,8 @@ def day(written: str) -> date | None:
     try:
         return date.fromisoformat(written)
     except ValueError:
-        told = f"{written!r} is no date: write one such as 2026-11-30"
-        raise SystemExit(say(told, f"{written!r} 不是日期，请写成 2026-11-30 的形式")) from None
+        english = f"{written!r} is not a date; write it like 2026-11-30"
+        raise SystemExit(say(english, f"{written!r} 不是日期，请写成 2026-11-30 的形式")) from None
 
 
 def place(written: str) -> tuple[Path, str]:

@@ -59,7 +59,7 @@ def command(
         app.settle_state()
     asked, attended = FORMATS.get(wanted, "detail"), is_attended() and not as_json
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
-    message = replace(message, shows_prompt=show_prompt)
+    message = replace(message, shows_prompt=True) if show_prompt else message
     dialogue = Dialogue(app=app, form=wanted, as_json=as_json, kept=session is not None)
     code = dialogue.send(message, open_session(app, session, text))
     collect_daily(app.root)

@@ -181,11 +181,11 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
             lines([*say("chat.help", app.spoken).split("\n"), f"/{COMMAND.name} need"])
             lines([f"                 {COMMAND.description}"])
         case "/cost":
-            lines(list(shown.costs()))
+            lines(list(shown.costs(app.spoken)))
         case "/model":
             _model(app, rest)
         case "/skill":
-            lines([session.sticky.target if session.sticky else "none: the next message chooses"])
+            lines([session.sticky.target if session.sticky else say("chat.free", app.spoken)])
         case "/skills":
             _skills(app, rest)
         case "/why" if replies:
@@ -219,4 +219,4 @@ def _model(app: App, name: str) -> None:
             note(f"hint: {chat_hint(error.hint, app.spoken)}")
             return
         app.use_model(name)
-    lines([app.settings.models.default or "none: /model PROVIDER:MODEL sets one for this conversation"])
+    lines([app.settings.models.default or say("chat.model_none", app.spoken)])

@@ -158,7 +158,15 @@ def read_line(prompt: str, offers: Callable[[str], list[str]] | None = None) -> 
     """A line that the person types, with editing and history; Tab completes a word to one of its `offers`."""
     import readline
 
-    readline.set_completer((lambda word, at: [*offers(word), None][at]) if offers else None)
+    matches: list[str] = []
+
+    def complete(word: str, at: int) -> str | None:
+        """The offer number `at`; readline asks for one after the other, so they are looked up once."""
+        if at == 0 and offers is not None:
+            matches[:] = offers(word)
+        return matches[at] if at < len(matches) else None
+
+    readline.set_completer(complete)
     readline.set_completer_delims(" \t\n")
     readline.parse_and_bind("tab: complete")
     return input(prompt)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from navigator_kernel.cli.output import is_formatted, model_text, note
+from navigator_kernel.cli.output import draft, is_formatted, model_text, note
 from navigator_kernel.events import (
     Event,
     Progress,
@@ -20,11 +20,16 @@ from navigator_kernel.events import (
     UICommand,
     Usage,
 )
+from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, shorten
 from navigator_kernel.values.chat import Spent, spent_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rich.live import Live
+
+    from navigator_kernel.text import Language
 
 ARGUMENTS = 80  # characters of a call's arguments
 NO_SKILL = "(no skill)"
@@ -35,7 +40,8 @@ class Shown(Struct):
 
     quiet: bool = False
     streamed: bool = False  # whether text of this turn is on the screen
-    _text: str = ""  # the end of it, which is not on the screen yet
+    _text: str = ""  # the paragraph that still grows
+    _draft: Live | None = None  # shows it
     _open: bool = False  # whether its line is unfinished
     spent: defaultdict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))  # of the conversation, by skill
 
@@ -67,13 +73,13 @@ class Shown(Struct):
         streamed, self.streamed = self.streamed, False
         return streamed
 
-    def costs(self) -> Iterator[str]:
+    def costs(self, language: Language) -> Iterator[str]:
         """A line for each skill, and one for all."""
         total = Spent()
         for name, spent in sorted(self.spent.items()):
             total += spent
-            yield _line(name, spent)
-        yield _line("all", total)
+            yield _line(name, spent, language)
+        yield _line(say("cost.all", language), total, language)
 
     def _note(self, text: str) -> None:
         if sys.stderr.isatty():
@@ -81,10 +87,13 @@ class Shown(Struct):
             note(clean(text, lines=False))
 
     def _add(self, text: str) -> None:
-        """Shows whole paragraphs as Markdown, or each piece as it comes where that is not possible."""
+        """Shows Markdown, of which the last paragraph still grows, or plain text where that is not possible."""
         if is_formatted():
             self._text += text
-            self._show(_end_of_paragraph(self._text))
+            if end := _end_of_paragraph(self._text):
+                self._show(end)
+            if self._text.strip():
+                self._draft = draft(self._text, self._draft)
             return
         sys.stdout.write(clean(text))
         sys.stdout.flush()
@@ -95,6 +104,9 @@ class Shown(Struct):
             sys.stdout.write("\n")
             sys.stdout.flush()
             self._open = False
+        if self._draft is not None:
+            self._draft.stop()
+            self._draft = None
         text, self._text = self._text[:end], self._text[end:]
         if text.strip():
             model_text(text)
@@ -120,8 +132,8 @@ def waits(event: Event) -> None:
         note(clean(event.body.text, lines=False))
 
 
-def _line(name: str, spent: Spent) -> str:
-    cost = f"${spent.cost:.4f}" if spent.priced else "price not known"
-    tokens = f"{spent.input} tokens in ({spent.cached} from a cache), {spent.output} out"
-    unknown = f"; what {spent.unknown} of them took is not known" if spent.unknown else ""
-    return f"{name}: {spent.requests} requests, {tokens}, {cost}{unknown}"
+def _line(name: str, spent: Spent, language: Language) -> str:
+    cost = f"${spent.cost:.4f}" if spent.priced else say("usage.unpriced", language)
+    unknown = say("cost.unknown", language, number=spent.unknown) if spent.unknown else ""
+    tokens = {"input": spent.input, "cached": spent.cached, "output": spent.output}
+    return say("cost.line", language, name=name, requests=spent.requests, **tokens, cost=cost) + unknown

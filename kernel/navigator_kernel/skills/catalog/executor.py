@@ -116,12 +116,12 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
         arguments: Sequence[str],
         params: Mapping[str, Any],
         outputs: Mapping[str, str] | None = None,
-        said: str = "",
+        written: str = "",
     ) -> tuple[str, str]:
         """System part and user part; without sections the whole text is the system part (FMT-4). If that holds the
-        person's words, the user part is empty. `said` are the arguments as they were written."""
+        person's words, the user part is empty. `written` are the arguments as the person wrote them."""
         filling = self._filling(request, arguments, params)
-        filling = replace(filling, outputs=outputs or {}, raw=said or filling.raw)
+        filling = replace(filling, outputs=outputs or {}, raw=written or filling.raw)
         user = fill(self.skill.user_template or "{request}", filling)
         system = self.skill.system_prompt or ("" if self.skill.user_template else self.skill.sop)
         uses_arguments = "$ARGUMENTS" in system
