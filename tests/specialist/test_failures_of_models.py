@@ -215,7 +215,7 @@ def test_a_conversation_shows_a_failure_once_and_counts_what_it_cannot_know(
         assert (shown.count("Hello, all is"), shown.count("the answer is not complete")) == (1, 1)
         held.type("/cost\n")
         held.wait_for(
-            "all: 1 requests, 0 tokens in (0 from a cache), 0 out, price not known; what 1 of them took is not"
+            "all: 1 request, 0 tokens in (0 from a cache), 0 out, price not known; what 1 of them took is not"
         )
         held.wait_for("\n> ")
         assert held.end() == 0
@@ -235,7 +235,7 @@ def test_a_request_that_the_person_stops_counts_as_one_of_which_nobody_knows_wha
         held.wait_for("> ")
         held.type("/cost\n")
         held.wait_for(
-            "song-writer: 1 requests, 0 tokens in (0 from a cache), 0 out, price not known; what 1 of them took"
+            "song-writer: 1 request, 0 tokens in (0 from a cache), 0 out, price not known; what 1 of them took"
         )
         held.wait_for("\n> ")
         assert held.end() == 0
