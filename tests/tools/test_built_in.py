@@ -271,7 +271,6 @@ def test_run_is_limited_to_the_commands_of_allowed_tools(tmp_path: Path, command
         ("read", {"file_path": "SKILL.md", "encoding": "x"}, "unknown: encoding"),
         ("read", {"file_path": "SKILL.md", "offset": "1"}, "of the wrong type: offset"),
         ("read", {"file_path": "SKILL.md", "offset": 900}, "lines"),
-        ("read", {"file_path": "scripts"}, "is a folder"),
         ("read", {"file_path": "none.md"}, "there is no"),
         ("grep", {"pattern": "("}, "is not a regular expression"),
         ("run", {}, "run needs a command"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.chat import Asked, Completion
 
 # Failures that another model would not avoid
-OWN_FAULT = frozenset({"filtered", "over_budget"})
+OWN_FAULT = frozenset({"filtered", "refused", "over_budget"})
 
 
 class ModelChain(Struct, frozen=True):

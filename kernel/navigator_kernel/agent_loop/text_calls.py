@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, ModelFailed
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.called import meant
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class TextCalls(Struct, frozen=True):
         message = read(done.message.text)
         if message is None and done.finish == "length":  # a cut answer keeps its text; a cut call is dropped
             message = ChatMessage(role="assistant", text=_begun(done.message.text))
+        if message is not None:
+            message = replace(message, calls=tuple(meant(call, asked.tools) for call in message.calls))
         if message is None or not (message.calls or message.text.strip()):
             kind, why = ("empty", "it said nothing") if message else ("unreadable", "its answer has no form asked for")
             hint = "ask another model: navigator model use NAME; navigator model test says what one can do"

@@ -8,7 +8,7 @@ from typing import Any
 from navigator_kernel.language.wording import COLON, SENTENCES, say
 from navigator_kernel.text import Language
 
-WITH_WORDS = frozenset({"forbidden", "rejected"})  # kinds that need the provider's own words to be useful
+WITH_WORDS = frozenset({"forbidden", "rejected", "refused"})  # kinds that need the provider's own words to be useful
 _SAME_HINT = {"redirected": "web_page"}
 
 

@@ -18,6 +18,7 @@ OF_MODELS: Mapping[str, tuple[str, str]] = {
     "model.too_long": ("the request is longer than it can read", "请求超出模型可读的长度"),
     "model.rejected": ("the request was rejected", "请求被拒绝"),
     "model.filtered": ("the provider's content filter withheld the answer, or the rest of it", "服务商的内容过滤拦截了回答或其余部分"),
+    "model.refused": ("it refuses", "模型拒绝回答"),
     "model.cut_off": ("the connection broke before the answer was complete", "回答尚未完成，连接就中断了"),
     "model.unreachable": ("nothing answers at its address", "其地址没有响应"),
     "model.no_address": ("the name of its server could not be found", "找不到服务器的域名"),
@@ -57,6 +58,7 @@ OF_MODELS: Mapping[str, tuple[str, str]] = {
     "hint.unknown_model": ("check its name; navigator model list shows what is set here", "请检查名称；navigator model list 显示当前设置"),
     "hint.too_long": ("shorten the message, or use a model with a larger context", "请缩短内容，或换一个上下文更长的模型"),
     "hint.filtered": ("rephrase the message, or ask another model", "请换一种说法，或换一个模型"),
+    "hint.refused": ("rephrase the message, or ask another model", "请换一种说法，或换一个模型"),
     "hint.unreachable": (
         "check that its server runs, and its url in [models.providers]",
         "请检查服务器是否在运行，以及 [models.providers] 中的 url",

@@ -187,6 +187,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "tool.failed": ("failed: {error}", "操作失败: {error}"),
     "tool.done": ("done", "操作成功"),
+    "tool.noted": ("noted; go on", "已记下；请继续"),
     "tool.unknown": ("there is no tool called {tool}; these are offered: {offered}", "没有名为 {tool} 的工具；可用的有：{offered}"),
     "tool.no_skill": ("no skill is called {name}; similar names: {near}", "没有名为 {name} 的技能；相近的有：{near}"),
     "tool.not_text": ("skill {name} has no guidelines that can be read here", "技能 {name} 没有可在此读取的行为指南"),

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
+from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, NotFound, UsageProblem
 from navigator_kernel.language.chinese import approval_in
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, cut_text, escape_controls
 from navigator_kernel.tools import reading, running, writing
 from navigator_kernel.tools.again import needs_again
+from navigator_kernel.tools.meant_paths import meant_place, plain_path, with_near
 from navigator_kernel.tools.obeyed import is_obeyed, is_program
 from navigator_kernel.tools.places import Place, Places, refuse_closed
-from navigator_kernel.tools.specs import schema_of, specs
+from navigator_kernel.tools.specs import example_of, schema_of, specs, understood
 from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import Need
@@ -117,11 +118,11 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if call.name == RUN:
             return await self._run(work, call, arguments, places, executor)
         written = str(arguments.get(_PATHS.get(call.name, "path")) or places.folder)
-        place = places.find(written, new=call.name == WRITE)
+        place = places.find(plain_path(written), new=True) if call.name == WRITE else meant_place(places, written)
         reading = self._needs_to_read(work, executor) if place.zone == "project" and call.name != WRITE else ()
         if call.name in _LOOKS:
             self._ask(work, reading, tool=READ)
-            found = await asyncio.to_thread(_LOOKS[call.name], place, arguments)
+            found = await asyncio.to_thread(_looked, call.name, place, arguments)
             return ToolAnswer(text=clean(found.text), files=found.files)
         if place.zone == "earlier" and call.name == EDIT:
             place = self._copied(place, places, work.intent)
@@ -133,9 +134,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             return await self._write(work, call, change, executor, (*reading, *again))
         except ConsentNeeded:
             raise
-        except KernelError:  # the reason says what is in the file
+        except KernelError as error:  # the reason says what is in the file
             self._ask(work, reading, tool=READ)
-            raise
+            raise with_near(error, place) if isinstance(error, NotFound) else error
 
     def _places(self, work: AgentTask) -> Places:
         self.writer(Path(work.workspace)).make_folder(Path(work.workspace))
@@ -297,30 +298,45 @@ def _allowed(work: AgentTask) -> Allowed:
     return allowed_tools(work.allowed)
 
 
+def _looked(name: str, place: Place, arguments: Mapping[str, Any]) -> reading.Found:
+    """What a tool that reads found; a folder that is read is listed."""
+    try:
+        return _LOOKS[LIST if name == READ and place.path.is_dir() else name](place, arguments)
+    except NotFound as error:
+        raise with_near(error, place) from None
+
+
 def _check(name: str, arguments: Mapping[str, Any]) -> None:
-    """UsageProblem for missing, unknown or wrongly typed arguments. Only an optional argument may be null."""
-    schema = schema_of(name)
-    fields: Mapping[str, Any] = schema["properties"]
-    needed: Sequence[str] = schema["required"]
+    """UsageProblem for missing, unknown or wrongly typed arguments, with a call in the right form. Only an optional
+    argument may be null."""
+    fields = understood(name)
+    needed: Sequence[str] = schema_of(name)["required"]
+    if name == EDIT and "insert_line" in arguments:
+        needed = ("file_path", "new_string")
+    elif name == EDIT and "edits" in arguments:
+        needed = ("file_path",)
     absent = [one for one in needed if one not in arguments]
     unknown = [escape_controls(one) for one in arguments if one not in fields]
     given = {one: value for one, value in arguments.items() if one in fields and (value is not None or one in needed)}
-    wrong = [f"{one} must be {kind}" for one, value in given.items() if (kind := _wanted(value, fields[one]["type"]))]
+    wrong = [f"{one} must be {kind}" for one, value in given.items() if (kind := _wanted(value, fields[one]))]
     problems = {"missing": absent, "unknown": unknown, "of the wrong type": wrong}
     if found := "; ".join(f"{what}: {', '.join(names)}" for what, names in problems.items() if names):
-        raise UsageProblem(f"the arguments of {name} are not valid: {found}", hint=f"{name} takes {', '.join(fields)}")
+        hint = f"{name} takes {', '.join(schema_of(name)['properties'])}; for example: {example_of(name)}"
+        raise UsageProblem(f"the arguments of {name} are not valid: {found}", hint=hint)
 
 
-def _wanted(value: object, kind: str) -> str:
-    """What an argument of the kind must be, in words; empty if the value is that."""
-    match kind, value:
+def _wanted(value: object, schema: Mapping[str, Any]) -> str:
+    """What an argument must be by its schema, in words; empty if the value is that."""
+    items = schema.get("items", {}).get("type")
+    match schema["type"], value:
         case ("string", str()) | ("boolean", bool()):
             return ""
         case ("integer", int()) if not isinstance(value, bool):
             return ""
-        case ("array", list()) if all(isinstance(one, str) for one in value):
+        case ("array", list()) if all(isinstance(one, str if items == "string" else dict) for one in value):
             return ""
-    return {"string": "text", "integer": "a whole number", "boolean": "true or false", "array": "a list of texts"}[kind]
+    kinds = {"string": "text", "integer": "a whole number", "boolean": "true or false", "array": "a list of texts"}
+    return "a list of objects" if items == "object" else kinds[schema["type"]]
 
 
 def _shown(change: Change) -> str:

@@ -16,6 +16,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls, shown_line
 from navigator_kernel.tools.again import needs_again, shown_arguments
 from navigator_kernel.values.allowed import FETCH
+from navigator_kernel.values.called import is_note
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import Need, skill_subject
 from navigator_kernel.values.tool import Result, filled
@@ -75,6 +76,8 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         if held and name in {spec.name for spec in held.offered(work)} and not self._denied(name, work):
             return await self._built_in(held, work, call, arguments)
         if name not in self._allowed(work):
+            if is_note(name):
+                return ToolAnswer(text=say("tool.noted", work.language))
             self.audit.record("refused", run=work.run, subject=f"tool:{name}", skill=work.skill, why="not declared")
             offered = ", ".join(spec.name for spec in self.offered(work))
             return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=offered), failed=True)

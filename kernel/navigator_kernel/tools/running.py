@@ -20,6 +20,7 @@ from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls, lazy_compile, shown_lines
 from navigator_kernel.tools.again import LONGEST
+from navigator_kernel.tools.meant_paths import meant_place
 from navigator_kernel.tools.places import ROOT_NAMES, Places, rooted
 from navigator_kernel.values.job import Job, consent_subject
 
@@ -168,10 +169,10 @@ def _plain_words(line: str) -> list[str]:
 
 def _placed(word: str, places: Places) -> str:
     """Replaces a relative path of a file outside the workspace by its full path."""
-    if Path(word).is_absolute() or word.startswith("-") or os.path.lexists(places.workspace / word):
+    if word.startswith("-") or os.path.lexists(places.workspace / word):
         return word
     try:
-        place = places.find(word)
+        place = meant_place(places, word) if "/" in word else places.find(word)
     except Refused:
         return word
     return str(place.path) if place.zone in {"skill", "named", "earlier"} and place.path.exists() else word

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -12,6 +13,7 @@ from navigator_kernel.values.chat import ToolSpec
 
 TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
 WORDS = {"type": "array", "items": {"type": "string"}}
+EDITS = {"type": "array", "items": {"type": "object"}}
 
 # The arguments of each tool: the required ones, then the optional ones
 _ARGUMENTS: Mapping[str, tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]] = {
@@ -33,6 +35,20 @@ _ARGUMENTS: Mapping[str, tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Map
     "fetch": ({"url": TEXT}, {}),
 }
 
+# Arguments that are understood but not offered: `MultiEdit`, and `insert` of a text editor
+_UNDERSTOOD: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"edit": {"edits": EDITS, "insert_line": NUMBER}}
+# A call of each tool in the right form, for the answer to a wrong one
+_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "read": {"file_path": "notes.txt", "offset": 1, "limit": 200},
+    "list": {"path": "docs"},
+    "glob": {"pattern": "**/*.py"},
+    "grep": {"pattern": "total", "path": "docs", "glob": "*.md"},
+    "write": {"file_path": "notes.txt", "content": "the whole text"},
+    "edit": {"file_path": "notes.txt", "old_string": "text in the file", "new_string": "text instead"},
+    "run": {"command": "python3 script.py data.csv"},
+    "fetch": {"url": "https://example.org/page"},
+}
+
 
 @cache
 def specs(language: Language, hosts: tuple[str, ...] = ()) -> tuple[ToolSpec, ...]:
@@ -43,6 +59,17 @@ def specs(language: Language, hosts: tuple[str, ...] = ()) -> tuple[ToolSpec, ..
         for name in _ARGUMENTS
         if hosts or name not in told
     )
+
+
+def understood(name: str) -> Mapping[str, Any]:
+    """The arguments that the tool `name` takes, offered or not: the schema of each."""
+    needed, others = _ARGUMENTS[name]
+    return {**needed, **others, **_UNDERSTOOD.get(name, {})}
+
+
+def example_of(name: str) -> str:
+    """A call of the tool in the right form."""
+    return f"{name} {json.dumps(_EXAMPLES[name])}"
 
 
 def schema_of(name: str) -> Mapping[str, Any]:

@@ -68,10 +68,34 @@ def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
     before = now_in(place)
     if before is None:
         raise NotFound(f"there is no {place.path.name!r}", hint="write makes a new file")
-    old, new = (str(arguments[name]).replace("\r\n", "\n") for name in ("old_string", "new_string"))
     if not _is_text(before):
         raise UsageProblem(f"{place.path.name!r} is not UTF-8 text", hint="change it with a script")
     text = before.decode("utf-8")
+    if isinstance(arguments.get("insert_line"), int):
+        return Change(place, before, _encoded(_inserted(text, arguments["insert_line"], str(arguments["new_string"]))))
+    edits = arguments.get("edits") or [arguments]
+    if missing := [name for one in edits for name in ("old_string", "new_string") if not isinstance(one.get(name), str)]:
+        raise UsageProblem(f"an edit has no {missing[0]}", hint="each of edits has an old_string and a new_string")
+    for one in edits:
+        text = _edited(place, text, one)
+    return Change(place, before, _encoded(text))
+
+
+def _inserted(text: str, line: int, new: str) -> str:
+    """`text` with `new` as lines of their own after the line of that number; 0 is before the first one."""
+    lines = text.splitlines(keepends=True)
+    if not 0 <= line <= len(lines):
+        raise UsageProblem(f"there is no line {line}", hint=f"insert_line is from 0 to {len(lines)}")
+    end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    before = "".join(lines[:line])
+    before += end if before and not before.endswith("\n") else ""
+    new = new.replace("\r\n", "\n").replace("\n", end)
+    return f"{before}{new}{'' if new.endswith(end) else end}{''.join(lines[line:])}"
+
+
+def _edited(place: Place, text: str, arguments: Mapping[str, Any]) -> str:
+    """`text` with one replacement."""
+    old, new = (str(arguments[name]).replace("\r\n", "\n") for name in ("old_string", "new_string"))
     count = text.replace("\r\n", "\n").count(old) if old else 0
     if not count:
         raise UsageProblem(f"old_string is not in {place.path.name!r}", hint="read the file, and copy the text exactly")
@@ -81,7 +105,7 @@ def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
     if old == new:
         hint = "nothing would change; write changes line ends"
         raise UsageProblem("old_string and new_string are the same", hint=hint)
-    return Change(place, before, _encoded(_replaced(text, old, new)))
+    return _replaced(text, old, new)
 
 
 def _replaced(text: str, old: str, new: str) -> str:

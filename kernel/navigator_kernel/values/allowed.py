@@ -1,4 +1,4 @@
-"""Maps a skill's `allowed-tools`, in the names of any coding agent, to the built-in tools."""
+"""Maps the names that coding agents give to tools, as in a skill's `allowed-tools`, to the built-in tools."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def allowed_tools(words: Iterable[str]) -> Allowed:
         hit = _WORD.fullmatch(word.strip())
         if word.strip() == "*":
             found |= dict.fromkeys(EVERY)
-        elif not (tool := _meant(hit["name"] if hit else word)):
+        elif not (tool := built_in(hit["name"] if hit else word)):
             other.append(word)
         else:
             found[tool] = None
@@ -77,12 +77,17 @@ def left_out(words: Iterable[str], offered: Collection[str]) -> tuple[str, ...]:
     """The names in the words of `allowed-tools` that mean none of the `offered` tools, in order."""
     named = ((_WORD.fullmatch(word.strip()), word.strip()) for word in words)
     names = dict.fromkeys(hit["name"].strip() if hit else word for hit, word in named)
-    return tuple(name for name in names if name != "*" and not {name, _meant(name)} & set(offered))
+    return tuple(name for name in names if name != "*" and not {name, built_in(name)} & set(offered))
 
 
-def _meant(name: str) -> str:
+def built_in(name: str) -> str:
     """The built-in tool for a coding agent's tool name; empty if there is none."""
-    return _BY_NAME.get("".join(letter for letter in name.casefold() if letter.isalnum()), "")
+    return _BY_NAME.get(plain_name(name), "")
+
+
+def plain_name(name: str) -> str:
+    """A name in lower case without separators: `read_file` and `ReadFile` are the same."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def _fits(command: str, rule: str) -> bool:

@@ -14,10 +14,13 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.models.failures import UNKNOWN, failed_kind, own_words, reported, spent_on, taken
 from navigator_kernel.adapters.models.files import contents
 from navigator_kernel.adapters.models.providers import EXTRA, Key, find_key, seen_by, spelled_out, wire
+from navigator_kernel.adapters.models.repaired import repair
+from navigator_kernel.adapters.models.spoken import Spoken
 from navigator_kernel.adapters.secrets.redaction import REDACTED
 from navigator_kernel.errors import KernelError, ModelFailed, NotLoadable, TimedOut, UsageProblem
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.text import clean, shorten
+from navigator_kernel.values.called import meant
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish, Spent, ToolCall, Tried
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 LONGEST_WAIT = 60.0  # seconds; if Retry-After is longer, the request fails and the person decides
 FIRST_WAIT = 0.5  # seconds; doubled with every attempt
 SAID = 300  # characters of a provider's own message
+REFUSAL = 2_000  # characters of the words in which a model refuses
 # Failures that another attempt may fix; all others are final
 PASSING = frozenset({"rate_limited", "unavailable", "server_error", "unreachable", "cut_off", "no_address"})
 _FINISHES: dict[str | None, Finish] = {
@@ -132,6 +136,7 @@ class WireModel:
 
     async def _once(self, asked: Asked, held: _Request) -> Completion:
         opened, held.stream, self._last = self._opened(), None, ""
+        held.spoken = Spoken(asked.tools, held.tell)
         try:
             settings, parameters = _settings(asked), _parameters(asked)
             messages = list(_messages(asked.messages, seen_by(self.provider, self.models)))
@@ -141,9 +146,13 @@ class WireModel:
             else:
                 response = await self._streamed(opened.model, messages, given, held)
         except Exception as error:  # noqa: BLE001 - forty libraries can raise anything, and their text may hold the key
+            held.spoken.cut()
             failure = self._failure(error, held)
             held.lost += Spent() if failure.data["kind"] == "web_page" else taken(error, held.stream)
             raise failure from None
+        if refusal := (response.provider_details or {}).get("refusal"):
+            held.lost += spent_on(response)
+            raise self._failed("refused", said=shorten(clean(str(refusal), lines=False), REFUSAL))
         said_why = (response.provider_details or {}).get("finish_reason") or response.finish_reason == "content_filter"
         if held.told is not None and not said_why:
             held.lost += replace(spent_on(response), unknown=1)
@@ -151,7 +160,7 @@ class WireModel:
         if response.finish_reason in {"content_filter", "error"}:
             held.lost += spent_on(response)
             raise self._failed("filtered")
-        return self._completion(response, held)
+        return self._completion(response, asked, held)
 
     async def _streamed(self, model: Any, messages: list[Any], given: Any, held: _Request) -> Any:
         """Streams an answer and returns it whole. TimeoutError if its first event takes longer than `models.first`:
@@ -164,7 +173,7 @@ class WireModel:
                     if until_first.when() is not None:
                         until_first.reschedule(None)
                     if text := _text_of(event):
-                        held.tell(text)
+                        held.spoken(text)
                 return held.stream.get()
 
     def _opened(self) -> _Client:
@@ -196,24 +205,23 @@ class WireModel:
 
     async def _came(self, response: Any) -> None:
         self._last = response.headers.get("content-type", "")
+        await repair(response)
 
-    def _completion(self, response: Any, held: _Request) -> Completion:
+    def _completion(self, response: Any, asked: Asked, held: _Request) -> Completion:
         from pydantic_ai import messages as parts
 
-        calls = tuple(
-            ToolCall(id=part.tool_call_id, name=part.tool_name, arguments=_arguments(part))
-            for part in response.parts
-            if isinstance(part, parts.ToolCallPart)
-        )
-        text = "".join(part.content for part in response.parts if isinstance(part, parts.TextPart))
+        if held.told is None:
+            held.spoken("".join(part.content for part in response.parts if isinstance(part, parts.TextPart)))
+        text, spoken = held.spoken.end()
         text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
+        calls = _calls(response, asked) or spoken
         if not calls and not text.strip():
             held.lost += spent_on(response)
             raise self._failed(self._not_an_answer("empty"))
         plain = all(isinstance(part, parts.ToolCallPart | parts.TextPart) for part in response.parts)
-        kept = "" if plain else parts.ModelMessagesTypeAdapter.dump_json([response]).decode()
+        kept = "" if plain else parts.ModelMessagesTypeAdapter.dump_json([_rewritten(response, text, calls)]).decode()
         message = ChatMessage(role="assistant", text=text, calls=calls, wire=kept)
-        finish = _FINISHES.get(response.finish_reason, "other")
+        finish = "calls" if spoken else _FINISHES.get(response.finish_reason, "other")
         return Completion(message=message, model=self.name, finish=finish, spent=spent_on(response))
 
     def _failure(self, error: Exception, held: _Request) -> KernelError:
@@ -260,6 +268,7 @@ class _Request:
     def __init__(self, told: Told | None) -> None:
         self.told, self.begun, self.lost = told, "", Spent()
         self.stream: Any = None  # the stream of the last request
+        self.spoken = Spoken(())  # reads its text
 
     def tell(self, text: str) -> None:
         self.begun += text
@@ -343,6 +352,40 @@ def _answer(message: ChatMessage) -> Any:
     parts: list[Any] = [TextPart(content=message.text)] if message.text else []
     parts += [ToolCallPart(tool_name=c.name, args=c.arguments, tool_call_id=c.id) for c in message.calls]
     return ModelResponse(parts=parts)
+
+
+def _calls(response: Any, asked: Asked) -> tuple[ToolCall, ...]:
+    """The calls of a response, in the kernel's own names and arguments, each with an id of its own."""
+    from pydantic_ai.messages import ToolCallPart
+
+    calls: dict[str, ToolCall] = {}
+    for part in response.parts:
+        if isinstance(part, ToolCallPart):
+            id, count = part.tool_call_id, len(calls)
+            id = f"{id}-{count}" if id in calls else id
+            calls[id] = meant(ToolCall(id=id, name=part.tool_name, arguments=_arguments(part)), asked.tools)
+    return tuple(calls.values())
+
+
+def _rewritten(response: Any, text: str, calls: Sequence[ToolCall]) -> Any:
+    """The response with the text and the calls as they are kept; all its other parts stay as they are."""
+    from dataclasses import replace as changed
+
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    kept: list[Any] = []
+    left, is_first = list(calls), True
+    whole = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    for part in response.parts:
+        if isinstance(part, ToolCallPart) and left:
+            call = left.pop(0)
+            part = changed(part, tool_name=call.name, args=call.arguments, tool_call_id=call.id)
+        elif isinstance(part, TextPart) and whole != text:
+            part, is_first = changed(part, content=text if is_first else ""), False
+        if not isinstance(part, TextPart) or part.content:
+            kept.append(part)
+    kept += [ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id) for call in left]
+    return changed(response, parts=kept)
 
 
 def _arguments(part: Any) -> str:

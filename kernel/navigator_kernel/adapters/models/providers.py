@@ -15,6 +15,8 @@ from navigator_kernel.values.chat import PDF
 SERVICE = "navigator"  # service name of the keys in the system's keyring
 EXTRA = "pip install 'navigator-kernel[llm]'"
 NEVER = "none"  # sent instead of a key to a service that requires none
+# pydantic-ai loses an unclosed `<think>`, and hides one in the middle of a text: the kernel looks for thoughts itself
+THOUGHTS = ("<assistant_thinking>", "</assistant_thinking>")
 
 # Servers on this machine, unless the settings say otherwise
 LOCAL: Mapping[str, ModelProvider] = {
@@ -140,10 +142,13 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
         raise NotFound(f"there is no key for {provider!r}{where}", hint=hint)
     try:
         if held is not None and held.kind == "openai":
-            return _compatible(provider, model, held, key, http)
-        kind = held.kind if held else provider
-        made = _with_address(infer_provider_class(kind), held, key, http)
-        return infer_model(f"{kind}:{model}", provider_factory=lambda _: made)
+            opened = _compatible(provider, model, held, key, http)
+        else:
+            kind = held.kind if held else provider
+            made = _with_address(infer_provider_class(kind), held, key, http)
+            opened = infer_model(f"{kind}:{model}", provider_factory=lambda _: made)
+        opened.profile["thinking_tags"] = THOUGHTS
+        return opened
     except ImportError as error:
         hint = f"pip install 'pydantic-ai-slim[{provider}]'"
         raise NotLoadable(f"the package for {provider!r} is not installed", hint=hint) from error

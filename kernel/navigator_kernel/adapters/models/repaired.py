@@ -1,0 +1,151 @@
+"""Repairs what servers send that are only nearly compatible with OpenAI's, before the library reads it: several calls
+with one index, arguments that are no text, calls without an id, and an error as an answer with status 200."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+from msgspec import Struct
+
+_MARK = b'"tool_calls"'
+# A word in an error's type or code → its status; every other error is a request that the server rejects
+_STATUSES = (("rate", 429), ("quota", 429), ("overload", 503), ("unavail", 503), ("auth", 401), ("not_found", 404))
+_STATUSES += (("server", 500), ("internal", 500), ("api_error", 500))
+
+Chunks = Callable[..., AsyncIterator[bytes]]
+
+
+async def repair(response: Any) -> None:
+    """Repairs an HTTP response, whose body has not been read yet; one that is not JSON stays a stream."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    if response.status_code != 200 or kind not in {"application/json", "text/event-stream"}:
+        return
+    chunks: Chunks = response.aiter_bytes
+    if kind == "text/event-stream":
+        response.aiter_bytes = lambda *_size: _lines(chunks())
+        return
+    bodies: list[Any] = []
+    response.aiter_bytes = lambda *_size: _whole(chunks(), bodies)
+    await response.aread()
+    if bodies and (status := _status(bodies[0])):
+        response.status_code = status
+
+
+async def _whole(chunks: AsyncIterator[bytes], bodies: list[Any]) -> AsyncIterator[bytes]:
+    data = b"".join([chunk async for chunk in chunks])
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        yield data
+        return
+    bodies.append(body)
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if _MARK in data and isinstance(choices, list):
+        for choice in choices:
+            message = choice.get("message") if isinstance(choice, dict) else None
+            for call in _calls(message):
+                _as_text(call)
+                call["id"] = call.get("id") or f"call-{uuid4().hex[:16]}"
+                call["type"] = call.get("type") or "function"
+        data = json.dumps(body).encode()
+    yield data
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The lines of a stream of events, whole; those with calls are repaired."""
+    held, begun = b"", _Begun()
+    async for chunk in chunks:
+        held += chunk
+        whole, end, held = held.rpartition(b"\n")
+        if end:
+            yield b"\n".join(map(begun.repaired, whole.split(b"\n"))) + end
+    if held:
+        yield begun.repaired(held)
+
+
+class _Call(Struct):
+    """A call that has begun: its place in the answer, and what came of it."""
+
+    at: int
+    id: str
+    name: str
+    arguments: str = ""
+
+
+class _Begun:
+    """The calls of one stream, by the index that the server gives."""
+
+    def __init__(self) -> None:
+        self._by_index: dict[int, _Call] = {}
+        self._count = 0
+
+    def repaired(self, line: bytes) -> bytes:
+        if _MARK not in line or not line.startswith(b"data:"):
+            return line
+        try:
+            body = json.loads(line[5:])
+            choices = body["choices"]
+            for choice in choices:
+                for call in _calls(choice.get("delta")):
+                    self._repair(call)
+        except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+            return line
+        return b"data: " + json.dumps(body).encode()
+
+    def _repair(self, call: dict[str, Any]) -> None:
+        _as_text(call)
+        function = call.get("function") or {}
+        id, name, arguments = str(call.get("id") or ""), function.get("name") or "", function.get("arguments") or ""
+        index = call.get("index")
+        index = index if isinstance(index, int) else max(self._by_index, default=0)
+        now = self._by_index.get(index)
+        if now is None or (name and _is_another(now, id, arguments)):
+            now = self._by_index[index] = _Call(self._count, id, name)
+            call["id"] = id or f"call-{uuid4().hex[:16]}"
+            self._count += 1
+        elif name and name == now.name:  # a name that is sent again is no second half of it
+            function["name"] = None
+        now.arguments += arguments
+        call["index"] = now.at
+
+
+def _is_another(now: _Call, id: str, arguments: str) -> bool:
+    """Whether a piece with a name begins another call under the index of the call `now`."""
+    if id and now.id and id != now.id:
+        return True
+    if not arguments.lstrip().startswith("{"):
+        return False
+    try:
+        json.loads(now.arguments)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _calls(message: Any) -> list[dict[str, Any]]:
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def _as_text(call: dict[str, Any]) -> None:
+    """Makes the arguments a text, as OpenAI's are."""
+    function = call.get("function")
+    if isinstance(function, dict) and "arguments" in function and not isinstance(function["arguments"], str):
+        value = function["arguments"]
+        function["arguments"] = "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _status(body: Any) -> int:
+    """The status of an answer that is only an error; 0 for every other one."""
+    if not isinstance(body, dict) or not body.get("error") or {"choices", "content", "output"} & body.keys():
+        return 0
+    error = body["error"] if isinstance(body["error"], dict) else {}
+    codes = [error.get("code"), error.get("status"), body.get("code")]
+    numbers = [int(str(one)) for one in codes if str(one).isdecimal() and 400 <= int(str(one)) < 600]
+    if numbers:
+        return numbers[0]
+    words = " ".join(str(error.get(key, "")) for key in ("type", "code", "status")).lower()
+    return next((status for word, status in _STATUSES if word in words), 400)

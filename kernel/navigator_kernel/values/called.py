@@ -1,0 +1,300 @@
+"""Understands a model's call that is written in the names and arguments of another coding agent.
+
+It happens once, when the answer arrives: guards, consents and the audit log only see the kernel's own names and
+arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, built_in, plain_name
+from navigator_kernel.values.chat import ToolCall, ToolSpec
+
+SKILL = "skill"
+SECONDS = 600  # a longer time limit is meant in milliseconds, as Claude Code writes it
+
+_FILE = (
+    "path", "file", "filename", "filepath", "absolutepath", "relativepath", "targetfile", "notebookpath", "filetoread",
+)  # fmt: skip
+_FOLDER = (
+    "dir", "directory", "folder", "dirpath", "directorypath", "folderpath", "targetdirectory", "searchpath", "root",
+    "relativeworkspacepath", "filepath", "file",
+)  # fmt: skip
+
+# Other agents' names of the arguments, by the tool and the kernel's own name; in lower case without separators
+ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    READ: {
+        "file_path": _FILE,
+        "offset": ("startline", "start", "linestart", "fromline", "startlineonebased", "line", "linenumber"),
+        "limit": ("maxlines", "numlines", "lines", "linecount", "count"),
+    },
+    LIST: {"path": _FOLDER},
+    GLOB: {"pattern": ("glob", "globpattern", "query", "filepattern"), "path": _FOLDER},
+    GREP: {
+        "pattern": ("query", "regex", "regexp", "search", "searchterm", "searchpattern", "text"),
+        "path": _FOLDER,
+        "glob": ("include", "includepattern", "filepattern", "filter"),
+        "ignore_case": ("i", "caseinsensitive"),
+    },
+    WRITE: {"file_path": _FILE, "content": ("text", "contents", "filetext", "filecontent", "filecontents", "data")},
+    EDIT: {
+        "file_path": _FILE,
+        "old_string": ("oldstr", "oldtext", "old", "search", "find"),
+        "new_string": ("newstr", "newtext", "new", "replace", "replacement", "inserttext"),
+        "replace_all": ("all", "global", "allowmultiple"),
+    },
+    RUN: {
+        "command": ("cmd", "commandline", "shellcommand", "script"),
+        "argv": ("args",),
+        "timeout": ("timeoutseconds", "timeoutsec", "timeouts"),
+        "packages": ("dependencies", "requirements"),
+    },
+    FETCH: {"url": ("uri", "link", "address", "href")},
+    SKILL: {"name": ("skill", "skillname", "command", "id")},
+}
+# Arguments that change nothing of what the kernel does: it shows, asks and limits in its own way
+DROPPED = frozenset(
+    "description explanation justification reason thought instructions summary runinbackground isbackground background"
+    " blocking login tty yieldtimems maxoutputtokens sandboxpermissions withescalatedpermissions"
+    " dangerouslydisablesandbox requiresapproval requireuserapproval shouldreadentirefile n a b c context headlimit"
+    " maxresults multiline ignore prompt format encoding recursive overwrite tools expectedreplacements securityrisk"
+    .split()
+)  # fmt: skip
+# Calls that only order a model's own thoughts
+_NOTES = frozenset(
+    "todowrite todoread writetodos managetodolist updateplan plan think sequentialthinking exitplanmode enterplanmode"
+    " taskcreate taskupdate tasklist updatetodolist setplan note".split()
+)
+_SKILLS = frozenset("skill useskill loadskill activateskill readskill runskill".split())
+_EDITORS = frozenset("strreplacebasededittool strreplaceeditor strreplaceedittool texteditor".split())
+_OF_EDITOR = {"view": READ, "create": WRITE, "str_replace": EDIT, "insert": EDIT}
+_PYTHONS = frozenset("python codeinterpreter executepython runpython".split())
+_PREFIX = lazy_compile(r"(?:functions?|tools?|default_api|multi_tool_use|builtin)(?:\.|::?|__)")
+_SUFFIX = lazy_compile(r":\d{1,4}$")
+_FENCE = lazy_compile(r"\s*```(?:json)?\s*\n?(?P<inside>[^`]*)```\s*")
+
+
+def meant(call: ToolCall, offered: Sequence[ToolSpec]) -> ToolCall:
+    """The call in the kernel's own names and arguments. It stays as it is if its name means no offered tool, and keeps
+    its arguments if they are no JSON object."""
+    arguments = read_arguments(call.arguments)
+    name = _name(call.name, arguments or {}, {spec.name for spec in offered})
+    spec = next((spec for spec in offered if spec.name == name), None)
+    if arguments is None or spec is None:
+        return replace(call, name=name)
+    wanted = _arguments(plain_name(call.name), arguments, spec)
+    return replace(call, name=name, arguments=json.dumps(wanted, ensure_ascii=False))
+
+
+def is_note(name: str) -> bool:
+    """Whether a call of this name only notes a plan or a thought, as `TodoWrite` does."""
+    return plain_name(_PREFIX.sub("", name, count=1)) in _NOTES
+
+
+def read_arguments(text: str) -> dict[str, Any] | None:
+    """The arguments of a call, or None if they are no JSON object. Understood are nothing, `null`, JSON inside a JSON
+    string or a code fence, commas before a closing bracket, and line ends inside a string."""
+    held: Any = text
+    for _ in range(2):
+        if not isinstance(held, str):
+            break
+        held = _loaded(held)
+    return {} if held is None else held if isinstance(held, dict) else None
+
+
+def _loaded(text: str) -> Any:
+    """The value of a JSON text; False if it is none."""
+    if text.strip() in {"", "null", "None"}:
+        return None
+    fenced = _FENCE.fullmatch(text)
+    plain = fenced["inside"] if fenced else text
+    for tried in (plain, without_last_commas(plain)):
+        try:
+            held = json.loads(tried, strict=False, parse_constant=_never)
+            json.dumps(held, ensure_ascii=False).encode()  # a lone surrogate is not a character
+        except (ValueError, RecursionError):
+            continue
+        return held
+    return False
+
+
+def _never(_value: str) -> None:
+    raise ValueError("no number of JSON")
+
+
+def without_last_commas(text: str) -> str:
+    """JSON without commas that stand before a closing bracket."""
+    kept: list[str] = []
+    comma, is_text, is_escaped = -1, False, False
+    for char in text:
+        if is_text:
+            is_text, is_escaped = is_escaped or char != '"', char == "\\" and not is_escaped
+        elif char in "}]" and comma >= 0:
+            kept[comma], comma = "", -1
+        elif not char.isspace():
+            comma, is_text = len(kept) if char == "," else -1, char == '"'
+        kept.append(char)
+    return "".join(kept)
+
+
+def _name(written: str, arguments: Mapping[str, Any], offered: set[str]) -> str:
+    """The offered tool that a name means; the name itself if there is none."""
+    short = _SUFFIX.sub("", _PREFIX.sub("", written.strip(), count=1))
+    for name in (written, written.strip(), short):
+        if name in offered:
+            return name
+    plain = plain_name(short)
+    alike = [name for name in offered if plain_name(name) == plain]
+    if len(alike) == 1:
+        return alike[0]
+    if plain in _EDITORS:
+        tool = _OF_EDITOR.get(str(arguments.get("command")), EDIT)
+    else:
+        tool = SKILL if plain in _SKILLS else built_in(short)
+    return tool if tool in offered else written
+
+
+def _arguments(written: str, arguments: Mapping[str, Any], spec: ToolSpec) -> dict[str, Any]:
+    """The arguments in the form of the tool's schema; `written` is the plain name that the model used."""
+    fields: Mapping[str, Any] = spec.schema.get("properties") or {}
+    needed = spec.schema.get("required") or ()
+    given = dict(arguments)
+    if written in _EDITORS:
+        given.pop("command", None)
+    if reshape := _RESHAPED.get(spec.name) if _is_own(spec, fields) else None:
+        given = reshape(written, given)
+    own = {alias: name for name, aliases in ALIASES.get(spec.name, {}).items() for alias in aliases if name in fields}
+    is_closed = spec.schema.get("additionalProperties") is False
+    wanted: dict[str, Any] = {}
+    for key, value in given.items():
+        plain = plain_name(key)
+        name = key if key in fields else next((one for one in fields if plain_name(one) == plain), own.get(plain, key))
+        if name in wanted and name != key:  # the tool's own name counts
+            continue
+        if name not in fields and is_closed and (plain in DROPPED or value is None):
+            continue
+        if name in fields and name not in needed and (value is None or value == ""):
+            continue
+        wanted[name] = _converted(value, fields[name].get("type")) if isinstance(fields.get(name), Mapping) else value
+    return wanted
+
+
+def _is_own(spec: ToolSpec, fields: Mapping[str, Any]) -> bool:
+    """Whether this is the kernel's own tool, and not another one of the same name."""
+    return set(spec.schema.get("required") or ()) <= set(ALIASES.get(spec.name, ())) <= set(fields)
+
+
+def _converted(value: Any, kind: object) -> Any:
+    """A value in the type that the schema asks for, if there is no doubt about it."""
+    match kind, value:
+        case "integer", float() if value.is_integer():
+            return int(value)
+        case "integer" | "number", str() if (number := _number(value)) is not None:
+            return int(number) if kind == "integer" and number.is_integer() else number
+        case "boolean", str() if value.strip().casefold() in {"true", "false"}:
+            return value.strip().casefold() == "true"
+        case "boolean", int() if value in (0, 1):
+            return bool(value)
+        case "array", str():
+            held = _loaded(value)
+            return held if isinstance(held, list) else [value]
+        case "string", int() | float() if not isinstance(value, bool):
+            return str(value)
+        case "string", [str(only)]:
+            return only
+        case "string", dict() | list():
+            return json.dumps(value, ensure_ascii=False, indent=2)
+    return value
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if abs(number) < 1e15 else None
+
+
+def _of_read(_written: str, given: dict[str, Any]) -> dict[str, Any]:
+    """`view_range` and `end_line` become `offset` and `limit`."""
+    last: Any = None
+    for key in list(given):
+        if plain_name(key) in {"viewrange", "lines", "linerange"} and isinstance(given[key], str | list):
+            held = _loaded(given[key]) if isinstance(given[key], str) else given[key]
+            if isinstance(held, list) and len(held) == 2:
+                given.pop(key)
+                given["offset"], last = held
+        elif plain_name(key) in {"endline", "lineend", "toline", "endlineoneindexed", "endlineoneindexedinclusive"}:
+            last = given.pop(key)
+    first = next((one for key, one in given.items() if plain_name(key) in {"offset", *ALIASES[READ]["offset"]}), 1)
+    begin, end = (_number(str(one)) for one in (first, last))
+    return {**given, "limit": int(end - begin) + 1} if begin is not None and end is not None and end >= begin else given
+
+
+def _of_grep(_written: str, given: dict[str, Any]) -> dict[str, Any]:
+    """`type` is the suffix of the files, `case_sensitive` the opposite of `ignore_case`; lines are not counted."""
+    for key in list(given):
+        plain = plain_name(key)
+        if plain in {"type", "filetype"} and isinstance(given[key], str):
+            given.setdefault("glob", f"*.{given.pop(key).lstrip('.')}")
+        elif plain == "casesensitive":
+            given["ignore_case"] = _converted(given.pop(key), "boolean") is False
+    return {**given, "output_mode": "content"} if given.get("output_mode") == "count" else given
+
+
+def _of_edit(_written: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Each of `edits` gets the names of `edit` itself; `expected_replacements` over 1 are all of them."""
+    if "expected_replacements" in given and (_number(str(given["expected_replacements"])) or 0) > 1:
+        given.setdefault("replace_all", True)
+    edits = _loaded(given["edits"]) if isinstance(given.get("edits"), str) else given.get("edits")
+    if isinstance(edits, list) and edits and all(isinstance(one, dict) for one in edits):
+        names = {alias: name for name, aliases in ALIASES[EDIT].items() for alias in (plain_name(name), *aliases)}
+        given["edits"] = [{names.get(plain_name(key), key): value for key, value in one.items()} for one in edits]
+    if "insert_line" in given:
+        given["insert_line"] = _converted(given["insert_line"], "integer")
+    return given
+
+
+def _of_run(written: str, given: dict[str, Any]) -> dict[str, Any]:
+    """A list as `command` is `argv`, and a shell that it calls is no part of it; `code` is Python's; a folder to work
+    in comes before the command; a time limit in milliseconds becomes one in seconds."""
+    for key in list(given):
+        plain = plain_name(key)
+        if plain in {"code", "script", "command", "input"} and written in _PYTHONS and isinstance(given[key], str):
+            given["argv"] = ["python3", "-c", given.pop(key)]
+        elif plain in {"command", "cmd", "argv", "args"} and isinstance(given[key], str | list):
+            held = _loaded(given[key]) if str(given[key]).lstrip().startswith("[") else given[key]
+            if isinstance(held, list) and all(isinstance(one, str) for one in held):
+                given.pop(key)
+                given |= {"command": held[2]} if _is_shell(held) else {"argv": held}
+        elif plain in {"timeoutms", "timeoutmilliseconds"}:
+            number = _number(str(given.pop(key)))
+            given |= {} if number is None else {"timeout": max(int(number / 1000), 1)}
+        elif plain == "timeout" and (_number(str(given[key])) or 0) > SECONDS:
+            given[key] = max(int(float(str(given[key])) / 1000), 1)
+    for key in [one for one in given if plain_name(one) in {"cwd", "workdir", "workingdirectory", "dirpath"}]:
+        folder = given.pop(key)
+        if isinstance(folder, str) and folder.strip("./ "):
+            argv = given.pop("argv", None)
+            line = shlex.join(argv) if isinstance(argv, list) else str(given.get("command") or given.get("cmd") or "")
+            given["command"] = f"cd {shlex.quote(folder)} && {line}"
+    return given
+
+
+def _is_shell(argv: Sequence[str]) -> bool:
+    return len(argv) == 3 and argv[0].rpartition("/")[2] in {"bash", "sh", "zsh"} and argv[1] in {"-c", "-lc"}
+
+
+_RESHAPED: Mapping[str, Callable[[str, dict[str, Any]], dict[str, Any]]] = {
+    READ: _of_read,
+    GREP: _of_grep,
+    EDIT: _of_edit,
+    RUN: _of_run,
+}
