@@ -223,8 +223,9 @@ class Nodes(Struct):
         if held.specialist is None:
             raise NotFound("no model is set", hint="navigator model use <provider>:<model>")
         if held.loop is None:
-            work = held.specialist.assigned(packet_from(state["steps"][0][0]), report_of(state["prepared"]))
-            held.loop = held.specialist.loop(work, held.emit)
+            packet = packet_from(state["steps"][0][0])
+            work = held.specialist.assigned(packet, report_of(state["prepared"]))
+            held.loop = held.specialist.loop(work, held.emit, packet)
         return held.specialist, held.loop, held.began
 
 

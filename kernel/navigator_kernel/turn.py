@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, PreprocessingResult
 
+LIKELY = 8  # skills that a model without a skill is told of
 
 class TurnPlan(Struct, frozen=True, kw_only=True):
     """The work of a turn: dispatch steps, or a workflow. `before` is the session whose history models may see, `spent`
@@ -198,7 +199,8 @@ async def route_request(
     last = session.sticky if request.way == "follow_up" else None
     if last is not None and isinstance(decision.result, Skills) and decision.result.names == (last.target,):
         request = replace(request, before=last.values)
-    orders = plan(decision, request, kernel.catalogue, context)
+    likely = tuple(one.name for one in intent.retrieval.candidates[:LIKELY]) if intent.retrieval else ()
+    orders = plan(decision, replace(request, likely=likely), kernel.catalogue, context)
     if isinstance(orders, NeedClarification | Unknown):
         decision, orders = replace(decision, result=orders), DispatchPlan(steps=())
     for body in narrate(intent, decision, kernel.catalogue.count()):

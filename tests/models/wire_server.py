@@ -42,7 +42,7 @@ class Request(NamedTuple):
 
 
 Answer = Callable[["Exchange"], None]
-Script = Callable[[Sequence[Mapping[str, Any]], int], Said]
+Script = Callable[[Sequence[Mapping[str, Any]], int], "Said | Answer"]
 
 
 @dataclass
@@ -95,7 +95,8 @@ class _Handler(BaseHTTPRequestHandler):
             if unknown := [name for name in state.declines.get(model, ()) if name in body]:
                 exchange.fail(400, f"{unknown[0]}: not supported", "invalid_request_error")
             elif model in state.scripts:
-                exchange.say(state.scripts[model](body["messages"], exchange.number))
+                said = state.scripts[model](body["messages"], exchange.number)
+                exchange.say(said) if isinstance(said, Said) else said(exchange)
             else:
                 MODES[model](exchange)
 

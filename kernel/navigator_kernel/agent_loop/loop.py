@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.agent_loop.continuation import goes_on
-from navigator_kernel.agent_loop.opening import opening
+from navigator_kernel.agent_loop.opening import environment, opening
 from navigator_kernel.agent_loop.window import WORK, fitted, newest, units
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
 from navigator_kernel.events import (
@@ -79,6 +79,8 @@ class AgentLoop(Struct, kw_only=True):
     effects: dict[str, None] = field(default_factory=dict)  # tools that changed something, with the file, in order
     progress: AgentState = field(default_factory=AgentState)  # the last state reached
     keep: Callable[[AgentState], None] = lambda _progress: None  # called before and after each tool call
+    loads: Callable[[str], AgentTask] | None = None  # the task of a skill that the model loads
+    opened: AgentTask | None = None  # the task without a skill, as it began, once the model has loaded one
     _began: float | None = None
 
     async def run(self, progress: AgentState | None = None) -> tuple[AgentState, End]:
@@ -95,6 +97,7 @@ class AgentLoop(Struct, kw_only=True):
 
     async def specialist(self, progress: AgentState) -> AgentState:
         """One round: the waiting call, or a request with all calls of its answer (JIT-7)."""
+        self._load(progress.skill)
         if not progress.open_calls:
             progress = await self._asked(progress, self._left())
             self.keep(progress)
@@ -142,7 +145,7 @@ class AgentLoop(Struct, kw_only=True):
         if not progress.messages and (missing := left_out(self.work.allowed, {spec.name for spec in offered})):
             self.emit(ToolsLeftOut(skill=self.work.skill, tools=missing), step=self.work.step)
         recent = newest(progress.messages, WORK) or fitted(units(progress.messages)[-1:], WORK)
-        messages = (*opening(self.work), *recent)
+        messages = (*opening(self.opened or self.work), *recent)
         spare = not (self.work.workspace or self.work.tools)  # without these, the model needs only the skill's text
         asked = Asked(messages=messages, tools=offered, limit=limit, spare=spare, waits=self._waits)
         with_pieces, self.progress = _Pieces(self.emit, self.work.step), progress
@@ -200,12 +203,22 @@ class AgentLoop(Struct, kw_only=True):
                 answer = self._left_out(call) if late else await self._answered(call)
             except ConsentNeeded as asked:
                 raise ApprovalRequired(self.progress, asked) from asked
+            if answer.skill and self._load(answer.skill):
+                answer = replace(answer, text=f"{answer.text}\n\n{environment(replace(self.work, now=''))}".strip())
+                self.progress = replace(self.progress, skill=answer.skill, workspace=self.work.workspace)
             told = ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name, files=answer.files)
             failures = self.progress.failures + 1 if answer.failed else 0
             messages = (*self.progress.messages, told)
             self.progress = replace(self.progress, messages=messages, failures=failures, begun="", intent=())
             self.keep(self.progress)
         return replace(self.progress, rounds=progress.rounds + 1)
+
+    def _load(self, skill: str) -> bool:
+        """Goes on as the task of a skill that the model loaded, unless it is that of a skill already."""
+        if not skill or self.work.skill or self.loads is None:
+            return False
+        self.opened, self.work = self.work, self.loads(skill)
+        return True
 
     def _work_of(self, call: ToolCall) -> AgentTask:
         """The task, with what is known about a call that was in progress when the process ended."""

@@ -45,9 +45,18 @@ def suffix(work: AgentTask) -> str:
         blocks.append(f"{title}\n\n---\n## Skill: {work.skill}\n{head}\n{guide}\n</skill {mark}>")
     if work.memories:
         blocks.append("\n".join([say("prompt.memory", work.language), *(f"- {one}" for one in work.memories)]))
-    if known := list(_environment(work)):
-        blocks.append("\n".join([say("prompt.environment", work.language), *(f"- {one}" for one in known)]))
+    if work.likely and not work.guide:
+        lines = (_MARK.sub(r"< \1skill", line) for line in work.likely)
+        blocks.append("\n".join([say("prompt.skills", work.language), *(f"- {line}" for line in lines)]))
+    if known := environment(work):
+        blocks.append(known)
     return "\n\n".join(blocks)
+
+
+def environment(work: AgentTask) -> str:
+    """What the model is told about its folders and files; empty if there is nothing to tell."""
+    known = [f"- {one}" for one in _environment(work)]
+    return "\n".join([say("prompt.environment", work.language), *known]) if known else ""
 
 
 def _environment(work: AgentTask) -> Iterator[str]:

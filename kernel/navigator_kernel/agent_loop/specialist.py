@@ -15,7 +15,8 @@ from navigator_kernel.adapters.files.inside import walk_inside
 from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
 from navigator_kernel.agent_loop.skill_tool import NAME as SKILL_TOOL
-from navigator_kernel.errors import Damaged, KernelError, TimedOut
+from navigator_kernel.agent_loop.skill_tool import likely_skills
+from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, TimedOut
 from navigator_kernel.language.chinese import approval_in, in_language
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
@@ -66,13 +67,13 @@ class Specialist(Struct, kw_only=True):
         work = self.assigned(packet, None)
         try:
             work = _told_what_is_wrong(self.assigned(packet, prepared), wrong)
-            loop = self.loop(work, emit)
+            loop = self.loop(work, emit, packet)
             progress, end = await loop.run(self._kept(loop, packet))
-            report = self.told(work, progress, end, began)
+            report = self.told(loop.work, progress, end, began)
         except ApprovalRequired as waits:
-            report = self.waiting(waits, work, began)
+            report = self.waiting(waits, loop.work if loop else work, began)
         except KernelError as error:
-            report = self.failed(error, work, loop.progress if loop else AgentState(), began)
+            report = self.failed(error, loop.work if loop else work, loop.progress if loop else AgentState(), began)
             report = report if loop else replace(report, unanswered=False)
         private = work.private or (loop is not None and has_read(loop.progress))
         report = replace(report, private=private)
@@ -97,8 +98,9 @@ class Specialist(Struct, kw_only=True):
         """Whether the history contains answers from after private data was read."""
         return self.private and any(one.role == "assistant" for one in history)
 
-    def loop(self, work: AgentTask, emit: Emit) -> AgentLoop:
+    def loop(self, work: AgentTask, emit: Emit, packet: Packet) -> AgentLoop:
         """The agent loop with the rest of the turn's budget; NotFound without a model."""
+        loads = partial(self.loaded, packet, work)
         model, left = self.models.chain(work.model), self.budget
         if left.seconds:
             self.began = self.clock.monotonic() if self.began is None else self.began
@@ -106,8 +108,26 @@ class Specialist(Struct, kw_only=True):
         if work.limit:
             left = replace(left, seconds=min(left.seconds or work.limit, work.limit))
         return AgentLoop(
-            work=work, model=model, tools=self.tools, clock=self.clock, emit=emit, budget=left, spent=self.spent
+            work=work,
+            model=model,
+            tools=self.tools,
+            clock=self.clock,
+            emit=emit,
+            budget=left,
+            spent=self.spent,
+            loads=loads,
         )
+
+    def loaded(self, packet: Packet, work: AgentTask, loaded: str) -> AgentTask:
+        """The task of the skill that the model loaded (`AgentState.skill`), with its tools, folder and rights.
+        IntegrityMismatch if it was changed meanwhile, or is not accepted any more."""
+        namespace, _, digest = loaded.partition("@")
+        executor = self.catalogue.create_executor(namespace)
+        skill = executor.skill
+        if executor.digest != digest or executor.standing == "unknown":
+            raise IntegrityMismatch(f"skill {skill.name!r} was changed meanwhile", hint="start again")
+        own = {"skill": skill.name, "digest": digest, "standing": executor.standing, "tools": skill.tools or ()}
+        return replace(work, **own, **self._tools(executor, packet))
 
     def closed(self, loop: AgentLoop, report: Report, emit: Emit) -> Report:
         """Adds the loop's usage and emits its user interface commands; returns the report with its changes."""
@@ -126,6 +146,7 @@ class Specialist(Struct, kw_only=True):
             memories=tuple(str(one) for one in packet.params.value("memory", ())),
             private=any(packet.params.value(name, ()) for name in ("memory", "files", "previous")) or _has_read(packet),
             history=tuple(ChatMessage(role=one.role, text=one.text) for one in self.history),
+            likely=likely_skills(map(str, packet.params.value("skills", ())), self.catalogue),
         )
 
     def _of_skill(self, base: AgentTask, packet: Packet, prepared: Report) -> AgentTask:

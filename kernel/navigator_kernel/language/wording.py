@@ -189,7 +189,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "tool.done": ("done", "操作成功"),
     "tool.noted": ("noted; go on", "已记下；请继续"),
     "tool.unknown": ("there is no tool called {tool}; these are offered: {offered}", "没有名为 {tool} 的工具；可用的有：{offered}"),
-    "tool.no_skill": ("no skill is called {name}; similar names: {near}", "没有名为 {name} 的技能；相近的有：{near}"),
+    "tool.no_skill": (
+        "no skill is called {name}; there are: {near}. If none of them fits, answer without a skill",
+        "没有名为 {name} 的技能；现有：{near}。都不适用时请直接回答",
+    ),
     "tool.not_text": ("skill {name} has no guidelines that can be read here", "技能 {name} 没有可在此读取的行为指南"),
     "tool.unknown_skill": (
         "skill {name} was neither installed nor trusted by the person: navigator skill trust {name}",
@@ -222,6 +225,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "specialist.rounds": ("stopped after ten rounds of tools", "已达十轮工具调用上限，停止执行"),
     "specialist.failures": ("stopped after two failures in a row", "连续失败两次，停止执行"),
     "specialist.length": ("stopped: the answer was cut off", "停止：回答未能完成"),
+    "prompt.skills": (
+        "[Skills that may fit; the tool `skill` loads one by its name, with its tools. If none fits, answer without one.]",
+        "[可能适用的技能：用 `skill` 工具按名称加载，同时获得其工具；都不适用时请直接回答]",
+    ),
     "prompt.memory": ("[Related memory]", "[相关记忆]"),
     "prompt.skill": ("run {skill} {args}", "执行 {skill} {args}"),
     "own.thanks": ("nothing to do", "没有要做的事"),

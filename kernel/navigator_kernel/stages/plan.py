@@ -57,6 +57,7 @@ def plan(
             optional: dict[str, Any] = {"request": _cleaned(request) or request.need}
             files = [str(file.path) for file in request.files if not file.problem]
             optional |= ({"memory": memory} if memory else {}) | ({"files": files} if files else {})
+            optional |= {"skills": list(request.likely)} if request.likely else {}
             return _one(_packet("kernel", "answer", "direct", request, order, {}, optional))
         case _:
             return DispatchPlan(steps=())

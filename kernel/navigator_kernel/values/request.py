@@ -101,7 +101,7 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
     `need` is the same with files as bare paths, for routing. `files` are those with a mark, `targets` what is named in
     plain words. `base` is the folder to which the arguments of a command are relative, `today` the date in ISO 8601. In
     a workflow, `handed` is the result of the previous step; `before` are the last run's values, which a message that
-    continues it does not repeat."""
+    continues it does not repeat; `likely` are the skills that routing found, best first."""
 
     original: str
     cleaned_content: str
@@ -118,6 +118,7 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
     targets: tuple[FileReference, ...] = ()
     today: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
+    likely: tuple[str, ...] = ()
 
     @property
     def answer(self) -> str:

@@ -31,7 +31,8 @@ class AgentTask(Struct, frozen=True, kw_only=True):
     `workspace` and in the `project`, on the files that the person `named`, and can read those that `earlier` turns of
     the session wrote, all absolute paths; `allowed` are the words of its `allowed-tools`.
     `begun` is the call that was active when a process was killed, and is made now; `intent` are the digests of its
-    file before and after, if they were known by then."""
+    file before and after, if they were known by then. `likely` are lines about skills that may fit, for a message
+    without a skill."""
 
     run: str
     step: int
@@ -58,6 +59,7 @@ class AgentTask(Struct, frozen=True, kw_only=True):
     allowed: tuple[str, ...] = ()
     begun: str = ""
     intent: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
 
 
 class AgentState(Struct, frozen=True, kw_only=True):
@@ -66,7 +68,8 @@ class AgentState(Struct, frozen=True, kw_only=True):
     `refusal` is the person's reason against the waiting call, "" for a no without a reason and None if nothing was
     refused; `refused` are the calls that the person refused, which are not asked about again; `notes` are
     sentences for the person, beside the answer. `begun` is the call that was active when the process ended, `intent`
-    the digests of the file that it was about to change, before and after."""
+    the digests of the file that it was about to change, before and after. `skill` is the resource and the digest of the
+    skill that the model loaded, with `@` between them."""
 
     messages: tuple[ChatMessage, ...] = ()
     rounds: int = 0
@@ -81,6 +84,7 @@ class AgentState(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     begun: str = ""
     intent: tuple[str, ...] = ()
+    skill: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The result in the form of a report."""
@@ -106,6 +110,7 @@ class AgentState(Struct, frozen=True, kw_only=True):
         body = {**self.to_dict(), "failures": self.failures, "finish": self.finish, "spent": asdict(self.spent)}
         body |= {"workspace": self.workspace, "refusal": self.refusal, "refused": list(self.refused)}
         body |= {"notes": list(self.notes), "begun": self.begun, "intent": list(self.intent)}
+        body |= {"skill": self.skill} if self.skill else {}
         return json.dumps({**body, "messages": [one.to_dict() for one in self.messages]}, ensure_ascii=False)
 
     @property
@@ -137,6 +142,7 @@ def progress_of(text: str) -> AgentState:
         notes=tuple(held.get("notes", ())),
         begun=held.get("begun", ""),
         intent=tuple(held.get("intent", ())),
+        skill=held.get("skill", ""),
     )
 
 
@@ -162,11 +168,12 @@ def with_refusal(packet: Packet, why: str) -> Packet | None:
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):
-    """The result of a call: text and `files` for the model, whether it failed, `commands` for a user interface, and
-    whether it `changed` anything."""
+    """The result of a call: text and `files` for the model, whether it failed, `commands` for a user interface, whether
+    it `changed` anything, and the `skill` that it loaded, as in `AgentState`."""
 
     text: str
     failed: bool = False
     commands: tuple[UICommand, ...] = ()
     changed: bool = False
     files: tuple[ShownFile, ...] = ()
+    skill: str = ""
