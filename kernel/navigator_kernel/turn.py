@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 LIKELY = 8  # skills that a model without a skill is told of
 
+
 class TurnPlan(Struct, frozen=True, kw_only=True):
     """The work of a turn: dispatch steps, or a workflow. `before` is the session whose history models may see, `spent`
     the cost of routing, `told` what the kernel answers itself, `offer` what it offers to do."""

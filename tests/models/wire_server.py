@@ -42,15 +42,17 @@ class Request(NamedTuple):
 
 
 Answer = Callable[["Exchange"], None]
-Script = Callable[[Sequence[Mapping[str, Any]], int], "Said | Answer"]
+Script = Callable[[Sequence[Mapping[str, Any]], int], Said]
 
 
 @dataclass
 class WireServer:
-    """`scripts` are models whose answers depend on the messages and the number of requests; `declines` names request
+    """`scripts` are models whose answers depend on the messages and the number of requests; `acts` are answers of
+    another kind, until a tool has answered; `declines` names request
     fields that a model's server does not know, and answers with 400."""
 
     scripts: dict[str, Script] = field(default_factory=dict)
+    acts: dict[str, Answer] = field(default_factory=dict)
     declines: dict[str, tuple[str, ...]] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -94,9 +96,10 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(BrokenPipeError, ConnectionResetError):
             if unknown := [name for name in state.declines.get(model, ()) if name in body]:
                 exchange.fail(400, f"{unknown[0]}: not supported", "invalid_request_error")
+            elif model in state.acts and not any(map(_is_result, body["messages"])):
+                state.acts[model](exchange)
             elif model in state.scripts:
-                said = state.scripts[model](body["messages"], exchange.number)
-                exchange.say(said) if isinstance(said, Said) else said(exchange)
+                exchange.say(state.scripts[model](body["messages"], exchange.number))
             else:
                 MODES[model](exchange)
 
@@ -165,6 +168,12 @@ class Exchange(NamedTuple):
     def stay_silent(self) -> None:
         self.handler.state.stopped.wait(LONG)
         self.handler.close_connection = True
+
+
+def _is_result(message: Mapping[str, Any]) -> bool:
+    """Whether a message has the result of a tool, in either protocol."""
+    blocks = message["content"] if isinstance(message["content"], list) else []
+    return message["role"] == "tool" or any(block.get("type") == "tool_result" for block in blocks)
 
 
 class _OpenAI:

@@ -44,8 +44,8 @@ def pieces(*deltas: dict[str, Any]) -> Answer:
     def answer(exchange: Exchange) -> None:
         exchange.begin()
         for delta in deltas:
-            exchange.write(exchange.spoken.piece("worker", delta))  # type: ignore[arg-type, union-attr]
-        exchange.write(exchange.spoken.piece("worker", {}, "stop"))  # type: ignore[arg-type, call-arg, union-attr]
+            exchange.write(exchange.spoken.piece("worker", delta))  # type: ignore[call-arg]  # OpenAI only
+        exchange.write(exchange.spoken.piece("worker", {}, "stop"))  # type: ignore[call-arg]  # OpenAI only
         exchange.write("data: [DONE]\n\n")
         exchange.end()
 
@@ -152,7 +152,7 @@ WORDS = {  # what the person is told if there is no answer
     "a thought without an end": "its answer was empty",
     "an error with status 200": "no such model",
     "an error as the first event": "no endpoint for this model",
-    "a refusal": "it refuses: \"I can't help with that.\"",
+    "a refusal": 'it refuses: "I can\'t help with that."',
 }
 ROWS = [
     pytest.param(kind, quirk, id=f"{kind}-{quirk.name}")
@@ -164,15 +164,16 @@ ROWS = [
 
 @pytest.mark.requirement("JIT-5", "JIT-7", "TOL-9")
 @pytest.mark.parametrize(("kind", "quirk"), ROWS)
-def test_a_quirk_of_a_model_is_understood(
-    here: Place, mine: Path, server: WireServer, kind: str, quirk: Quirk
-) -> None:
+def test_a_quirk_of_a_model_is_understood(here: Place, mine: Path, server: WireServer, kind: str, quirk: Quirk) -> None:
     here.write({".claude/skills/song-writer/rhymes.md": "boat, float\n"})
     accept(here.root, "song-writer")
     url = server.url if kind == "openai" else server.url.removesuffix("/v1")
     mine.write_text(settings(server).replace(server.url, url) + f'kind = "{kind}"\n')
     answers(server, quirk.first)
-    told = here.json("ask", "/song-writer a song")
+    try:
+        told = here.json("ask", "/song-writer a song")
+    finally:
+        server.acts.clear()
     assert told["exit_code"] == quirk.code, told["report"]
     streamed = "".join(one["data"]["text"] for one in events(here, told["run"]) if one["type"] == "RunContent")
     raw = told["report"].get("raw") or ""
@@ -188,11 +189,8 @@ def test_a_quirk_of_a_model_is_understood(
 
 def answers(server: WireServer, first: Said | Answer) -> None:
     """The first answer is the quirk; after tools the model is done."""
-
-    def script(messages: Sequence[Any], _number: int) -> Said | Answer:
-        return DONE if results(messages) else first
-
-    server.scripts["worker"] = script
+    server.scripts["worker"] = lambda _messages, _number: DONE
+    server.acts["worker"] = (lambda exchange: exchange.say(first)) if isinstance(first, Said) else first
 
 
 def results(messages: Sequence[Any]) -> list[str]:

@@ -136,7 +136,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             raise
         except KernelError as error:  # the reason says what is in the file
             self._ask(work, reading, tool=READ)
-            raise with_near(error, place) if isinstance(error, NotFound) else error
+            if isinstance(error, NotFound):
+                raise with_near(error, place) from None
+            raise
 
     def _places(self, work: AgentTask) -> Places:
         self.writer(Path(work.workspace)).make_folder(Path(work.workspace))

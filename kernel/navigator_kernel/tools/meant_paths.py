@@ -1,5 +1,5 @@
-"""Understands paths as models write them: in quotes, as `file://`, from the skill's own name on, in another case. A path
-that means no file gets the names that are near it."""
+"""Understands paths as models write them: in quotes, as `file://`, from the skill's own name on, in another case. For a
+path that means no file, it lists the names that are near it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _of_skill(places: Places, path: str) -> Place | None:
     parts, name = PurePosixPath(os.path.normpath(path)).parts, places.folder.name.casefold()
     for at, part in enumerate(parts):
         if part.casefold() == name:
-            rest = os.path.join(places.folder, *parts[at + 1 :])
+            rest = str(places.folder.joinpath(*parts[at + 1 :]))
             if ".." in parts or (at and "skills" not in parts[:at]):
                 return None
             found = places.find(rest)

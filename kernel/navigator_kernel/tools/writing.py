@@ -74,8 +74,8 @@ def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
     if isinstance(arguments.get("insert_line"), int):
         return Change(place, before, _encoded(_inserted(text, arguments["insert_line"], str(arguments["new_string"]))))
     edits = arguments.get("edits") or [arguments]
-    if missing := [name for one in edits for name in ("old_string", "new_string") if not isinstance(one.get(name), str)]:
-        raise UsageProblem(f"an edit has no {missing[0]}", hint="each of edits has an old_string and a new_string")
+    if not all(isinstance(one.get(name), str) for one in edits for name in ("old_string", "new_string")):
+        raise UsageProblem("an edit is not complete", hint="each of edits has an old_string and a new_string")
     for one in edits:
         text = _edited(place, text, one)
     return Change(place, before, _encoded(text))

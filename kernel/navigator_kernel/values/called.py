@@ -83,7 +83,7 @@ _FENCE = lazy_compile(r"\s*```(?:json)?\s*\n?(?P<inside>[^`]*)```\s*")
 
 def meant(call: ToolCall, offered: Sequence[ToolSpec]) -> ToolCall:
     """The call in the kernel's own names and arguments. It stays as it is if its name means no offered tool, and keeps
-    its arguments if they are no JSON object."""
+    its arguments if they are not a JSON object."""
     arguments = read_arguments(call.arguments)
     name = _name(call.name, arguments or {}, {spec.name for spec in offered})
     spec = next((spec for spec in offered if spec.name == name), None)
@@ -99,7 +99,7 @@ def is_note(name: str) -> bool:
 
 
 def read_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments of a call, or None if they are no JSON object. Understood are nothing, `null`, JSON inside a JSON
+    """The arguments of a call, or None if they are not a JSON object. Understood are nothing, `null`, JSON inside a JSON
     string or a code fence, commas before a closing bracket, and line ends inside a string."""
     held: Any = text
     for _ in range(2):
@@ -176,8 +176,10 @@ def _arguments(written: str, arguments: Mapping[str, Any], spec: ToolSpec) -> di
     for key, value in given.items():
         plain = plain_name(key)
         name = key if key in fields else next((one for one in fields if plain_name(one) == plain), own.get(plain, key))
-        if name in wanted and name != key:  # the tool's own name counts
-            continue
+        if name != key and name in given:  # the tool's own name counts; another value under both names is an error
+            if value == given[name]:
+                continue
+            name = key
         if name not in fields and is_closed and (plain in DROPPED or value is None):
             continue
         if name in fields and name not in needed and (value is None or value == ""):
@@ -263,14 +265,15 @@ def _of_edit(_written: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_run(written: str, given: dict[str, Any]) -> dict[str, Any]:
-    """A list as `command` is `argv`, and a shell that it calls is no part of it; `code` is Python's; a folder to work
+    """A list as `command` is `argv`, and a shell that it calls is left out; `code` is Python's; a folder to work
     in comes before the command; a time limit in milliseconds becomes one in seconds."""
     for key in list(given):
         plain = plain_name(key)
         if plain in {"code", "script", "command", "input"} and written in _PYTHONS and isinstance(given[key], str):
             given["argv"] = ["python3", "-c", given.pop(key)]
         elif plain in {"command", "cmd", "argv", "args"} and isinstance(given[key], str | list):
-            held = _loaded(given[key]) if str(given[key]).lstrip().startswith("[") else given[key]
+            is_list = isinstance(given[key], str) and given[key].lstrip().startswith("[")
+            held = _loaded(given[key]) if is_list else given[key]
             if isinstance(held, list) and all(isinstance(one, str) for one in held):
                 given.pop(key)
                 given |= {"command": held[2]} if _is_shell(held) else {"argv": held}
@@ -282,8 +285,9 @@ def _of_run(written: str, given: dict[str, Any]) -> dict[str, Any]:
     for key in [one for one in given if plain_name(one) in {"cwd", "workdir", "workingdirectory", "dirpath"}]:
         folder = given.pop(key)
         if isinstance(folder, str) and folder.strip("./ "):
-            argv = given.pop("argv", None)
-            line = shlex.join(argv) if isinstance(argv, list) else str(given.get("command") or given.get("cmd") or "")
+            argv, names = given.pop("argv", None), {"command", *ALIASES[RUN]["command"]}
+            lines = [str(given.pop(one)) for one in list(given) if plain_name(one) in names]
+            line = shlex.join(argv) if isinstance(argv, list) else "".join(lines[:1])
             given["command"] = f"cd {shlex.quote(folder)} && {line}"
     return given
 

@@ -361,9 +361,8 @@ def _calls(response: Any, asked: Asked) -> tuple[ToolCall, ...]:
     calls: dict[str, ToolCall] = {}
     for part in response.parts:
         if isinstance(part, ToolCallPart):
-            id, count = part.tool_call_id, len(calls)
-            id = f"{id}-{count}" if id in calls else id
-            calls[id] = meant(ToolCall(id=id, name=part.tool_name, arguments=_arguments(part)), asked.tools)
+            own = f"{part.tool_call_id}-{len(calls)}" if part.tool_call_id in calls else part.tool_call_id
+            calls[own] = meant(ToolCall(id=own, name=part.tool_name, arguments=_arguments(part)), asked.tools)
     return tuple(calls.values())
 
 

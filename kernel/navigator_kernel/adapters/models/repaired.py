@@ -1,5 +1,5 @@
 """Repairs what servers send that are only nearly compatible with OpenAI's, before the library reads it: several calls
-with one index, arguments that are no text, calls without an id, and an error as an answer with status 200."""
+with one index, arguments that are not text, calls without an id, and an error as an answer with status 200."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from msgspec import Struct
 
 _MARK = b'"tool_calls"'
 # A word in an error's type or code → its status; every other error is a request that the server rejects
-_STATUSES = (("rate", 429), ("quota", 429), ("overload", 503), ("unavail", 503), ("auth", 401), ("not_found", 404))
-_STATUSES += (("server", 500), ("internal", 500), ("api_error", 500))
+_STATUSES = {"rate": 429, "quota": 429, "overload": 503, "unavail": 503, "auth": 401, "not_found": 404}
+_STATUSES |= {"server": 500, "internal": 500, "api_error": 500}
 
 Chunks = Callable[..., AsyncIterator[bytes]]
 
@@ -98,23 +98,23 @@ class _Begun:
     def _repair(self, call: dict[str, Any]) -> None:
         _as_text(call)
         function = call.get("function") or {}
-        id, name, arguments = str(call.get("id") or ""), function.get("name") or "", function.get("arguments") or ""
+        own, name, arguments = str(call.get("id") or ""), function.get("name") or "", function.get("arguments") or ""
         index = call.get("index")
         index = index if isinstance(index, int) else max(self._by_index, default=0)
         now = self._by_index.get(index)
-        if now is None or (name and _is_another(now, id, arguments)):
-            now = self._by_index[index] = _Call(self._count, id, name)
-            call["id"] = id or f"call-{uuid4().hex[:16]}"
+        if now is None or (name and _is_another(now, own, arguments)):
+            now = self._by_index[index] = _Call(self._count, own, name)
+            call["id"] = own or f"call-{uuid4().hex[:16]}"
             self._count += 1
-        elif name and name == now.name:  # a name that is sent again is no second half of it
+        elif name and name == now.name:  # a name that is sent again is not its second half
             function["name"] = None
         now.arguments += arguments
         call["index"] = now.at
 
 
-def _is_another(now: _Call, id: str, arguments: str) -> bool:
+def _is_another(now: _Call, own: str, arguments: str) -> bool:
     """Whether a piece with a name begins another call under the index of the call `now`."""
-    if id and now.id and id != now.id:
+    if own and now.id and own != now.id:
         return True
     if not arguments.lstrip().startswith("{"):
         return False
@@ -148,4 +148,4 @@ def _status(body: Any) -> int:
     if numbers:
         return numbers[0]
     words = " ".join(str(error.get(key, "")) for key in ("type", "code", "status")).lower()
-    return next((status for word, status in _STATUSES if word in words), 400)
+    return next((status for word, status in _STATUSES.items() if word in words), 400)

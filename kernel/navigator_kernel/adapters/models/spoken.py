@@ -30,12 +30,13 @@ _BLOCK = lazy_compile(
     r"<tool_calls?>|<function_call>|<function=(?P<function>[\w.:-]{1,100})>|"
     r"<invoke\s+name=[\"'](?P<invoke>[\w.:-]{1,100})[\"']\s*>|\[TOOL_CALLS\]"
 )
+_INNER = lazy_compile(r"\s*(?:<tool_call>|<function_call>|<function=|<invoke\s)")
 _END = lazy_compile(r"</(?:tool_calls?|function_calls?|function|invoke)>|<function_calls>")
 _PARAMETER = lazy_compile(
     r"<parameter(?:=(?P<plain>[\w.-]{1,100})|\s+name=[\"'](?P<named>[\w.-]{1,100})[\"'][^>]{0,80})>"
 )
 _PARAMETER_END = "</parameter>"
-# Words that introduce an example, which is no call
+# Words that introduce an example, not a call
 _EXAMPLE = lazy_compile(
     r"\b(?:examples?|e\.g\.|for instance|such as|would|could|can|looks? like|format|schema|sample|returns?|"
     r"responds?|response|output|payload|template)\b|例如|比如|示例|格式|样例|返回|输出",
@@ -187,13 +188,13 @@ class Spoken:
         left: list[str] = []
         at = 0
         while (block := _BLOCK.search(text, at)) is not None:
+            name = block["function"] or block["invoke"]
+            if not name and _INNER.match(text, block.end()):
+                left.append(text[at : block.start()])
+                at = block.end()
+                continue
             end = _END.search(text, block.end())
             inside = text[block.end() : end.start() if end else len(text)]
-            name = block["function"] or block["invoke"]
-            if not name and (inner := _BLOCK.match(text, block.end() + len(inside) - len(inside.lstrip()))):
-                left.append(text[at : block.start()])
-                at = inner.start()
-                continue
             found = self._named(name, inside) if name else self._of_json(inside, must_be_offered=False)
             if not found:
                 return (), text
@@ -220,7 +221,7 @@ class Spoken:
         return calls, "" if calls else text
 
     def _of_json(self, text: str, *, must_be_offered: bool) -> tuple[ToolCall, ...]:
-        """The calls of a JSON object, of a list of them, or of one in each line; none if one of them is no call."""
+        """The calls of a JSON object, of a list of them, or of one in each line; none if one of them is not a call."""
         values = _values(text)
         calls = [self._of_value(value, must_be_offered=must_be_offered) for value in values or ()]
         return tuple(call for call in calls if call) if calls and all(calls) else ()

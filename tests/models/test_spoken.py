@@ -1,0 +1,87 @@
+"""Calls and thoughts in a model's text: what the person sees, in whatever pieces it comes."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from navigator_kernel.adapters.models.spoken import Spoken
+from navigator_kernel.tools.specs import specs
+
+TOOLS = specs("en")
+FENCE = "```"
+READ = '{"name": "read", "arguments": {"file_path": "a"}}'
+CALLED = (("read", '{"file_path": "a"}'),)
+# An answer, the text for the person, the calls; without the last two the answer stays as it is
+ANSWERS: tuple[tuple[str, ...] | tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
+    ("Hello, all is well.\n",),
+    ("<think>secret</think>\n\nHello", "Hello", ()),
+    ("<think>never ends", "", ()),
+    ("<thinking>a</thinking><reasoning>b</reasoning> Answer", "Answer", ()),
+    ("The tag <think> begins a thought.",),
+    (f"I look.\n<tool_call>\n{READ}\n</tool_call>", "I look.", CALLED),
+    (f"<tool_call>{READ}</tool_call>\n<tool_call>{READ}</tool_call>", "", CALLED * 2),
+    (f"<tool_call>{READ}", "", CALLED),
+    (f"<tool_call>{READ}</tool_call>\nThen I go on.", "\n\nThen I go on.", CALLED),
+    ('<function=Read>{"path": "a"}</function>', "", CALLED),
+    ("<tool_call>\n<function=read>\n<parameter=file_path>\na\n</parameter>\n</function>\n</tool_call>", "", CALLED),
+    ('<function_calls>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>', "", CALLED),
+    (f"[TOOL_CALLS][{READ}]", "", CALLED),
+    (READ, "", CALLED),
+    ('{"tool": "Read", "arguments": {"path": "a"}}', "", CALLED),
+    (f"I look.\n{FENCE}json\n{READ}\n{FENCE}\n", "I look.", CALLED),
+    (f"A call looks like this:\n{FENCE}json\n{READ}\n{FENCE}\n",),
+    (f"See:\n{FENCE}json\n{READ}\n{FENCE}\nThat was it.",),
+    (f"Code:\n{FENCE}\n<tool_call>{READ}</tool_call>\n{FENCE}\n",),
+    (f"One writes `<tool_call>{READ}</tool_call>` for it.",),
+    (f"> <tool_call>{READ}</tool_call>",),
+    ('{"name": "Ann", "age": 3}',),
+    ('{"name": "Ann", "arguments": {"age": 3}}',),
+    ('{"name": "read", "arguments": "no object"}',),
+    ("<tool_call>no JSON</tool_call> after",),
+    (f"{FENCE}python\nprint(1)\n{FENCE}\nDone",),
+    ("<b>bold</b> text\n<table>\n  <to",),
+    ("[1] first\n[2] second",),
+    ("{",),
+)  # fmt: skip
+
+
+@pytest.mark.requirement("JIT-5", "JIT-7")
+@pytest.mark.parametrize("answer", ANSWERS, ids=range(len(ANSWERS)))
+def test_the_streamed_text_is_the_final_one_in_whatever_pieces_it_comes(answer: tuple[str, ...]) -> None:
+    text, wanted, calls = answer if len(answer) == 3 else (answer[0], answer[0], ())
+    for seed in range(40):
+        chance, told, at = random.Random(seed), list[str](), 0
+        spoken = Spoken(TOOLS, told.append)
+        while at < len(text):
+            size = chance.choice([1, 1, 2, 3, 7, 50]) if seed else len(text)
+            spoken(text[at : at + size])
+            at += size
+        final, found = spoken.end()
+        assert (final, "".join(told)) == (wanted, wanted)
+        assert tuple((call.name, call.arguments) for call in found) == calls
+
+
+def test_without_tools_nothing_is_a_call() -> None:
+    spoken = Spoken(())
+    spoken(READ)
+    assert spoken.end() == (READ, ())
+
+
+def test_each_call_has_an_id_of_its_own() -> None:
+    spoken = Spoken(TOOLS)
+    spoken(f"<tool_call>{READ}</tool_call>" * 2)
+    assert len({call.id for call in spoken.end()[1]}) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["<tool_call>" * 20_000, "<invoke name=" * 20_000, "<parameter" * 30_000, f"{FENCE}\n" * 30_000]
+)
+def test_a_long_answer_takes_time_in_proportion_to_its_length(text: str) -> None:
+    began, spoken = time.monotonic(), Spoken(TOOLS)
+    for at in range(0, len(text), 1_000):
+        spoken(text[at : at + 1_000])
+    spoken.end()
+    assert time.monotonic() - began < 5
