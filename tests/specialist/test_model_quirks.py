@@ -12,7 +12,7 @@ import pytest
 from cli.support import Place
 from models.wire_server import Answer, Exchange, Said, WireServer
 from person_state import accept
-from specialist.turns import events, of_phase_two, settings
+from specialist.turns import events, of_phase_two, says, settings
 
 pytestmark = pytest.mark.ci
 
@@ -177,7 +177,8 @@ def test_a_quirk_of_a_model_is_understood(here: Place, mine: Path, server: WireS
     assert told["exit_code"] == quirk.code, told["report"]
     streamed = "".join(one["data"]["text"] for one in events(here, told["run"]) if one["type"] == "RunContent")
     raw = told["report"].get("raw") or ""
-    assert streamed.replace("\n", "") == raw.replace("\n", "")  # rounds may be set apart
+    if not quirk.code:  # an error is told as text, too
+        assert streamed.replace("\n", "") == raw.replace("\n", "")  # rounds may be set apart
     assert raw.removesuffix("Done.").strip() == quirk.seen.removesuffix("Done.").strip()
     assert WORDS.get(quirk.name, "") in json.dumps(told["report"]).replace('\\"', '"')
     started = [one["data"] for one in events(here, told["run"]) if one["type"] == "ToolCallStarted"]
@@ -202,3 +203,28 @@ def results(messages: Sequence[Any]) -> list[str]:
             inner = block["content"]
             found.append(inner if isinstance(inner, str) else "".join(part.get("text", "") for part in inner))
     return found
+
+
+@pytest.mark.requirement("JIT-12", "TOL-9")
+def test_a_call_in_another_agents_name_is_asked_about_and_recorded_as_the_kernels_own(
+    here: Place, server: WireServer
+) -> None:
+    line = "echo hello | tee said.txt"
+    named, own = calls(("Bash", {"cmd": line, "description": "lists"})), calls(("run", {"command": line}))
+    says(server, named, DONE)
+    waits = here.json("ask", "--session", "s", "/song-writer a song")
+    assert waits["exit_code"] == 9 and line in waits["report"]["summary"] and "lists" not in waits["report"]["summary"]
+    says(server, named, own, DONE)
+    told = here.json("ask", "--session", "s", "no, not that")
+    assert told["exit_code"] != 9  # the same command is not asked about under its other name
+    assert "Bash" not in here.run("log").out
+    assert not list((here.root / "mybox/workspace").rglob("said.txt"))
+
+
+@pytest.mark.requirement("JIT-5")
+def test_a_denied_tool_stays_denied_under_every_name(here: Place, mine: Path, server: WireServer) -> None:
+    mine.write_text(f'{settings(server)}\n[policy]\ndeny = ["tool:run"]\n')
+    says(server, *(calls((name, {"command": "ls"})) for name in ("Bash", "shell", "functions.run")), DONE)
+    told = here.json("ask", "/song-writer a song")
+    assert told["exit_code"] != 9
+    assert all("there is no tool called" in text for text in results(of_phase_two(server)[-1]["messages"])[:2])

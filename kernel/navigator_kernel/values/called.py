@@ -99,7 +99,7 @@ def is_note(name: str) -> bool:
 
 
 def read_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments of a call, or None if they are not a JSON object. Understood are nothing, `null`, JSON inside a JSON
+    """The arguments of a call, or None if they are not a JSON object. Understood are nothing, `null`, JSON in a JSON
     string or a code fence, commas before a closing bracket, and line ends inside a string."""
     held: Any = text
     for _ in range(2):
