@@ -18,7 +18,6 @@ from navigator_kernel.events import Body, Event
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
-LOOPS: list[AgentLoop] = []  # the last loop that ran
 WORK = AgentTask(run="run-1", step=0, request="How far is the moon?", language="en")
 
 
@@ -77,7 +76,6 @@ def worked(
     async def run() -> tuple[AgentState, End]:
         model = WireModel("there:worker", models)
         loop = AgentLoop(work=work, model=model, tools=held, clock=SystemClock(), emit=emit, budget=budget or Budget())
-        LOOPS[:] = [loop]
         try:
             return await loop.run()
         finally:
