@@ -27,12 +27,13 @@ LONG = 30.0  # seconds that a server which hangs stays silent
 
 
 class Said(NamedTuple):
-    """A model's answer: text, reasoning, and calls as `(name, arguments)`."""
+    """A model's answer: text, reasoning, and calls as `(name, arguments)`; or one of `MODES`."""
 
     text: str = ""
     reasoning: str = ""
     calls: Sequence[tuple[str, str]] = ()
     finish: str = ""
+    mode: str = ""
 
 
 class Request(NamedTuple):
@@ -95,7 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
             if unknown := [name for name in state.declines.get(model, ()) if name in body]:
                 exchange.fail(400, f"{unknown[0]}: not supported", "invalid_request_error")
             elif model in state.scripts:
-                exchange.say(state.scripts[model](body["messages"], exchange.number))
+                said = state.scripts[model](body["messages"], exchange.number)
+                MODES[said.mode](exchange) if said.mode else exchange.say(said)
             else:
                 MODES[model](exchange)
 

@@ -60,11 +60,12 @@ def worked(
     work: AgentTask = WORK,
     budget: Budget | None = None,
     tools: Table | None = None,
+    context: int = 0,
 ) -> Worked:
     """Runs the loop. `script` holds the model's answers, in order; the last one repeats."""
     server.requests.clear()
     server.scripts["worker"] = lambda _messages, number: script[min(number, len(script)) - 1]
-    models = Models(providers={"there": ModelProvider(server.url)}, retries=0)
+    models = Models(providers={"there": ModelProvider(server.url, context=context)}, retries=0)
     events: list[Event] = []
     held = tools or Table()
 

@@ -199,7 +199,7 @@ def test_a_budget_that_is_used_up_says_what_was_paid(here: Place, mine: Path, se
     says(server, Said(text="Let me look. ", calls=[("skill", '{"name": "song-writer"}')]), HELLO)
     told = here.json("ask", SONG)
     assert "used up its budget: 264 tokens" in told["report"]["summary"] and told["usage"]["input_tokens"] == 240
-    assert (told["report"]["raw"], len(of_phase_two(server))) == (f"Let me look.\n\n{HELLO.text}", 2)
+    assert (told["report"]["raw"], len(of_phase_two(server))) == (f"Let me look. \n\n{HELLO.text}", 2)
 
 
 @pytest.mark.wide

@@ -216,3 +216,31 @@ def test_a_long_loop_never_sends_a_call_without_its_answer(server: WireServer, s
         answers = [one["tool_call_id"] for one in messages if one["role"] == "tool"]
         assert calls == answers
     assert len(json.dumps(server.requests[-1].body)) < 300_000
+
+
+@pytest.mark.requirement("JIT-4")
+def test_a_request_that_is_too_long_for_the_model_is_sent_again_with_shorter_work(server: WireServer) -> None:
+    tools = Table({f"star {at}": "x" * 12_000 for at in range(6)})
+    overflow = Said(mode="too-long")
+    script = [*[looks(f"star {at}") for at in range(6)], overflow, overflow, FAR]
+    done = worked(server, script, tools=tools)
+    assert (done.end, done.progress.text) == ("done", FAR.text)
+    sizes = [len(json.dumps(request.body)) for request in server.requests[-3:]]
+    assert sizes[0] > 1.5 * sizes[1] > 1.5 * sizes[2]
+    assert "x" * 12_000 in server.requests[-2].body["messages"][-1]["content"], "the newest result stays whole"
+
+
+def test_one_that_cannot_get_shorter_is_an_error(server: WireServer) -> None:
+    with pytest.raises(ModelFailed) as caught:
+        worked(server, [Said(mode="too-long")])
+    assert (caught.value.data["kind"], len(server.requests)) == ("too_long", 1)
+
+
+@pytest.mark.requirement("JIT-4")
+def test_the_context_of_a_model_decides_how_much_work_it_gets(server: WireServer) -> None:
+    tools = Table({f"star {at}": "x" * 12_000 for at in range(6)})
+    script = [*[looks(f"star {at}") for at in range(6)], FAR]
+    worked(server, script, tools=tools, context=16_000)
+    small = len(json.dumps(server.requests[-1].body))
+    worked(server, script, tools=tools, context=200_000)
+    assert small < 55_000 < 72_000 < len(json.dumps(server.requests[-1].body))

@@ -33,7 +33,7 @@ BEGINNING = 200  # characters that stay of an argument
 def tokens(message: ChatMessage) -> int:
     """A rough count: one token for four ASCII characters, one for any other, four for the message, and its files."""
     text = message.text + message.wire + "".join(call.name + call.arguments for call in message.calls)
-    wide = sum(not letter.isascii() for letter in text)
+    wide = 0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore"))
     shown = sum(max(file.size // PDF_BYTES, PICTURE) if file.kind == PDF else PICTURE for file in message.files)
     return 4 + wide + (len(text) - wide + 3) // 4 + shown
 
