@@ -204,7 +204,9 @@ def test_a_work_of_sixty_rounds_costs_at_most_5_ms_of_cpu_a_round_and_keeps_the_
     assert (end, progress.rounds) == ("done", LONG_ROUNDS)
     same = all_tokens = 0
     for before, after in pairwise(request.messages for request in requests):
-        equal = next((at for at, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), len(before))
+        equal = next(
+            (at for at, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), len(before)
+        )
         same += sum(map(tokens, before[:equal]))
         all_tokens += sum(map(tokens, before))
     with capsys.disabled():

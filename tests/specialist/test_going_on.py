@@ -52,7 +52,8 @@ def test_what_the_person_says_with_it_reaches_the_model(here: Place, mine: Path,
 
 
 @pytest.mark.parametrize(
-    "mode", ["withheld", "cut", "ends-early", "error-in-stream", "limited", "failed", "rejected", "says-nothing", "too-long"]
+    "mode",
+    ["withheld", "cut", "ends-early", "error-in-stream", "limited", "failed", "rejected", "says-nothing", "too-long"],
 )
 def test_a_failure_of_the_provider_after_some_work_names_the_files_and_goes_on_where_it_was(
     here: Place, mine: Path, server: WireServer, mode: str

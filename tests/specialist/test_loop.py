@@ -109,7 +109,7 @@ def test_eight_different_failures_and_then_a_success_are_work(server: WireServer
     assert (done.end, done.progress.text) == ("done", FAR.text)
 
 
-def test_something_new_that_was_done_begins_the_count_anew_and_the_same_again_does_not(server: WireServer) -> None:
+def test_something_new_that_was_done_starts_the_count_again_and_the_same_call_does_not(server: WireServer) -> None:
     wrong = looks("sun")
     both = Table({"moon": "384,400 km", "mars": "225,000,000 km"})
     done = worked(server, [wrong, wrong, LOOK, wrong, wrong, looks("mars"), wrong, FAR], tools=both)

@@ -128,14 +128,15 @@ def test_work_that_is_shortened_is_whole_and_ends_with_its_newest_message(
 def test_a_long_work_is_shortened_in_few_steps_and_its_beginning_stays_the_same_between_them() -> None:
     """The bytes that a request shares with the one before it are those that a provider's cache can have."""
     messages, room = rounds(120, 4_000), 40_000
-    cut, before, steps, shared, all_tokens = Cut(), (), 0, 0, 0
+    cut, steps, shared, all_tokens = Cut(), 0, 0, 0
+    before: tuple[ChatMessage, ...] = ()
     for count in range(2, len(messages) + 1, 2):
         newer = fitting(messages[:count], cut, room, "en")
         steps += newer != cut
         cut = newer
         sent = shown(messages[:count], cut, room, "en", "/there")
         assert sum(map(tokens, sent)) <= room * 1.02
-        same = next((at for at, pair in enumerate(zip(sent, before, strict=False)) if pair[0] != pair[1]), len(before))
+        same = next((at for at, (new, old) in enumerate(zip(sent, before, strict=False)) if new != old), len(before))
         shared += sum(map(tokens, sent[:same]))
         all_tokens += sum(map(tokens, sent))
         before = sent

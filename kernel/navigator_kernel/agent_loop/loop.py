@@ -1,7 +1,8 @@
 """The agent loop: ask the model, carry out its tool calls, and repeat until an answer or a limit (JIT-10, X-23).
 
-The limits are those of the turn (time, tokens, US dollars), and a call that fails three times in the same way. At a limit
-the model is asked once more, without tools, to say what it has done; the state is kept, so that the work can go on.
+The limits are those of the turn (time, tokens, US dollars), and a call that fails three times in the same way. At a
+limit the model is asked once more, without tools, to say what it has done; the state is kept, so that the work can go
+on.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.agent_loop.continuation import goes_on
-from navigator_kernel.agent_loop.opening import opening
 from navigator_kernel.agent_loop.no_progress import (
     MOST,
     NOTICE,
@@ -24,6 +24,7 @@ from navigator_kernel.agent_loop.no_progress import (
     is_failure,
     same_failures,
 )
+from navigator_kernel.agent_loop.opening import opening
 from navigator_kernel.agent_loop.window import fitting, is_shortened, result_file, room_for_work, shown, tokens
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
 from navigator_kernel.events import (
@@ -184,9 +185,7 @@ class AgentLoop(Struct, kw_only=True):
         """ModelFailed if the turn's budget is used up."""
         if self._over_budget(progress):
             total = self.spent + progress.spent_now
-            raise _over(
-                ModelFailed, kind="over_budget", tokens=total.input + total.output, cost=round(total.cost, 6)
-            )
+            raise _over(ModelFailed, kind="over_budget", tokens=total.input + total.output, cost=round(total.cost, 6))
 
     async def _answer(self, progress: AgentState, limit: float) -> AgentState:
         """Asks for the next answer. An empty one after some work is asked for once more."""
@@ -217,7 +216,7 @@ class AgentLoop(Struct, kw_only=True):
         return replace(answered, messages=(*answered.messages[:-1], message))
 
     async def _asked(self, progress: AgentState, limit: float, *, without_calls: bool = False) -> AgentState:
-        """Sends one request, shorter if the provider says that it is too long, and returns the state with the answer."""
+        """Sends one request, again with less if it is too long for the provider; returns the state with the answer."""
         try:
             self.tools.admit(self.work)
         except ConsentNeeded as needed:

@@ -43,7 +43,9 @@ def same_failures(messages: Iterable[ChatMessage]) -> Counter[str]:
 
 def is_failure(message: ChatMessage) -> bool:
     """Whether a tool failed, or a command that it ran."""
-    failed = message.name == RUN and message.text.startswith("exit code ") and not message.text.startswith("exit code 0")
+    failed = (
+        message.name == RUN and message.text.startswith("exit code ") and not message.text.startswith("exit code 0")
+    )
     return message.failed or failed
 
 

@@ -40,8 +40,8 @@ MOST_FILES = 100  # files of a workspace listed in a report
 class Specialist(Struct, kw_only=True):
     """Implements `model_ports.Specialist` for one turn. `root` is the project, `box` contains the workspaces of runs,
     `named` returns the files that a message names, `history` is the conversation so far, `written` the files that
-    earlier turns wrote, `writer` writes below a folder, `private` whether the history may contain the person's data, `spent` the usage of choosing the
-    skill."""
+    earlier turns wrote, `writer` writes below a folder, `private` whether the history may contain the person's data,
+    `spent` the usage of choosing the skill."""
 
     models: ModelRegistry
     catalogue: Catalogue

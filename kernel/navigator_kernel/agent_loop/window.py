@@ -1,8 +1,8 @@
 """Keeps a conversation within a model's context, and never separates a call from its answer (X-15).
 
-The work of a turn is shortened in few, large steps, so that the beginning of a request stays the same from round to round
-and a provider can read it from its cache: first older results of tools become a line each, then the oldest messages are
-left out, with a line in their place.
+The work of a turn is shortened in few, large steps, so that the beginning of a request stays the same from round to
+round and a provider can read it from its cache: first older results of tools become a line each, then the oldest
+messages are left out, with a line in their place.
 """
 
 from __future__ import annotations

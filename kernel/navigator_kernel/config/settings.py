@@ -70,7 +70,8 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
 }
 _CHECKED = ("models", "policy", "mcp.servers", "search.catalogues")  # of the person's file; their readers check more
 TABLES: Mapping[str, str] = {
-    "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_seconds, turn_tokens, turn_cost; user level',
+    "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_seconds, turn_tokens, '
+    "turn_cost; user level",
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
     "models.providers": "your own services: url, kind (openai …), key, tools (native, schema or none), vision "
     "(true or false); user level",

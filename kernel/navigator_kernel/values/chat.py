@@ -37,9 +37,9 @@ class ShownFile(NamedTuple):
 
 
 class ChatMessage(Struct, frozen=True, kw_only=True):
-    """One message. `call` and `name` say which call a tool's answer belongs to, `failed` that it is an error; `wire` is the JSON that a provider
-    needs back unchanged, including its reasoning (RTE-33). `files` are shown beside the answer's text; their bytes are
-    read when a model is asked, and are not stored."""
+    """One message. `call` and `name` say which call a tool's answer belongs to, `failed` that it is an error; `wire` is
+    the JSON that a provider needs back unchanged, including its reasoning (RTE-33). `files` are shown beside the
+    answer's text; their bytes are read when a model is asked, and are not stored."""
 
     role: Role
     text: str = ""
@@ -83,8 +83,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 class Asked(Struct, frozen=True, kw_only=True):
     """One request. `temperature` is left out if a model takes none (X-25); `shape` is the JSON schema that the answer
     must have, if the provider can enforce it; `limit` is in seconds, from the first byte to the last; `spare` says that
-    a model that cannot use the tools may answer without them; `calls` is false if the answer may have none. `waits` is called with the model and the seconds before
-    each wait that a provider asks for."""
+    a model that cannot use the tools may answer without them; `calls` is false if the answer may have none. `waits` is
+    called with the model and the seconds before each wait that a provider asks for."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()

@@ -62,13 +62,14 @@ class AgentTask(Struct, frozen=True, kw_only=True):
 
 
 class AgentState(Struct, frozen=True, kw_only=True):
-    """`messages` are those after the opening: answers, calls and results of tools; `cut` says how they are shortened for
-    the model. `began` is when the work began (`AgentTask.now`), `spent_before` what it had spent when the person said to
-    continue, `words` what they said then, until the model has it. `workspace` names the folder of its files, which stays the same when the task continues in another run.
-    `refusal` is the person's reason against the waiting call, "" for a no without a reason and None if nothing was
-    refused; `refused` are the calls that the person refused, which are not asked about again; `notes` are
-    sentences for the person, beside the answer. `begun` is the call that was active when the process ended, `intent`
-    the digests of the file that it was about to change, before and after."""
+    """`messages` are those after the opening: answers, calls and results of tools; `cut` says how they are shortened
+    for the model. `began` is when the work began (`AgentTask.now`), `spent_before` what it had spent when the person
+    said to continue, `words` what they said then, until the model has it. `workspace` names the folder of its files,
+    which stays the same when the task continues in another run. `refusal` is the person's reason against the waiting
+    call, "" for a no without a reason and None if nothing was refused; `refused` are the calls that the person refused,
+    which are not asked about again; `notes` are sentences beside the answer. `begun` is the call that
+    was active when the process ended, `intent` the digests of the file that it was about to change, before and after.
+    """
 
     messages: tuple[ChatMessage, ...] = ()
     rounds: int = 0

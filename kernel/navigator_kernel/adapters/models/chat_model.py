@@ -347,7 +347,7 @@ def _part(message: ChatMessage, files: Sequence[Any]) -> Any:
         content = ["\n".join(texts), *(one for one in files if not isinstance(one, str))]
         content = content if len(content) > 1 else content[0]
     if message.role == "tool":
-        outcome = "failed" if message.failed else "success"
+        outcome: Any = "failed" if message.failed else "success"
         return ToolReturnPart(tool_name=message.name, content=content, tool_call_id=message.call, outcome=outcome)
     return UserPromptPart(content=content)
 
