@@ -24,6 +24,10 @@ class ChatModel(Protocol):
     def name(self) -> str:
         """`provider:model`."""
 
+    @property
+    def context(self) -> int:
+        """The tokens that fit its context, 0 if that is not known."""
+
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
         """Returns one answer. With `told`, the answer is streamed, and `told` receives each piece of text. Raises
         ModelFailed or TimedOut within the request's limit, NotFound without a key, NotLoadable without the package."""

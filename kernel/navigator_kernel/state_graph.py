@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.ports import Kernel
 
-HOPS = 200  # graph steps of one run: three steps of ten rounds, and the nodes between them
+HOPS = 20_000  # graph steps of one run; the limits of a turn end the work long before
 
 
 class State(TypedDict, total=False):
@@ -135,7 +135,7 @@ class Nodes(Struct):
         specialist, loop, began = self._working(state)
         loop.progress, why = await loop.continue_check(progress_of(state["progress"]))
         if why is not None:
-            return await self._done(state, specialist.told(loop.work, loop.progress, why, began))
+            return await self._done(state, specialist.told(loop, loop.progress, why, began))
         return State(progress=redacted(loop.progress, self.kernel.redact).kept())
 
     async def person(self, state: State) -> State:

@@ -39,6 +39,7 @@ class CallThenAnswer:
 
     inner: WireModel
     asked: int = 0
+    context: int = 0
 
     @property
     def name(self) -> str:

@@ -27,12 +27,13 @@ LONG = 30.0  # seconds that a server which hangs stays silent
 
 
 class Said(NamedTuple):
-    """A model's answer: text, reasoning, and calls as `(name, arguments)`."""
+    """A model's answer: text, reasoning, and calls as `(name, arguments)`; or one of `MODES`."""
 
     text: str = ""
     reasoning: str = ""
     calls: Sequence[tuple[str, str]] = ()
     finish: str = ""
+    mode: str = ""
 
 
 class Request(NamedTuple):
@@ -99,7 +100,8 @@ class _Handler(BaseHTTPRequestHandler):
             elif model in state.acts and not any(map(_is_result, body["messages"])):
                 state.acts[model](exchange)
             elif model in state.scripts:
-                exchange.say(state.scripts[model](body["messages"], exchange.number))
+                said = state.scripts[model](body["messages"], exchange.number)
+                MODES[said.mode](exchange) if said.mode else exchange.say(said)
             else:
                 MODES[model](exchange)
 

@@ -18,7 +18,6 @@ from navigator_kernel.events import Body, Event
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
-LOOPS: list[AgentLoop] = []  # the last loop that ran
 WORK = AgentTask(run="run-1", step=0, request="How far is the moon?", language="en")
 
 
@@ -61,11 +60,12 @@ def worked(
     work: AgentTask = WORK,
     budget: Budget | None = None,
     tools: Table | None = None,
+    context: int = 0,
 ) -> Worked:
     """Runs the loop. `script` holds the model's answers, in order; the last one repeats."""
     server.requests.clear()
     server.scripts["worker"] = lambda _messages, number: script[min(number, len(script)) - 1]
-    models = Models(providers={"there": ModelProvider(server.url)}, retries=0)
+    models = Models(providers={"there": ModelProvider(server.url, context=context)}, retries=0)
     events: list[Event] = []
     held = tools or Table()
 
@@ -77,7 +77,6 @@ def worked(
     async def run() -> tuple[AgentState, End]:
         model = WireModel("there:worker", models)
         loop = AgentLoop(work=work, model=model, tools=held, clock=SystemClock(), emit=emit, budget=budget or Budget())
-        LOOPS[:] = [loop]
         try:
             return await loop.run()
         finally:

@@ -198,8 +198,8 @@ def test_a_budget_that_is_used_up_says_what_was_paid(here: Place, mine: Path, se
     asks(mine, server, "worker", "turn_tokens = 100\n")
     says(server, Said(text="Let me look. ", calls=[("skill", '{"name": "song-writer"}')]), HELLO)
     told = here.json("ask", SONG)
-    assert "132 tokens" in told["report"]["summary"] and told["usage"]["input_tokens"] == 120
-    assert (told["report"]["raw"], len(of_phase_two(server))) == ("Let me look.", 1)
+    assert "used up its budget: 264 tokens" in told["report"]["summary"] and told["usage"]["input_tokens"] == 240
+    assert (told["report"]["raw"], len(of_phase_two(server))) == (f"Let me look. \n\n{HELLO.text}", 2)
 
 
 @pytest.mark.wide

@@ -34,7 +34,9 @@ def edit(path: str, old: str = "two", new: str = "2") -> Said:
 
 
 def answers(server: WireServer) -> list[str]:
-    return [str(one["content"]) for one in of_phase_two(server)[-1]["messages"] if one["role"] == "tool"]
+    """The results of tools that the model got last; an error comes as `{"error": …}`."""
+    results = [str(one["content"]) for one in of_phase_two(server)[-1]["messages"] if one["role"] == "tool"]
+    return [json.loads(text)["error"] if text.startswith('{"error"') else text for text in results]
 
 
 def begin(screen: Terminal) -> None:
@@ -89,13 +91,16 @@ def test_the_same_call_is_not_asked_about_again_in_a_turn(writer: Place, server:
 
 
 @pytest.mark.requirement("SAF-5")
-def test_two_refusals_in_a_row_end_the_work(writer: Place, server: WireServer) -> None:
-    says(server, edit("docs/notes.txt"), edit("docs/notes.txt"), HELLO)
+def test_a_model_that_goes_on_with_a_refused_call_is_stopped_and_nothing_more_is_asked(
+    writer: Place, server: WireServer
+) -> None:
+    says(server, *[edit("docs/notes.txt")] * 4, HELLO)
     with terminal(writer, "chat") as screen:
         begin(screen)
         screen.type("n\n")
-        screen.wait_for("stopped after two failures in a row")
-    assert len(of_phase_two(server)) == 2
+        shown = screen.wait_for("the same call failed three times")
+    assert QUESTION not in shown and len(of_phase_two(server)) == 5
+    assert text(writer, "docs/notes.txt") == NOTES
 
 
 @pytest.mark.requirement("JIT-12")

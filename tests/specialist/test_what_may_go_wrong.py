@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cli.support import Place, type_a
 from models.wire_server import HELLO, Said, WireServer
-from navigator_kernel.agent_loop.loop import CALLS, FAILURES, Budget
+from navigator_kernel.agent_loop.loop import Budget
 from navigator_kernel.agent_loop.opening import suffix
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.tools.factory import ToolFactory
@@ -79,19 +79,6 @@ def test_a_parameter_that_is_called_progress_is_one_of_the_skill(here: Place, va
     extra = "required_params: [{name: progress, prompt: how far, validation: not_empty}]\n"
     here.write({".claude/skills/song-writer/SKILL.md": song(extra)})
     assert here.json("ask", f"/song-writer '{value}'")["exit_code"] == 0
-
-
-@pytest.mark.requirement("SAF-5")
-def test_two_failures_in_one_answer_end_it_and_the_rest_is_not_done(server: WireServer) -> None:
-    wrong = [("no_such_tool", "{}")] * FAILURES
-    done = worked(server, [Said(calls=[*wrong, *LOOK.calls])])
-    assert (done.end, [name for name, _ in done.tools.called]) == ("failures", ["no_such_tool"] * FAILURES)
-    assert done.progress.open_calls == ()
-
-
-def test_an_answer_has_a_limited_number_of_calls(server: WireServer) -> None:
-    done = worked(server, [Said(calls=[*LOOK.calls] * (CALLS + 4)), Said(text="done")])
-    assert len(done.tools.called) == CALLS
 
 
 def test_a_turn_without_a_time_limit_has_none(server: WireServer) -> None:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from navigator_kernel.agent_loop.window import HISTORY, TURNS, newest, past, tokens, units
-from navigator_kernel.values.chat import ChatMessage, ToolCall
+from navigator_kernel.agent_loop.window import (
+    HISTORY,
+    MOST,
+    TURNS,
+    WORK,
+    fitting,
+    newest,
+    past,
+    room_for_work,
+    shown,
+    tokens,
+    units,
+)
+from navigator_kernel.values.chat import ChatMessage, Cut, ToolCall
 
 CASES = 10_000
 
@@ -81,3 +95,74 @@ def test_the_past_is_the_last_turns_from_a_message_of_the_person_on() -> None:
 def test_the_past_has_a_budget(text: str) -> None:
     said = [ChatMessage(role=role, text=text) for _ in range(5) for role in ("user", "assistant")]
     assert sum(map(tokens, past(said))) <= HISTORY
+
+
+def rounds(count: int, size: int) -> list[ChatMessage]:
+    """Answers with one call each, whose argument and result have `size` characters."""
+    text = json.dumps({"text": "x" * size})
+    return [
+        message
+        for at in range(count)
+        for message in (
+            ChatMessage(role="assistant", calls=(ToolCall(id=str(at), name="tool", arguments=text),)),
+            ChatMessage(role="tool", text=text, call=str(at), name="tool"),
+        )
+    ]
+
+
+@pytest.mark.ci
+@pytest.mark.requirement("JIT-4")
+@settings(max_examples=2_000, deadline=None)
+@given(conversations(), st.integers(10, 400))
+def test_work_that_is_shortened_is_whole_and_ends_with_its_newest_message(
+    messages: list[ChatMessage], room: int
+) -> None:
+    if not messages:
+        return
+    cut = fitting(messages, Cut(), room, "en")
+    sent = shown(messages, cut, room, "en")
+    assert is_whole(sent)
+    assert (sent[-1].role, sent[-1].call) == (messages[-1].role, messages[-1].call)
+
+
+def test_a_long_work_is_shortened_in_few_steps_and_its_beginning_stays_the_same_between_them() -> None:
+    """The bytes that a request shares with the one before it are those that a provider's cache can have."""
+    messages, room = rounds(120, 4_000), 40_000
+    cut, steps, shared, all_tokens = Cut(), 0, 0, 0
+    before: tuple[ChatMessage, ...] = ()
+    for count in range(2, len(messages) + 1, 2):
+        newer = fitting(messages[:count], cut, room, "en")
+        steps += newer != cut
+        cut = newer
+        sent = shown(messages[:count], cut, room, "en", "/there")
+        assert sum(map(tokens, sent)) <= room * 1.02
+        same = next((at for at, (new, old) in enumerate(zip(sent, before, strict=False)) if new != old), len(before))
+        shared += sum(map(tokens, sent[:same]))
+        all_tokens += sum(map(tokens, sent))
+        before = sent
+    assert steps <= 12
+    assert shared / all_tokens > 0.85
+
+
+def test_an_older_result_says_where_the_whole_of_it_is_and_a_call_keeps_the_beginning_of_its_text() -> None:
+    messages = rounds(10, 4_000)
+    cut = fitting(messages, Cut(), 10_000, "en")
+    call, result, *_ = shown(messages, cut, 10_000, "en", "/there")
+    assert result.text.startswith("(the result of tool, 4,012 characters,") and "/there/" in result.text
+    assert call.calls[0].arguments.startswith('{"text": "xxx') and len(call.calls[0].arguments) < 300
+    assert shown(messages, cut, 10_000, "zh")[1].text.startswith("（为节省空间，这里略去了 tool 的结果")
+
+
+def test_messages_that_do_not_fit_even_in_short_are_left_out_with_a_line_in_their_place() -> None:
+    messages = rounds(400, 300)
+    cut = fitting(messages, Cut(), 4_000, "en")
+    sent = shown(messages, cut, 4_000, "en")
+    assert cut.left_out > 0 and sent[0].role == "user"
+    assert f"the first {cut.left_out} messages" in sent[0].text
+
+
+@pytest.mark.parametrize(("context", "room"), [(0, WORK), (8_000, 5_980), (1_000_000, MOST), (1_000, 730)])
+def test_the_room_for_work_follows_the_context_of_the_model(context: int, room: int) -> None:
+    opening = [ChatMessage(role="system", text="x" * 64)]
+    assert room_for_work(context, opening) == room
+    assert room_for_work(8_000, [ChatMessage(role="system", text="x" * 80_000)]) == 2_000

@@ -44,7 +44,7 @@ def found(server: WireServer, *script: Said) -> None:
 class Recited:
     """Implements `ChatModel`: it says `text` in pieces of `size` characters, and keeps its requests."""
 
-    name = "here:recited"
+    name, context = "here:recited", 0
 
     def __init__(self, text: str, finish: Finish = "stop", size: int = 1) -> None:
         self.text, self.finish, self.size, self.asked = text, finish, size, list[Asked]()

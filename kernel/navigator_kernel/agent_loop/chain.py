@@ -29,6 +29,11 @@ class ModelChain(Struct, frozen=True):
     def name(self) -> str:
         return self.models[0].name
 
+    @property
+    def context(self) -> int:
+        """The smallest that is known, so that each model can take over."""
+        return min((model.context for model in self.models if model.context), default=0)
+
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
         """Lists earlier failures in `tried`. Raises the last failure, with all of them in `data["tried"]`."""
         heard, tried, began = False, list[Tried](), time.monotonic()

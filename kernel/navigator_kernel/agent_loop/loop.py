@@ -1,10 +1,13 @@
-"""The agent loop: ask the model, carry out its tool calls, and repeat until an answer or a limit (JIT-10, X-23)."""
+"""The agent loop: ask the model, carry out its tool calls, and repeat until an answer or a limit (JIT-10, X-23).
+
+The limits are those of the turn (time, tokens, US dollars), and a call that fails three times in the same way. At a
+limit the model is asked once more, without tools, to say what it has done; the state is kept, so that the work can go
+on.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,8 +15,17 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.agent_loop.continuation import goes_on
+from navigator_kernel.agent_loop.no_progress import (
+    MOST,
+    NOTICE,
+    arguments_of,
+    call_key,
+    failure_key,
+    is_failure,
+    same_failures,
+)
 from navigator_kernel.agent_loop.opening import environment, opening
-from navigator_kernel.agent_loop.window import WORK, fitted, newest, units
+from navigator_kernel.agent_loop.window import fitting, is_shortened, result_file, room_for_work, shown, tokens
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
 from navigator_kernel.events import (
     RESULT,
@@ -30,7 +42,7 @@ from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, whole_words
 from navigator_kernel.values.allowed import left_out
-from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall, tried_of, usage_facts
+from navigator_kernel.values.chat import CUT_OFF, Asked, ChatMessage, Completion, Spent, ToolCall, tried_of, usage_facts
 from navigator_kernel.values.report import shown_path
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
@@ -40,13 +52,14 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel, Tools
     from navigator_kernel.ports import Clock
 
-ROUNDS = 10  # rounds of tool calls
-CALLS = 16  # tool calls in one answer
+CALLS = 200  # tool calls in one answer; the others get an answer that says so
 LONGEST = 3600.0  # seconds of one request if the turn has no limit
+LAST = 60.0  # seconds of the last request, after a limit
 CONTINUATIONS = 3
-FAILURES = 2  # consecutive failures (SAF-5)
+OVERFLOWS = 3  # times that a request is shortened because the provider says that it is too long
+SMALLEST = 1_000  # tokens of work that can still be shortened
 
-End = Literal["done", "rounds", "failures", "length"]
+End = Literal["done", "length", "stuck", "time", "tokens", "cost"]
 
 
 class ApprovalRequired(Exception):
@@ -66,7 +79,8 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 class AgentLoop(Struct, kw_only=True):
-    """Works on one task with `model` and `tools`."""
+    """Works on one task with `model` and `tools`. `made` returns how many files the work has made so far, `store` keeps
+    the whole of a result that is shortened, under a name, in `folder`."""
 
     work: AgentTask
     model: ChatModel
@@ -81,7 +95,12 @@ class AgentLoop(Struct, kw_only=True):
     keep: Callable[[AgentState], None] = lambda _progress: None  # called before and after each tool call
     loads: Callable[[str], AgentTask] | None = None  # the task of a skill that the model loads
     opened: AgentTask | None = None  # the task without a skill, as it began, once the model has loaded one
+    made: Callable[[], int] = lambda: 0
+    store: Callable[[str, str], None] = lambda _name, _text: None
+    folder: str = ""
     _began: float | None = None
+    _room: int = 0  # tokens that the provider has taken, once it refused a request as too long
+    _has_text: bool = False  # whether this loop has emitted text
 
     async def run(self, progress: AgentState | None = None) -> tuple[AgentState, End]:
         """Runs the loop; returns the state and why it stopped. A task that waited continues with its waiting call.
@@ -89,6 +108,8 @@ class AgentLoop(Struct, kw_only=True):
         ApprovalRequired if the person has to agree; KernelErrors of the model are passed on.
         """
         self.progress, end = progress or AgentState(workspace=self.work.workspace), None
+        if self.progress.words and not self.progress.open_calls:
+            self.progress = self.progress.with_words()
         if self.progress.is_answered:  # the process was killed after the answer was complete
             self.progress, end = await self.continue_check(self.progress)
         while end is None:
@@ -99,44 +120,106 @@ class AgentLoop(Struct, kw_only=True):
         """One round: the waiting call, or a request with all calls of its answer (JIT-7)."""
         self._load(progress.skill)
         if not progress.open_calls:
-            progress = await self._asked(progress, self._left())
+            self._refuse_more(progress)
+            progress = await self._answer(progress, self._left())
             self.keep(progress)
-        if progress.open_calls and progress.rounds < ROUNDS:
+        if progress.open_calls:
             progress = await self._called(progress, progress.open_calls)
         return progress
 
     async def continue_check(self, progress: AgentState) -> tuple[AgentState, End | None]:
-        """The reason to stop, or None to continue; rules decide first (X-27)."""
-        if progress.open_calls:
-            return _without(progress, progress.messages[-1]), "rounds"
-        if progress.failures >= FAILURES:
-            return progress, "failures"
-        if progress.messages[-1].role == "tool":
-            return progress, None
+        """The reason to stop, or None to continue; rules decide first (X-27). At a limit the model gives its last
+        answer."""
+        if progress.messages[-1].role != "assistant":
+            limit = self._limit(progress)
+            return (await self._last_answer(progress, limit), limit) if limit else (progress, None)
         before, self.progress = progress, progress
-        on, checked = await goes_on(progress, self.model, self.work.language, self._lost)
+        goes_on_, checked = await goes_on(progress, self.model, self.work.language, self._lost)
         progress = replace(before, spent=self.progress.spent + (self._tell(checked) if checked else Spent()))
-        if not on:
+        if not goes_on_:
             return progress, "done"
         if progress.continuations >= CONTINUATIONS:
             return progress, "length"
-        more = ChatMessage(role="user", text=say("prompt.continue", self.work.language))
+        cut = CUT_OFF if progress.finish == "length" else ""
+        more = ChatMessage(role="user", text=say("prompt.continue", self.work.language), name=cut)
         messages, continuations = (*progress.messages, more), progress.continuations + 1
         return replace(progress, messages=messages, continuations=continuations), None
 
-    def _left(self) -> float:
-        """The seconds that are left for the turn; TimedOut if there are none."""
+    def _limit(self, progress: AgentState) -> End | None:
+        """The limit that the work has reached, or None."""
+        if max(same_failures(progress.messages).values(), default=0) >= MOST:
+            return "stuck"
+        if self._seconds() <= 0:
+            return "time"
+        return self._over_budget(progress)
+
+    def reason(self, progress: AgentState, end: End) -> tuple[str, str]:
+        """Why the work stopped, and what helps, as sentences."""
+        total, language = self.spent + progress.spent_now, self.work.language
+        facts: dict[str, Any] = {"tokens": total.input + total.output, "cost": total.cost}
+        if end == "time":
+            return failure_text({"kind": "timeout", "limit": "turn_time", "seconds": self.budget.seconds}, language)
+        if end in {"tokens", "cost"}:
+            return failure_text({"kind": "over_budget", **facts}, language)
+        return say(f"specialist.{end}", language), ""
+
+    def _over_budget(self, progress: AgentState) -> Literal["tokens", "cost"] | None:
+        total, limit = self.spent + progress.spent_now, self.budget
+        if limit.tokens and total.input + total.output >= limit.tokens:
+            return "tokens"
+        return "cost" if limit.cost and total.cost >= limit.cost else None
+
+    def _seconds(self) -> float:
+        """The seconds that are left for the turn."""
         if not self.budget.seconds:
             return LONGEST
         now = self.clock.monotonic()
         self._began = now if self._began is None else self._began
-        left = self.budget.seconds - (now - self._began)
+        return self.budget.seconds - (now - self._began)
+
+    def _left(self) -> float:
+        """The seconds that are left for the turn; TimedOut if there are none."""
+        left = self._seconds()
         if left <= 0:
             raise _over(TimedOut, kind="timeout", limit="turn_time", seconds=self.budget.seconds)
         return left
 
-    async def _asked(self, progress: AgentState, limit: float) -> AgentState:
-        self._refuse_more(progress.spent)
+    def _refuse_more(self, progress: AgentState) -> None:
+        """ModelFailed if the turn's budget is used up."""
+        if self._over_budget(progress):
+            total = self.spent + progress.spent_now
+            raise _over(ModelFailed, kind="over_budget", tokens=total.input + total.output, cost=round(total.cost, 6))
+
+    async def _answer(self, progress: AgentState, limit: float) -> AgentState:
+        """Asks for the next answer. An empty one after some work is asked for once more."""
+        if progress.rounds:
+            self.emit(Told(text=self._status(progress)), step=self.work.step)
+        try:
+            return await self._asked(progress, limit)
+        except ModelFailed as error:
+            has_worked = progress.messages and progress.messages[-1].role == "tool"
+            if error.data.get("kind") != "empty" or not has_worked:
+                raise
+        more = ChatMessage(role="user", text=say("prompt.empty", self.work.language))
+        progress = replace(self.progress, messages=(*self.progress.messages, more))
+        return await self._asked(progress, self._left())
+
+    async def _last_answer(self, progress: AgentState, limit: End) -> AgentState:
+        """The state with a last answer, for which the model may call no tool; unchanged if it gives none."""
+        why, _hint = self.reason(progress, limit)
+        last = ChatMessage(role="user", text=say("prompt.last", self.work.language, why=why))
+        try:
+            asked = replace(progress, messages=(*progress.messages, last))
+            answered = await self._asked(asked, LAST, without_calls=True)
+        except KernelError:
+            return replace(progress, spent=self.progress.spent)
+        message = replace(answered.messages[-1], calls=(), wire="")
+        if not message.text.strip():
+            return replace(progress, spent=answered.spent)
+        return replace(answered, messages=(*answered.messages[:-1], message))
+
+    async def _asked(self, progress: AgentState, limit: float, *, without_calls: bool = False) -> AgentState:
+        """Sends one request, again with less if it is too long for the provider; returns the state with the answer."""
         try:
             self.tools.admit(self.work)
         except ConsentNeeded as needed:
@@ -144,36 +227,85 @@ class AgentLoop(Struct, kw_only=True):
         offered = self.tools.offered(self.work)
         if not progress.messages and (missing := left_out(self.work.allowed, {spec.name for spec in offered})):
             self.emit(ToolsLeftOut(skill=self.work.skill, tools=missing), step=self.work.step)
-        recent = newest(progress.messages, WORK) or fitted(units(progress.messages)[-1:], WORK)
-        messages = (*opening(self.opened or self.work), *recent)
-        spare = not (self.work.workspace or self.work.tools)  # without these, the model needs only the skill's text
-        asked = Asked(messages=messages, tools=offered, limit=limit, spare=spare, waits=self._waits)
-        with_pieces, self.progress = _Pieces(self.emit, self.work.step), progress
-        try:
-            done = await self.model.complete(asked, with_pieces)
-        except KernelError as error:
-            self._lost(error)
-            raise
-        except asyncio.CancelledError:  # the usage stays unknown
-            self._use(self.model.name, Spent(requests=1, unknown=1, priced=False))
-            raise
-        finally:
-            with_pieces.flush()
-        spent, messages = progress.spent + self._tell(done), (*progress.messages, done.message)
+        self.progress = progress
+        for attempt in range(OVERFLOWS + 1):
+            progress = self._shortened(self.progress)
+            spare = not (self.work.workspace or self.work.tools)  # without these, the model needs only the skill's text
+            asked = Asked(
+                messages=self._sent(progress),
+                tools=offered,
+                calls=not without_calls,
+                limit=limit,
+                spare=spare,
+                waits=self._waits,
+            )
+            before = "\n\n" if self._has_text and not progress.is_cut_off else ""  # two answers are two paragraphs
+            pieces, self.progress = _Pieces(self._say, before), progress
+            try:
+                done = await self.model.complete(asked, pieces)
+                break
+            except KernelError as error:
+                self._lost(error)
+                if not self._may_shorten(error, asked) or attempt == OVERFLOWS:
+                    raise
+            except asyncio.CancelledError:  # the usage stays unknown
+                self._use(self.model.name, Spent(requests=1, unknown=1, priced=False))
+                raise
+            finally:
+                pieces.flush()
+        progress = self.progress
         notes = (*progress.notes, *_stood_in(done, self.work.language))
-        held = replace(progress, messages=messages, spent=spent, model=done.model, finish=done.finish)
-        return replace(held, notes=tuple(dict.fromkeys(notes)))
+        return replace(
+            progress,
+            messages=(*progress.messages, done.message),
+            spent=progress.spent + self._tell(done),
+            model=done.model,
+            finish=done.finish,
+            notes=tuple(dict.fromkeys(notes)),
+        )
+
+    def _room_left(self) -> int:
+        """The tokens that the work may take in a request."""
+        return self._room or room_for_work(self.model.context, opening(self.opened or self.work))
+
+    def _shortened(self, progress: AgentState) -> AgentState:
+        """The state, cut where its messages take more room than the model has; what is cut is stored first."""
+        cut = fitting(progress.messages, progress.cut, self._room_left(), self.work.language)
+        for message in progress.messages[progress.cut.shortened : cut.shortened]:
+            if self.folder and is_shortened(message):
+                self.store(result_file(message.call), message.text)
+        return replace(progress, cut=cut)
+
+    def _sent(self, progress: AgentState) -> tuple[ChatMessage, ...]:
+        sent = shown(progress.messages, progress.cut, self._room_left(), self.work.language, self.folder)
+        return (*opening(self.opened or self.work), *sent)
+
+    def _may_shorten(self, error: KernelError, asked: Asked) -> bool:
+        """Whether the request can be sent again with half of its work, because it was too long."""
+        work = sum(map(tokens, asked.messages)) - sum(map(tokens, opening(self.opened or self.work)))
+        if error.data.get("kind") != "too_long" or work < SMALLEST or error.data.get("begun"):
+            return False
+        self._room = work // 2
+        return True
+
+    def _status(self, progress: AgentState) -> str:
+        """How far the work is: `round 14 · 41k tokens · $0.12 · 3 files`."""
+        language, spent, files = self.work.language, progress.spent, self.made() + len(self.effects)
+        parts = [
+            say("status.round", language, number=progress.rounds + 1),
+            say("status.tokens", language, number=_rounded(spent.input + spent.output)),
+            *([f"${spent.cost:.2f}"] if spent.priced and spent.cost else []),
+            *([say("status.files", language, number=files)] if files else []),
+        ]
+        return " · ".join(parts)
+
+    def _say(self, text: str) -> None:
+        self.emit(RunContent(text=text), step=self.work.step)
+        self._has_text = True
 
     def _waits(self, model: str, seconds: float) -> None:
         text = say("model.waits", self.work.language, model=model, seconds=f"{seconds:.0f}")
         self.emit(Told(text=text), step=self.work.step)
-
-    def _refuse_more(self, spent: Spent) -> None:
-        """Stops the turn before a request if its budget is used up."""
-        total, limit = self.spent + spent, self.budget
-        tokens = total.input + total.output
-        if (limit.tokens and tokens >= limit.tokens) or (limit.cost and total.cost >= limit.cost):
-            raise _over(ModelFailed, kind="over_budget", tokens=tokens, cost=round(total.cost, 6))
 
     def _tell(self, done: Completion) -> Spent:
         """Emits the usage of requests that led to an answer."""
@@ -194,24 +326,32 @@ class AgentLoop(Struct, kw_only=True):
 
     async def _called(self, progress: AgentState, calls: tuple[ToolCall, ...]) -> AgentState:
         """Carries out the calls in order; every call gets an answer."""
-        self.progress = progress  # progress is saved call by call, whatever ends the loop
+        self.progress, language = progress, self.work.language  # progress is saved call by call, whatever ends the loop
         for at, call in enumerate(calls):
-            try:
-                late = self.progress.failures >= FAILURES or at >= CALLS
-                if not late:
-                    self.keep(replace(self.progress, begun=call.id))
-                answer = self._left_out(call) if late else await self._answered(call)
-            except ConsentNeeded as asked:
-                raise ApprovalRequired(self.progress, asked) from asked
+            if at >= CALLS:
+                answer = ToolAnswer(text=say("tool.too_many", language, tool=call.name, most=CALLS), failed=True)
+            elif self._seconds() <= 0:
+                answer = ToolAnswer(text=say("tool.no_time", language, tool=call.name), failed=True)
+            else:
+                self.keep(replace(self.progress, begun=call.id))
+                try:
+                    answer = await self._answered(call)
+                except ConsentNeeded as asked:
+                    raise ApprovalRequired(self.progress, asked) from asked
             if answer.skill and self._load(answer.skill):
                 answer = replace(answer, text=f"{answer.text}\n\n{environment(replace(self.work, now=''))}".strip())
                 self.progress = replace(self.progress, skill=answer.skill, workspace=self.work.workspace)
-            told = ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name, files=answer.files)
-            failures = self.progress.failures + 1 if answer.failed else 0
-            messages = (*self.progress.messages, told)
-            self.progress = replace(self.progress, messages=messages, failures=failures, begun="", intent=())
+            result = ChatMessage(
+                role="tool", text=answer.text, call=call.id, name=call.name, files=answer.files, failed=answer.failed
+            )
+            messages = (*self.progress.messages, result)
+            if is_failure(result) and same_failures(messages)[failure_key(call_key(call), result)] == MOST - 1:
+                result = replace(result, text=f"{result.text}{NOTICE}{say('tool.same_failure', language)}")
+                messages = (*self.progress.messages, result)
+            self.progress = replace(self.progress, messages=messages, begun="", intent=())
             self.keep(self.progress)
-        return replace(self.progress, rounds=progress.rounds + 1)
+        progress = replace(self.progress, rounds=progress.rounds + 1)
+        return progress.with_words() if progress.words else progress
 
     def _load(self, skill: str) -> bool:
         """Goes on as the task of a skill that the model loaded, unless it is that of a skill already."""
@@ -225,13 +365,9 @@ class AgentLoop(Struct, kw_only=True):
         held = self.progress
         return replace(self.work, begun=call.id, intent=held.intent) if held.begun == call.id else self.work
 
-    def _left_out(self, call: ToolCall) -> ToolAnswer:
-        """The answer to a call that is left out: after two failures in a row, or over the limit of one answer."""
-        return ToolAnswer(text=say("tool.left_out", self.work.language, tool=call.name), failed=True)
-
     def _declined(self, call: ToolCall) -> ToolAnswer | None:
         """The answer to a refused call, with the reason, or None; it is not asked about again in the turn."""
-        held, key, language = self.progress, _key(call), self.work.language
+        held, key, language = self.progress, call_key(call), self.work.language
         if held.refusal is None and key not in held.refused:
             return None
         refused = tuple(dict.fromkeys((*held.refused, key)))
@@ -245,8 +381,7 @@ class AgentLoop(Struct, kw_only=True):
     async def _answered(self, call: ToolCall) -> ToolAnswer:
         began, step, limit = self.clock.monotonic(), self.work.step, self._left()
         arguments = arguments_of(call)
-        shown = arguments if isinstance(arguments, dict) else {}
-        started = self.emit(ToolCallStarted(call=call.id, tool=call.name, args=shown), step=step)
+        started = self.emit(ToolCallStarted(call=call.id, tool=call.name, args=arguments or {}), step=step)
         declined = self._declined(call)
         if declined is not None:
             answer = declined
@@ -288,49 +423,28 @@ def _stood_in(done: Completion, language: Language) -> tuple[str, ...]:
     return tuple(say("model.fallback", language, model=done.model, why=one.why) for one in failed)
 
 
-def _key(call: ToolCall) -> str:
-    """A key that is equal for equal calls, however their arguments are written."""
-    body = json.dumps([call.name, arguments_of(call) or call.arguments], sort_keys=True)
-    return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
-
-
-def _never(_value: str) -> None:
-    raise ValueError("no number of JSON")
-
-
-def arguments_of(call: ToolCall) -> dict[str, object] | None:
-    """The arguments, or None if they are not a JSON object."""
-    try:
-        held = json.loads(call.arguments or "{}", parse_constant=_never)
-        json.dumps(held, ensure_ascii=False).encode()  # a lone surrogate is not a character
-    except (ValueError, RecursionError):
-        return None
-    return held if isinstance(held, dict) else None
-
-
-def _without(progress: AgentState, last: ChatMessage) -> AgentState:
-    """The state without calls that got no answer."""
-    kept = (*progress.messages[:-1], *([replace(last, calls=(), wire="")] if last.text else []))
-    return replace(progress, messages=kept)
+def _rounded(number: int) -> str:
+    """A number of tokens in short: `940`, `41k`, `1.2M`."""
+    if number < 1_000:
+        return str(number)
+    return f"{number / 1_000:.0f}k" if number < 999_500 else f"{number / 1_000_000:.1f}M"
 
 
 class _Pieces:
-    """Emits text in whole words, so that a secret is never split over two pieces."""
+    """Passes text on in whole words, so that a secret is never split over two pieces."""
 
-    def __init__(self, emit: Emit, step: int) -> None:
-        self._emit, self._step, self._held = emit, step, ""
+    def __init__(self, pass_on: Callable[[str], None], before: str) -> None:
+        self._pass_on, self._rest, self._before = pass_on, "", before
 
     def __call__(self, text: str) -> None:
-        self._held += text
-        at = whole_words(self._held)
+        self._rest += self._before + text
+        self._before = ""
+        at = whole_words(self._rest)
         if at:
-            self._say(self._held[:at])
-            self._held = self._held[at:]
+            self._pass_on(self._rest[:at])
+            self._rest = self._rest[at:]
 
     def flush(self) -> None:
-        if self._held:
-            self._say(self._held)
-            self._held = ""
-
-    def _say(self, text: str) -> None:
-        self._emit(RunContent(text=text), step=self._step)
+        if self._rest:
+            self._pass_on(self._rest)
+            self._rest = ""

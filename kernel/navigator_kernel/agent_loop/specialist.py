@@ -24,14 +24,14 @@ from navigator_kernel.text import clean, escape_controls
 from navigator_kernel.values.chat import ChatMessage, Spent
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.report import Meta, Report, State, shown_path
-from navigator_kernel.values.work import PROGRESS, AgentState, AgentTask, progress_of, redacted
+from navigator_kernel.values.work import PROGRESS, RESULTS, AgentState, AgentTask, progress_of, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from navigator_kernel.events import Emit
     from navigator_kernel.model_ports import ModelRegistry, Tools, Underway
-    from navigator_kernel.ports import Catalogue, Clock, Executor
+    from navigator_kernel.ports import Catalogue, Clock, Executor, Writer
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.request import Said
 
@@ -41,8 +41,8 @@ MOST_FILES = 100  # files of a workspace listed in a report
 class Specialist(Struct, kw_only=True):
     """Implements `model_ports.Specialist` for one turn. `root` is the project, `box` contains the workspaces of runs,
     `named` returns the files that a message names, `history` is the conversation so far, `written` the files that
-    earlier turns wrote, `private` whether the history may contain the person's data, `spent` the usage of choosing the
-    skill."""
+    earlier turns wrote, `writer` writes below a folder, `private` whether the history may contain the person's data,
+    `spent` the usage of choosing the skill."""
 
     models: ModelRegistry
     catalogue: Catalogue
@@ -53,6 +53,7 @@ class Specialist(Struct, kw_only=True):
     named: Callable[[str], Sequence[Path]] = lambda _text: ()
     history: Sequence[Said] = ()
     written: Sequence[str] = ()
+    writer: Callable[[Path], Writer] | None = None
     private: bool = True
     budget: Budget = field(default_factory=Budget)
     spent: Spent = field(default_factory=Spent)
@@ -69,7 +70,7 @@ class Specialist(Struct, kw_only=True):
             work = _told_what_is_wrong(self.assigned(packet, prepared), wrong)
             loop = self.loop(work, emit, packet)
             progress, end = await loop.run(self._kept(loop, packet))
-            report = self.told(loop.work, progress, end, began)
+            report = self.told(loop, progress, end, began)
         except ApprovalRequired as waits:
             report = self.waiting(waits, loop.work if loop else work, began)
         except KernelError as error:
@@ -79,13 +80,13 @@ class Specialist(Struct, kw_only=True):
         report = replace(report, private=private)
         return report if loop is None else self.closed(loop, report, emit)
 
-    def _kept(self, loop: AgentLoop, packet: Packet) -> AgentState | None:
-        """Returns the earlier state; from here on each call is recorded."""
+    def _kept(self, loop: AgentLoop, packet: Packet) -> AgentState:
+        """Returns the earlier state, or a new one; from here on each call is recorded."""
         before = _before(packet)
         if self.underway is not None:
             self.underway.start(packet, len(before.messages) if before else 0)
             loop.keep = partial(self.underway.note, packet.context.run)
-        return before
+        return before or AgentState(workspace=loop.work.workspace, began=self.clock.now())
 
     def assigned(self, packet: Packet, prepared: Report | None) -> AgentTask:
         """The task; KernelError if the skill no longer exists."""
@@ -100,14 +101,19 @@ class Specialist(Struct, kw_only=True):
 
     def loop(self, work: AgentTask, emit: Emit, packet: Packet) -> AgentLoop:
         """The agent loop with the rest of the turn's budget; NotFound without a model."""
-        loads = partial(self.loaded, packet, work)
         model, left = self.models.chain(work.model), self.budget
         if left.seconds:
             self.began = self.clock.monotonic() if self.began is None else self.began
             left = replace(left, seconds=max(left.seconds - (self.clock.monotonic() - self.began), 0.001))
         if work.limit:
             left = replace(left, seconds=min(left.seconds or work.limit, work.limit))
-        return AgentLoop(
+
+        def loads(skill: str) -> AgentTask:
+            loaded = self.loaded(packet, work, skill)
+            loop.folder = self._results(loaded)
+            return loaded
+
+        loop = AgentLoop(
             work=work,
             model=model,
             tools=self.tools,
@@ -116,7 +122,11 @@ class Specialist(Struct, kw_only=True):
             budget=left,
             spent=self.spent,
             loads=loads,
+            made=lambda: len(_made(loop.work)),
+            store=lambda name, text: self._store(loop.work, name, text),
+            folder=self._results(work),
         )
+        return loop
 
     def loaded(self, packet: Packet, work: AgentTask, loaded: str) -> AgentTask:
         """The task of the skill that the model loaded (`AgentState.skill`), with its tools, folder and rights.
@@ -129,6 +139,18 @@ class Specialist(Struct, kw_only=True):
         own = {"skill": skill.name, "digest": digest, "standing": executor.standing, "tools": skill.tools or ()}
         return replace(work, **own, **self._tools(executor, packet))
 
+    def _results(self, work: AgentTask) -> str:
+        """The folder for whole results of tools; empty without a workspace."""
+        return f"{work.workspace}/{RESULTS}" if work.workspace and self.writer else ""
+
+    def _store(self, work: AgentTask, name: str, text: str) -> None:
+        """Keeps the whole result of a tool in the workspace, where the model can read it."""
+        if self.writer is not None:
+            folder = Path(work.workspace) / RESULTS
+            writer = self.writer(Path(work.workspace))
+            writer.make_folder(folder)
+            writer.write(folder / name, text.encode("utf-8", "replace"))
+
     def closed(self, loop: AgentLoop, report: Report, emit: Emit) -> Report:
         """Adds the loop's usage and emits its user interface commands; returns the report with its changes."""
         self.spent += loop.progress.spent
@@ -137,15 +159,19 @@ class Specialist(Struct, kw_only=True):
         return replace(report, effects=tuple(loop.effects))
 
     def _plain(self, packet: Packet) -> AgentTask:
+        """The task without its skill. Work that continues gets the time and the conversation of its beginning, so that
+        a provider can read them from its cache."""
+        began = _began(packet)
+        earlier = (one for one in self.history if not began or one.ts < began)
         return AgentTask(
             run=packet.context.run,
             step=packet.context.step,
             request=str(packet.params.value("request", packet.task_spec.intent)),
             language=packet.context.language,
-            now=_local(self.clock.now()),
+            now=_local(began or self.clock.now()),
             memories=tuple(str(one) for one in packet.params.value("memory", ())),
             private=any(packet.params.value(name, ()) for name in ("memory", "files", "previous")) or _has_read(packet),
-            history=tuple(ChatMessage(role=one.role, text=one.text) for one in self.history),
+            history=tuple(ChatMessage(role=one.role, text=one.text) for one in earlier),
             likely=likely_skills(map(str, packet.params.value("skills", ())), self.catalogue),
         )
 
@@ -188,8 +214,9 @@ class Specialist(Struct, kw_only=True):
         held = Path(before.workspace) if before and before.workspace else own
         return held if held.is_relative_to(self.box) and ".." not in held.parts else own
 
-    def told(self, work: AgentTask, progress: AgentState, end: End, began: float) -> Report:
-        """The report; `partial` if a limit ended the loop."""
+    def told(self, loop: AgentLoop, progress: AgentState, end: End, began: float) -> Report:
+        """The report; `partial` or `timeout` if a limit ended the loop, with the state from which it can go on."""
+        work = loop.work
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **progress.to_dict()}
         if work.unknown:  # X-32
             said = say("backend.unknown", work.language, backend=escape_controls(work.unknown), model=progress.model)
@@ -201,10 +228,12 @@ class Specialist(Struct, kw_only=True):
         text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
         if end == "done":
             return Report(state="success", summary=_first(text), meta=meta, data=data, raw=text, by_model=True)
-        why = say(f"specialist.{end}", work.language)
-        state: State = "partial" if text else "error"
-        data |= {"reason": end, "msg": why} | ({} if text else {"type": "Unfinished"})
-        return Report(state=state, summary=why, meta=meta, data=data, raw=text or None, by_model=bool(text))
+        why, hint = loop.reason(progress, end)
+        state: State = "timeout" if end == "time" else "partial" if text else "error"
+        data |= {"reason": end, "msg": why, "hint": _go_on(work, hint)}
+        data |= {} if text else {"type": "Unfinished"}
+        report = Report(state=state, summary=why, meta=meta, data=data, raw=text or None, by_model=bool(text))
+        return replace(report, progress=redacted(progress, self.redact).kept(), unanswered=True)
 
     def waiting(self, waits: ApprovalRequired, work: AgentTask, began: float) -> Report:
         """Asks for approval of a call with its arguments (JIT-12)."""
@@ -226,10 +255,14 @@ class Specialist(Struct, kw_only=True):
             told.pop("tried", None)
         message, hint = failure_text(told, work.language)
         told |= {"msg": message, "hint": hint} if message else {}
+        if has_read(progress):
+            told["hint"] = _go_on(work, str(told.get("hint", "")))
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **told}
         data |= {"usage": progress.spent.to_dict()} if progress.spent.requests else {}
-        text = without_commands(clean(progress.text + str(error.data.get("begun", "")))).strip()
-        data |= {"incomplete": True, **_files(work)} if text else {}
+        begun = str(error.data.get("begun", ""))
+        text = without_commands(clean(f"{progress.text}\n\n{begun}" if begun else progress.text)).strip()
+        data |= {"incomplete": True} if text else {}
+        data |= _files(work)
         kept = redacted(progress, self.redact).kept() if progress.messages else ""
         summary = message or in_language(error.message, work.language)
         held = Report(state=state, summary=summary, meta=self._meta(work, began), data=data)
@@ -276,6 +309,15 @@ def _before(packet: Packet) -> AgentState | None:
         raise Damaged("the waiting call cannot be read", hint="ask for it again") from error
 
 
+def _began(packet: Packet) -> str:
+    """When the work of a packet that continues began, ISO 8601, or an empty text."""
+    try:
+        before = _before(packet)
+    except Damaged:  # continuing the packet reports the damage
+        return ""
+    return before.began if before is not None else ""
+
+
 def _has_read(packet: Packet) -> bool:
     """Whether tools had already answered in work that continues now, maybe from another process and another run."""
     try:
@@ -301,13 +343,23 @@ def parts(prepared: Report) -> tuple[str, str]:
 
 def _files(work: AgentTask) -> dict[str, Any]:
     """The files in the workspace: their paths as in a command's report, and each absolute path with its size."""
+    made = _made(work)
+    written = [{"path": str(path), "size": size} for path, size in made.items()]
+    return {"files": [shown_path(path, Path(work.project)) for path in made], "written": written} if made else {}
+
+
+def _go_on(work: AgentTask, hint: str) -> str:
+    """How to go on, before another `hint`."""
+    return say("hint.go_on_or" if hint else "hint.go_on", work.language, hint=hint)
+
+
+def _made(work: AgentTask) -> dict[Path, int]:
+    """The files in the workspace with their sizes in bytes, but for the results of tools that are kept there."""
     folder = Path(work.workspace) if work.workspace else None
     if folder is None or not folder.is_dir():
         return {}
-    found = list(islice(walk_inside(folder, ()), MOST_FILES))
-    written = [{"path": str(folder / one.path), "size": one.size} for one in found]
-    files = [shown_path(folder / one.path, Path(work.project)) for one in found]
-    return {"files": files, "written": written} if found else {}
+    found = (one for one in walk_inside(folder, ()) if not one.path.startswith(f"{RESULTS}/"))
+    return {folder / one.path: one.size for one in islice(found, MOST_FILES)}
 
 
 def _first(text: str) -> str:

@@ -37,11 +37,16 @@ class TextCalls(Struct, frozen=True):
     def name(self) -> str:
         return self.inner.name
 
+    @property
+    def context(self) -> int:
+        return self.inner.context
+
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
         """ModelFailed if the model returns neither a call nor an answer."""
         if not asked.tools:
             return await self.inner.complete(asked, told)
-        wanted = replace(asked, messages=as_text(asked.messages, asked.tools), tools=(), shape=shape_of(asked.tools))
+        shape = shape_of(asked.tools if asked.calls else ())
+        wanted = replace(asked, messages=as_text(asked.messages, asked.tools), tools=(), shape=shape)
         try:
             done = await self.inner.complete(wanted, None if told is None else _Answer(told))
         except KernelError as error:  # only the answer's text was streamed
@@ -71,6 +76,10 @@ class WithoutTools(Struct, frozen=True):
     @property
     def name(self) -> str:
         return self.inner.name
+
+    @property
+    def context(self) -> int:
+        return self.inner.context
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
         """ModelFailed if the task needs tools."""

@@ -117,6 +117,7 @@ def open_specialist(
         return None if models is None else build(models, before, spent)
 
     def build(models: RegistryPort, before: Session, spent: Spent) -> Specialist:
+        from navigator_kernel.adapters.stores.project_state import ProjectWriter
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.skill_tool import SkillTool
         from navigator_kernel.agent_loop.specialist import Specialist as Working
@@ -132,6 +133,7 @@ def open_specialist(
             named=named,
             history=before.history,
             written=before.written,
+            writer=lambda folder: ProjectWriter([folder], root),
             private=before.private,
             budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
             spent=spent,

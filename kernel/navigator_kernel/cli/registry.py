@@ -52,6 +52,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "session": ("commands.session", "Conversations that were kept: list, show, resume, export, delete"),
     "skill": ("skill.group", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
     "workflow": ("commands.workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),
+    "usage": ("commands.usage", "Sum up what models took: tokens, cache hits, cost"),
     "undo": ("commands.changes:undo", "Undo what a run's tools changed in the project"),
     "why": ("commands.why", "Explain the choice of a past turn"),
 }

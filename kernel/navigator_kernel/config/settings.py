@@ -70,7 +70,8 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
 }
 _CHECKED = ("models", "policy", "mcp.servers", "search.catalogues")  # of the person's file; their readers check more
 TABLES: Mapping[str, str] = {
-    "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
+    "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_seconds, turn_tokens, '
+    "turn_cost; user level",
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
     "models.providers": "your own services: url, kind (openai …), key, tools (native, schema or none), vision "
     "(true or false); user level",
@@ -96,6 +97,7 @@ class ModelProvider(NamedTuple):
     key: str = ""
     tools: str = ""
     vision: bool | None = None
+    context: int = 0
 
 
 class Models(NamedTuple):
@@ -111,9 +113,9 @@ class Models(NamedTuple):
     connect: float = 10.0
     first: float = 60.0
     idle: float = 60.0
-    turn_seconds: float = 300.0
-    turn_tokens: int = 0
-    turn_cost: float = 0.0
+    turn_seconds: float = 1_800.0
+    turn_tokens: int = 5_000_000
+    turn_cost: float = 5.0
 
 
 # And tool:NAME, which may contain a star
@@ -325,9 +327,9 @@ def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
         connect=_number(table, "connect", 10.0),
         first=_number(table, "first", 60.0),
         idle=_number(table, "idle", 60.0),
-        turn_seconds=_number(table, "turn_seconds", 300.0),
-        turn_tokens=int(_number(table, "turn_tokens", 0)),
-        turn_cost=_number(table, "turn_cost", 0.0),
+        turn_seconds=_number(table, "turn_seconds", 1_800.0),
+        turn_tokens=int(_number(table, "turn_tokens", 5_000_000)),
+        turn_cost=_number(table, "turn_cost", 5.0),
     )
 
 
@@ -342,10 +344,10 @@ def _provider(name: str, body: Any) -> ModelProvider:
     if not isinstance(body, dict) or not str(body.get("url", "")).startswith(("http://", "https://")):
         hint = f'[models.providers.{name}] url = "https://…"'
         raise UsageProblem(f"model provider {name!r} has no http:// or https:// url", hint=hint)
-    kinds = dict.fromkeys(ModelProvider._fields, str) | {"vision": bool}
+    kinds = dict.fromkeys(ModelProvider._fields, str) | {"vision": bool, "context": int}
     wrong = [word for word, value in body.items() if word not in kinds or not isinstance(value, kinds[word])]
     if wrong:
-        hint = "url, kind, key and tools, each a text; vision, true or false"
+        hint = "url, kind, key and tools, each a text; vision, true or false; context, a number of tokens"
         raise UsageProblem(f"model provider {name!r} has invalid settings: {', '.join(wrong)}", hint=hint)
     if body.get("tools", "") not in ("", *TOOLING):
         raise UsageProblem(

@@ -218,12 +218,44 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "已拒绝：用户已拒绝过同样的 {tool} 调用，不再询问",
     ),
     "tool.slow": ("{tool} took too long", "{tool} 执行超时"),
-    "tool.left_out": ("not done: {tool} came after two failures, or too late", "未执行：{tool} 位于连续两次失败之后或超出数量"),
+    "tool.too_many": (
+        "not done: one answer may have {most} calls. Call {tool} again in your next answer.",
+        "未执行：一次回答最多 {most} 个调用。请在下一次回答中再调用 {tool}。",
+    ),
+    "tool.no_time": ("not done: the time of this turn is over", "未执行：本轮时间已用完"),
+    "tool.same_failure": (
+        "This call has failed in the same way before. If it fails so once more, the work ends: do it in another way.",
+        "这个调用之前以同样的方式失败过。再这样失败一次，工作就会结束：请换一种做法。",
+    ),
+    "result.shortened": (
+        "(the result of {tool}, {size} characters, was left out here to save room; the whole of it is in {path})",
+        "（为节省空间，这里略去了 {tool} 的结果，共 {size} 个字符；全文在 {path}）",
+    ),
+    "result.left_out": (
+        "(the result of {tool}, {size} characters, was left out here to save room; call it again if you need it)",
+        "（为节省空间，这里略去了 {tool} 的结果，共 {size} 个字符；需要时请再次调用）",
+    ),
+    "prompt.left_out": (
+        "(To save room, the first {number} messages of this work were left out here. The files are where they were; the skill and the request stand above.)",
+        "（为节省空间，这里略去了这项工作最初的 {number} 条消息。文件都还在原处；技能和请求见上文。）",
+    ),
+    "prompt.last": (
+        "[From the kernel, not the person] The work stops here: {why}. You cannot call tools now. Answer the person in a few sentences: what is done, in which files the results are, what is left to do. They can say continue.",
+        "【来自内核，不是用户】工作到此为止：{why}。现在不能调用工具。请用几句话回答用户：完成了什么，结果在哪些文件里，还剩什么要做。用户可以说“继续”。",
+    ),
+    "prompt.empty": (
+        "[From the kernel, not the person] Your answer was empty. Go on with the work, or say what was done.",
+        "【来自内核，不是用户】你的回答是空的。请继续工作，或说明完成了什么。",
+    ),
+    "status.round": ("round {number}", "第 {number} 轮"),
+    "status.tokens": ("{number} tokens", "{number} 个 token"),
+    "status.files": ("{number} files", "{number} 个文件"),
+    "hint.go_on": ("say continue to go on with the work", "说“继续”就会接着做"),
+    "hint.go_on_or": ("say continue to go on with the work; {hint}", "说“继续”就会接着做；{hint}"),
     "tool.no_json": ("the arguments of {tool} are not a JSON object", "{tool} 的参数不是 JSON 对象"),
     "specialist.fix": ("Your previous answer was not accepted: {wrong}. Try again.", "你之前的回答未被接受：{wrong}。请重新完成。"),
     "backend.unknown": ("the skill asks for {backend}, which is not set in [models.aliases]; {model} was asked", "技能要求 {backend}，但 [models.aliases] 中没有设置；已改用 {model}"),
-    "specialist.rounds": ("stopped after ten rounds of tools", "已达十轮工具调用上限，停止执行"),
-    "specialist.failures": ("stopped after two failures in a row", "连续失败两次，停止执行"),
+    "specialist.stuck": ("stopped: the same call failed three times in the same way", "停止：同一个调用以同样的方式失败了三次"),
     "specialist.length": ("stopped: the answer was cut off", "停止：回答未能完成"),
     "prompt.skills": (
         "[Skills that may fit; the tool `skill` loads one by its name, with its tools. If none fits, answer without one.]",
@@ -400,7 +432,7 @@ APART: Mapping[Language, str] = {"en": ", ", "zh": "，"}  # between parts of a 
 COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 
 
-_COUNTED = ("skill", "step", "line", "byte", "token", "request")  # what sentences count
+_COUNTED = ("skill", "step", "line", "byte", "token", "request", "file")  # what sentences count
 
 
 def say(key: str, language: Language, **values: Any) -> str:

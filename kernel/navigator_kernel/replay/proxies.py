@@ -156,6 +156,10 @@ class ReplayableModel(Struct, frozen=True):
     def name(self) -> str:
         return self.inner.name
 
+    @property
+    def context(self) -> int:
+        return self.inner.context
+
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
         pieces, waits = list[str](), list[tuple[str, float]]()
 

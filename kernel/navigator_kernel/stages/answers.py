@@ -26,7 +26,7 @@ from navigator_kernel.values.request import (
     Session,
 )
 from navigator_kernel.values.route import Topic
-from navigator_kernel.values.work import with_refusal
+from navigator_kernel.values.work import with_refusal, with_words
 from navigator_kernel.values.workflow import PLAN, REPEAT
 
 Lasting = Literal["once", "session", "always"]
@@ -207,6 +207,8 @@ def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed
     free, last = replace(session, retry=()), session.sticky
     base = Resumed(message=message, session=free, outcome=reading.outcome)
     match reading.outcome:
+        case "retry" | "retry_with" if (further := _going_on(message, session, reading)) is not None:
+            return replace(base, approved=further)
         case "retry" if session.retry and session.failures < FAILURES:  # SAF-7, bounded by SAF-5
             return replace(base, approved=PendingApproval(packets=session.retry, subject="retry"))
         case "retry" if session.failures:
@@ -236,6 +238,14 @@ def _on_nothing(message: Message, session: Session, reading: Reading) -> Resumed
             return replace(base, session=session, message=replace(message, way="about", target=target))
         case _:
             return replace(base, outcome="other")
+
+
+def _going_on(message: Message, session: Session, reading: Reading) -> PendingApproval | None:
+    """The packets whose first continues the work of a model that stopped, with the person's words; None without one."""
+    if not session.retry:
+        return None
+    first = with_words(session.retry[0], message.text.strip(), only_again=reading.outcome == "retry")
+    return PendingApproval(packets=(first, *session.retry[1:]), subject="retry") if first else None
 
 
 def _mended(request: str, fix: str) -> str:

@@ -235,7 +235,7 @@ def _following(
         return replace(session, sticky=None, failures=0)
     if not reports:
         return replace(session, failures=0) if decision.reason == "failed_twice" else session
-    failed = report.state in {"error", "timeout"}
+    failed = report.state in {"error", "timeout"} or (report.state == "partial" and bool(report.progress))
     sticky = session.sticky
     if not failed and session.approval is None and plan.steps:
         sticky = _sticky(_packet_of(plan, reports), report, told, now) or sticky

@@ -13,6 +13,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "calls", "filtered", "other"]
 # How a model uses tools: it calls them, it writes calls as JSON that its server enforces, or neither works
 Tooling = Literal["native", "schema", "none"]
+CUT_OFF = "cut_off"  # the name of a message that asks for the rest of an answer that was cut off
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
@@ -36,9 +37,9 @@ class ShownFile(NamedTuple):
 
 
 class ChatMessage(Struct, frozen=True, kw_only=True):
-    """One message. `call` and `name` say which call a tool's answer belongs to; `wire` is the JSON that a provider
-    needs back unchanged, including its reasoning (RTE-33). `files` are shown beside the answer's text; their bytes are
-    read when a model is asked, and are not stored."""
+    """One message. `call` and `name` say which call a tool's answer belongs to, `failed` that it is an error; `wire` is
+    the JSON that a provider needs back unchanged, including its reasoning (RTE-33). `files` are shown beside the
+    answer's text; their bytes are read when a model is asked, and are not stored."""
 
     role: Role
     text: str = ""
@@ -47,11 +48,13 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
     name: str = ""
     wire: str = ""
     files: tuple[ShownFile, ...] = ()
+    failed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         base: dict[str, Any] = {"role": self.role, "text": self.text}
         base |= {"calls": [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in self.calls]}
         base |= {"files": [list(one) for one in self.files]} if self.files else {}
+        base |= {"failed": True} if self.failed else {}
         return {**base, "call": self.call, "name": self.name, "wire": self.wire}
 
     @classmethod
@@ -59,6 +62,14 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
         calls = tuple(ToolCall(**one) for one in held.get("calls", ()))
         files = tuple(ShownFile(*one) for one in held.get("files", ()))
         return cls(**{**held, "calls": calls, "files": files})
+
+
+class Cut(NamedTuple):
+    """How a conversation is shortened: the first `left_out` messages are not sent, the results before the message
+    `shortened` are a line each."""
+
+    left_out: int = 0
+    shortened: int = 0
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
@@ -72,8 +83,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 class Asked(Struct, frozen=True, kw_only=True):
     """One request. `temperature` is left out if a model takes none (X-25); `shape` is the JSON schema that the answer
     must have, if the provider can enforce it; `limit` is in seconds, from the first byte to the last; `spare` says that
-    a model that cannot use the tools may answer without them. `waits` is called with the model and the seconds before
-    each wait that a provider asks for."""
+    a model that cannot use the tools may answer without them; `calls` is false if the answer may have none. `waits` is
+    called with the model and the seconds before each wait that a provider asks for."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -82,6 +93,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     tokens: int | None = None
     limit: float = 120.0
     spare: bool = False
+    calls: bool = True
     waits: Callable[[str, float], None] | None = None
 
 
@@ -107,6 +119,18 @@ class Spent(Struct, frozen=True, kw_only=True):
             cost=self.cost + other.cost,
             priced=self.priced and other.priced,
             unknown=self.unknown + other.unknown,
+        )
+
+    def __sub__(self, other: Spent) -> Spent:
+        """What was spent since `other`."""
+        return Spent(
+            requests=self.requests - other.requests,
+            input=self.input - other.input,
+            output=self.output - other.output,
+            cached=self.cached - other.cached,
+            cost=self.cost - other.cost,
+            priced=self.priced,
+            unknown=self.unknown - other.unknown,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import Language
-from navigator_kernel.values.chat import ChatMessage, Finish, ShownFile, Spent, ToolCall
+from navigator_kernel.values.chat import CUT_OFF, ChatMessage, Cut, Finish, ShownFile, Spent, ToolCall
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.standing import Standing
@@ -18,6 +18,7 @@ from navigator_kernel.values.standing import Standing
 if TYPE_CHECKING:
     from navigator_kernel.values.redact import Redact
 
+RESULTS = ".tool-results"  # the folder of a workspace with the whole results of tools that are shortened for a model
 PROGRESS = "progress"  # the order's parameter for its progress before it waited
 
 
@@ -63,18 +64,22 @@ class AgentTask(Struct, frozen=True, kw_only=True):
 
 
 class AgentState(Struct, frozen=True, kw_only=True):
-    """`messages` are those after the opening: answers, calls and results of tools. `failures` counts failures in a row
-    (SAF-5); `workspace` names the folder of its files, which stays the same when the task continues in another run.
-    `refusal` is the person's reason against the waiting call, "" for a no without a reason and None if nothing was
-    refused; `refused` are the calls that the person refused, which are not asked about again; `notes` are
-    sentences for the person, beside the answer. `begun` is the call that was active when the process ended, `intent`
-    the digests of the file that it was about to change, before and after. `skill` is the resource and the digest of the
-    skill that the model loaded, with `@` between them."""
+    """`messages` are those after the opening: answers, calls and results of tools; `cut` says how they are shortened
+    for the model. `began` is when the work began (`AgentTask.now`), `spent_before` what it had spent when the person
+    said to continue, `words` what they said then, until the model has it. `workspace` names the folder of its files,
+    which stays the same when the task continues in another run. `refusal` is the person's reason against the waiting
+    call, "" for a no without a reason and None if nothing was refused; `refused` are the calls that the person refused,
+    which are not asked about again; `notes` are sentences beside the answer. `begun` is the call that
+    was active when the process ended, `intent` the digests of the file that it was about to change, before and after.
+    `skill` is the resource and the digest of the skill that the model loaded, with `@` between them."""
 
     messages: tuple[ChatMessage, ...] = ()
     rounds: int = 0
     continuations: int = 0
-    failures: int = 0
+    cut: Cut = Cut()
+    began: str = ""
+    words: str = ""
+    spent_before: Spent = field(default_factory=Spent)
     spent: Spent = field(default_factory=Spent)
     model: str = ""
     finish: Finish = "stop"
@@ -105,9 +110,24 @@ class AgentState(Struct, frozen=True, kw_only=True):
         """Whether the last message is the model's answer and no call is open."""
         return bool(self.messages) and self.messages[-1].role == "assistant" and not self.open_calls
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the rest of an answer is asked for that was cut off."""
+        return bool(self.messages) and self.messages[-1].name == CUT_OFF and self.messages[-1].role == "user"
+
+    @property
+    def spent_now(self) -> Spent:
+        """What was spent since the person said to continue."""
+        return self.spent - self.spent_before
+
+    def with_words(self) -> AgentState:
+        """The state in which the person's words are the last message."""
+        return replace(self, messages=(*self.messages, ChatMessage(role="user", text=self.words)), words="")
+
     def kept(self) -> str:
         """The state as JSON; `progress_of` is the inverse."""
-        body = {**self.to_dict(), "failures": self.failures, "finish": self.finish, "spent": asdict(self.spent)}
+        body = {**self.to_dict(), "finish": self.finish, "spent": asdict(self.spent), "cut": list(self.cut)}
+        body |= {"began": self.began, "words": self.words, "spent_before": asdict(self.spent_before)}
         body |= {"workspace": self.workspace, "refusal": self.refusal, "refused": list(self.refused)}
         body |= {"notes": list(self.notes), "begun": self.begun, "intent": list(self.intent)}
         body |= {"skill": self.skill} if self.skill else {}
@@ -115,8 +135,13 @@ class AgentState(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The model's text for the person."""
-        return "".join(message.text for message in self.messages if message.role == "assistant")
+        """The model's text for the person; the texts of two answers are two paragraphs."""
+        text, is_rest = "", False
+        for message in self.messages:
+            if message.role == "assistant" and message.text:
+                text += message.text if is_rest or not text else f"\n\n{message.text}"
+            is_rest = message.role == "user" and message.name == CUT_OFF
+        return text
 
 
 def redacted(progress: AgentState, redact: Redact) -> AgentState:
@@ -132,7 +157,10 @@ def progress_of(text: str) -> AgentState:
         messages=tuple(map(ChatMessage.from_dict, held["messages"])),
         rounds=held["rounds"],
         continuations=held["continuations"],
-        failures=held["failures"],
+        cut=Cut(*held.get("cut", ())),
+        began=held.get("began", ""),
+        words=held.get("words", ""),
+        spent_before=Spent(**held.get("spent_before", {})),
         spent=Spent(**held["spent"]),
         model=held["model"],
         finish=held["finish"],
@@ -154,16 +182,33 @@ def with_progress(packet: Packet, report: Report) -> Packet:
     return replace(packet, params=replace(packet.params, optional=optional))
 
 
+def with_words(packet: Packet, words: str, *, only_again: bool) -> Packet | None:
+    """The packet, to go on with the work of a model that stopped, and what the person said; None if no model has worked
+    on it yet. With `only_again` the words mean only that it should go on, and a model that has given no answer since
+    its last call need not see them."""
+    state = _state_in(packet)
+    if state is None or not any(message.role == "tool" for message in state.messages):
+        return None
+    words = words if state.is_answered or not only_again else ""
+    state = replace(state, words=words, spent_before=state.spent)
+    return replace(packet, params=replace(packet.params, optional={**packet.params.optional, PROGRESS: state.kept()}))
+
+
+def _state_in(packet: Packet) -> AgentState | None:
+    """The state that a packet continues from, or None."""
+    try:
+        return progress_of(str(packet.params.optional[PROGRESS]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
 def with_refusal(packet: Packet, why: str) -> Packet | None:
     """The packet, to continue after the person refused the waiting call, with the reason `why`; None if no call of a
     model is waiting."""
-    try:
-        held = progress_of(str(packet.params.optional[PROGRESS]))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    state = _state_in(packet)
+    if state is None or not state.open_calls:
         return None
-    if not held.open_calls:
-        return None
-    optional = {**packet.params.optional, PROGRESS: replace(held, refusal=why).kept()}
+    optional = {**packet.params.optional, PROGRESS: replace(state, refusal=why).kept()}
     return replace(packet, params=replace(packet.params, optional=optional))
 
 

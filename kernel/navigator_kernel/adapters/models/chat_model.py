@@ -13,7 +13,16 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.models.failures import UNKNOWN, failed_kind, own_words, reported, spent_on, taken
 from navigator_kernel.adapters.models.files import contents
-from navigator_kernel.adapters.models.providers import EXTRA, Key, find_key, seen_by, spelled_out, wire
+from navigator_kernel.adapters.models.providers import (
+    EXTRA,
+    Key,
+    find_key,
+    known_context,
+    seen_by,
+    served,
+    spelled_out,
+    wire,
+)
 from navigator_kernel.adapters.models.repaired import repair
 from navigator_kernel.adapters.models.spoken import Spoken
 from navigator_kernel.adapters.secrets.redaction import REDACTED
@@ -89,6 +98,12 @@ class WireModel:
     @property
     def name(self) -> str:
         return f"{self.provider}:{self.model}"
+
+    @property
+    def context(self) -> int:
+        """From the settings, else from the table of models that comes with the client's package."""
+        server = served(self.provider, self.models)
+        return server.context if server is not None else known_context(self.provider, self.model)
 
     async def complete(self, asked: Asked, told: Told | None = None) -> Completion:
         """See the port. A request is repeated if that may help and none of its answer was passed on yet.
@@ -213,6 +228,7 @@ class WireModel:
         if held.told is None:
             held.spoken("".join(part.content for part in response.parts if isinstance(part, parts.TextPart)))
         text, spoken = held.spoken.end()
+        spoken = spoken if asked.calls else ()
         text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
         calls = _calls(response, asked) or spoken
         if not calls and not text.strip():
@@ -299,6 +315,7 @@ def _settings(asked: Asked) -> Any:
     held: dict[str, Any] = {"max_retries": 0}
     held |= _CACHED if asked.tools else {}  # for a single request, a cache costs a quarter more and is never read
     held |= {"temperature": asked.temperature} if asked.temperature is not None else {}
+    held |= {"tool_choice": "none"} if asked.tools and not asked.calls else {}
     return {**held, "max_tokens": asked.tokens} if asked.tokens else held
 
 
@@ -340,7 +357,8 @@ def _part(message: ChatMessage, files: Sequence[Any]) -> Any:
         content = ["\n".join(texts), *(one for one in files if not isinstance(one, str))]
         content = content if len(content) > 1 else content[0]
     if message.role == "tool":
-        return ToolReturnPart(tool_name=message.name, content=content, tool_call_id=message.call)
+        outcome: Any = "failed" if message.failed else "success"
+        return ToolReturnPart(tool_name=message.name, content=content, tool_call_id=message.call, outcome=outcome)
     return UserPromptPart(content=content)
 
 

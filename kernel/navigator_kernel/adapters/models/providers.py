@@ -82,6 +82,19 @@ def seen_by(provider: str, models: Models) -> frozenset[str]:
     return (PICTURES | {PDF} if reads else PICTURES) if sees else frozenset()
 
 
+def known_context(provider: str, model: str) -> int:
+    """The tokens that fit the context of a hosted model, 0 if nobody says."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot
+    except ImportError:  # without the extra, no model is asked
+        return 0
+    try:
+        found = get_snapshot().find_provider_model(model, None, provider.partition("-")[0], None)[1]
+    except LookupError:
+        return 0
+    return found.context_window or 0
+
+
 def find_key(provider: str, models: Models, env: Mapping[str, str] | None = None) -> Key:
     """Reads the variable that the settings name, or PROVIDER_API_KEY if they name none, else the system's keyring."""
     held = models.providers.get(provider)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.errors import Damaged, NotFound
-from navigator_kernel.events import Event, event_from
+from navigator_kernel.errors import Damaged, KernelError, NotFound
+from navigator_kernel.events import Event, RunStarted, Usage, event_from
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.chat import Spent, spent_by
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Writer
+    from navigator_kernel.ports import RunLog, Writer
 
 _RUN = lazy_compile(r"[a-z0-9-]{1,80}")
 
@@ -49,3 +50,23 @@ class JsonLinesLog(Struct, frozen=True):
         if not _RUN.fullmatch(run):
             raise NotFound(f"{run!r} is not a name of a run", hint="navigator why shows the newest run")
         return self.folder / f"{run}.jsonl"
+
+
+def usage_of(log: RunLog, wanted: Callable[[str], bool], most: int) -> tuple[int, dict[str, Spent]]:
+    """How many of the newest `most` runs belong to a session that is `wanted`, and what each model took in them. A log
+    that cannot be read is left out."""
+    models: dict[str, Spent] = {}
+    count = 0
+    for run in log.runs()[:most]:
+        try:
+            bodies = [event.body for event in log.read(run)]
+        except KernelError:
+            continue
+        first = bodies[0] if bodies else None
+        if not isinstance(first, RunStarted) or not wanted(first.session):
+            continue
+        count += 1
+        for body in bodies:
+            if isinstance(body, Usage):
+                models[body.model] = models.get(body.model, Spent()) + spent_by(body)
+    return count, dict(sorted(models.items()))

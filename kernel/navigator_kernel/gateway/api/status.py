@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -11,12 +10,12 @@ from starlette.responses import PlainTextResponse
 
 from navigator_kernel import __version__
 from navigator_kernel.adapters.files.project_files import ProjectFiles
+from navigator_kernel.adapters.stores.run_log import usage_of
 from navigator_kernel.bootstrap.health import findings
 from navigator_kernel.bootstrap.parts import Routes
 from navigator_kernel.bootstrap.routed import routed
-from navigator_kernel.errors import KernelError
-from navigator_kernel.events import RunStarted, Usage
 from navigator_kernel.sandbox.servers import request
+from navigator_kernel.values.chat import usage_facts
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, Role
 from navigator_kernel.values.owner import Viewer
 
@@ -152,34 +151,8 @@ async def route(gateway: Gateway, call: Call) -> dict[str, Any]:
 
 
 def _usage(gateway: Gateway, caller: Caller) -> UsageSum:
-    held: dict[str, list[Usage]] = defaultdict(list)
-    count = 0
-    for run in gateway.log.runs()[:LOOKED_AT]:
-        try:
-            bodies = [event.body for event in gateway.log.read(run)]
-        except KernelError:
-            continue
-        first = bodies[0] if bodies else None
-        if not isinstance(first, RunStarted) or gateway.session_name(caller, first.session) is None:
-            continue
-        count += 1
-        for body in bodies:
-            if isinstance(body, Usage):
-                held[body.model].append(body)
-    return UsageSum(runs=count, models=[_sum(model, spent) for model, spent in sorted(held.items())])
-
-
-def _sum(model: str, spent: list[Usage]) -> ModelUsage:
-    costs = [one.cost for one in spent]
-    return ModelUsage(
-        model=model,
-        requests=sum(one.requests for one in spent),
-        input_tokens=sum(one.input_tokens for one in spent),
-        output_tokens=sum(one.output_tokens for one in spent),
-        cached_tokens=sum(one.cached_tokens for one in spent),
-        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
-        unknown=sum(one.unknown for one in spent),
-    )
+    runs, models = usage_of(gateway.log, lambda session: gateway.session_name(caller, session) is not None, LOOKED_AT)
+    return UsageSum(runs=runs, models=[ModelUsage(model=name, **usage_facts(one)) for name, one in models.items()])
 
 
 def _get(path: str, summary: str, handler: Any, **more: Any) -> Endpoint:

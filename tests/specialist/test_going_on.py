@@ -1,0 +1,84 @@
+"""Work that stops at a limit or a failure names what it made, and goes on with its tools, files and history (SAF-7)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place
+from cli.terminals import terminal
+from models.wire_server import Said, WireServer
+from specialist.turns import of_phase_two, says, settings
+
+pytestmark = pytest.mark.ci
+DONE = Said(text="All of it is done.")
+HALF = Said(text="Two of three are written; the third is left.")
+
+
+def write(name: str, text: str = "x") -> Said:
+    return Said(calls=[("write", json.dumps({"file_path": name, "content": text}))])
+
+
+@pytest.mark.requirement("JIT-10", "SAF-7")
+def test_work_that_hits_a_bound_says_what_is_done_and_continues_in_its_workspace(
+    here: Place, mine: Path, server: WireServer
+) -> None:
+    mine.write_text(settings(server, more="turn_tokens = 260"))
+    says(server, write("a.txt"), write("b.txt"), HALF, write("c.txt"), DONE)
+    told = here.json("ask", "--session", "s", "/song-writer three files")
+    report = told["report"]
+    assert (told["exit_code"], report["state"], report["data"]["reason"]) == (1, "partial", "tokens")
+    assert report["raw"] == HALF.text and report["data"]["hint"].startswith("say continue to go on with the work")
+    assert [Path(path).name for path in report["data"]["files"]] == ["a.txt", "b.txt"]
+    again = here.json("ask", "--session", "s", "continue")
+    assert (again["exit_code"], again["report"]["state"]) == (0, "success")
+    assert [Path(path).name for path in again["report"]["data"]["files"]] == ["a.txt", "b.txt", "c.txt"]
+    assert len({Path(path).parent for path in again["report"]["data"]["files"]}) == 1
+    went_on = of_phase_two(server)[3]
+    assert went_on["messages"][-1] == {"role": "user", "content": "continue"} and went_on["tools"]
+    before = of_phase_two(server)[1]["messages"]
+    assert went_on["messages"][: len(before)] == before, "a provider can read the beginning from its cache"
+
+
+def test_what_the_person_says_with_it_reaches_the_model(here: Place, mine: Path, server: WireServer) -> None:
+    mine.write_text(settings(server, more="turn_tokens = 260"))
+    says(server, write("a.txt"), write("b.txt"), HALF, DONE)
+    here.json("ask", "--session", "s", "/song-writer three files")
+    again = here.json("ask", "--session", "s", "继续")
+    assert again["report"]["raw"].endswith(DONE.text)
+    assert of_phase_two(server)[3]["messages"][-1]["content"] == "继续"
+
+
+@pytest.mark.parametrize(
+    "mode",
+    ["withheld", "cut", "ends-early", "error-in-stream", "limited", "failed", "rejected", "says-nothing", "too-long"],
+)
+def test_a_failure_of_the_provider_after_some_work_names_the_files_and_goes_on_where_it_was(
+    here: Place, mine: Path, server: WireServer, mode: str
+) -> None:
+    """The request that failed is sent again as it was: nothing is repeated, and no message of the person is between."""
+    failing = [Said(mode=mode)] * (2 if mode == "says-nothing" else 1)
+    answers = iter([write("a.txt"), *failing, DONE])
+    server.scripts["worker"] = lambda _messages, _number: next(answers)
+    told = here.json("ask", "--session", "s", "/song-writer a file")
+    assert (told["exit_code"], told["report"]["state"]) == (1, "error")
+    assert [Path(path).name for path in told["report"]["data"]["files"]] == ["a.txt"]
+    assert told["report"]["data"]["hint"].startswith("say continue to go on with the work; ")
+    again = here.json("ask", "--session", "s", "continue")
+    assert (again["exit_code"], again["report"]["raw"]) == (0, DONE.text)
+    assert of_phase_two(server)[-1]["messages"][-1]["content"] != "continue"
+    assert [Path(path).name for path in again["report"]["data"]["files"]] == ["a.txt"]
+
+
+def test_a_terminal_shows_how_far_the_work_is_and_how_to_go_on(here: Place, mine: Path, server: WireServer) -> None:
+    mine.write_text(settings(server, more="turn_tokens = 260"))
+    says(server, write("a.txt"), write("b.txt"), HALF, write("c.txt"), DONE)
+    with terminal(here, "chat") as screen:
+        screen.wait_for("> ")
+        screen.type("/song-writer three files\n")
+        shown = screen.wait_for("say continue")
+        assert "round 2 · 132 tokens · 1 file" in shown and HALF.text in shown
+        screen.type("continue\n")
+        assert DONE.text in screen.wait_for(DONE.text)
