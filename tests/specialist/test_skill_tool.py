@@ -109,7 +109,7 @@ def test_the_likely_skills_are_named_with_what_they_are_for(direct: Place, serve
 def test_a_model_that_asks_for_no_skill_that_exists_gets_the_names_and_ends_in_a_sentence(
     direct: Place, server: WireServer
 ) -> None:
-    says(server, call("skill", name="EinLu"), HELLO)
+    says(server, call("skill", name="EinLu"), call("skill", name="EinLu"), HELLO)
     told = direct.json("ask", "Hello, who are you?")
     assert (told["exit_code"], told["report"]["raw"]) == (0, HELLO.text)
     assert "no skill is called EinLu" in results(server)[0] and "song-writer" in results(server)[0]
