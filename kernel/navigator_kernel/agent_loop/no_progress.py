@@ -18,7 +18,7 @@ MOST = 3  # answers of a model in which the same call fails in the same way; the
 
 def same_failures(messages: Iterable[ChatMessage]) -> Counter[str]:
     """How many answers contain each failure, by call and error. Equal calls of one answer count once, since the model
-    has not seen an error in between. What the person says, and a call that did something new, begin the count anew;
+    has not seen an error in between. What the person says, and a call that did something new, begin the count again;
     only looking at files does not."""
     counts: Counter[str] = Counter()
     calls: dict[str, ToolCall] = {}
