@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.files.autoload import refuse_autoloaded
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
 from navigator_kernel.language.chinese import approval_in
 from navigator_kernel.language.wording import say
@@ -155,6 +156,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if found.zone != "workspace" or there is not None:
             hint = f"copy it by read and write, under a name of its own in {places.workspace}"
             raise UsageProblem(f"another file is called {place.path.name!r}", hint=hint)
+        refuse_autoloaded(found.root, found.parts)
         self.writer(places.workspace).write(found.path, before or b"")
         return found
 
@@ -204,6 +206,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             raise UsageProblem("a file of an earlier turn is read-only", hint=f"write to {work.workspace}")
         if place.zone == "skill":
             raise UsageProblem("the skill's own files are read-only", hint=f"write to {work.workspace}")
+        refuse_autoloaded(place.root, place.parts, by_name=place.zone == "workspace")
         if place.zone == "workspace":
             self._ask(work, also)
             self.intend(work.run, _digest(change.before), _digest(change.after))
@@ -219,7 +222,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             self.change(work.run, change)
         digest = _digest(change.after)
         self.audit.record("wrote", run=work.run, path=str(place.path), sha256=digest, skill=work.skill)
-        diff = f"\n{cut_text(await asyncio.to_thread(change.diff), ANSWER)}" if call.name == EDIT else ""
+        diff = f"\n{cut_text(await change.diff(), ANSWER)}" if call.name == EDIT else ""
         text = say("tool.wrote", work.language, path=str(place.path), size=f"{size:,}")
         return ToolAnswer(text=clean(f"{text}{diff}"), changed=place.zone != "workspace")
 
@@ -234,7 +237,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             [*held, *(data and hashlib.sha256(data).hexdigest() for data in (change.before, change.after))]
         )
         subject = f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
-        path, diff = "/".join(parts), await asyncio.to_thread(_shown, change)
+        path, diff = "/".join(parts), await _shown(change)
         is_alone = is_obeyed(parts) or is_program(place.path, change.before, change.after)
         key = "ask.change_alone" if is_alone else "ask.change"
         note = "" if change.is_text else say("ask.change_bytes", work.language)
@@ -323,10 +326,10 @@ def _wanted(value: object, kind: str) -> str:
     return {"string": "text", "integer": "a whole number", "boolean": "true or false", "array": "a list of texts"}[kind]
 
 
-def _shown(change: Change) -> str:
+async def _shown(change: Change) -> str:
     """The change as the person sees it; UsageProblem if it is too long."""
-    diff = change.diff()
-    shown = writing.shown(diff) if len(diff) <= DIFF else diff
+    diff = await change.diff()
+    shown = await asyncio.to_thread(writing.shown, diff) if len(diff) <= DIFF else diff
     if len(shown) > DIFF:
         hint = "change it in several steps, or write a new file in the workspace"
         raise UsageProblem(

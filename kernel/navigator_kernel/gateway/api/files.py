@@ -12,6 +12,7 @@ from urllib.parse import quote
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
+from navigator_kernel.adapters.files.autoload import SUFFIX, refuse_autoloaded
 from navigator_kernel.adapters.files.inside import read_inside, walk_inside
 from navigator_kernel.adapters.files.project_files import FILE_LIMIT, holds_secrets, refuse_named
 from navigator_kernel.bootstrap.built_in import open_changes
@@ -126,6 +127,7 @@ async def attach_file(gateway: Gateway, call: Call) -> Attached:
     given = call.body.name.replace("\\", "/").rpartition("/")[2]
     refuse_named((given,), given)
     name = _NOT_IN_NAMES.sub("-", given)[-NAME:].strip("-.") or "file"
+    refuse_autoloaded(gateway.root, (name,))
     digest = hashlib.sha256(session.encode() + b"\0" + call.body.data).hexdigest()[:12]
     folder = owned(f"attached-{digest}", owner_of_session(session))
     path = await asyncio.to_thread(gateway.kernel.keep, folder, name, call.body.data)
