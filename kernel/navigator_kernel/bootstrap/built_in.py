@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.files.changes import ChangeStore
     from navigator_kernel.model_ports import BuiltIn
     from navigator_kernel.ports import Audit, Catalogue, Consents, Sandbox
+    from navigator_kernel.tools.delivering import Delivery
     from navigator_kernel.tools.writing import Change
     from navigator_kernel.values.resource import SkillDef
 
@@ -42,6 +43,7 @@ def open_built_in(
         audit=audit,
         writer=lambda folder: ProjectWriter([folder], root),
         change=partial(_change, root),
+        copy=partial(_copy, root),
         needed=_needed,
         hosts=hosts,
         intend=intend,
@@ -67,6 +69,18 @@ def changed_by(root: Path, run: str) -> tuple[str, ...]:
 
 def _change(root: Path, run: str, change: Change) -> None:
     open_changes(root).make(run, "/".join(change.place.parts), change.before, change.after)
+
+
+def _copy(root: Path, run: str, one: Delivery) -> None:
+    """Copies a delivered file; one that fits into memory is kept before and after, as any change is."""
+    from navigator_kernel.adapters.files.changes import LARGEST, opened_bytes
+
+    changes, path, source = open_changes(root), "/".join(one.place.parts), one.source
+    if max(source.size, one.now.size if one.now else 0) > LARGEST:
+        changes.copy(run, path, one.now.digest if one.now else "", source, source.name)
+        return
+    after, before = opened_bytes(source), opened_bytes(one.now) if one.now else None
+    changes.make(run, path, before, after, source.name)
 
 
 def _needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:

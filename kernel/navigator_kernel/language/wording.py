@@ -101,6 +101,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "workspace, the current folder of commands, where new files belong: {path}",
         "工作区（命令的当前目录，新文件写在这里）：{path}",
     ),
+    "prompt.deliver": (
+        "files in the workspace are not in the person's folder yet; deliver copies results there",
+        "工作区的文件还不在用户的文件夹里；用 deliver 把结果复制过去",
+    ),
     "prompt.project": (
         "the person's project: {path}; files in it that the person did not name need approval",
         "用户的项目：{path}；其中未被提到的文件需要用户同意才能读取",
@@ -140,6 +144,18 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "tool.edit": (
         "Replaces old_string with new_string in a file. old_string must be in it exactly once, or set replace_all.",
         "在文件中把 old_string 替换为 new_string。old_string 必须恰好出现一次，或者设置 replace_all。",
+    ),
+    "tool.deliver": (
+        "Copies files of any type from the workspace (from: their paths, or a folder) to the person's project (to: a path "
+        "there, or a folder that ends in /), after the person agrees. Files in the workspace are not in the person's folder "
+        "until then.",
+        "把工作区中任意类型的文件（from：文件路径或目录）复制到用户的项目中（to：项目中的路径，或以 / 结尾的目录），会先征得用户同意。"
+        "在此之前，工作区的文件不在用户的文件夹里。",
+    ),
+    "deliver.new": ("{path} (new, {size} bytes, {kind})", "{path}（新文件，{size} 字节，{kind}）"),
+    "deliver.replaces": (
+        "{path} ({size} bytes, {kind}; replaces a file of {before} bytes)",
+        "{path}（{size} 字节，{kind}；替换原有 {before} 字节的文件）",
     ),
     "tool.run": (
         "Runs a command in a sandbox without network; the workspace is its current folder, and only there it may write. "
