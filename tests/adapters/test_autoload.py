@@ -61,7 +61,9 @@ def test_each_is_renamed_at_any_depth_and_only_once(tmp_path: Path, name: str) -
 def test_a_planted_repository_runs_nothing_when_git_is_called_in_it(tmp_path: Path, path: str) -> None:
     fill(tmp_path, f"{path}objects/x", f"{path}refs/x")
     (tmp_path / path / "HEAD").write_text("ref: refs/heads/main\n")
-    program = f'[core]\n\trepositoryformatversion = 0\n\tworktree = {tmp_path}\n\tfsmonitor = "touch {tmp_path}/pwned"\n'
+    program = (
+        f'[core]\n\trepositoryformatversion = 0\n\tworktree = {tmp_path}\n\tfsmonitor = "touch {tmp_path}/pwned"\n'
+    )
     (tmp_path / path / "config").write_text(program)
     inside = tmp_path / path
     assert git(inside, "rev-parse", "--git-dir").returncode == 0

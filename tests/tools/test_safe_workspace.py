@@ -82,7 +82,11 @@ def test_a_command_may_use_git_and_its_repository_is_disarmed_at_the_end(box: To
 def test_a_command_that_fails_leaves_nothing_armed_either(box: Toolbox) -> None:
     answer = box.agreed("run", command="mkdir .hg .idea && touch .envrc && sleep 60", timeout=1)
     assert "stopped" in answer.text and ".hg -> .hg.disarmed" in answer.text
-    assert sorted(path.name for path in box.workspace.iterdir()) == [".envrc.disarmed", ".hg.disarmed", ".idea.disarmed"]
+    assert sorted(path.name for path in box.workspace.iterdir()) == [
+        ".envrc.disarmed",
+        ".hg.disarmed",
+        ".idea.disarmed",
+    ]
 
 
 def test_stop_ends_the_comparison_for_a_question(box: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +100,7 @@ def test_stop_ends_the_comparison_for_a_question(box: Toolbox, monkeypatch: pyte
 
     async def stopped() -> float:
         task = asyncio.ensure_future(box.tools.call(box.work, ToolCall(id="c", name="write", arguments=""), arguments))
-        while not (programs / "pid").exists() or not (programs / "pid").read_text().strip():
+        while not (programs / "pid").exists() or not (programs / "pid").read_text().strip():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         began = time.monotonic()
         task.cancel()
@@ -109,7 +113,9 @@ def test_stop_ends_the_comparison_for_a_question(box: Toolbox, monkeypatch: pyte
     assert not Path(f"/proc/{(programs / 'pid').read_text().strip()}").exists()
 
 
-@pytest.mark.parametrize("text", ["a\n" * 100_000, "a\nb\n" * 50_000, "\n" * 200_000], ids=["same", "alternating", "empty"])
+@pytest.mark.parametrize(
+    "text", ["a\n" * 100_000, "a\nb\n" * 50_000, "\n" * 200_000], ids=["same", "alternating", "empty"]
+)
 def test_the_worst_texts_are_compared_in_time(box: Toolbox, text: str) -> None:
     (box.root / "notes.txt").write_text(text)
     began = time.monotonic()

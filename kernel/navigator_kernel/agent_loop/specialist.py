@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.autoload import disarmed_last
 from navigator_kernel.adapters.files.inside import walk_inside
 from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.request import Said
 
-MOST_FILES = 100  # files of a workspace listed in a report
+MOST_FILES, SEEN = 100, 5_000  # files of a workspace listed in a report, and looked at
 
 
 class Specialist(Struct, kw_only=True):
@@ -283,9 +284,10 @@ def _files(work: AgentTask) -> dict[str, Any]:
     folder = Path(work.workspace) if work.workspace else None
     if folder is None or not folder.is_dir():
         return {}
-    found = list(islice(walk_inside(folder, ()), MOST_FILES))
-    written = [{"path": str(folder / one.path), "size": one.size} for one in found]
-    files = [shown_path(folder / one.path, Path(work.project)) for one in found]
+    sizes = {one.path: one.size for one in islice(walk_inside(folder, ()), SEEN)}
+    found = list(islice(disarmed_last(sizes), MOST_FILES))
+    written = [{"path": str(folder / path), "size": sizes[path]} for path in found]
+    files = [shown_path(folder / path, Path(work.project)) for path in found]
     return {"files": files, "written": written} if found else {}
 
 

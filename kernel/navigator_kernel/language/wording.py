@@ -167,6 +167,13 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "获取网页文本；过长或非文本的内容会作为文件保存在工作区。仅限以下主机：{hosts}。",
     ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
+    "files.copied": ("copied to {path}; navigator undo {run} takes it back", "已复制到 {path}；navigator undo {run} 可撤销"),
+    "files.hint": ("navigator files {run} NAME --to PATH copies one", "navigator files {run} 文件名 --to 路径 可复制一个文件"),
+    "files.here": ("not in the project", "不在项目中"),
+    "files.delivered": ("delivered to {path}", "已放到 {path}"),
+    "files.gone": ("removed", "已删除"),
+    "files.gone_to": ("removed; delivered to {path}", "已删除；已放到 {path}"),
+    "files.disarmed": ("renamed: programs would obey it unasked", "已改名：否则其他程序会自动遵照它"),
     "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
     "tool.not_shown": (
         "(The file itself is not shown here: do not guess what is in it.)",

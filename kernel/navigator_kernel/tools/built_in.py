@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.autoload import refuse_autoloaded
+from navigator_kernel.adapters.processes.line_diff import same_start
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
 from navigator_kernel.language.chinese import approval_in
 from navigator_kernel.language.wording import say
@@ -22,7 +22,19 @@ from navigator_kernel.tools.again import needs_again
 from navigator_kernel.tools.obeyed import is_obeyed, is_program
 from navigator_kernel.tools.places import Place, Places, refuse_closed
 from navigator_kernel.tools.specs import schema_of, specs
-from navigator_kernel.values.allowed import DELIVER, EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
+from navigator_kernel.values.allowed import (
+    DELIVER,
+    EDIT,
+    FETCH,
+    GLOB,
+    GREP,
+    LIST,
+    READ,
+    RUN,
+    WRITE,
+    Allowed,
+    allowed_tools,
+)
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import Need
 from navigator_kernel.values.tool import EDITS
@@ -47,9 +59,9 @@ _PLANS: Mapping[str, Callable[[Place, Mapping[str, Any]], Any]] = {WRITE: writin
 
 class BuiltInTools(Struct, frozen=True, kw_only=True):
     """Implements `model_ports.BuiltIn` for assignments with a workspace, which lies below `box`. `writer` writes to it;
-    `change` writes a file of the project and keeps its earlier content for the run, `copy` does so from the workspace; `needed` says which packages a
-    command needs; `hosts` are those that `fetch` may ask, and without any there is no `fetch`. `intend` gets the
-    digests of a file, before and after, just before it is changed."""
+    `change` writes a file of the project and keeps its earlier content for the run, `copy` does so from the workspace;
+    `needed` says which packages a command needs; `hosts` are those that `fetch` may ask, and without any there is no
+    `fetch`. `intend` gets the digests of a file, before and after, just before it is changed."""
 
     root: Path
     box: Path
@@ -292,7 +304,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if alone and len(found) > 1:
             names = ", ".join(escape_controls(one.path) for one in alone[:10])
             hint = "deliver each of them in a call of its own"
-            raise UsageProblem(f"other programs run or obey {names}, so the person is asked about each alone", hint=hint)
+            raise UsageProblem(
+                f"other programs run or obey {names}, so the person is asked about each alone", hint=hint
+            )
         files = [[one.path, one.now.digest if one.now else "", one.source.digest] for one in found]
         body = json.dumps([call.id, work.skill, executor.digest, *files])
         subject = f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
@@ -300,7 +314,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         shown = "\n".join(filter(None, [delivering.question(found, work.language), diff]))
         skill = escape_controls(work.skill)
         question = say("ask.deliver_alone" if alone else "ask.deliver", work.language, skill=skill, files=shown)
-        folder = tuple(os.path.commonprefix([one.place.parts[:-1] for one in found]))
+        folders_of = [one.place.parts[:-1] for one in found]
+        same = min(same_start(folders_of[0], other) for other in folders_of)
+        folder = folders_of[0][:same]
         folders = [] if alone else [self._folder(work, executor, parts) for parts in _folders((*folder, ""))]
         path = str(self.root.resolve().joinpath(*folder))
         facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "diff": shown}

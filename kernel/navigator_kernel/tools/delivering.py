@@ -25,7 +25,7 @@ LARGEST = 200 * 1024 * 1024  # bytes of one file
 MOST, ALL = 200, 500 * 1024 * 1024  # files of one call, and their bytes
 SPARE = 64 * 1024 * 1024  # bytes that stay free on the disk
 TEXT = 24_000  # characters of a text that a question shows; a longer one is named with its size, as a picture is
-_HEAD = 4096  # bytes that tell the type of a file
+HEAD = 4096  # bytes that tell the type of a file
 # Other names that models use for the two arguments
 _NAMES = {
     "from": ("source", "src", "file_path", "path", "file", "files", "paths", "file_paths", "sources"),
@@ -60,7 +60,7 @@ class Delivery(NamedTuple):
     @property
     def is_alone(self) -> bool:
         """Whether other programs run or obey the file, so that the person is asked about it alone."""
-        head = read_inside(self.source.root, self.source.parts, _HEAD)
+        head = read_inside(self.source.root, self.source.parts, HEAD)
         return self.kind == "program" or is_obeyed(self.place.parts) or is_program(self.place.path, head)
 
 
@@ -86,7 +86,7 @@ def planned(places: Places, arguments: Mapping[str, Any]) -> tuple[Delivery, ...
         raise UsageProblem("there is nothing to deliver", hint="name files of the workspace; list shows them")
     if len(sources) > MOST:
         raise UsageProblem(f"these are {len(sources)} files", hint=f"deliver at most {MOST} at a time, or an archive")
-    parts = _target(places, written)
+    parts = _target(places.project, written)
     folder = places.project.joinpath(*parts)
     is_folder = len(sources) > 1 or sources[0][1].count("/") > 0 or written.endswith("/") or not parts
     found: list[Delivery] = []
@@ -117,6 +117,16 @@ def is_text(kind: str) -> bool:
     return kind.startswith("text") or kind in {"application/json", "application/xml", "application/toml"}
 
 
+def place_in_project(project: Path, path: str, name: str) -> Place:
+    """The place of the file `name` at an absolute path in the project, or in the folder there. Refused for a path
+    outside, and for one that is closed."""
+    parts = _target(project, path)
+    if path.endswith("/") or not parts or project.joinpath(*parts).is_dir():
+        parts = (*parts, name.rpartition("/")[2])
+    refuse_closed(parts, "/".join(parts))
+    return Place("project", project, parts)
+
+
 def _sources(places: Places, written: str) -> Iterator[tuple[tuple[Path, tuple[str, ...]], str]]:
     """The files that a path means, each with the name under which it is delivered; of a folder, all in it."""
     place = places.find(written)
@@ -131,15 +141,15 @@ def _sources(places: Places, written: str) -> Iterator[tuple[tuple[Path, tuple[s
         yield (place.root, (*place.parts, *one.path.split("/"))), f"{base}{one.path}"
 
 
-def _target(places: Places, written: str) -> tuple[str, ...]:
+def _target(project: Path, written: str) -> tuple[str, ...]:
     """The parts of the path in the project; a relative path begins at its top."""
     if "\x00" in written or len(written) > 4096:
         raise Refused("the path is too long", hint="give a path in the project", reason="path")
-    path = Path(os.path.normpath(places.project / written))
-    if not path.is_relative_to(places.project):
-        hint = f"deliver copies to {places.project}, for example to 'reports/'"
+    path = Path(os.path.normpath(project / written))
+    if not path.is_relative_to(project):
+        hint = f"deliver copies to {project}, for example to 'reports/'"
         raise Refused(f"{escape_controls(written)!r} is outside the project", hint=hint, reason="outside")
-    return path.relative_to(places.project).parts
+    return path.relative_to(project).parts
 
 
 def _delivery(root: Path, parts: tuple[str, ...], place: Place) -> Delivery:
@@ -152,10 +162,10 @@ def _delivery(root: Path, parts: tuple[str, ...], place: Place) -> Delivery:
         now: Sized | None = sealed(place.root, place.parts)
     except NotFound:
         now = None
-    return Delivery(source, place, now, _kind(place.parts[-1], read_inside(root, parts, _HEAD)))
+    return Delivery(source, place, now, kind_of(place.parts[-1], read_inside(root, parts, HEAD)))
 
 
-def _kind(name: str, head: bytes) -> str:
+def kind_of(name: str, head: bytes) -> str:
     """The type of a file by its first bytes, else by its name."""
     by_name = mimetypes.guess_type(name, strict=False)[0] or ""
     for start, kind in _TYPES.items():
@@ -164,9 +174,9 @@ def _kind(name: str, head: bytes) -> str:
     if head.startswith(_ARCHIVE):
         return by_name if by_name.startswith("application/") else "application/zip"
     try:
-        head[: len(head) - 3 if len(head) == _HEAD else None].decode("utf-8")
+        head[: len(head) - 3 if len(head) == HEAD else None].decode("utf-8")
     except UnicodeDecodeError:
-        return by_name if by_name and not is_text(by_name) else _BYTES
+        return by_name if by_name and not is_text(by_name) and by_name not in _TYPES.values() else _BYTES
     return _BYTES if b"\x00" in head else by_name if is_text(by_name) else "text/plain"
 
 

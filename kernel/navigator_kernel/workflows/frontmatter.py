@@ -128,7 +128,7 @@ def _fill(head: Head, values: Mapping[str, Any], problems: list[tuple[int, str]]
     head.output = Output(
         location=take("output.location", _LOCATIONS.__getitem__, "inline", f"one of: {', '.join(_LOCATIONS)}"),
         format=take("output.format", _FORMATS.__getitem__, "markdown", f"one of: {', '.join(_FORMATS)}"),
-        file_path=take("output.file_path", _file, "", "a path inside the run's workspace, of a file that no program obeys"),
+        file_path=take("output.file_path", _file, "", "a path inside the run's workspace that no program obeys"),
     )
 
 

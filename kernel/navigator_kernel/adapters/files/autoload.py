@@ -25,7 +25,7 @@ from navigator_kernel.text import clean, escape_controls
 SUFFIX = ".disarmed"
 MOST = 1_000_000  # entries of one folder that are looked at; the limit of the disk allows fewer
 _NAME = 200  # bytes that are kept of a longer name, so that the suffix fits
-_HEAD = 1024  # bytes that tell whether a file is text
+_HEAD = 1024  # bytes that show whether a file is text
 
 # Names as `plain_name` gives them, by the programs that read them unasked
 _TABLE = {
@@ -107,7 +107,9 @@ def refuse_autoloaded(root: Path, parts: Sequence[str], *, by_name: bool = True)
             return
         if is_repository({*names, part}):
             hint = "a workspace holds no repository: run git in one command, at whose end it is disarmed"
-            raise Refused(f"{written!r} is not written: it would be part of a git repository", hint=hint, reason="autoload")
+            raise Refused(
+                f"{written!r} is not written: it would be part of a git repository", hint=hint, reason="autoload"
+            )
 
 
 def disarm(folder: Path) -> tuple[Disarmed, ...]:

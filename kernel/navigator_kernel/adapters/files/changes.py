@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.inside import opened_inside, read_inside
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
-from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
+from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, NotFound, Refused
 from navigator_kernel.text import lazy_compile
 
 LARGEST = 16 * 1024 * 1024  # bytes of a file that is changed in memory; a larger one is copied in pieces
@@ -30,8 +30,8 @@ How = Literal["undone", "as before", "changed since"]
 
 class FileChange(Struct, frozen=True, kw_only=True):
     """One change: the file's path in the project, its bytes before and after (`before` is None if it was new), its mode
-    before, its size after, and the digests of both, "" for none. `source` is the path in the run's
-    workspace of a file that was delivered. Of a large file only the earlier content is kept, and none is in memory."""
+    before, its size after, and the digests of both, "" for none. `source` is where a delivered file was, from the
+    folder of all workspaces. Of a large file only the earlier content is kept, and none is in memory."""
 
     path: str
     before: bytes | None
@@ -65,8 +65,8 @@ class ChangeStore:
         self._closed = [root / name for name in closed]
 
     def make(self, run: str, path: str, before: bytes | None, after: bytes, source: str = "") -> None:
-        """Keeps the file as it is, then replaces it. IntegrityMismatch if it is no longer `before`. `source` is the file
-        of a workspace that was delivered, by its path from there."""
+        """Keeps the file as it is, then replaces it. IntegrityMismatch if it is no longer `before`. `source` is where
+        a delivered file was, from the folder of all workspaces."""
         parts = path.split("/")
         if self._now(parts) != before:
             raise IntegrityMismatch(f"{path!r} was changed meanwhile", hint="read it again")
@@ -76,7 +76,8 @@ class ChangeStore:
         for name, data in (("before", before), ("after", after)):
             if data is not None:
                 self._kept.write(place / f"{number:04d}.{name}", data, mode=0o600)
-        body = {"path": path, "mode": mode, "new": before is None, "digest": _digest(after), "source": source}
+        body: dict[str, Any] = {"path": path, "mode": mode, "new": before is None, "digest": _digest(after)}
+        body |= {"source": source, "size": len(after)} if source else {}
         self._kept.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
         self._write(path, after, mode)
 
@@ -91,8 +92,8 @@ class ChangeStore:
         if before:
             with opened_inside(self._root, parts, path) as handle:
                 self._kept.write_pieces(place / f"{number:04d}.before", _checked(handle, before, path), mode=0o600)
-        body = {"path": path, "mode": mode, "new": not before, "digest": source.digest, "source": named}
-        body |= {"large": True, "size": source.size, "before": before}
+        body: dict[str, Any] = {"path": path, "mode": mode, "new": not before, "digest": source.digest}
+        body |= {"source": named, "large": True, "size": source.size, "before": before}
         self._kept.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
         with opened_inside(source.root, source.parts, source.name) as handle:
             pieces = _checked(handle, source.digest, source.name)
@@ -103,6 +104,21 @@ class ChangeStore:
         if not self._folder.is_dir():
             return ()
         return tuple(sorted((one.name for one in self._folder.iterdir() if one.is_dir()), reverse=True))
+
+    def delivered(self) -> dict[str, tuple[str, str, int]]:
+        """What was delivered last from each source: the path in the project, the digest and the size. Records that
+        cannot be read are left out: `of` names them."""
+        found: dict[str, tuple[str, str, int]] = {}
+        for run in reversed(self.runs()):
+            place = self._folder / run
+            for name in self._records(place):
+                try:
+                    body = json.loads(read_bounded(place / name, 64 * 1024))
+                    if body.get("source"):
+                        found[str(body["source"])] = (str(body["path"]), str(body["digest"]), int(body["size"]))
+                except (OSError, ValueError, KeyError, TypeError, KernelError):
+                    continue
+        return found
 
     def of(self, run: str) -> tuple[FileChange, ...]:
         """The changes of a run, in order. NotFound for a run that changed nothing, Damaged for a record that cannot be
@@ -187,7 +203,11 @@ class ChangeStore:
         stem = name.removesuffix(".json")
         try:
             body: dict[str, Any] = json.loads(read_bounded(place / name, 64 * 1024))
-            facts = {"path": str(body["path"]), "mode": int(body["mode"]), "source": str(body.get("source", ""))}
+            facts: dict[str, Any] = {
+                "path": str(body["path"]),
+                "mode": int(body["mode"]),
+                "source": str(body.get("source", "")),
+            }
             if body.get("large"):
                 digests, before = (str(body["before"]), str(body["digest"])), None if body["new"] else b""
                 size = int(body["size"])

@@ -8,8 +8,12 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.text import escape_controls
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.files.changes import FileChange
 
 SECONDS = 5.0  # until git is killed
 CONTEXT = 3  # lines around a change
@@ -44,8 +48,8 @@ def unified(
     started: Callable[[subprocess.Popen[bytes]], object] = lambda _process: None,
 ) -> str:
     """The whole change of the file `name` as a unified diff, empty if there is none; None is a file that is not there.
-    Bytes that are not UTF-8 are written as `\\xe9`. Without git, or if it takes too long or is killed, all lines between
-    the first and the last difference are shown as removed and added. `started` gets git's process."""
+    Bytes that are not UTF-8 are written as `\\xe9`. Without git, or if it takes too long or is killed, all lines
+    between the first and the last difference are shown as removed and added. `started` gets git's process."""
     if before == after:
         return ""
     shown = escape_controls(name)
@@ -58,9 +62,18 @@ def unified(
     return "\n".join((*head, b"\n".join((*lines, b"")).decode("utf-8", "backslashreplace")))
 
 
-def _by_git(
-    before: bytes, after: bytes, started: Callable[[subprocess.Popen[bytes]], object]
-) -> list[bytes] | None:
+def diff_of(made: FileChange) -> str:
+    """The change as a unified diff; of a delivered file that is large or not text, its sizes and its digest."""
+    no_text = b"\0" in made.after or b"\0" in (made.before or b"")
+    if not made.source or not (made.is_large or no_text):
+        return unified(made.path, made.before, made.after)
+    path = escape_controls(made.path)
+    old = "/dev/null" if made.before is None else f"a/{path}"
+    was = "" if made.before is None or made.is_large else f"{len(made.before):,} -> "
+    return f"--- {old}\n+++ b/{path}\n(not shown as lines: {was}{made.size:,} bytes, sha256 {made.digests[1]})\n"
+
+
+def _by_git(before: bytes, after: bytes, started: Callable[[subprocess.Popen[bytes]], object]) -> list[bytes] | None:
     """The lines of the hunks; None if git did not make them."""
     with tempfile.TemporaryDirectory(prefix="navigator-") as folder:
         for name, data in (("a", before), ("b", after)):
