@@ -47,7 +47,7 @@ def test_each_file_has_its_size_type_time_and_state(here: Place) -> None:
     [("docs/", "docs/chart.png"), ("pic.png", "pic.png"), (".", "chart.png"), ("a/b/c.png", "a/b/c.png")],
 )
 def test_a_file_is_copied_to_a_file_or_a_folder(here: Place, to: str, path: str) -> None:
-    assert here.json("files", RUN, "chart.png", "--to", to)["path"] == path
+    assert here.json("files", RUN, "chart.png", "--to", to)["files"][0]["delivered"] == path
     assert here.files()[path] == PNG
     assert here.json("files", RUN)["files"][0]["delivered"] == path
 

@@ -37,7 +37,8 @@ def command(app: App, *, run: str | None, name: str | None, to: str | None, forc
     if run and name and to is not None:
         path = copy_result(app.root, run, name, to, force=force)
         if as_json:
-            document({"run": run, "file": name, "path": path, "exit_code": 0})
+            copied = [one for one in results_of(app.root, run) if one.path == name]
+            document({"files": [_fields(one) for one in copied], "exit_code": 0})
         else:
             note(say("files.copied", app.spoken, path=escape_controls(path), run=run))
         return
