@@ -10,8 +10,11 @@ import pytest
 
 from navigator_kernel.adapters.files import changes
 from navigator_kernel.bootstrap.built_in import open_changes
+from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded
+from navigator_kernel.sandbox.policy import of_built_in
 from navigator_kernel.tools import delivering
+from navigator_kernel.tools.guarded import GuardedTools
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = pytest.mark.requirement("JIT-12")
@@ -231,3 +234,12 @@ def test_what_does_not_fit_is_refused_before_the_question(box: Toolbox, monkeypa
 def test_a_skill_that_may_write_may_deliver(tmp_path: Path, allowed: tuple[str, ...], has: bool) -> None:
     made = toolbox(tmp_path.resolve(), allowed=allowed)
     assert ("deliver" in {spec.name for spec in made.tools.offered(made.work)}) == has
+
+
+@pytest.mark.parametrize("rule", ["tool:deliver", "tool:write", "tool:*"])
+def test_a_denial_of_write_denies_deliver(box: Toolbox, rule: str) -> None:
+    policy = Policy(deny=frozenset({rule}))
+    assert of_built_in("deliver", box.kernel.catalogue.create_executor("skill:painter"), policy).verdict == "deny"
+    held = box.kernel
+    tools = GuardedTools(tools=dict, always=box.tools, consents=held.consents, audit=held.audit, policy=policy)
+    assert "deliver" not in {spec.name for spec in tools.offered(box.work)}

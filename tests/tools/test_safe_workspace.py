@@ -100,7 +100,8 @@ def test_stop_ends_the_comparison_for_a_question(box: Toolbox, monkeypatch: pyte
 
     async def stopped() -> float:
         task = asyncio.ensure_future(box.tools.call(box.work, ToolCall(id="c", name="write", arguments=""), arguments))
-        while not (programs / "pid").exists() or not (programs / "pid").read_text().strip():  # noqa: ASYNC110
+        pid = programs / "pid"
+        while not pid.exists() or not pid.read_text().strip():  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.01)
         began = time.monotonic()
         task.cancel()

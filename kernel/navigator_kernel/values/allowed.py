@@ -36,6 +36,11 @@ _BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
 _WORD = lazy_compile(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")
 
 
+def also_denied(tool: str) -> tuple[str, ...]:
+    """The words whose denial denies a tool too, besides its own: fetching is network, and delivering is writing."""
+    return {FETCH: ("network",), DELIVER: (f"tool:{WRITE}",)}.get(tool, ())
+
+
 class Allowed(Struct, frozen=True):
     """The `tools` that a skill may use, the `commands` that its `run` is limited to (empty for no limit), and the words
     that mean no built-in tool (`other`)."""
