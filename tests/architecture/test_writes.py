@@ -13,6 +13,7 @@ WRITE_PORT = "kernel/navigator_kernel/adapters/files/writer.py"
 # Modules that write files other than the project's or the person's, and which files
 EXCEPT = {
     "kernel/navigator_kernel/adapters/processes/environments.py": "the mode of its own folder",
+    "kernel/navigator_kernel/adapters/files/autoload.py": "names in a workspace, from open folders that may have any mode",
     "kernel/navigator_kernel/adapters/processes/line_diff.py": "texts to compare, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/sources/git_process.py": "git's home and input, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/files/scratch.py": "a process's own folder, in the system's temporary folder",

@@ -85,6 +85,10 @@ def changed(place: Place) -> None:
     open_changes(place.root).make("run-1", "notes.txt", None, b"new\n")
 
 
+def results(place: Place) -> None:
+    place.write({"mybox/workspace/20260101-120000000-abcdef/report.md": "# Report\n"})
+
+
 def damaged(place: Place) -> None:
     changed(place)
     (record,) = state_of(place.root).glob("changes/run-1/*.after")

@@ -299,7 +299,7 @@ def aged(root: Path) -> Path:
 
 
 def test_gc_removes_temporary_and_old_files_and_keeps_workflows_and_state(run: Any, aged: Path) -> None:
-    told = run("gc", "--json").document()
+    told = run("gc", "--results", "--json").document()
     assert set(told["removed"]) == {
         "mybox/temp/a.txt",
         "mybox/logs/runs/20250101-1-a.jsonl",
@@ -311,7 +311,7 @@ def test_gc_removes_temporary_and_old_files_and_keeps_workflows_and_state(run: A
 
 def test_a_dry_run_of_gc_removes_nothing(run: Any, aged: Path) -> None:
     before = sorted(aged.rglob("*"))
-    assert len(run("gc", "--dry-run", "--json").document()["removed"]) == 3
+    assert len(run("gc", "--results", "--dry-run", "--json").document()["removed"]) == 3
     assert sorted(aged.rglob("*")) == before
 
 

@@ -27,6 +27,7 @@ from cli.prepared import (
     no_trust,
     once,
     other_project,
+    results,
     run_that,
     talk,
 )
@@ -76,6 +77,7 @@ CASES: Mapping[str, Case] = {
     "docs": Case(words=["settings"]),
     "doctor": Case(),
     "eval": Case(words=["csv-report"]),
+    "files": Case(before=results),
     "gc": Case(),
     "host install": Case(words=["claude-code"]),
     "host list": Case(),
@@ -176,6 +178,7 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("doctor", Case(before=no_trust, code=1)),
     ("eval", Case(words=["nothing"], code=4)),
     ("eval", Case(words=["--min-recall", "2"], code=2)),
+    ("files", Case(words=["absent"], code=4)),
     ("gc", Case(words=["--days", "many"], code=2)),
     ("init", Case(words=["surplus"], code=2)),
     ("plugin distrust", Case(words=["nowhere"], code=4)),

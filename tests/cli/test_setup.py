@@ -110,24 +110,54 @@ def test_init_works_in_the_folder_that_root_names(empty: Place, tmp_path: Path) 
 
 
 def test_gc_removes_temporary_files_and_old_runs_and_nothing_else(full: Place) -> None:
-    full.said("gc")
+    full.said("gc", "--results")
     assert set(full.files()) == KEPT
 
 
+def test_gc_keeps_results_that_are_nowhere_else_and_says_how_much_they_take(full: Place) -> None:
+    done = full.run("gc")
+    assert set(full.files()) == KEPT | {"mybox/workspace/old/out.txt"}
+    assert "1 old run kept with results that are not in the project (1 bytes): old" in done.err
+    assert "navigator gc --results" in done.err
+    told = full.json("gc")
+    assert (told["results"], told["results_bytes"]) == (["mybox/workspace/old"], 1)
+
+
+def test_gc_removes_a_workspace_whose_results_are_in_the_project(full: Place) -> None:
+    full.said("files", "old", "out.txt", "--to", "docs/")
+    os.utime(full.root / "mybox/workspace/old", (OLD, OLD))
+    assert "mybox/workspace/old" in full.json("gc")["removed"]
+    assert full.files()["docs/out.txt"] == b"x"
+
+
+def test_gc_keeps_a_result_that_was_delivered_and_undone(full: Place) -> None:
+    full.said("files", "old", "out.txt", "--to", "docs/")
+    full.said("undo")
+    os.utime(full.root / "mybox/workspace/old", (OLD, OLD))
+    assert full.json("gc")["results"] == ["mybox/workspace/old"]
+
+
+def test_gc_removes_an_old_workspace_with_the_kernels_own_files_only(here: Place) -> None:
+    for name in ("old/step-1.json", "old/output-0123abcd.txt", "attached-0123456789ab/mine.txt"):
+        here.write({f"mybox/workspace/{name}": "x"})
+        os.utime((here.root / "mybox/workspace" / name).parent, (OLD, OLD))
+    assert sorted(here.json("gc")["removed"]) == ["mybox/workspace/attached-0123456789ab", "mybox/workspace/old"]
+
+
 def test_gc_reports_the_removed_paths(full: Place) -> None:
-    gone = full.json("gc")["removed"]
+    gone = full.json("gc", "--results")["removed"]
     assert sorted(gone) == ["mybox/logs/runs/old.jsonl", "mybox/temp/deep", "mybox/temp/old.txt", "mybox/workspace/old"]
 
 
 def test_a_dry_run_of_gc_reports_the_same_paths_and_removes_nothing(full: Place) -> None:
     before = full.files()
-    told = full.json("gc", "--dry-run")
+    told = full.json("gc", "--results", "--dry-run")
     assert (full.files(), told["dry_run"]) == (before, True)
-    assert full.json("gc")["removed"] == told["removed"]
+    assert full.json("gc", "--results")["removed"] == told["removed"]
 
 
 def test_gc_with_no_days_removes_every_run_and_keeps_state(full: Place) -> None:
-    full.said("gc", "--days", "0")
+    full.said("gc", "--days", "0", "--results")
     assert set(full.files()) == KEPT - {"mybox/logs/runs/new.jsonl", "mybox/workspace/new/out.txt"}
 
 

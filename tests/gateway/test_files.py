@@ -40,7 +40,7 @@ def run(served: Served, model: WireServer) -> str:
 def test_the_files_that_a_run_wrote_are_listed_and_sent_as_downloads(served: Served, run: str) -> None:
     with served.client() as client:
         files = client.get(f"/api/runs/{run}/files").json()["files"]
-        assert files == [{"path": "a song.md", "origin": "workspace", "size": 5, "is_new": True}]
+        assert files == [{"path": "a song.md", "origin": "workspace", "size": 5, "is_new": True, "is_closed": False}]
         sent = client.get(f"/api/runs/{run}/files/a%20song.md")
     assert (sent.status_code, sent.content) == (200, b"# La\n")
     assert sent.headers["content-type"] == "application/octet-stream"
@@ -60,7 +60,7 @@ def test_a_changed_file_of_the_project_is_sent_as_the_run_left_it(
         with client.stream("GET", f"/api/runs/{run}/events") as stream:
             stream.read()
         (file,) = client.get(f"/api/runs/{run}/files").json()["files"]
-        assert file == {"path": "notes.txt", "origin": "project", "size": 6, "is_new": False}
+        assert file == {"path": "notes.txt", "origin": "project", "size": 6, "is_new": False, "is_closed": False}
         (writer.here.root / "notes.txt").write_text("later\n")
         sent = client.get(f"/api/runs/{run}/files/notes.txt", params={"origin": "project"})
         other = client.get(f"/api/runs/{run}/files/navigator.toml", params={"origin": "project"})
@@ -83,11 +83,29 @@ def test_no_path_leads_out_of_a_runs_workspace(served: Served, writer: Person, r
     assert [one["path"] for one in listed["files"]] == ["a song.md"]
 
 
-def test_a_file_of_secrets_is_not_sent(served: Served, writer: Person, run: str) -> None:
+def test_a_file_of_secrets_is_listed_and_not_sent(served: Served, writer: Person, run: str) -> None:
     (writer.here.root / "mybox" / "workspace" / run / ".env").write_text("KEY=1\n")
     with served.client() as client:
         assert client.get(f"/api/runs/{run}/files/.env").status_code == 403
-        assert ".env" not in str(client.get(f"/api/runs/{run}/files").json())
+        files = client.get(f"/api/runs/{run}/files").json()["files"]
+        assert [(one["path"], one["is_closed"]) for one in files] == [(".env", True), ("a song.md", False)]
+
+
+def test_what_was_disarmed_is_listed_after_the_results(served: Served, writer: Person, run: str) -> None:
+    folder = writer.here.root / "mybox" / "workspace" / run / ".git.disarmed"
+    folder.mkdir()
+    (folder / "HEAD.disarmed").write_text("x")
+    with served.client() as client:
+        files = client.get(f"/api/runs/{run}/files").json()["files"]
+    assert [one["path"] for one in files] == ["a song.md", ".git.disarmed/HEAD.disarmed"]
+
+
+def test_an_attachment_that_programs_obey_unasked_is_refused(served: Served) -> None:
+    with served.client() as client:
+        session = "attached"
+        for name, code in {"CLAUDE.md": 403, "paths.pth": 403, "notes.md": 201}.items():
+            sent = client.post(f"/api/sessions/{session}/files", json={"name": name, "data": "eA=="})
+            assert (name, sent.status_code) == (name, code)
 
 
 def test_the_files_of_another_tokens_run_are_not_there(served: Served, run: str) -> None:

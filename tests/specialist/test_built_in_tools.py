@@ -62,7 +62,7 @@ def test_a_skill_reads_its_own_references_and_the_files_that_the_message_names(
     assert answers(server) == ["     1\tboat, float", "     1\tone\n     2\ttwo\n     3\tthree", "     1\t船"]
     body = of_phase_two(server)[0]
     assert [one["function"]["name"] for one in body["tools"]] == [
-        "skill", "read", "list", "glob", "grep", "write", "edit", "run",
+        "skill", "read", "list", "glob", "grep", "write", "edit", "deliver", "run",
     ]  # fmt: skip
     known = body["messages"][1]["content"]
     assert (

@@ -44,7 +44,7 @@ def test_its_state_names_the_current_work(root: Path, server: WireServer) -> Non
 
     asyncio.run(run())
     loaded = next(state for state in seen if state.get("current_skill"))
-    built_in = ["read", "list", "glob", "grep", "write", "edit", "run"]
+    built_in = ["read", "list", "glob", "grep", "write", "edit", "deliver", "run"]
     assert (loaded["current_skill"], loaded["available_tools"]) == ("song-writer", ["skill", *built_in])
     assert "Rhyme every line." in loaded["skill_sop"]
     assert [message.type for message in seen[-1]["messages"]] == ["human", "ai"]

@@ -30,9 +30,9 @@ def offered(box: Toolbox) -> list[str]:
 @pytest.mark.parametrize(
     ("allowed", "tools"),
     [
-        ((), ["read", "list", "glob", "grep", "write", "edit", "run"]),
+        ((), ["read", "list", "glob", "grep", "write", "edit", "deliver", "run"]),
         (("Read",), ["read", "list", "glob", "grep"]),
-        (("Bash(git:*)", "Write"), ["read", "list", "glob", "grep", "write", "run"]),
+        (("Bash(git:*)", "Write"), ["read", "list", "glob", "grep", "write", "deliver", "run"]),
         (("read_file", "replace", "run_shell_command"), ["read", "list", "glob", "grep", "edit", "run"]),
         (("TodoWrite", "WebFetch"), ["read", "list", "glob", "grep"]),
     ],

@@ -25,6 +25,7 @@ _KINDS: Mapping[str, ToolKind] = {
     "grep": "search",
     "write": "edit",
     "edit": "edit",
+    "deliver": "edit",
     "run": "execute",
     "fetch": "fetch",
     "worker.shell": "execute",
@@ -40,6 +41,7 @@ _TITLED = (
     "name",
     "prompt",
     "source",
+    "from",
 )  # a title shows the first of these that is given
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from navigator_kernel.agent_loop.window import past
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, escape_controls, lazy_compile
+from navigator_kernel.values.allowed import DELIVER, allowed_tools
 from navigator_kernel.values.chat import ChatMessage
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def _environment(work: AgentTask) -> Iterator[str]:
         yield say("prompt.folder", work.language, path=escape_controls(work.folder))
     if work.workspace:
         yield say("prompt.workspace", work.language, path=escape_controls(work.workspace))
+        if DELIVER in allowed_tools(work.allowed).tools:
+            yield say("prompt.deliver", work.language)
     if work.project:
         yield say("prompt.project", work.language, path=escape_controls(work.project))
     if work.named:

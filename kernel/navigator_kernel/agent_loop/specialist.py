@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.autoload import disarmed_last
 from navigator_kernel.adapters.files.inside import walk_inside
 from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.request import Said
 
-MOST_FILES = 100  # files of a workspace listed in a report
+MOST_FILES, SEEN = 100, 5_000  # files of a workspace listed in a report, and looked at
 
 
 class Specialist(Struct, kw_only=True):
@@ -359,7 +360,8 @@ def _made(work: AgentTask) -> dict[Path, int]:
     if folder is None or not folder.is_dir():
         return {}
     found = (one for one in walk_inside(folder, ()) if not one.path.startswith(f"{RESULTS}/"))
-    return {folder / one.path: one.size for one in islice(found, MOST_FILES)}
+    sizes = {one.path: one.size for one in islice(found, SEEN)}
+    return {folder / path: sizes[path] for path in islice(disarmed_last(sizes), MOST_FILES)}
 
 
 def _first(text: str) -> str:

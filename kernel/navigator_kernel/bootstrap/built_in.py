@@ -14,9 +14,11 @@ from navigator_kernel.errors import NotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from navigator_kernel.adapters.files.changes import ChangeStore
+    from navigator_kernel.adapters.files.changes import ChangeStore, Sized
     from navigator_kernel.model_ports import BuiltIn
     from navigator_kernel.ports import Audit, Catalogue, Consents, Sandbox
+    from navigator_kernel.tools.delivering import Delivery
+    from navigator_kernel.tools.places import Place
     from navigator_kernel.tools.writing import Change
     from navigator_kernel.values.resource import SkillDef
 
@@ -42,6 +44,7 @@ def open_built_in(
         audit=audit,
         writer=lambda folder: ProjectWriter([folder], root),
         change=partial(_change, root),
+        copy=partial(_copy, root),
         needed=_needed,
         hosts=hosts,
         intend=intend,
@@ -67,6 +70,24 @@ def changed_by(root: Path, run: str) -> tuple[str, ...]:
 
 def _change(root: Path, run: str, change: Change) -> None:
     open_changes(root).make(run, "/".join(change.place.parts), change.before, change.after)
+
+
+def copy_to_project(root: Path, run: str, source: Sized, place: Place, now: Sized | None) -> None:
+    """Copies a file of a workspace to `place`, where the file `now` is, and keeps the earlier content for the run. One
+    that fits into memory is kept before and after, as any change is."""
+    from navigator_kernel.adapters.files.changes import LARGEST, opened_bytes
+
+    changes, path = open_changes(root), "/".join(place.parts)
+    workspaces = (box_of(root) / "workspace").resolve()
+    named = source.root.joinpath(*source.parts).relative_to(workspaces).as_posix()
+    if max(source.size, now.size if now else 0) > LARGEST:
+        changes.copy(run, path, now.digest if now else "", source, named)
+    else:
+        changes.make(run, path, opened_bytes(now) if now else None, opened_bytes(source), named)
+
+
+def _copy(root: Path, run: str, one: Delivery) -> None:
+    copy_to_project(root, run, one.source, one.place, one.now)
 
 
 def _needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:

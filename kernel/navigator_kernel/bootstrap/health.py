@@ -280,11 +280,13 @@ def _locks(checked: Checked) -> Iterator[Finding]:
 def _rubbish(checked: Checked) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.upkeep import KEEP_DAYS, leftovers, size_of
 
-    found, sentence = leftovers(checked.root, KEEP_DAYS)
-    size = sum(map(size_of, found))
+    found, kept, sentence = leftovers(checked.root, KEEP_DAYS)
+    size, results = sum(map(size_of, found)), sum(map(size_of, kept))
     detail = f"{len(found)} old or left over, {size // _MIB} MiB" if found else "none"
-    state: State = "note" if size >= _RUBBISH or sentence else "ok"
+    detail += f"; old results that are not in the project: {results // _MIB} MiB" if kept else ""
+    state: State = "note" if size + results >= _RUBBISH or sentence else "ok"
     remedy = sentence or ("navigator gc removes them" if found else "")
+    remedy = remedy or ("navigator gc --results removes old results" if results >= _RUBBISH else "")
     yield Finding(what="rubbish", state=state, detail=detail, remedy=remedy)
 
 

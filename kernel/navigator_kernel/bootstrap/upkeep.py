@@ -42,16 +42,18 @@ class Leftover(NamedTuple):
     session: str = ""
 
 
-def collect_garbage(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> tuple[list[str], str]:
-    """Removes what `leftovers` finds, and returns the names and its sentence; with `dry_run`, only returns them. What
-    cannot be removed is named in a warning and stays."""
-    found, sentence = leftovers(root, days)
+def collect_garbage(
+    root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False, results: bool = False
+) -> tuple[list[str], list[Leftover], str]:
+    """Removes what `leftovers` finds, and returns the names, the workspaces that stay for their results, and its
+    sentence; with `dry_run`, only returns them. What cannot be removed is named in a warning and stays."""
+    found, kept, sentence = leftovers(root, days, results=results)
     if not dry_run:
         if old := [one.session for one in found if one.session]:
             with suppress(NotFound):  # another process has removed them
                 open_sessions(root).delete(*old)
         found = [one for one in found if one.session or _removed(one)]
-    return [one.name for one in found], sentence
+    return [one.name for one in found], kept, sentence
 
 
 def collect_daily(root: Path) -> None:
@@ -68,8 +70,9 @@ def collect_daily(root: Path) -> None:
         warn("old files were not removed: %s", error)
 
 
-def leftovers(root: Path, days: int) -> tuple[list[Leftover], str]:
-    """What may be removed, and a sentence about what is kept because the clock may be wrong, or "".
+def leftovers(root: Path, days: int, *, results: bool = False) -> tuple[list[Leftover], list[Leftover], str]:
+    """What may be removed, the old workspaces that stay because they hold results that are not in the project (none
+    with `results`), and a sentence about what is kept because the clock may be wrong, or "".
 
     Logs, workspaces, recordings and sessions of single calls go by age. A clock that is far ahead must not remove
     everything: where there was nothing for a year, all that is older stays, except with 0 days.
@@ -88,16 +91,25 @@ def leftovers(root: Path, days: int) -> tuple[list[Leftover], str]:
     known = _known_since([one.at for one in dated], now) if days else float("-inf")
     old = [one for one in dated if one.at < now - days * DAY]
     busy = _open_runs(root) if old else frozenset()
-    gone += [one for one in old if one.at >= known and not (one.path and one.path.name in busy)]
+    over = [one for one in old if one.at >= known and not (one.path and one.path.name in busy)]
+    held = [] if results else [one for one in over if _holds_results(root, one)]
+    gone += [one for one in over if one not in held]
     gone += [one for one in (*_beyond(tapes, TAPES, _size), *_beyond(single, SESSIONS, lambda _: 1)) if one not in old]
     kept = [one.at for one in old if one.at < known]
     if not kept:
-        return gone, ""
+        return gone, held, ""
     newest = datetime.fromtimestamp(max(kept), UTC).date()
-    return gone, (
+    sentence = (
         f"{len(kept)} old files and sessions are kept: the newest is of {newest}, and nothing followed for a year, so "
         "the clock may be wrong; navigator gc --days 0 removes them"
     )
+    return gone, held, sentence
+
+
+def _holds_results(root: Path, one: Leftover) -> bool:
+    from navigator_kernel.bootstrap.results import holds_results
+
+    return one.path is not None and one.path.parent == box_of(root) / "workspace" and holds_results(root, one.path)
 
 
 def size_of(one: Leftover) -> int:

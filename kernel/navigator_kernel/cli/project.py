@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.text import Language
 
-CHANGING = frozenset({"tool:write", "tool:edit", "tool:run"})  # denied by `--read-only`
+CHANGING = frozenset({"tool:write", "tool:edit", "tool:deliver", "tool:run"})  # denied by `--read-only`
 
 
 class App(Struct, kw_only=True, dict=True):

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "docs": ("commands.docs", "Show the pages of the documentation"),
     "doctor": ("commands.doctor", "Find missing and damaged parts, and repair them"),
     "eval": ("evals.eval", "Check that messages reach the skills that their evals expect"),
+    "files": ("commands.files", "List the files that runs made, and copy them to the project"),
     "gc": ("commands.gc", "Remove temporary files and old logs"),
     "host": ("commands.host", "Coding agents: install, list, uninstall; for Claude Code, Codex, Gemini CLI and others"),
     "init": ("commands.init", "Make this folder a project"),

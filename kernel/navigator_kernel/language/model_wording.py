@@ -87,6 +87,11 @@ OF_MODELS: Mapping[str, tuple[str, str]] = {
         "let the skill {skill} change {path}, which other programs run or obey{note}:\n{diff}",
         "允许技能 {skill} 修改 {path}（其他程序会运行它或按它行事）{note}：\n{diff}",
     ),
+    "ask.deliver": ("let the skill {skill} put into your project:\n{files}", "允许技能 {skill} 放入你的项目：\n{files}"),
+    "ask.deliver_alone": (
+        "let the skill {skill} put into your project a file that other programs run or obey:\n{files}",
+        "允许技能 {skill} 在你的项目中放入一个其他程序会运行或遵照的文件：\n{files}",
+    ),
     "ask.change_bytes": (
         " (it is not UTF-8 text; other bytes are shown as \\xe9)",
         "（它不是 UTF-8 文本，其他字节显示为 \\xe9 这样的形式）",

@@ -194,6 +194,8 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
     "head.note": ("note", "说明"),
     "head.type": ("type", "类型"),
     "head.licence": ("licence", "许可证"),
+    "head.file": ("file", "文件"),
+    "head.when": ("when", "时间"),
     "head.bytes": ("bytes", "字节"),
     "head.tools": ("tools", "工具"),
     "head.scripts": ("scripts", "脚本"),

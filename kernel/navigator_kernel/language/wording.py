@@ -101,6 +101,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "workspace, the current folder of commands, where new files belong: {path}",
         "工作区（命令的当前目录，新文件写在这里）：{path}",
     ),
+    "prompt.deliver": (
+        "files in the workspace are not in the person's folder yet; deliver copies results there",
+        "工作区的文件还不在用户的文件夹里；用 deliver 把结果复制过去",
+    ),
     "prompt.project": (
         "the person's project: {path}; files in it that the person did not name need approval",
         "用户的项目：{path}；其中未被提到的文件需要用户同意才能读取",
@@ -141,6 +145,18 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "Replaces old_string with new_string in a file. old_string must be in it exactly once, or set replace_all.",
         "在文件中把 old_string 替换为 new_string。old_string 必须恰好出现一次，或者设置 replace_all。",
     ),
+    "tool.deliver": (
+        "Copies files of any type from the workspace (from: their paths, or a folder) to the person's project (to: a path "
+        "there, or a folder that ends in /), after the person agrees. Files in the workspace are not in the person's folder "
+        "until then.",
+        "把工作区中任意类型的文件（from：文件路径或目录）复制到用户的项目中（to：项目中的路径，或以 / 结尾的目录），会先征得用户同意。"
+        "在此之前，工作区的文件不在用户的文件夹里。",
+    ),
+    "deliver.new": ("{path} (new, {size} bytes, {kind})", "{path}（新文件，{size} 字节，{kind}）"),
+    "deliver.replaces": (
+        "{path} ({size} bytes, {kind}; replaces a file of {before} bytes)",
+        "{path}（{size} 字节，{kind}；替换原有 {before} 字节的文件）",
+    ),
     "tool.run": (
         "Runs a command in a sandbox without network; the workspace is its current folder, and only there it may write. "
         "$SKILL_ROOT is the skill's folder. Name the Python packages that it needs in packages.",
@@ -151,6 +167,13 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "获取网页文本；过长或非文本的内容会作为文件保存在工作区。仅限以下主机：{hosts}。",
     ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
+    "files.copied": ("copied to {path}; navigator undo {run} takes it back", "已复制到 {path}；navigator undo {run} 可撤销"),
+    "files.hint": ("navigator files {run} NAME --to PATH copies one", "navigator files {run} 文件名 --to 路径 可复制一个文件"),
+    "files.here": ("not in the project", "不在项目中"),
+    "files.delivered": ("delivered to {path}", "已放到 {path}"),
+    "files.gone": ("removed", "已删除"),
+    "files.gone_to": ("removed; delivered to {path}", "已删除；已放到 {path}"),
+    "files.disarmed": ("renamed: programs would obey it unasked", "已改名：否则其他程序会自动遵照它"),
     "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
     "tool.not_shown": (
         "(The file itself is not shown here: do not guess what is in it.)",

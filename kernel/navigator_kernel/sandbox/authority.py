@@ -61,7 +61,10 @@ TABLE: tuple[Permission, ...] = (
     Permission(
         actor="tool",
         reads="its skill's folder, files named by the person, the workspace; the project after one consent an order",
-        writes=("mybox/workspace/<run>", "files of the project, each after its diff was approved"),
+        writes=(
+            "mybox/workspace/<run>",
+            "files of the project, each approved with its diff, or its size and type",
+        ),
         network="none; `fetch` asks hosts that the policy names",
         consent="each command with the files that it can reach, each change in the project, each page; a consent for "
         "the session covers the skill's scripts, or a host of `fetch` until your data was read; --yes is not enough",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.autoload import disarm
 from navigator_kernel.adapters.files.project_files import refuse_named
 from navigator_kernel.adapters.files.tree import listed
 from navigator_kernel.config.settings import Policy
@@ -51,7 +52,8 @@ class ConsentGate(Struct, frozen=True):
     async def run(self, job: Job) -> Outcome:
         """Checks the job, then runs it in the inner sandbox, and records its start and its end. A process gets an empty
         folder, and may read the files of the run's earlier processes. Those that a model starts for one skill work in
-        one folder: they have the same rights, and the model passes files from one to the next."""
+        one folder: they have the same rights, and the model passes files from one to the next. At its end, nothing is
+        left in the folder that a program of the person would run or obey unasked."""
         self.check(job)
         folder = job.cwd if job.actor == TOOL else self.fresh(job.cwd)
         inside = f"{folder.relative_to(job.cwd).as_posix()}/" if folder != job.cwd else ""
@@ -67,16 +69,20 @@ class ConsentGate(Struct, frozen=True):
             self._ended(job, before, inside, type(error).__name__, time.perf_counter() - began)
             raise
         how = "timeout" if outcome.timed_out else outcome.exceeded or f"exit code {outcome.exit_code}"
-        wrote = self._ended(job, before, inside, how, outcome.elapsed)
-        return replace(outcome, wrote=tuple(one["path"] for one in wrote))
+        wrote, disarmed = self._ended(job, before, inside, how, outcome.elapsed)
+        return replace(outcome, wrote=tuple(one["path"] for one in wrote), disarmed=disarmed)
 
-    def _ended(self, job: Job, before: Listing, inside: str, how: str, seconds: float) -> list[dict[str, str]]:
-        """Records the end of the job, and returns the files that it left."""
+    def _ended(
+        self, job: Job, before: Listing, inside: str, how: str, seconds: float
+    ) -> tuple[list[dict[str, str]], tuple[tuple[str, str], ...]]:
+        """Disarms what the job left, records its end, and returns the files that it left and those disarmed."""
+        disarmed = tuple((f"{inside}{one.before}", one.after and f"{inside}{one.after}") for one in disarm(job.cwd))
         left = left_since(job.cwd, before, listed(job.cwd), inside)
-        cut = {"cut": True} if left.cut else {}
-        facts: dict[str, Any] = {"how": how, "seconds": round(seconds, 3), "wrote": left.files[:MOST], **cut}
+        more: dict[str, Any] = {"cut": True} if left.cut else {}
+        more |= {"disarmed": [list(one) for one in disarmed[:MOST]]} if disarmed else {}
+        facts = {"how": how, "seconds": round(seconds, 3), "wrote": left.files[:MOST], **more}
         self.audit.record("ended", run=job.run, subject=job.subject, **facts)
-        return left.files
+        return left.files, disarmed
 
     def check(self, job: Job) -> None:
         """Refused if the person's policy denies what it asks for, ConsentNeeded if nobody agreed to it."""

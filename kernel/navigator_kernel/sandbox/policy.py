@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from navigator_kernel.adapters.processes.process import PASSED_ON
 from navigator_kernel.sandbox.authority import TABLE, Permission
 from navigator_kernel.sandbox.confinement import DISK, FILE, MEMORY, MIB, PROCESSES
-from navigator_kernel.values.allowed import EVERY, FETCH, LOOKING, allowed_tools
+from navigator_kernel.values.allowed import EVERY, FETCH, LOOKING, allowed_tools, also_denied
 from navigator_kernel.values.job import ASKED, OUTPUT_LIMIT, Want
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def explained(executor: Executor, standing: Standing, policy: Policy, tool: str 
 def of_built_in(tool: str, executor: Executor, policy: Policy) -> Decision:
     """Whether a model that works on a prompt skill may call the built-in tool."""
     what, skill = f"call {tool}", executor.skill
-    words = (f"tool:{tool}", "network") if tool == FETCH else (f"tool:{tool}",)
+    words = (f"tool:{tool}", *also_denied(tool))
     if rule := next(filter(None, (_denial(policy, skill.name, word) for word in words)), ""):
         return Decision(what, "deny", rule)
     if tool == FETCH and not policy.fetch:

@@ -11,17 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.files.autoload import refuse_autoloaded
+from navigator_kernel.adapters.processes.line_diff import same_start
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, NotFound, UsageProblem
 from navigator_kernel.language.chinese import approval_in
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, cut_text, escape_controls
-from navigator_kernel.tools import reading, running, writing
+from navigator_kernel.tools import delivering, reading, running, writing
 from navigator_kernel.tools.again import needs_again
 from navigator_kernel.tools.meant_paths import meant_place, plain_path, with_near
 from navigator_kernel.tools.obeyed import is_obeyed, is_program
 from navigator_kernel.tools.places import Place, Places, refuse_closed
 from navigator_kernel.tools.specs import example_of, schema_of, specs, understood
-from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
+from navigator_kernel.values.allowed import (
+    DELIVER,
+    EDIT,
+    FETCH,
+    GLOB,
+    GREP,
+    LIST,
+    READ,
+    RUN,
+    WRITE,
+    Allowed,
+    allowed_tools,
+)
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import Need
 from navigator_kernel.values.tool import EDITS
@@ -46,9 +60,9 @@ _PLANS: Mapping[str, Callable[[Place, Mapping[str, Any]], Any]] = {WRITE: writin
 
 class BuiltInTools(Struct, frozen=True, kw_only=True):
     """Implements `model_ports.BuiltIn` for assignments with a workspace, which lies below `box`. `writer` writes to it;
-    `change` writes a file of the project and keeps its earlier content for the run; `needed` says which packages a
-    command needs; `hosts` are those that `fetch` may ask, and without any there is no `fetch`. `intend` gets the
-    digests of a file, before and after, just before it is changed."""
+    `change` writes a file of the project and keeps its earlier content for the run, `copy` does so from the workspace;
+    `needed` says which packages a command needs; `hosts` are those that `fetch` may ask, and without any there is no
+    `fetch`. `intend` gets the digests of a file, before and after, just before it is changed."""
 
     root: Path
     box: Path
@@ -58,6 +72,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     audit: Audit
     writer: Callable[[Path], Writer]
     change: Callable[[str, Change], None]
+    copy: Callable[[str, delivering.Delivery], None]
     needed: running.Needed
     hosts: tuple[str, ...] = ()
     intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None
@@ -98,6 +113,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         answer."""
         subject = f"tool:{call.name}"
         try:
+            arguments = delivering.renamed(arguments) if call.name == DELIVER else arguments
             _check(call.name, arguments)
             places, executor = self._places(work), self._executor(work)
             answer = await self._done(work, call, arguments, places, executor)
@@ -117,6 +133,8 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     ) -> ToolAnswer:
         if call.name == RUN:
             return await self._run(work, call, arguments, places, executor)
+        if call.name == DELIVER:
+            return await self._deliver(work, call, arguments, places, executor)
         written = str(arguments.get(_PATHS.get(call.name, "path")) or places.folder)
         place = places.find(plain_path(written), new=True) if call.name == WRITE else meant_place(places, written)
         reading = self._needs_to_read(work, executor) if place.zone == "project" and call.name != WRITE else ()
@@ -158,6 +176,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if found.zone != "workspace" or there is not None:
             hint = f"copy it by read and write, under a name of its own in {places.workspace}"
             raise UsageProblem(f"another file is called {place.path.name!r}", hint=hint)
+        refuse_autoloaded(found.root, found.parts)
         self.writer(places.workspace).write(found.path, before or b"")
         return found
 
@@ -207,6 +226,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             raise UsageProblem("a file of an earlier turn is read-only", hint=f"write to {work.workspace}")
         if place.zone == "skill":
             raise UsageProblem("the skill's own files are read-only", hint=f"write to {work.workspace}")
+        refuse_autoloaded(place.root, place.parts, by_name=place.zone == "workspace")
         if place.zone == "workspace":
             self._ask(work, also)
             self.intend(work.run, _digest(change.before), _digest(change.after))
@@ -222,7 +242,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             self.change(work.run, change)
         digest = _digest(change.after)
         self.audit.record("wrote", run=work.run, path=str(place.path), sha256=digest, skill=work.skill)
-        diff = f"\n{cut_text(await asyncio.to_thread(change.diff), ANSWER)}" if call.name == EDIT else ""
+        diff = f"\n{cut_text(await change.diff(), ANSWER)}" if call.name == EDIT else ""
         text = say("tool.wrote", work.language, path=str(place.path), size=f"{size:,}")
         return ToolAnswer(text=clean(f"{text}{diff}"), changed=place.zone != "workspace")
 
@@ -237,7 +257,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             [*held, *(data and hashlib.sha256(data).hexdigest() for data in (change.before, change.after))]
         )
         subject = f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
-        path, diff = "/".join(parts), await asyncio.to_thread(_shown, change)
+        path, diff = "/".join(parts), await _shown(change)
         is_alone = is_obeyed(parts) or is_program(place.path, change.before, change.after)
         key = "ask.change_alone" if is_alone else "ask.change"
         note = "" if change.is_text else say("ask.change_bytes", work.language)
@@ -249,6 +269,79 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         facts |= {"wider": folders[0], "folder": str(place.path.parent)} if folders else {}
         wider = (EDITS, *folders) if folders else ()
         self.consents.require(work.run, subject, question, by_name=True, unless=wider, also=also, **facts)
+
+    async def _deliver(
+        self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
+    ) -> ToolAnswer:
+        """Copies files of the workspace to the project after one question about all of them."""
+        planned = await asyncio.to_thread(delivering.planned, places, arguments)
+        found = [one for one in planned if not one.is_same]
+        for one in found:
+            refuse_autoloaded(one.place.root, one.place.parts, by_name=False)
+        if found:
+            again = needs_again(work, call, arguments)
+            await self._ask_to_deliver(work, call, found, executor, again)
+        for one in found:
+            refuse_autoloaded(one.place.root, one.place.parts, by_name=False)  # with those copied just before
+            await asyncio.to_thread(self.copy, work.run, one)
+            path, digest = str(one.place.path), one.source.digest
+            self.audit.record("wrote", run=work.run, path=path, sha256=digest, skill=work.skill, source=one.source.name)
+        lines = [
+            say("tool.same" if one.is_same else "tool.wrote", work.language, path=path, size=f"{one.source.size:,}")
+            for one in planned
+            for path in [str(one.place.path)]
+        ]
+        return ToolAnswer(text=clean("\n".join(lines)), changed=bool(found))
+
+    async def _ask_to_deliver(
+        self,
+        work: AgentTask,
+        call: ToolCall,
+        found: Sequence[delivering.Delivery],
+        executor: Executor,
+        also: tuple[Need, ...],
+    ) -> None:
+        """Asks once for all files, bound to the content of each and to what it replaces. A file that other programs run
+        or obey is asked about alone, with its content."""
+        alone = [one for one in found if one.is_alone]
+        if alone and len(found) > 1:
+            names = ", ".join(escape_controls(one.path) for one in alone[:10])
+            hint = "deliver each of them in a call of its own"
+            raise UsageProblem(
+                f"other programs run or obey {names}, so the person is asked about each alone", hint=hint
+            )
+        files = [[one.path, one.now.digest if one.now else "", one.source.digest] for one in found]
+        body = json.dumps([call.id, work.skill, executor.digest, *files])
+        subject = f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
+        diff = await self._delivered(found[0], whole=bool(alone)) if len(found) == 1 else ""
+        shown = "\n".join(filter(None, [delivering.question(found, work.language), diff]))
+        skill = escape_controls(work.skill)
+        question = say("ask.deliver_alone" if alone else "ask.deliver", work.language, skill=skill, files=shown)
+        folders_of = [one.place.parts[:-1] for one in found]
+        same = min(same_start(folders_of[0], other) for other in folders_of)
+        folder = folders_of[0][:same]
+        folders = [] if alone else [self._folder(work, executor, parts) for parts in _folders((*folder, ""))]
+        path = str(self.root.resolve().joinpath(*folder))
+        facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "diff": shown}
+        facts |= {"path": str(found[0].place.path)} if len(found) == 1 else {"path": path}
+        facts |= {"wider": folders[0], "folder": path} if folders else {}
+        wider = (EDITS, *folders) if folders else ()
+        self.consents.require(work.run, subject, question, by_name=True, unless=wider, also=also, **facts)
+
+    async def _delivered(self, one: delivering.Delivery, *, whole: bool) -> str:
+        """The change of a text as a diff, as `write` shows it; "" for other types, and for a long text unless it must
+        be shown whole: then UsageProblem if it is too long."""
+        sizes = [one.source.size, one.now.size if one.now else 0]
+        if not delivering.is_text(one.kind) or (not whole and max(sizes) > delivering.TEXT * 4):
+            return ""
+        now = None if one.now is None else Place("project", one.now.root, one.now.parts)
+        after = await asyncio.to_thread(writing.now_in, Place("workspace", one.source.root, one.source.parts))
+        before = await asyncio.to_thread(writing.now_in, now) if now else None
+        change = writing.Change(one.place, before, after or b"")
+        if [_digest(before), _digest(after)] != [one.now.digest if one.now else "", one.source.digest]:
+            raise IntegrityMismatch(f"{one.path!r} was changed meanwhile", hint="try again")
+        diff = await _shown(change)
+        return diff if whole or len(diff) <= delivering.TEXT else ""
 
     def _folder(self, work: AgentTask, executor: Executor, parts: tuple[str, ...]) -> str:
         """The subject of consent to all changes by this skill below a folder in one session."""
@@ -341,10 +434,10 @@ def _wanted(value: object, schema: Mapping[str, Any]) -> str:
     return "a list of objects" if items == "object" else kinds[schema["type"]]
 
 
-def _shown(change: Change) -> str:
+async def _shown(change: Change) -> str:
     """The change as the person sees it; UsageProblem if it is too long."""
-    diff = change.diff()
-    shown = writing.shown(diff) if len(diff) <= DIFF else diff
+    diff = await change.diff()
+    shown = await asyncio.to_thread(writing.shown, diff) if len(diff) <= DIFF else diff
     if len(shown) > DIFF:
         hint = "change it in several steps, or write a new file in the workspace"
         raise UsageProblem(

@@ -15,7 +15,7 @@ from navigator_kernel.events import UICommand
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls, shown_line
 from navigator_kernel.tools.again import needs_again, shown_arguments
-from navigator_kernel.values.allowed import FETCH
+from navigator_kernel.values.allowed import also_denied
 from navigator_kernel.values.called import is_note
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import Need, skill_subject
@@ -154,7 +154,8 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
 
     def _denied(self, name: str, work: AgentTask) -> bool:
         denied = (*self.policy.deny, *self.policy.skills.get(work.skill, ()))
-        return any(fnmatchcase(f"tool:{name}", one) or (name == FETCH and one == "network") for one in denied)
+        words = (f"tool:{name}", *also_denied(name))
+        return any(fnmatchcase(word, one) for word in words for one in denied)
 
 
 def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: Tool, work: AgentTask) -> str:

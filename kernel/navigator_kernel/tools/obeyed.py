@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
-import unicodedata
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path
 
-from navigator_kernel.text import clean
+from navigator_kernel.adapters.files.autoload import plain_name
 
 # At any depth: their files run, grant or prove something, and tools neither read nor write them
 CLOSED_ANYWHERE = frozenset({"mybox", ".git", ".claude", ".agents", "navigator.toml", "skills.lock.json"})
@@ -56,15 +54,6 @@ _FOLDERS = frozenset(
     jenkins cron cron.d cron.daily init.d systemd profile.d node_modules site-packages dist-packages venv
     __pycache__ __pypackages__ vendor""".split()
 )
-
-
-@lru_cache(maxsize=8192)
-def plain_name(name: str) -> str:
-    """The form in which names of files are compared: as a disk compares them that ignores case, the form of characters,
-    invisible characters, and dots and blanks at the end."""
-    seen = unicodedata.normalize("NFKC", clean(name, lines=False)).casefold()
-    seen = unicodedata.normalize("NFKC", seen)
-    return seen.rstrip(". ") or seen
 
 
 def is_closed(parts: Sequence[str]) -> bool:

@@ -141,7 +141,19 @@ def described(outcome: Outcome, keep: Callable[[str], str]) -> str:
         how = f"exit code {outcome.exit_code}"
     cut = "the output was cut" if outcome.truncated else ""
     left = f"wrote: {', '.join(outcome.wrote[:50])}" if outcome.wrote else ""
-    return "\n".join(part for part in (how, cut, left, whole) if part)
+    return "\n".join(part for part in (how, cut, left, _told_disarmed(outcome.disarmed), whole) if part)
+
+
+def _told_disarmed(disarmed: Sequence[tuple[str, str]]) -> str:
+    """What was renamed, and how a command can use it again."""
+    if not disarmed:
+        return ""
+    shown = ", ".join(f"{before} -> {after or '(removed: too deep)'}" for before, after in disarmed[:50])
+    more = f" and {len(disarmed) - 50:,} more" if len(disarmed) > 50 else ""
+    return (
+        f"renamed, because programs of the person would run or obey it unasked: {shown}{more}; "
+        "a command may rename it back for its own time (git needs .git and .git/HEAD)"
+    )
 
 
 def _seconds(arguments: Mapping[str, Any]) -> float:

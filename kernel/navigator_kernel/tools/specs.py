@@ -31,6 +31,7 @@ _ARGUMENTS: Mapping[str, tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Map
     ),
     "write": ({"file_path": TEXT, "content": TEXT}, {}),
     "edit": ({"file_path": TEXT, "old_string": TEXT, "new_string": TEXT}, {"replace_all": FLAG}),
+    "deliver": ({"from": WORDS}, {"to": TEXT}),
     "run": ({}, {"command": TEXT, "argv": WORDS, "timeout": NUMBER, "packages": WORDS}),
     "fetch": ({"url": TEXT}, {}),
 }

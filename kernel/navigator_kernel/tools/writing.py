@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from navigator_kernel.adapters.files.inside import read_inside
-from navigator_kernel.adapters.processes.line_diff import same_start, unified
+from navigator_kernel.adapters.processes.line_diff import same_start, unified_aside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.text import escape_controls, lazy_compile
 from navigator_kernel.tools.places import Place
@@ -26,9 +26,9 @@ class Change(NamedTuple):
     before: bytes | None
     after: bytes
 
-    def diff(self) -> str:
-        """The whole change as a unified diff; may take some seconds."""
-        return unified("/".join(self.place.parts), self.before, self.after)
+    async def diff(self) -> str:
+        """The whole change as a unified diff; may take some seconds, and ends when it is cancelled."""
+        return await unified_aside("/".join(self.place.parts), self.before, self.after)
 
     @property
     def is_text(self) -> bool:

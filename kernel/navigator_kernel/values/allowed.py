@@ -10,8 +10,8 @@ from msgspec import Struct
 from navigator_kernel.text import lazy_compile
 
 READ, LIST, GLOB, GREP, WRITE, EDIT, RUN = "read", "list", "glob", "grep", "write", "edit", "run"
-FETCH = "fetch"
-EVERY = (READ, LIST, GLOB, GREP, WRITE, EDIT, RUN, FETCH)
+FETCH, DELIVER = "fetch", "deliver"
+EVERY = (READ, LIST, GLOB, GREP, WRITE, EDIT, DELIVER, RUN, FETCH)
 LOOKING = frozenset({READ, LIST, GLOB, GREP})
 
 # Their names in Claude Code, Codex, Gemini CLI, Cursor and others, in lower case without separators
@@ -29,10 +29,16 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
         "run", "bash", "shell", "exec", "execute", "execcommand", "localshell", "runshellcommand", "runterminalcmd",
         "runterminalcommand", "runinterminal", "executecommand", "terminal", "python", "codeinterpreter",
     ),
+    DELIVER: ("deliver", "deliverfile", "deliverfiles", "presentfile", "presentfiles", "exportfile", "copytoproject"),
     FETCH: ("fetch", "webfetch", "fetchurl", "readurl", "fetchwebpage", "urlfetch"),
 }  # fmt: skip
 _BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
 _WORD = lazy_compile(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")
+
+
+def also_denied(tool: str) -> tuple[str, ...]:
+    """The words whose denial denies a tool too, besides its own: fetching is network, and delivering is writing."""
+    return {FETCH: ("network",), DELIVER: (f"tool:{WRITE}",)}.get(tool, ())
 
 
 class Allowed(Struct, frozen=True):
@@ -69,6 +75,8 @@ def allowed_tools(words: Iterable[str]) -> Allowed:
             free |= tool == RUN and what in {"", "*", "*:*"}
     if not found and not other:
         return Allowed(EVERY)
+    if WRITE in found:  # delivering is writing, from a file
+        found[DELIVER] = None
     tools = tuple(tool for tool in EVERY if tool in found or tool in LOOKING)
     return Allowed(tools, () if free else tuple(commands), tuple(other))
 

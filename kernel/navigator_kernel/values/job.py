@@ -79,7 +79,8 @@ def is_lasting(subject: str) -> bool:
 class Outcome(Struct, frozen=True, kw_only=True):
     """`exit_code` is 128 and more for a signal, as in a shell, and None if the process did not end by itself: time ran
     out, or `exceeded` names the limit that it went over. `truncated` says that output was cut, `wrote` lists the new
-    and changed files in its own folder."""
+    and changed files in its own folder, `disarmed` what was renamed there because other programs would run or obey it
+    unasked, before and after."""
 
     exit_code: int | None
     stdout: bytes
@@ -89,3 +90,4 @@ class Outcome(Struct, frozen=True, kw_only=True):
     truncated: bool = False
     exceeded: Exceeded = ""
     wrote: tuple[str, ...] = ()
+    disarmed: tuple[tuple[str, str], ...] = ()

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from msgspec import Struct, field
 
+from navigator_kernel.adapters.files.autoload import is_autoloaded
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.workflow import Location, Output, OutputFormat, Sandboxed
 
@@ -127,7 +128,7 @@ def _fill(head: Head, values: Mapping[str, Any], problems: list[tuple[int, str]]
     head.output = Output(
         location=take("output.location", _LOCATIONS.__getitem__, "inline", f"one of: {', '.join(_LOCATIONS)}"),
         format=take("output.format", _FORMATS.__getitem__, "markdown", f"one of: {', '.join(_FORMATS)}"),
-        file_path=take("output.file_path", _file, "", "a path inside the run's workspace"),
+        file_path=take("output.file_path", _file, "", "a path inside the run's workspace that no program obeys"),
     )
 
 
@@ -182,7 +183,10 @@ def _box(value: Any) -> tuple[str, ...]:
 
 
 def _file(value: Any) -> str:
-    return "" if value == "" else _inside(value)
+    path = "" if value == "" else _inside(value)
+    if any(map(is_autoloaded, path.split("/"))):  # a program of the person would run or obey it
+        raise ValueError
+    return path
 
 
 def _inside(value: str) -> str:

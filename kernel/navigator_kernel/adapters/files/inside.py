@@ -71,7 +71,7 @@ def open_inside(root: str | Path, parts: Sequence[str], check: Callable[[int], N
     """The handle of the file at `parts`, for the caller to close. `check` gets its mode before it is opened, because
     opening a pipe wakes the process at its other end, and again afterwards. OSError if the path has a link in it."""
     name = parts[-1] if parts else "."
-    with _closing(_folder_of(root, parts[:-1])) as folder:
+    with _closing(open_folder(root, parts[:-1])) as folder:
         check(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
         handle = os.open(name, _FILE, dir_fd=folder)
     try:
@@ -85,13 +85,15 @@ def open_inside(root: str | Path, parts: Sequence[str], check: Callable[[int], N
 def _stepped_into(root: Path, parts: Sequence[str]) -> int:
     written = "/".join(parts) or "."
     try:
-        with _closing(_folder_of(root, parts)) as handle:
+        with _closing(open_folder(root, parts)) as handle:
             return os.open(".", _LISTED, dir_fd=handle)
     except OSError as error:
         raise _problem(error, written) from error
 
 
-def _folder_of(root: str | Path, parts: Sequence[str]) -> int:
+def open_folder(root: str | Path, parts: Sequence[str]) -> int:
+    """A handle of the folder at `parts`, for the caller to close; it is not open for reading. OSError if the path has a
+    link in it."""
     handle = os.open(root, _FOLDER)
     try:
         for part in parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
@@ -57,9 +57,13 @@ class FolderWriter:
 
     def write(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
         """Replaces the file as a whole or not at all, durable on return; creates the folders above it."""
+        self.write_pieces(path, (data,), mode=mode)
+
+    def write_pieces(self, path: Path, pieces: Iterable[bytes], *, mode: int = 0o644) -> None:
+        """The same for a content in pieces, which need not fit into memory; an error of `pieces` is passed on."""
         path = self._checked(path)
         with _named("write", path):
-            replace_file(path, data, mode, self._mode, os.fsync if self._unsynced is None else _begin_sync)
+            replace_file(path, pieces, mode, self._mode, os.fsync if self._unsynced is None else _begin_sync)
             if self._unsynced is not None:
                 self._unsynced[str(path)] = None
             self._sync(path.parent)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.text import escape_controls
 
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.files.changes import FileChange
+
 SECONDS = 5.0  # until git is killed
 CONTEXT = 3  # lines around a change
+_NONE, _PIPE = subprocess.DEVNULL, subprocess.PIPE
 _NO_END = b"\\ No newline at end of file"
 _OPTIONS = f"--text --no-ext-diff --no-textconv --no-color --no-renames --diff-algorithm=myers --unified={CONTEXT}"
 _ENVIRONMENT = {
@@ -24,10 +30,26 @@ _ENVIRONMENT = {
 }
 
 
-def unified(name: str, before: bytes | None, after: bytes | None) -> str:
+async def unified_aside(name: str, before: bytes | None, after: bytes | None) -> str:
+    """The same as `unified`, in a thread; if the caller is cancelled, git is killed."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        return await asyncio.to_thread(unified, name, before, after, processes.append)
+    except asyncio.CancelledError:
+        for process in processes:
+            process.kill()
+        raise
+
+
+def unified(
+    name: str,
+    before: bytes | None,
+    after: bytes | None,
+    started: Callable[[subprocess.Popen[bytes]], object] = lambda _process: None,
+) -> str:
     """The whole change of the file `name` as a unified diff, empty if there is none; None is a file that is not there.
-    Bytes that are not UTF-8 are written as `\\xe9`. Without git, or if it takes too long, all lines between the first
-    and the last difference are shown as removed and added."""
+    Bytes that are not UTF-8 are written as `\\xe9`. Without git, or if it takes too long or is killed, all lines
+    between the first and the last difference are shown as removed and added. `started` gets git's process."""
     if before == after:
         return ""
     shown = escape_controls(name)
@@ -36,11 +58,22 @@ def unified(name: str, before: bytes | None, after: bytes | None) -> str:
         f"+++ {'/dev/null' if after is None else f'b/{shown}'}",
     ]
     one, other = before or b"", after or b""
-    lines = [] if one == other else _by_git(one, other) or _replaced(one, other)
+    lines = [] if one == other else _by_git(one, other, started) or _replaced(one, other)
     return "\n".join((*head, b"\n".join((*lines, b"")).decode("utf-8", "backslashreplace")))
 
 
-def _by_git(before: bytes, after: bytes) -> list[bytes] | None:
+def diff_of(made: FileChange) -> str:
+    """The change as a unified diff; of a delivered file that is large or not text, its sizes and its digest."""
+    no_text = b"\0" in made.after or b"\0" in (made.before or b"")
+    if not made.source or not (made.is_large or no_text):
+        return unified(made.path, made.before, made.after)
+    path = escape_controls(made.path)
+    old = "/dev/null" if made.before is None else f"a/{path}"
+    was = "" if made.before is None or made.is_large else f"{len(made.before):,} -> "
+    return f"--- {old}\n+++ b/{path}\n(not shown as lines: {was}{made.size:,} bytes, sha256 {made.digests[1]})\n"
+
+
+def _by_git(before: bytes, after: bytes, started: Callable[[subprocess.Popen[bytes]], object]) -> list[bytes] | None:
     """The lines of the hunks; None if git did not make them."""
     with tempfile.TemporaryDirectory(prefix="navigator-") as folder:
         for name, data in (("a", before), ("b", after)):
@@ -48,14 +81,18 @@ def _by_git(before: bytes, after: bytes) -> list[bytes] | None:
         argv = ["git", "--no-pager", "diff", "--no-index", *_OPTIONS.split(), "--", "a", "b"]
         env = {**_ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath), "HOME": folder, "XDG_CONFIG_HOME": folder}
         try:
-            done = subprocess.run(
-                argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS
-            )
-        except (OSError, subprocess.TimeoutExpired):
+            with subprocess.Popen(argv, cwd=folder, env=env, stdin=_NONE, stdout=_PIPE, stderr=_NONE) as git:
+                started(git)
+                try:
+                    printed, _ = git.communicate(timeout=SECONDS)
+                except subprocess.TimeoutExpired:
+                    git.kill()
+                    return None
+        except OSError:
             return None
-    lines = done.stdout.removesuffix(b"\n").split(b"\n")
+    lines = printed.removesuffix(b"\n").split(b"\n")
     first = next((at for at, line in enumerate(lines) if line.startswith(b"@@")), None)
-    if done.returncode != 1 or first is None:
+    if git.returncode != 1 or first is None:
         return None
     return [_place(line) for line in lines[first:]]
 

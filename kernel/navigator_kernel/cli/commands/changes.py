@@ -15,7 +15,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls, numbered
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.files.changes import ChangeStore, FileChange
+    from navigator_kernel.adapters.files.changes import ChangeStore
 
 
 @click.command("diff")
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 @pass_app
 def diff(app: App, *, run: str | None, as_json: bool) -> None:
     """Show what the tools of a run changed in this project; without RUN of the newest run that was not undone."""
+    from navigator_kernel.adapters.processes.line_diff import diff_of
     from navigator_kernel.tools.writing import shown
 
     changes = _changes(app)
     run = run or next((one for one in changes.runs() if not changes.is_undone(one)), None) or _newest(changes)
     made = changes.of(run)
     if as_json:
-        changed = [{"path": one.path, "new": one.before is None, "diff": _diff(one)} for one in made]
+        changed = [{"path": one.path, "new": one.before is None, "diff": diff_of(one)} for one in made]
         document({"run": run, "changes": changed, "exit_code": 0})
         return
-    lines(line for one in made for line in shown(_diff(one)).removesuffix("\n").split("\n"))
+    lines(line for one in made for line in shown(diff_of(one)).removesuffix("\n").split("\n"))
     then = "undone since" if changes.is_undone(run) else f"navigator undo {run} puts them back"
     note(f"run {run}: {numbered(len(made), 'change')}; {then}")
 
@@ -68,9 +69,3 @@ def _newest(changes: ChangeStore) -> str:
     if not runs:
         raise NotFound("no run has changed a file of this project", hint="navigator log shows what runs did")
     return runs[0]
-
-
-def _diff(made: FileChange) -> str:
-    from navigator_kernel.adapters.processes.line_diff import unified
-
-    return unified(made.path, made.before, made.after)

@@ -1,14 +1,19 @@
 """`navigator gc`: removes temporary files, remains of killed processes and old logs, but never workflows, other state
-or the lock (X-19)."""
+or the lock (X-19), nor results that are nowhere else."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
-from navigator_kernel.bootstrap.upkeep import collect_garbage
+from navigator_kernel.bootstrap.upkeep import Leftover, collect_garbage, size_of
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
+from navigator_kernel.text import escape_controls, numbered
+
+SHOWN = 10  # runs that are named
 
 
 @click.command("gc")
@@ -20,14 +25,29 @@ from navigator_kernel.cli.project import App
     help="Logs, workspaces, recordings and sessions of single API calls older than this.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@click.option("--results", is_flag=True, help="Also remove old results of runs that are not in the project.")
 @json_option
 @pass_app
-def command(app: App, *, days: int, dry_run: bool, as_json: bool) -> None:
-    """Remove temporary files, remains of killed processes, and what is old."""
-    gone, sentence = collect_garbage(app.root, days=days, dry_run=dry_run)
+def command(app: App, *, days: int, dry_run: bool, results: bool, as_json: bool) -> None:
+    """Remove temporary files, remains of killed processes, and what is old.
+
+    Workspaces with results that were not delivered to the project stay, unless --results is given.
+    """
+    gone, kept, sentence = collect_garbage(app.root, days=days, dry_run=dry_run, results=results)
+    size = sum(map(size_of, kept))
     if as_json:
-        document({"removed": gone, "dry_run": dry_run, "exit_code": 0})
+        names = [one.name for one in kept]
+        document({"removed": gone, "results": names, "results_bytes": size, "dry_run": dry_run, "exit_code": 0})
     else:
         say_lines([*gone, f"{len(gone)} {'would be removed' if dry_run else 'removed'}"])
+    if kept:
+        count = numbered(len(kept), "old run")
+        note(f"{count} kept with results that are not in the project ({size:,} bytes): {_listed(kept)}")
+        note("navigator files RUN lists them, and navigator gc --results removes them")
     if sentence:
         note(sentence)
+
+
+def _listed(kept: Sequence[Leftover]) -> str:
+    names = [escape_controls(one.name.rpartition("/")[2]) for one in kept[:SHOWN]]
+    return ", ".join([*names, *(["…"] if len(kept) > SHOWN else [])])

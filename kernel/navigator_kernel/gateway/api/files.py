@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from urllib.parse import quote
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
+from navigator_kernel.adapters.files.autoload import disarmed_last, refuse_autoloaded
 from navigator_kernel.adapters.files.inside import read_inside, walk_inside
 from navigator_kernel.adapters.files.project_files import FILE_LIMIT, holds_secrets, refuse_named
 from navigator_kernel.bootstrap.built_in import open_changes
@@ -43,12 +44,14 @@ Origin = Literal["workspace", "project"]
 
 class RunFile(Struct, frozen=True, kw_only=True):
     """A file that a run wrote: `workspace` files are its own, `project` files were changed by its tools. `size` is in
-    bytes, `is_new` says that the file was not there before."""
+    bytes, `is_new` says that the file was not there before, `is_closed` that its name is one of secrets, so that it is
+    not sent."""
 
     path: str
     origin: Origin
     size: int
     is_new: bool
+    is_closed: bool = False
 
 
 class RunFiles(Struct, frozen=True, kw_only=True):
@@ -126,6 +129,7 @@ async def attach_file(gateway: Gateway, call: Call) -> Attached:
     given = call.body.name.replace("\\", "/").rpartition("/")[2]
     refuse_named((given,), given)
     name = _NOT_IN_NAMES.sub("-", given)[-NAME:].strip("-.") or "file"
+    refuse_autoloaded(gateway.root, (name,))
     digest = hashlib.sha256(session.encode() + b"\0" + call.body.data).hexdigest()[:12]
     folder = owned(f"attached-{digest}", owner_of_session(session))
     path = await asyncio.to_thread(gateway.kernel.keep, folder, name, call.body.data)
@@ -141,19 +145,23 @@ def _files_of(gateway: Gateway, run: str) -> list[RunFile]:
             created.add(one.path)
         changed[one.path] = one
     of_project = (
-        RunFile(path=path, origin="project", size=len(one.after), is_new=path in created)
-        for path, one in changed.items()
+        RunFile(path=path, origin="project", size=one.size, is_new=path in created) for path, one in changed.items()
     )
-    return [*islice(_of_workspace(gateway, run), MOST), *islice(of_project, MOST)]
+    return [*_of_workspace(gateway, run), *islice(of_project, MOST)]
 
 
-def _of_workspace(gateway: Gateway, run: str) -> Iterator[RunFile]:
+def _of_workspace(gateway: Gateway, run: str) -> list[RunFile]:
+    """Up to `MOST` files; what was disarmed comes last, and nothing is left out for its name."""
     try:
-        for one in walk_inside(box_of(gateway.root) / "workspace", (run,)):
-            if not one.is_folder and not _OWN.fullmatch(one.path) and not holds_secrets(one.path.split("/")):
-                yield RunFile(path=one.path, origin="workspace", size=one.size, is_new=True)
+        walked = walk_inside(box_of(gateway.root) / "workspace", (run,))
+        found = {one.path: one.size for one in islice(walked, SEEN) if not _OWN.fullmatch(one.path)}
     except (NotFound, OSError):
-        return  # the run wrote nothing, or its workspace was cleaned up
+        return []  # the run wrote nothing, or its workspace was cleaned up
+    paths = islice(disarmed_last(found), MOST)
+    return [
+        RunFile(path=path, origin="workspace", size=found[path], is_new=True, is_closed=holds_secrets(path.split("/")))
+        for path in paths
+    ]
 
 
 def _changes(gateway: Gateway, run: str) -> Sequence[FileChange]:
@@ -170,6 +178,8 @@ def _content(gateway: Gateway, run: str, parts: Sequence[str], origin: Origin) -
     made = [one for one in _changes(gateway, run) if one.path == path]
     if not made:
         raise NotFound(f"run {run!r} did not change {path!r}", hint=f"GET /api/runs/{run}/files lists its files")
+    if made[-1].is_large:
+        raise Refused(f"{path!r} is too large to be sent", hint="open it in the project's folder", reason="too-large")
     return made[-1].after
 
 

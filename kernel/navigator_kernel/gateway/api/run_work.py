@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.processes.line_diff import unified
+from navigator_kernel.adapters.processes.line_diff import diff_of
 from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.errors import NotFound
 from navigator_kernel.events import StepCompleted, StepStarted
@@ -132,10 +132,7 @@ def _changes(gateway: Gateway, run: str) -> list[ChangedFile]:
     except NotFound:
         return []
     redact = gateway.kernel.redact
-    return [
-        ChangedFile(path=one.path, new=one.before is None, diff=redact(unified(one.path, one.before, one.after)))
-        for one in made
-    ]
+    return [ChangedFile(path=one.path, new=one.before is None, diff=redact(diff_of(one))) for one in made]
 
 
 ENDPOINTS = (
