@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -21,12 +22,14 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls, lazy_compile, shown_lines
 from navigator_kernel.tools.again import LONGEST
 from navigator_kernel.tools.places import ROOT_NAMES, Places, rooted
+from navigator_kernel.values.command_line import Unclear, commands_in
 from navigator_kernel.values.job import Job, consent_subject
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Executor
     from navigator_kernel.text import Language
     from navigator_kernel.values.allowed import Allowed
+    from navigator_kernel.values.command_line import Simple
     from navigator_kernel.values.job import Outcome, Want
     from navigator_kernel.values.resource import SkillDef
     from navigator_kernel.values.standing import Need
@@ -36,7 +39,6 @@ SHOWN = 16_000  # characters of its output for a model
 FOLDERS, MATCHES, STARS = 8, 200, 8  # folders that a line names, files of one pattern, and its stars
 LONGEST_NAME = 1_000  # characters of a word that may name a file
 LINE = 3_000  # characters of a command, which is shown whole to the person
-_SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
 _PIECE = lazy_compile(r"[^\s'\"`$()<>|&;{},=:@\\#+!]+")
 _QUOTED = lazy_compile(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"")
 _STARS = lazy_compile(r"\*+")
@@ -51,41 +53,58 @@ _UNASKED = {
     "pytest": ("conftest.py",),
     "just": ("justfile",),
 }
-_OF_SHELLS = frozenset(". : alias cd command eval exec export set source trap ulimit umask unset".split())
+_OF_SHELLS = frozenset(
+    ". : [ alias bg break builtin cd command continue declare dirs echo eval exec exit export false fg getopts hash jobs "
+    "kill let local mapfile popd printf pushd pwd read readonly return set shift shopt source test time times trap true "
+    "type ulimit umask unalias unset wait".split()
+)
+_REFUSED = lazy_compile(r"Read-only file system|Permission denied|Operation not permitted|EROFS|EACCES|EPERM")
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
-_ASSIGNMENT = lazy_compile(r"\w+=.*")
+# What starts a script that is not executable and has no `#!` line
+_STARTED = {".py": "python3", ".sh": "bash", ".bash": "bash", ".rb": "ruby", ".pl": "perl"}
+_STARTED |= dict.fromkeys((".js", ".mjs", ".cjs"), "node")
+_STARTERS = lazy_compile(r"#!\s*(?:/usr/bin/env (?:-S )?)?(?:/[\w./-]*/)?(\w[\w.+-]*)")
 
 Needed = Callable[["SkillDef", "Path | None", Sequence[str]], tuple[str, ...]]
 
 
 class Command(NamedTuple):
-    """The command to run: its argv, and the skill's script that it runs, if any."""
+    """The command to run: its argv, the skill's own script that it runs, if it is only that, the line as written, and
+    the commands in it; none if that is not certain."""
 
     argv: tuple[str, ...]
     script: Path | None
     written: str
+    parts: tuple[Simple, ...] = ()
 
 
 def command_of(arguments: Mapping[str, Any], places: Places, allowed: Allowed) -> Command:
-    """The command from `argv`, or from the bash line `command`. A line of plain words needs no shell: each word that
-    names a file of the skill, or one that the person named, becomes its path. Refused if `allowed-tools` does not allow
-    it."""
+    """The command from the bash line `command`, or from `argv`, which is a line of quoted words.
+
+    Every line is run by bash in the workspace, where `names_for` makes the skill's files and those of the person
+    reachable by the names that the model uses. Two things are changed. A line that is only a call of one of the skill's
+    own scripts is started with the script's full path: the consent for it is to these bytes, whatever the workspace
+    contains. A script that is not executable gets its interpreter. Refused if `allowed-tools` does not allow a command
+    in the line."""
     argv, line = arguments.get("argv"), str(arguments.get("command") or "")
     if isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv):
-        words, line = [rooted(word, places.folder) for word in argv], shlex.join(argv)
-    elif line.strip():
-        words = _plain_words(rooted(line, places.folder))
-    else:
+        line = shlex.join(rooted(word, places.folder) for word in argv)
+    elif not line.strip():
         raise UsageProblem("run needs a command", hint='{"command": "python script.py"}, or argv as a list of words')
     if len(line) > LINE or "\x00" in line:
         raise UsageProblem(f"the command is over {LINE:,} characters", hint="write a script, then run it")
-    if not allowed.fits(line) or (allowed.commands and not words):
-        hint = f"allowed-tools of this skill: {', '.join(allowed.commands)}; one command at a time"
+    if why := allowed.refused(line.replace(f"{places.folder}/", "./")):
+        hint = f"{why}; allowed-tools of this skill: {', '.join(allowed.commands)}"
         raise Refused("this skill may not run that command", hint=hint, reason="allowed-tools")
-    if not words:
-        return Command((shutil.which("bash") or "/bin/sh", "-c", line), None, line)
-    found = tuple(_placed(word, places) for word in words)
-    return Command(found, _own_script(found, places), line)
+    full = rooted(line, places.folder)
+    try:
+        parts = commands_in(full)
+    except Unclear:
+        parts = ()
+    if argv := _of_own_script(parts, full, places):
+        return Command(argv, Path(argv[0] if places.own(argv[0]) else argv[1]), line, parts)
+    bash, is_safe = shutil.which("bash") or "/bin/sh", shlex.quote(str(places.folder)) == str(places.folder)
+    return Command((bash, "-c", _startable(parts, full, places) if is_safe else line), None, line, parts)
 
 
 def job_of(
@@ -105,6 +124,7 @@ def job_of(
     packages = needed(executor.skill, command.script, named)
     wants: tuple[Want, ...] = ("packages",) if packages else ()
     own, name = command.script is not None and not named, executor.skill.name
+    links, copies = names_for(places)
     lasting = consent_subject("tool", name, executor.digest, executor.origin, wants) if own else ""
     return Job(
         actor="tool",
@@ -120,11 +140,38 @@ def job_of(
         packages=packages,
         reads=(places.folder, *places.named, *places.earlier),
         project=places.project,
+        links=links,
+        copies=copies,
         env={**dict.fromkeys(ROOT_NAMES, str(places.folder)), "PATH": _path()},
     )
 
 
-def described(outcome: Outcome, keep: Callable[[str], str]) -> str:
+def names_for(places: Places) -> tuple[dict[str, Path], dict[str, Path]]:
+    """The names that a command finds in the workspace beside its own files: those of the skill's entries and of the
+    files that the person named, as links, and those of the files of earlier turns, as copies that it may change.
+
+    They are the names that `Places.find` knows. A link gives no right: the sandbox shows a file or does not, whatever
+    links to it, and writes to none of these. So a path of the project that nobody named stays closed. `lent` makes the
+    names just before the command and removes them afterwards."""
+    links: dict[str, Path] = {}
+    copies: dict[str, Path] = {}
+    if places.folder != places.workspace:
+        links |= {path.name: path for path in sorted(places.folder.iterdir()) if not path.name.startswith(".")}
+    for path in places.named:
+        inside = path.is_relative_to(places.project) and not path.is_relative_to(places.box)
+        parts = path.relative_to(places.project).parts if inside else ()
+        if parts and not any(part.startswith(".") for part in parts):
+            links.setdefault("/".join(parts), path)
+        links.setdefault(path.name, path)
+    for path in places.earlier:
+        parts = path.relative_to(places.box).parts[1:] if path.is_relative_to(places.box) else ()
+        for name in ("/".join(parts), path.name):
+            if name and not name.startswith(".") and name not in links:
+                copies.setdefault(name, path)
+    return links, copies
+
+
+def described(outcome: Outcome, job: Job, keep: Callable[[str], str]) -> str:
     """The outcome of a command for the model; `keep` stores a long output and returns its path."""
     out = outcome.stdout.decode("utf-8", "replace").rstrip()
     err = outcome.stderr.decode("utf-8", "replace").rstrip()
@@ -140,7 +187,16 @@ def described(outcome: Outcome, keep: Callable[[str], str]) -> str:
         how = f"exit code {outcome.exit_code}"
     cut = "the output was cut" if outcome.truncated else ""
     left = f"wrote: {', '.join(outcome.wrote[:50])}" if outcome.wrote else ""
-    return "\n".join(part for part in (how, cut, left, whole) if part)
+    return "\n".join(part for part in (how, cut, left, whole, _read_only(err[-SHOWN:], job)) if part)
+
+
+def _read_only(err: str, job: Job) -> str:
+    """What to do instead, if the command tried to write to a file that is not its own."""
+    refused = [line for line in err.splitlines() if _REFUSED.search(line)]
+    for name, target in job.links.items():
+        if any(re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w-])", line) or str(target) in line for line in refused):
+            return f"note: {name} is read-only here, it belongs to the skill or the person: write under another name"
+    return ""
 
 
 def _seconds(arguments: Mapping[str, Any]) -> float:
@@ -155,35 +211,53 @@ def _path() -> str:
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
-def _plain_words(line: str) -> list[str]:
-    """The words of a line that needs no shell; empty if it needs one."""
-    if not _SHELL.isdisjoint(line):
-        return []
-    try:
-        words = shlex.split(line)
-    except ValueError:
-        return []
-    return [] if not words or _ASSIGNMENT.fullmatch(words[0]) or words[0] in _OF_SHELLS else words
+def _of_own_script(parts: Sequence[Simple], line: str, places: Places) -> tuple[str, ...]:
+    """The argv of a line that is only a call of the skill's own script, directly or by an interpreter without options,
+    with the script's full path; empty for any other line."""
+    if len(parts) != 1 or not parts[0].is_bare or not all(word.is_plain for word in parts[0].words):
+        return ()
+    words = parts[0].texts
+    if shlex.split(line, comments=True) != list(words):  # there is a `&`, `!` or `time`
+        return ()
+    if (script := _own(words[0], places)) is not None:
+        return (*_starter(script), str(script), *words[1:])
+    if len(words) > 1 and _INTERPRETERS.fullmatch(words[0]) and (script := _own(words[1], places)) is not None:
+        return (words[0], str(script), *words[2:])
+    return ()
 
 
-def _placed(word: str, places: Places) -> str:
-    """Replaces a relative path of a file outside the workspace by its full path."""
-    if Path(word).is_absolute() or word.startswith("-") or os.path.lexists(places.workspace / word):
-        return word
+def _own(word: str, places: Places) -> Path | None:
+    return None if word.startswith("-") else places.own(word)
+
+
+def _startable(parts: Sequence[Simple], line: str, places: Places) -> str:
+    """The line with an interpreter before each script that cannot be started without one."""
+    starts = {part.words[0].start: part.words[0].text for part in parts}
+    for at, word in sorted(starts.items(), reverse=True):
+        if at >= 0 and "/" in word and (script := _script_of(word, places)) is not None:
+            line = "".join([line[:at], *(f"{name} " for name in _starter(script)), line[at:]])
+    return line
+
+
+def _script_of(word: str, places: Places) -> Path | None:
+    """The file of the workspace or of the skill that a word names."""
     try:
         place = places.find(word)
     except Refused:
-        return word
-    return str(place.path) if place.zone in {"skill", "named", "earlier"} and place.path.exists() else word
+        return None
+    return place.path if place.zone in {"workspace", "skill"} and place.path.is_file() else None
 
 
-def _own_script(argv: Sequence[str], places: Places) -> Path | None:
-    """The skill's own script that this runs, directly or by an interpreter without options."""
-    if (script := places.own(argv[0])) is not None:
-        return script if Path(argv[0]).is_absolute() else None
-    if len(argv) > 1 and _INTERPRETERS.fullmatch(argv[0]) and Path(argv[1]).is_absolute():
-        return places.own(argv[1])
-    return None
+def _starter(script: Path) -> tuple[str, ...]:
+    """The program that must start the script: none if it is executable and has a `#!` line, or is no script."""
+    if script.is_symlink():
+        return ()
+    first = read_inside(script.parent, (script.name,), 200).partition(b"\n")[0].decode("utf-8", "replace")
+    hit = _STARTERS.match(first)
+    if os.access(script, os.X_OK) and (hit or script.suffix not in _STARTED):
+        return ()
+    name = hit[1] if hit else _STARTED.get(script.suffix, "")
+    return (name,) if name else ()
 
 
 def _digest(command: Command, places: Places, skill: str, call: str, packages: Sequence[str]) -> str:
@@ -295,8 +369,12 @@ def _shown_file(path: Path, content: str | None, places: Places, language: Langu
     return say("ask.file", language, path=name, size=size, text=shown_lines(content.removesuffix("\n")))
 
 
-def refuse_missing(command: Command) -> None:
-    """Raises NotFound, before anybody is asked, if the program is not installed."""
-    if Path(command.argv[0]).is_absolute() or shutil.which(command.argv[0], path=_path()):
+def refuse_missing(command: Command, packages: Sequence[str]) -> None:
+    """Raises NotFound, before anybody is asked, if the program that the line starts first is not installed, and cannot
+    be one of the `packages`."""
+    if packages or "||" in command.written:
         return
-    raise NotFound(f"no program is called {command.argv[0]!r}", hint="use Python, or say what has to be installed")
+    first = command.argv[0] if command.script else next((part.words[0].text for part in command.parts), "")
+    if first and "/" not in first and first not in _OF_SHELLS and shutil.which(first, path=_path()) is None:
+        hint = "use Python, name the packages that it comes from in packages, or say what has to be installed"
+        raise NotFound(f"no program is called {first!r}", hint=hint)
