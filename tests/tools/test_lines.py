@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.sandbox.backends import landlock_abi
@@ -51,7 +52,7 @@ def earlier(box: Toolbox, name: str, text: str) -> None:
     path = box.root / "mybox/workspace/run-0" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    box.work = bench_of_tools.replace(box.work, earlier=(*box.work.earlier, str(path)))
+    box.work = replace(box.work, earlier=(*box.work.earlier, str(path)))
 
 
 @pytest.mark.requirement("JIT-12")
@@ -59,7 +60,7 @@ def earlier(box: Toolbox, name: str, text: str) -> None:
     ("line", "said"),
     [
         ("python scripts/contrast.py '#777' '#fff'", "contrast #777 #fff"),
-        ("python3 scripts/contrast.py \"*.csv\"", "contrast *.csv"),
+        ('python3 scripts/contrast.py "*.csv"', "contrast *.csv"),
         ("python scripts/contrast.py a | tr a-z A-Z", "CONTRAST A"),
         ("cd data && python3 ../scripts/contrast.py b; cat skill.csv year.csv", "contrast b\nof the skill\nyear\n2026"),
         ("python3 $SKILL_ROOT/scripts/contrast.py c && echo done", "contrast c\ndone"),
@@ -169,7 +170,10 @@ def test_a_link_of_the_workspace_is_no_way_out_for_the_names(box: Toolbox) -> No
     (box.root / "docs/year.csv").symlink_to(box.root / "data/year.csv")
     answer = box.agreed("run", command="cat year.csv; ls")
     assert "2026" in answer.text
-    assert (box.root / "docs/year.csv").is_symlink() and sorted(os.listdir(box.root / "docs")) == ["page.md", "year.csv"]
+    assert (box.root / "docs/year.csv").is_symlink() and sorted(os.listdir(box.root / "docs")) == [
+        "page.md",
+        "year.csv",
+    ]
 
 
 @pytest.mark.requirement("JIT-12")

@@ -54,9 +54,9 @@ _UNASKED = {
     "just": ("justfile",),
 }
 _OF_SHELLS = frozenset(
-    ". : [ alias bg break builtin cd command continue declare dirs echo eval exec exit export false fg getopts hash jobs "
-    "kill let local mapfile popd printf pushd pwd read readonly return set shift shopt source test time times trap true "
-    "type ulimit umask unalias unset wait".split()
+    ". : [ alias bg break builtin cd command continue declare dirs echo eval exec exit export false fg getopts hash "
+    "jobs kill let local mapfile popd printf pushd pwd read readonly return set shift shopt source test time times "
+    "trap true type ulimit umask unalias unset wait".split()
 )
 _REFUSED = lazy_compile(r"Read-only file system|Permission denied|Operation not permitted|EROFS|EACCES|EPERM")
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")

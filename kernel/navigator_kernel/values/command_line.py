@@ -15,8 +15,9 @@ from navigator_kernel.text import lazy_compile
 DEEPEST = 8  # levels of commands within commands
 _BLANK, _END = " \t", "\n;&|)"
 _RESERVED = frozenset(
-    "if then else elif fi for while until do done case esac select function coproc { } [[ ]] in eval source . trap alias "
-    "let declare typeset local export readonly set enable builtin read mapfile readarray unset shopt hash bind".split()
+    "if then else elif fi for while until do done case esac select function coproc { } [[ ]] in eval source . "
+    "trap alias let declare typeset local export readonly set enable builtin read mapfile readarray unset shopt hash "
+    "bind".split()
 )
 _EXPANDING = frozenset(("test", "[", "printf", "wait"))  # they evaluate an index that stands in a word
 _ASSIGNED = lazy_compile(r"[A-Za-z_]\w*(?:\[[^\]\n]*\])?\+?=")

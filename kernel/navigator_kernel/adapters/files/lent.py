@@ -82,7 +82,7 @@ class _Lending(Struct):
     def _merge(self, parts: tuple[str, ...], target: Path, at: int) -> None:
         """A folder that is there gets the names of the target's entries; a link that a killed kernel left is ours."""
         mode = os.stat(parts[-1], dir_fd=at, follow_symlinks=False).st_mode
-        if stat.S_ISLNK(mode) and os.readlink(parts[-1], dir_fd=at) == str(target):  # noqa: PTH115 - by descriptor
+        if stat.S_ISLNK(mode) and os.readlink(parts[-1], dir_fd=at) == str(target):
             self.links[parts] = str(target)
         elif stat.S_ISDIR(mode) and target.is_dir() and not target.is_symlink():
             for entry in sorted(target.iterdir()):
@@ -92,7 +92,7 @@ class _Lending(Struct):
         """Removes what is still as it was made."""
         for parts, target in self.links.items():
             with suppress(OSError), self._within(parts[:-1]) as at:
-                if os.readlink(parts[-1], dir_fd=at) == target:  # noqa: PTH115 - by descriptor
+                if os.readlink(parts[-1], dir_fd=at) == target:
                     os.unlink(parts[-1], dir_fd=at)
         for parts, stamp in self.copies.items():
             with suppress(OSError), self._within(parts[:-1]) as at:
