@@ -69,7 +69,7 @@ def _change(root: Path, run: str, change: Change) -> None:
     open_changes(root).make(run, "/".join(change.place.parts), change.before, change.after)
 
 
-def _needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
+def _needed(skill: SkillDef, scripts: Sequence[Path], named: Sequence[str], is_node: bool) -> tuple[str, ...]:  # noqa: FBT001 - a port
     from navigator_kernel.skills.formats.dependencies import needed  # imported only if a command runs
 
-    return needed(skill, script, named)
+    return needed(skill, scripts, named, is_node=is_node)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.files.fingerprint import Fingerprint
-from navigator_kernel.adapters.files.inside import read_inside
+from navigator_kernel.adapters.files.inside import read_inside, walk_inside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls, lazy_compile, shown_lines
@@ -38,6 +38,7 @@ SECONDS, MOST = 120.0, 600.0  # seconds for a command, and the most it can reque
 SHOWN = 16_000  # characters of its output for a model
 FOLDERS, MATCHES, STARS = 8, 200, 8  # folders that a line names, files of one pattern, and its stars
 LONGEST_NAME = 1_000  # characters of a word that may name a file
+SCRIPT = 1_000_000  # bytes of a script whose text is looked at
 LINE = 3_000  # characters of a command, which is shown whole to the person
 _PIECE = lazy_compile(r"[^\s'\"`$()<>|&;{},=:@\\#+!]+")
 _QUOTED = lazy_compile(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"")
@@ -65,7 +66,27 @@ _STARTED = {".py": "python3", ".sh": "bash", ".bash": "bash", ".rb": "ruby", ".p
 _STARTED |= dict.fromkeys((".js", ".mjs", ".cjs"), "node")
 _STARTERS = lazy_compile(r"#!\s*(?:/usr/bin/env (?:-S )?)?(?:/[\w./-]*/)?(\w[\w.+-]*)")
 
-Needed = Callable[["SkillDef", "Path | None", Sequence[str]], tuple[str, ...]]
+_OF_NODE = frozenset("node npm npx pnpm yarn tsx deno bun".split())
+_BESIDE = lazy_compile(r"__dirname|import\.meta|__file__|\$0|BASH_SOURCE")
+_WRITING = lazy_compile(
+    r"writeFile|appendFile|mkdir|createWriteStream|copyFile|unlink|rename|write_text|write_bytes|makedirs|shutil\."
+    r"|open\([^)\n]{0,200},\s*(?:mode\s*=\s*)?['\"][wax]|>\s|\btee\b|npm install|npm i\b"
+)
+COPY, COPIED = ".skill", 1_000  # the name of a copy of the skill, and the most files that are copied
+# How packages are installed by a command: the words that begin it, and the kind of the packages
+_INSTALLS = {
+    ("pip", "install"): "", ("pip", "download"): "", ("uv", "add"): "", ("uv", "sync"): "", ("uvx",): "",
+    ("uv", "pip", "install"): "", ("uv", "tool", "run"): "", ("pipx",): "", ("poetry", "add"): "",
+    ("conda", "install"): "", ("npm", "install"): "npm:", ("npm", "i"): "npm:", ("npm", "ci"): "npm:",
+    ("npm", "add"): "npm:", ("npm", "exec"): "npm:", ("pnpm", "add"): "npm:", ("pnpm", "install"): "npm:",
+    ("pnpm", "dlx"): "npm:", ("yarn", "add"): "npm:", ("yarn", "install"): "npm:", ("bun", "add"): "npm:",
+    ("bun", "install"): "npm:", ("npx",): "npm:", ("bunx",): "npm:", ("playwright", "install"): None,
+    ("apt", "install"): None, ("apt-get", "install"): None, ("brew", "install"): None, ("apk", "add"): None,
+}  # fmt: skip
+_NPX = lazy_compile(r"(?<![\w./-])npx (?:-y |--yes |--no-install |--no )*(?=[@\w])")
+_OFFLINE = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "UV_OFFLINE": "1", "npm_config_offline": "true"}
+
+Needed = Callable[["SkillDef", Sequence[Path], Sequence[str], bool], tuple[str, ...]]
 
 
 class Command(NamedTuple):
@@ -121,17 +142,25 @@ def job_of(
     for longer is only possible for the skill's own scripts, all of them with these bytes of the skill. Reads every file
     of the workspace."""
     named = [str(one) for one in arguments.get("packages") or ()]
-    packages = needed(executor.skill, command.script, named)
+    refuse_installing(command, named)
+    scripts, is_node = scripts_of(command, places), _is_node(command)
+    packages = needed(executor.skill, scripts, named, is_node)
     wants: tuple[Want, ...] = ("packages",) if packages else ()
     own, name = command.script is not None and not named, executor.skill.name
     links, copies = names_for(places)
+    argv, root = command.argv, places.folder
+    if (held := _copy_for(scripts, places)) is not None:
+        root, more = held
+        copies |= more
+        links = {key: root / path.name if path.parent == places.folder else path for key, path in links.items()}
+        argv = tuple(_moved(word, places.folder, root) for word in argv)
     lasting = consent_subject("tool", name, executor.digest, executor.origin, wants) if own else ""
     return Job(
         actor="tool",
         subject=name,
         digest=_digest(command, places, executor.digest, call, packages),
         run=run,
-        argv=command.argv,
+        argv=_without_npx(argv, command),
         cwd=places.workspace,
         timeout=_seconds(arguments),
         lasting=lasting,
@@ -142,7 +171,7 @@ def job_of(
         project=places.project,
         links=links,
         copies=copies,
-        env={**dict.fromkeys(ROOT_NAMES, str(places.folder)), "PATH": _path()},
+        env={**dict.fromkeys(ROOT_NAMES, str(root)), "PATH": _path(), **_OFFLINE},
     )
 
 
@@ -258,6 +287,74 @@ def _starter(script: Path) -> tuple[str, ...]:
         return ()
     name = hit[1] if hit else _STARTED.get(script.suffix, "")
     return (name,) if name else ()
+
+
+def scripts_of(command: Command, places: Places) -> tuple[Path, ...]:
+    """The scripts of the skill and of the workspace that the line runs, as far as its words tell."""
+    found: dict[Path, None] = {}
+    for part in command.parts:
+        words = [word.text for word in part.words if word.is_plain and not word.text.startswith("-")]
+        for word in words[1:2] if words and _INTERPRETERS.fullmatch(words[0]) else words[:1]:
+            script = _script_of(word, places)
+            if script is not None and not script.is_symlink() and script.stat().st_size <= SCRIPT:
+                found[script] = None
+    return tuple(found)
+
+
+def _is_node(command: Command) -> bool:
+    """Whether the packages that are named for a line are those of Node."""
+    programs = {part.words[0].text for part in command.parts}
+    return bool(programs & _OF_NODE) and not any(re.match(r"python|pip|uv", name) for name in programs)
+
+
+def refuse_installing(command: Command, named: Sequence[str]) -> None:
+    """Raises UsageProblem for a command that would install packages, which hangs or fails without a network: they are
+    given to `run` itself, and are set up after one question."""
+    for part in command.parts:
+        words = [word for word in part.texts if not word.startswith("-")]
+        if re.fullmatch(r"python[\d.]*", words[0]) and part.texts[1:2] == ("-m",):
+            words = words[1:]
+        words[:1] = [re.sub(r"[\d.]+$", "", words[0])] if words else []
+        begun = next((begin for begin in _INSTALLS if tuple(words[: len(begin)]) == begin), None)
+        if begun is None:
+            continue
+        kind, rest = _INSTALLS[begun], words[len(begun) :]
+        if kind is None:
+            hint = "use what is there, or tell the person what to install"
+            raise UsageProblem("programs cannot be installed by a command", hint=hint)
+        if words[0] == "npx" and named:
+            continue  # `_without_npx`
+        written = [f"{kind}{word}" for word in rest[: 1 if len(begun) == 1 else None] if not word.startswith((".", "/"))]
+        example = json.dumps(written or [f"{kind}NAME"])
+        hint = f'leave that command out and give run "packages": {example}; those of package.json or requirements.txt'
+        raise UsageProblem("packages are not installed by a command", hint=f"{hint} of the skill are there without it")
+
+
+def _without_npx(argv: tuple[str, ...], command: Command) -> tuple[str, ...]:
+    """The argv without `npx` before programs: those of the packages are on PATH, and npx asks a registry."""
+    if command.script is not None or not any(part.words[0].text == "npx" for part in command.parts):
+        return argv
+    return (*argv[:2], _NPX.sub("", argv[2]))
+
+
+def _copy_for(scripts: Sequence[Path], places: Places) -> tuple[Path, dict[str, Path]] | None:
+    """A new folder of the workspace for a copy of the skill, and the names of the files in it, if one of its scripts
+    seems to write beside itself: the skill's own folder is read-only. None for a skill of more than COPIED files."""
+    own = [script for script in scripts if script.is_relative_to(places.folder) and places.folder != places.workspace]
+    texts = (_text_of(script) or "" for script in own)
+    if not any(_BESIDE.search(text) and _WRITING.search(text) for text in texts):
+        return None
+    files = [Path(entry.path) for entry in walk_inside(places.folder, ()) if not entry.is_folder]
+    if len(files) > COPIED:
+        return None
+    number = next(number for number in range(1, COPIED) if not os.path.lexists(places.workspace / f"{COPY}-{number}"))
+    name = f"{COPY}-{number}"
+    return places.workspace / name, {f"{name}/{path}": places.folder / path for path in files}
+
+
+def _moved(word: str, folder: Path, root: Path) -> str:
+    """The word or line with paths in the skill's folder as paths in its copy."""
+    return re.sub(rf"{re.escape(str(folder))}(?![\w.-])", lambda _: str(root), word)
 
 
 def _digest(command: Command, places: Places, skill: str, call: str, packages: Sequence[str]) -> str:

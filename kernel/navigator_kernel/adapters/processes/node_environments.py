@@ -64,9 +64,11 @@ class NodeEnvironments(Environments):
         return NodeBuild(place, program, self._writer, end, self._disk)
 
 
-def node_activated(env: Path) -> dict[str, str]:
-    """The variables with which a process uses the environment at `env`; it also needs permission to read `env`."""
-    return {"NODE_PATH": str(env / MODULES), "NODE_OPTIONS": f"--import={(env / _START).as_uri()}"}
+def node_activated(env: Path, path: str) -> dict[str, str]:
+    """The variables with which a process uses the environment at `env`, its programs before those of `path`; it also
+    needs permission to read `env`."""
+    found = f"{env / MODULES / '.bin'}{os.pathsep}{path or os.environ.get('PATH', os.defpath)}"
+    return {"PATH": found, "NODE_PATH": str(env / MODULES), "NODE_OPTIONS": f"--import={(env / _START).as_uri()}"}
 
 
 class NodeBuild(Build, frozen=True):
