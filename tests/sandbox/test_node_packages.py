@@ -148,3 +148,19 @@ def test_a_link_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     skill = SkillDef(name="s", description="d", path=tmp_path / "skill/SKILL.md", folder=tmp_path / "skill")
     with pytest.raises(KernelError):
         needed(skill, [tmp_path / "skill/a.js"], ())
+
+
+@pytest.mark.requirement("JIT-12")
+@pytest.mark.parametrize("packages", [["plank"], ["npm:plank@^1.0.0"]])
+def test_a_line_with_node_has_the_packages_that_the_model_names_and_their_programs(
+    box: Toolbox, registry: Registry, packages: list[str]
+) -> None:
+    program = "#!/usr/bin/env node\nconsole.log('sawn', require('./index.js').name);\n"
+    registry.add("plank", {"index.js": "exports.name = 'pine';\n", "saw.js": program}, bin={"saw": "./saw.js"})
+    box.call("write", file_path="use.js", content="console.log('used', require('plank').name);\n")
+    line = "node use.js && npx -y saw x | cat && saw"
+    assert "used pine\nsawn pine\nsawn pine" in box.agreed("run", 2, command=line, packages=packages).text
+    assert len([one for one in box.asked if "npm: plank@" in one.message]) == 1
+    registry.asked.clear()
+    box.agreed("run", 3, command="node use.js", packages=packages)
+    assert registry.asked == []

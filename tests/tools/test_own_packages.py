@@ -51,7 +51,7 @@ def test_a_script_that_writes_beside_itself_has_a_copy_and_the_skill_stays_as_it
 
 def test_a_changed_copy_is_never_what_runs_for_the_skill(box: Toolbox) -> None:
     evil = "require('fs').writeFileSync(__dirname + '/../evil', '')"
-    box.agreed("run", command=f"mkdir .skill-1 && cp run.js .skill-1/ && echo \"{evil}\" > .skill-1/run.js")
+    box.agreed("run", command=f'mkdir .skill-1 && cp run.js .skill-1/ && echo "{evil}" > .skill-1/run.js')
     assert "wrote: .skill-2/" in box.agreed("run", 2, command="node run.js").text
     assert not (box.workspace / "evil").exists()
 
@@ -72,9 +72,7 @@ def test_a_changed_copy_is_never_what_runs_for_the_skill(box: Toolbox) -> None:
         ("apt-get install -y curl", "tell the person"),
     ],
 )
-def test_a_command_that_installs_packages_is_told_at_once_how_to_get_them(
-    tmp_path: Path, line: str, hint: str
-) -> None:
+def test_a_command_that_installs_packages_is_told_at_once_how_to_get_them(tmp_path: Path, line: str, hint: str) -> None:
     answer = toolbox(tmp_path.resolve()).call("run", command=line)
     assert answer.failed and "installed by a command" in answer.text and hint in answer.text
 
@@ -89,7 +87,8 @@ def test_an_install_that_no_rule_sees_fails_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("packages", "line", "program"), [(["x"], "python a.py", "uv"), (["npm:x"], "ls", "npm"), (["x"], "node a.js", "npm")]
+    ("packages", "line", "program"),
+    [(["x"], "python a.py", "uv"), (["npm:x"], "ls", "npm"), (["x"], "node a.js", "npm")],
 )
 def test_without_the_program_that_installs_packages_nobody_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packages: list[str], line: str, program: str
@@ -105,7 +104,7 @@ def test_without_the_program_that_installs_packages_nobody_is_asked(
 def test_the_question_names_the_index_of_each_package(tmp_path: Path) -> None:
     box = toolbox(tmp_path.resolve())
     for line, packages, said in (
-        ("node a.js", ["docx", "npm:@a/b@^1"], "(npm: docx@*, @a/b@^1)"),
+        ("node a.js", ["docx", "npm:@a/b@^1"], "(npm: docx, @a/b@^1)"),
         ("python a.py", ["docx", "npm:left@1"], "(PyPI: docx; npm: left@1)"),
         ("markitdown a.pdf -o a.md", ["markitdown[pdf]"], "(PyPI: markitdown[pdf])"),
     ):

@@ -56,8 +56,8 @@ from navigator_kernel.values.owner import Viewer
 from navigator_kernel.values.report import shown_path
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.processes.environments import Environments
     from navigator_kernel.adapters.files.writer import FolderWriter
+    from navigator_kernel.adapters.processes.environments import Environments
     from navigator_kernel.adapters.stores.audit import AuditLog
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.model_ports import ModelRegistry, Tool, Tools, Underway

@@ -139,7 +139,7 @@ class ConsentGate(Struct, frozen=True):
 def _packages(packages: Sequence[str]) -> str:
     """Which packages the question is about, and from which index."""
     python = ", ".join(one for one in packages if not one.startswith(NPM))
-    node = ", ".join(one.removeprefix(NPM) for one in packages if one.startswith(NPM))
+    node = ", ".join(one.removeprefix(NPM).removesuffix("@*") for one in packages if one.startswith(NPM))
     named = [f"PyPI: {python}" if python else "", f"npm: {node}" if node else ""]
     return f" ({'; '.join(filter(None, named))})" if packages else ""
 

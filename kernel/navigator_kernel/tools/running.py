@@ -278,7 +278,7 @@ def _script_of(word: str, places: Places) -> Path | None:
 
 
 def _starter(script: Path) -> tuple[str, ...]:
-    """The program that must start the script: none if it is executable and has a `#!` line, or is no script."""
+    """The program that must start the script: none if it is executable and has a `#!` line, or it is another kind of file."""
     if script.is_symlink():
         return ()
     first = read_inside(script.parent, (script.name,), 200).partition(b"\n")[0].decode("utf-8", "replace")
@@ -324,7 +324,9 @@ def refuse_installing(command: Command, named: Sequence[str]) -> None:
             raise UsageProblem("programs cannot be installed by a command", hint=hint)
         if words[0] == "npx" and named:
             continue  # `_without_npx`
-        written = [f"{kind}{word}" for word in rest[: 1 if len(begun) == 1 else None] if not word.startswith((".", "/"))]
+        written = [
+            f"{kind}{word}" for word in rest[: 1 if len(begun) == 1 else None] if not word.startswith((".", "/"))
+        ]
         example = json.dumps(written or [f"{kind}NAME"])
         hint = f'leave that command out and give run "packages": {example}; those of package.json or requirements.txt'
         raise UsageProblem("packages are not installed by a command", hint=f"{hint} of the skill are there without it")

@@ -1,7 +1,7 @@
 """Makes files of other folders reachable under a name in a folder while a program runs there.
 
 A folder and a file of the person become a link: what the sandbox may not write stays unwritten. A file of an earlier
-turn becomes a copy, as the program may write it anew. A name that is taken is left as it is. Afterwards the links go,
+turn becomes a copy, as the program may write it again. A name that is taken is left as it is. Afterwards the links go,
 and the copies that nobody changed; until then nothing else may follow a link in the folder. No step goes through one.
 """
 

@@ -79,9 +79,10 @@ class NodeBuild(Build, frozen=True):
         body = json.dumps({"private": True, "type": "module", "dependencies": named})
         self.writer.write(self.place / "package.json", body.encode())
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--omit=dev", "--loglevel=error")
+        read = "--no-omit-lockfile-registry-resolved"  # `_refuse_others` reads where each package came from
         env = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
         env |= {"npm_config_allow_git": "none", "npm_config_update_notifier": "false"}
-        argv = (self.program, "install", *options, f"--prefix={self.place}", f"--cache={cache_of(self.place)}")
+        argv = (self.program, "install", *options, read, f"--prefix={self.place}", f"--cache={cache_of(self.place)}")
         outcome = self.run(argv, env)
         if outcome.exit_code:
             raise _failure(outcome.stderr.decode("utf-8", "replace"), env)

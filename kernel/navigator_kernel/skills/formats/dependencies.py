@@ -88,9 +88,7 @@ def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
     return ()
 
 
-def needed(
-    skill: SkillDef, scripts: Sequence[Path], named: Sequence[str], *, is_node: bool = False
-) -> tuple[str, ...]:
+def needed(skill: SkillDef, scripts: Sequence[Path], named: Sequence[str], *, is_node: bool = False) -> tuple[str, ...]:
     """The requirements of one command of a prompt skill: what the skill declares, else the metadata of the `scripts`
     that it runs (PEP 723), the Node packages of the nearest `package.json`, and those that were `named` for it, which
     are Node packages if they begin with `npm:` or if `is_node`. The errors are those of `declared`."""
