@@ -13,6 +13,7 @@ WRITE_PORT = "kernel/navigator_kernel/adapters/files/writer.py"
 # Modules that write files other than the project's or the person's, and which files
 EXCEPT = {
     "kernel/navigator_kernel/adapters/processes/environments.py": "the mode of its own folder",
+    "kernel/navigator_kernel/adapters/processes/launcher.py": "the maps of a program's own user namespace",
     "kernel/navigator_kernel/adapters/processes/line_diff.py": "texts to compare, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/sources/git_process.py": "git's home and input, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/files/lent.py": "names in the folder of a process while it runs, by descriptor",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -59,6 +58,7 @@ _OF_SHELLS = frozenset(
     "jobs kill let local mapfile popd printf pushd pwd read readonly return set shift shopt source test time times "
     "trap true type ulimit umask unalias unset wait".split()
 )
+_PATH = lazy_compile(r"[\w./-]+")
 _REFUSED = lazy_compile(r"Read-only file system|Permission denied|Operation not permitted|EROFS|EACCES|EPERM")
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
 # What starts a script that is not executable and has no `#!` line
@@ -223,9 +223,15 @@ def _read_only(err: str, job: Job) -> str:
     """What to do instead, if the command tried to write to a file that is not its own."""
     refused = [line for line in err.splitlines() if _REFUSED.search(line)]
     for name, target in job.links.items():
-        if any(re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w-])", line) or str(target) in line for line in refused):
+        if any(name in _paths(line) or str(target) in line for line in refused):
             return f"note: {name} is read-only here, it belongs to the skill or the person: write under another name"
     return ""
+
+
+def _paths(line: str) -> set[str]:
+    """The paths in a line, and the folders that they are in."""
+    words = (Path(word.removeprefix("./")) for word in _PATH.findall(line))
+    return {str(path) for word in words for path in (word, *word.parents)}
 
 
 def _seconds(arguments: Mapping[str, Any]) -> float:
@@ -278,7 +284,7 @@ def _script_of(word: str, places: Places) -> Path | None:
 
 
 def _starter(script: Path) -> tuple[str, ...]:
-    """The program that must start the script: none if it is executable and has a `#!` line, or it is another kind of file."""
+    """The program that must start the script: none if it is executable and has a `#!` line, or is another file."""
     if script.is_symlink():
         return ()
     first = read_inside(script.parent, (script.name,), 200).partition(b"\n")[0].decode("utf-8", "replace")
@@ -304,7 +310,7 @@ def scripts_of(command: Command, places: Places) -> tuple[Path, ...]:
 def _is_node(command: Command) -> bool:
     """Whether the packages that are named for a line are those of Node."""
     programs = {part.words[0].text for part in command.parts}
-    return bool(programs & _OF_NODE) and not any(re.match(r"python|pip|uv", name) for name in programs)
+    return bool(programs & _OF_NODE) and not any(name.startswith(("python", "pip", "uv")) for name in programs)
 
 
 def refuse_installing(command: Command, named: Sequence[str]) -> None:
@@ -312,9 +318,9 @@ def refuse_installing(command: Command, named: Sequence[str]) -> None:
     given to `run` itself, and are set up after one question."""
     for part in command.parts:
         words = [word for word in part.texts if not word.startswith("-")]
-        if re.fullmatch(r"python[\d.]*", words[0]) and part.texts[1:2] == ("-m",):
+        if words[:1] and words[0].startswith("python") and part.texts[1:2] == ("-m",):
             words = words[1:]
-        words[:1] = [re.sub(r"[\d.]+$", "", words[0])] if words else []
+        words[:1] = [word.rstrip("0123456789.") for word in words[:1]]
         begun = next((begin for begin in _INSTALLS if tuple(words[: len(begin)]) == begin), None)
         if begun is None:
             continue
@@ -356,7 +362,9 @@ def _copy_for(scripts: Sequence[Path], places: Places) -> tuple[Path, dict[str, 
 
 def _moved(word: str, folder: Path, root: Path) -> str:
     """The word or line with paths in the skill's folder as paths in its copy."""
-    return re.sub(rf"{re.escape(str(folder))}(?![\w.-])", lambda _: str(root), word)
+    for end in ("/", *" \n;&|)\"'<>"):
+        word = word.replace(f"{folder}{end}", f"{root}{end}")
+    return f"{word.removesuffix(str(folder))}{root}" if word.endswith(str(folder)) else word
 
 
 def _digest(command: Command, places: Places, skill: str, call: str, packages: Sequence[str]) -> str:
