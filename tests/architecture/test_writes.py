@@ -14,8 +14,10 @@ WRITE_PORT = "kernel/navigator_kernel/adapters/files/writer.py"
 EXCEPT = {
     "kernel/navigator_kernel/adapters/processes/environments.py": "the mode of its own folder",
     "kernel/navigator_kernel/adapters/files/autoload.py": "names in a workspace, from open folders that may have any mode",
+    "kernel/navigator_kernel/adapters/processes/launcher.py": "the maps of a program's own user namespace",
     "kernel/navigator_kernel/adapters/processes/line_diff.py": "texts to compare, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/sources/git_process.py": "git's home and input, in the system's temporary folder",
+    "kernel/navigator_kernel/adapters/files/lent.py": "names in the folder of a process while it runs, by descriptor",
     "kernel/navigator_kernel/adapters/files/scratch.py": "a process's own folder, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/files/tree.py": "removes what the write port hands it, and scratch folders",
     "kernel/navigator_kernel/adapters/files/replacing.py": "the write port's own: it is given a path that was checked",

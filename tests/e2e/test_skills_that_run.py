@@ -157,7 +157,7 @@ def test_pdf_merges_two_files_that_the_person_named(here: Place, server: WireSer
     )
     told = conversation(here, "/pdf merge a.pdf and b.pdf")
     assert (told["exit_code"], len(told["asked"])) == (0, 2), told
-    assert "let it use packages in an environment of its own (pypdf)" in told["asked"][0]
+    assert "let it use packages in an environment of its own (PyPI: pypdf)" in told["asked"][0]
     assert "CRITICAL" in answers(server)[0] and "does not have fillable form fields" in answers(server)[1]
     assert seen_by("pypdfium2", COUNT, workspace(here) / "out.pdf") == "5"
     assert [Path(one["path"]).name for one in told["report"]["data"]["written"]] == ["merge.py", "out.pdf"]

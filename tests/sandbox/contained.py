@@ -1,6 +1,6 @@
 """Runs one program as the kernel would, and prints the outcome: `contained.py RUNG FOLDER TIMEOUT [LIMIT=BYTES…] < code`.
 
-`room=N` among the limits lets the user have N threads more than this program has.
+`room=N` among the limits lets the user have N threads more than this program has; `tool=1` runs it as a model's tool does.
 
 It is a separate program so that a user other than the tester can run it, with another interpreter.
 """
@@ -31,9 +31,9 @@ from navigator_kernel.values.job import Job
 def main(rung: str, folder: Path, timeout: float, *limits: str) -> dict[str, Any]:
     memory = folder.parent / f"memory-{os.getuid()}"
     smaller: dict[str, Any] = {name: int(size) for name, _, size in (limit.partition("=") for limit in limits)}
-    room = smaller.pop("room", None)
+    room, is_tool = smaller.pop("room", None), smaller.pop("tool", 0)
     job = Job(
-        actor="type_a",
+        actor="tool" if is_tool else "type_a",
         subject="attempt",
         digest="sha256:0",
         run="run",

@@ -34,6 +34,34 @@ def test_no_attempt_succeeds_and_each_denial_is_typed(world: World, rung: str, a
     assert not Path(f"/tmp/planted-{world.words['token']}").exists()
 
 
+LOOPBACK = """
+import os, socket
+open("a", "w").close(); os.chmod("a", 0o755); os.utime("a", (1, 1))
+one = socket.create_server(("localhost", 0))
+two = socket.create_connection(("localhost", one.getsockname()[1]))
+one.accept()[0].sendall(b"heard"); print(two.recv(5).decode(), oct(os.stat("a").st_mode))
+try:
+    socket.create_connection(("1.1.1.1", 53), timeout=2); print("ESCAPED")
+except OSError as error:
+    print(error)
+print(open("/etc/hosts").read())
+"""
+NETWORKS = ("connect by TCP", "connect to a socket in the project", "connect to an abstract socket", "open a raw socket",
+            "send a datagram to a socket of the person", "a user namespace of its own", "a mount namespace", "mount")  # fmt: skip
+
+
+@pytest.mark.requirement("SAF-2", "SAF-8")
+def test_a_command_of_a_model_has_a_loopback_of_its_own_and_nothing_beyond(world: World, rung: str) -> None:
+    found = world.attempt(LOOPBACK, rung, 20, "tool=1")
+    if "Operation not permitted" in found["err"] and rung == "landlock":
+        pytest.skip("this system gives users no network of their own")
+    assert found["out"].startswith("heard 0o100755") and "unreachable" in found["out"]
+    assert found["out"].endswith("127.0.0.1 localhost\n::1 localhost\n\n")
+    for attempt in ATTEMPTS:
+        if attempt.name in NETWORKS:
+            assert world.attempt(attempt.code, rung, 60, "tool=1")["out"].startswith("DENIED E"), attempt.name
+
+
 @pytest.mark.parametrize("attempt", [one for one in ATTEMPTS if one.unguarded], ids=lambda attempt: attempt.name)
 def test_without_a_sandbox_the_same_attempt_succeeds(attempt: Attempt) -> None:
     """Without this, the suite would prove nothing."""

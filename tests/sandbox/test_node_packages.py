@@ -51,7 +51,7 @@ def test_a_script_has_its_packages_after_a_yes_and_offline_from_then_on(
 ) -> None:
     with pytest.raises(ConsentNeeded) as needed_yes:
         box.call("run", command="node scripts/common.cjs")
-    assert "npm:@boats/oar@1.0.0, npm:hull@^1.0.0" in needed_yes.value.message and registry.asked == []
+    assert "(npm: @boats/oar@1.0.0, hull@^1.0.0)" in needed_yes.value.message and registry.asked == []
     assert "require oak hull oar" in box.agreed("run", command="node scripts/common.cjs").text
     assert set(registry.asked) >= {"hull", "plank", "@boats/oar", "tarballs/hull/1.0.0"}
     registry.asked.clear()
@@ -109,7 +109,7 @@ def declared(folder: Path, body: object, script: str = "scripts/a.js") -> tuple[
     (folder / "scripts").mkdir(exist_ok=True)
     (folder / "package.json").write_text(body if isinstance(body, str) else json.dumps(body))
     skill = SkillDef(name="s", description="d", path=folder / "SKILL.md", folder=folder)
-    return needed(skill, folder / script, ())
+    return needed(skill, [folder / script], ())
 
 
 @pytest.mark.parametrize(
@@ -147,4 +147,20 @@ def test_a_link_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "skill/package.json").symlink_to(tmp_path / "other.json")
     skill = SkillDef(name="s", description="d", path=tmp_path / "skill/SKILL.md", folder=tmp_path / "skill")
     with pytest.raises(KernelError):
-        needed(skill, tmp_path / "skill/a.js", ())
+        needed(skill, [tmp_path / "skill/a.js"], ())
+
+
+@pytest.mark.requirement("JIT-12")
+@pytest.mark.parametrize("packages", [["plank"], ["npm:plank@^1.0.0"]])
+def test_a_line_with_node_has_the_packages_that_the_model_names_and_their_programs(
+    box: Toolbox, registry: Registry, packages: list[str]
+) -> None:
+    program = "#!/usr/bin/env node\nconsole.log('sawn', require('./index.js').name);\n"
+    registry.add("plank", {"index.js": "exports.name = 'pine';\n", "saw.js": program}, bin={"saw": "./saw.js"})
+    box.call("write", file_path="use.js", content="console.log('used', require('plank').name);\n")
+    line = "node use.js && npx -y saw x | cat && saw"
+    assert "used pine\nsawn pine\nsawn pine" in box.agreed("run", 2, command=line, packages=packages).text
+    assert len([one for one in box.asked if "npm: plank@" in one.message]) == 1
+    registry.asked.clear()
+    box.agreed("run", 3, command="node use.js", packages=packages)
+    assert registry.asked == []

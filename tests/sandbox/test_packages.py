@@ -19,6 +19,7 @@ from navigator_kernel.skills.formats.dependencies import declared
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.resource import SkillDef
 from package_index import Index, made, serving, two
+from tools.bench_of_tools import toolbox
 
 pytestmark = [pytest.mark.requirement("SAF-3"), pytest.mark.ci]
 
@@ -130,3 +131,21 @@ def test_packages_can_be_denied(index: Index, tmp_path: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_text('[policy]\ndeny = ["packages"]\n')
     assert (place.run("ask", "/needy", "--yes").code, index.asked) == (3, [])
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_line_has_the_console_scripts_of_the_packages_that_it_names(tmp_path: Path, index: Index) -> None:
+    code = {"boat.py": "import sys\ndef main(): print('boat', *sys.argv[1:])\n"}
+    code["boat-1.0.dist-info/entry_points.txt"] = "[console_scripts]\nboatsay = boat:main\n"
+    index.add("boat", code)
+    root = tmp_path.resolve() / "project"
+    root.mkdir()
+    box = toolbox(root, named=("notes.txt",))
+    told = box.agreed(
+        "run", command="boatsay notes.txt > out.md && boatsay $(cat out.md) | cat", packages=["boat"]
+    ).text
+    assert "boat boat notes.txt" in told and "wrote: out.md" in told
+    assert "(PyPI: boat)" in box.asked[0].message
+    assert "boat x" in box.agreed("run", 2, argv=["boatsay", "x"], packages=["boat"]).text
+    answer = box.call("run", 3, command="boatsay x")
+    assert answer.failed and "no program is called 'boatsay'" in answer.text and "packages" in answer.text

@@ -90,7 +90,7 @@ def _copy(root: Path, run: str, one: Delivery) -> None:
     copy_to_project(root, run, one.source, one.place, one.now)
 
 
-def _needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
+def _needed(skill: SkillDef, scripts: Sequence[Path], named: Sequence[str], is_node: bool) -> tuple[str, ...]:  # noqa: FBT001 - a port
     from navigator_kernel.skills.formats.dependencies import needed  # imported only if a command runs
 
-    return needed(skill, script, named)
+    return needed(skill, scripts, named, is_node=is_node)

@@ -57,6 +57,7 @@ from navigator_kernel.values.report import shown_path
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.writer import FolderWriter
+    from navigator_kernel.adapters.processes.environments import Environments
     from navigator_kernel.adapters.stores.audit import AuditLog
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.model_ports import ModelRegistry, Tool, Tools, Underway
@@ -236,7 +237,7 @@ def _ports(
     """The services of agents; processes that they start go through the gate."""
     workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
     fresh = partial(fresh_folder, partial(box_writer, root))
-    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit, fresh, viewer)
+    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit, fresh, viewer, _makeable)
     return AgentPorts(
         root=root,
         catalogue=catalogue,
@@ -285,14 +286,28 @@ def _agents(
 def _made(requirements: Sequence[str]) -> Path:
     """Returns the environment with these packages, all of Python or all of Node, and makes it if it is missing. It is
     kept outside every project, because its contents count as agreed to."""
+    environments, name = _environments(requirements)
+    return environments.path(name) or environments.make(name, requirements)
+
+
+def _makeable(packages: Sequence[str]) -> None:
+    """NotLoadable if packages are missing and the program that would install them is, too."""
+    for is_node in (False, True):
+        if wanted := [one for one in packages if one.startswith(NPM) == is_node]:
+            environments, name = _environments(wanted)
+            if environments.path(name) is None:
+                environments.build(Path(), 0.0)
+
+
+def _environments(requirements: Sequence[str]) -> tuple[Environments, str]:
+    """The environments of Python or of Node, and the name of the one with these requirements."""
     from navigator_kernel.adapters.processes.environments import Environments  # imported only if packages are declared
     from navigator_kernel.adapters.processes.node_environments import NodeEnvironments
     from navigator_kernel.skills.formats.dependencies import fingerprint
 
     is_node, folder = requirements[0].startswith(NPM), user_state() / "cache" / "environments"
-    held = NodeEnvironments(folder) if is_node else Environments(folder)
     name = fingerprint(requirements, ("node", sys.platform, os.uname().machine) if is_node else ())
-    return held.path(name) or held.make(name, requirements)
+    return NodeEnvironments(folder) if is_node else Environments(folder), name
 
 
 def _workspace(root: Path) -> Callable[[str], Path]:

@@ -158,9 +158,11 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "{path}（{size} 字节，{kind}；替换原有 {before} 字节的文件）",
     ),
     "tool.run": (
-        "Runs a command in a sandbox without network; the workspace is its current folder, and only there it may write. "
-        "$SKILL_ROOT is the skill's folder. Name the Python packages that it needs in packages.",
-        "在没有网络的沙箱中运行命令；当前目录是工作区，只能写入这里。$SKILL_ROOT 是技能目录。需要的 Python 包写在 packages 中。",
+        "Runs a bash line in a sandbox without network; the workspace is its current folder, and only there it may write. "
+        "The skill's files (scripts/x.py) and the named files are there by their names, read-only; $SKILL_ROOT is the "
+        "skill's folder. Name the packages that it needs in packages (Python, or npm:NAME); no command can install them.",
+        "在没有网络的沙箱中运行一行 bash；当前目录是工作区，只能写入这里。技能的文件（scripts/x.py）和用户提到的文件在此可按名称只读访问；"
+        "$SKILL_ROOT 是技能目录。需要的软件包写在 packages 中（Python 包，或 npm:NAME）；不能用命令安装。",
     ),
     "tool.fetch": (
         "Gets a web page as text; a long page, or content that is not text, is saved as a file in the workspace. Only from these hosts: {hosts}.",

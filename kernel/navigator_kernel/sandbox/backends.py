@@ -113,21 +113,26 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
 
 
 def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:
+    """Rights by path. With `loopback` the launcher tries to give the program a network of its own."""
     if held.unlisted is not None:  # a right to list a folder is one to list all folders in it
         message = f"Landlock alone cannot hide which files others have in {held.unlisted.name!r}"
         raise NoSandbox(message, hint="name the files to read instead, or install bubblewrap on the server")
     abi = landlock_abi()
     every = _ALL | (_IOCTL_DEVICE if abi >= 5 else 0)
-    attributes = struct.pack("=QQQ", every, 0 if held.network else _TCP, _SCOPES if abi >= 6 else 0)
-    attributes = attributes if abi >= 6 else attributes[:16]
+    size = 24 if abi >= 6 else 16
+    attributes, without_tcp = (
+        struct.pack("=QQQ", every, tcp, _SCOPES if abi >= 6 else 0)[:size] for tcp in (0 if held.network else _TCP, 0)
+    )
     networked = map(Path, NETWORKED if held.network else ())
     rules = [rule for path in _real([*held.reads, *networked]) for rule in _around(path, held.hidden)]
     rules += [(path, _READ_FILE | _WRITE_FILE) for path in _DEVICES]
     owned = every & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEVICE)
     folders = [path for path in (held.writes, held.scratch) if path]
     rules += [(str(path), owned) for path in folders]
+    loopback = (without_tcp, program(network=True, marks=False), str((held.scratch or held.writes) / HOSTS))
     return {
         "argv": list(argv),
+        "loopback": loopback if held.loopback and not held.network else None,
         "landlock": (attributes, rules),
         "seccomp": program(network=held.network, marks=False),
         "marks": (stopped_calls(), [os.fsencode(os.path.realpath(path)) for path in folders]),

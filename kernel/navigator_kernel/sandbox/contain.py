@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.lent import lent
 from navigator_kernel.adapters.files.scratch import make_scratch, new_scratch, remove_scratch_aside
 from navigator_kernel.adapters.files.tree import disk_used
 from navigator_kernel.adapters.files.writer import stamp
@@ -71,8 +72,9 @@ class ContainedRunner(Struct):
         lock = make_scratch(scratch)
         try:
             if rung is None:
-                return await self.inner.run(job)
-            with _prepared(job, rung) as contained:
+                with lent(job.cwd, job.links, job.copies):
+                    return await self.inner.run(job)
+            with lent(job.cwd, job.links, job.copies), _prepared(job, rung) as contained:
                 outcome = await self.inner.run(job, contained)
                 if outcome.exit_code and (limit := contained.exceeded()):  # it ended between two looks
                     return replace(outcome, exit_code=None, exceeded=limit)

@@ -21,7 +21,7 @@ from navigator_kernel.sandbox.confinement import project_of
 from navigator_kernel.sandbox.policy import GIVEN, refusal
 from navigator_kernel.sandbox.traces import MOST, left_since
 from navigator_kernel.text import clean, cut_text, ends, escape_controls, shown_command, size_of
-from navigator_kernel.values.job import ASKED
+from navigator_kernel.values.job import ASKED, NPM
 from navigator_kernel.values.owner import Viewer
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def _same(folder: Path) -> Path:
 
 class ConsentGate(Struct, frozen=True):
     """Implements `ports.Sandbox` in front of another sandbox. `fresh` returns an empty folder within a run's own;
-    `viewer` is whose turn starts the processes: what is closed to it is closed to them."""
+    `viewer` is whose turn starts the processes: what is closed to it is closed to them; `makeable` raises an error if
+    packages cannot be installed here, before anybody is asked."""
 
     consents: Consents
     inner: Sandbox
@@ -48,6 +49,7 @@ class ConsentGate(Struct, frozen=True):
     audit: Audit = field(default_factory=NullAudit)
     fresh: Callable[[Path], Path] = _same
     viewer: Viewer = field(default_factory=Viewer)
+    makeable: Callable[[Sequence[str]], None] = lambda _packages: None
 
     async def run(self, job: Job) -> Outcome:
         """Checks the job, then runs it in the inner sandbox, and records its start and its end. A process gets an empty
@@ -94,6 +96,8 @@ class ConsentGate(Struct, frozen=True):
             raise Refused(
                 message, hint=f"{denied.rule}; change your settings to allow it", reason="policy", rule=denied.rule
             )
+        if job.packages:
+            self.makeable(job.packages)
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
             by_name = job.actor == TOOL  # a model proposed the command, so `--yes` does not cover it
@@ -102,8 +106,7 @@ class ConsentGate(Struct, frozen=True):
             what = f"run {cut_text(escape_controls(job.subject), SHOWN)}: {shown}"
             if job.actor == "mcp_server" and job.reads:
                 what += f" (it reads {', '.join(escape_controls(str(path)) for path in job.reads)})"
-            packages = f" ({', '.join(job.packages)})" if job.packages else ""
-            question = "; let it ".join([what, *asked]) + packages
+            question = "; let it ".join([what, *asked]) + _packages(job.packages)
             self.consents.require(
                 job.run,
                 job.consent,
@@ -137,6 +140,14 @@ class ConsentGate(Struct, frozen=True):
             except Refused as error:
                 self.audit.record("refused", run=job.run, subject=job.consent, why=escape_controls(error.message))
                 raise
+
+
+def _packages(packages: Sequence[str]) -> str:
+    """Which packages the question is about, and from which index."""
+    python = ", ".join(one for one in packages if not one.startswith(NPM))
+    node = ", ".join(one.removeprefix(NPM).removesuffix("@*") for one in packages if one.startswith(NPM))
+    named = [f"PyPI: {python}" if python else "", f"npm: {node}" if node else ""]
+    return f" ({'; '.join(filter(None, named))})" if packages else ""
 
 
 def _shown(argv: Sequence[str], whole: str, limit: int) -> str:

@@ -40,5 +40,6 @@ class PackagedRunner(Struct, frozen=True):
             job = replace(job, argv=argv_in(place, job.argv), reads=(*job.reads, place), env=env)
         if node:
             place = await asyncio.to_thread(self.made, node)
-            job = replace(job, reads=(*job.reads, place), env={**job.env, **node_activated(place)})
+            env = {**job.env, **node_activated(place, job.env.get("PATH", ""))}
+            job = replace(job, reads=(*job.reads, place), env=env)
         return job

@@ -352,11 +352,11 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
     ) -> ToolAnswer:
         command = running.command_of(arguments, places, _allowed(work))
-        running.refuse_missing(command)
         again = needs_again(work, call, arguments)
         job = await asyncio.to_thread(
             running.job_of, command, arguments, places, executor, work.run, call.id, self.needed, again
         )
+        running.refuse_missing(command, job.packages)
         try:
             outcome = await self.sandbox.run(job)
         except ConsentNeeded as asked:
@@ -369,7 +369,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             return self._kept(places, f"output-{_short(call.id)}.txt", text.encode("utf-8", "replace"))
 
         failed = outcome.exit_code is None  # a finished command's exit code is for the model to judge
-        return ToolAnswer(text=clean(running.described(outcome, keep)), failed=failed)
+        return ToolAnswer(text=clean(running.described(outcome, job, keep)), failed=failed)
 
     def _kept(self, places: Places, name: str, data: bytes) -> str:
         self.writer(places.workspace).write(places.workspace / name, data)

@@ -15,19 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.files.fingerprint import Fingerprint
-from navigator_kernel.adapters.files.inside import read_inside
+from navigator_kernel.adapters.files.inside import read_inside, walk_inside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls, lazy_compile, shown_lines
 from navigator_kernel.tools.again import LONGEST
 from navigator_kernel.tools.meant_paths import meant_place
 from navigator_kernel.tools.places import ROOT_NAMES, Places, rooted
+from navigator_kernel.values.command_line import Unclear, commands_in
 from navigator_kernel.values.job import Job, consent_subject
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Executor
     from navigator_kernel.text import Language
     from navigator_kernel.values.allowed import Allowed
+    from navigator_kernel.values.command_line import Simple
     from navigator_kernel.values.job import Outcome, Want
     from navigator_kernel.values.resource import SkillDef
     from navigator_kernel.values.standing import Need
@@ -36,8 +38,8 @@ SECONDS, MOST = 120.0, 600.0  # seconds for a command, and the most it can reque
 SHOWN = 16_000  # characters of its output for a model
 FOLDERS, MATCHES, STARS = 8, 200, 8  # folders that a line names, files of one pattern, and its stars
 LONGEST_NAME = 1_000  # characters of a word that may name a file
+SCRIPT = 1_000_000  # bytes of a script whose text is looked at
 LINE = 3_000  # characters of a command, which is shown whole to the person
-_SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
 _PIECE = lazy_compile(r"[^\s'\"`$()<>|&;{},=:@\\#+!]+")
 _QUOTED = lazy_compile(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"")
 _STARS = lazy_compile(r"\*+")
@@ -52,41 +54,79 @@ _UNASKED = {
     "pytest": ("conftest.py",),
     "just": ("justfile",),
 }
-_OF_SHELLS = frozenset(". : alias cd command eval exec export set source trap ulimit umask unset".split())
+_OF_SHELLS = frozenset(
+    ". : [ alias bg break builtin cd command continue declare dirs echo eval exec exit export false fg getopts hash "
+    "jobs kill let local mapfile popd printf pushd pwd read readonly return set shift shopt source test time times "
+    "trap true type ulimit umask unalias unset wait".split()
+)
+_PATH = lazy_compile(r"[\w./-]+")
+_REFUSED = lazy_compile(r"Read-only file system|Permission denied|Operation not permitted|EROFS|EACCES|EPERM")
 _INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
-_ASSIGNMENT = lazy_compile(r"\w+=.*")
+# What starts a script that is not executable and has no `#!` line
+_STARTED = {".py": "python3", ".sh": "bash", ".bash": "bash", ".rb": "ruby", ".pl": "perl"}
+_STARTED |= dict.fromkeys((".js", ".mjs", ".cjs"), "node")
+_STARTERS = lazy_compile(r"#!\s*(?:/usr/bin/env (?:-S )?)?(?:/[\w./-]*/)?(\w[\w.+-]*)")
 
-Needed = Callable[["SkillDef", "Path | None", Sequence[str]], tuple[str, ...]]
+_OF_NODE = frozenset("node npm npx pnpm yarn tsx deno bun".split())
+_BESIDE = lazy_compile(r"__dirname|import\.meta|__file__|\$0|BASH_SOURCE")
+_WRITING = lazy_compile(
+    r"writeFile|appendFile|mkdir|createWriteStream|copyFile|unlink|rename|write_text|write_bytes|makedirs|shutil\."
+    r"|open\([^)\n]{0,200},\s*(?:mode\s*=\s*)?['\"][wax]|>\s|\btee\b|npm install|npm i\b"
+)
+COPY, COPIED = ".skill", 1_000  # the name of a copy of the skill, and the most files that are copied
+# How packages are installed by a command: the words that begin it, and the kind of the packages
+_INSTALLS = {
+    ("pip", "install"): "", ("pip", "download"): "", ("uv", "add"): "", ("uv", "sync"): "", ("uvx",): "",
+    ("uv", "pip", "install"): "", ("uv", "tool", "run"): "", ("pipx",): "", ("poetry", "add"): "",
+    ("conda", "install"): "", ("npm", "install"): "npm:", ("npm", "i"): "npm:", ("npm", "ci"): "npm:",
+    ("npm", "add"): "npm:", ("npm", "exec"): "npm:", ("pnpm", "add"): "npm:", ("pnpm", "install"): "npm:",
+    ("pnpm", "dlx"): "npm:", ("yarn", "add"): "npm:", ("yarn", "install"): "npm:", ("bun", "add"): "npm:",
+    ("bun", "install"): "npm:", ("npx",): "npm:", ("bunx",): "npm:", ("playwright", "install"): None,
+    ("apt", "install"): None, ("apt-get", "install"): None, ("brew", "install"): None, ("apk", "add"): None,
+}  # fmt: skip
+_NPX = lazy_compile(r"(?<![\w./-])npx (?:-y |--yes |--no-install |--no )*(?=[@\w])")
+_OFFLINE = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "UV_OFFLINE": "1", "npm_config_offline": "true"}
+
+Needed = Callable[["SkillDef", Sequence[Path], Sequence[str], bool], tuple[str, ...]]
 
 
 class Command(NamedTuple):
-    """The command to run: its argv, and the skill's script that it runs, if any."""
+    """The command to run: its argv, the skill's own script that it runs, if it is only that, the line as written, and
+    the commands in it; none if that is not certain."""
 
     argv: tuple[str, ...]
     script: Path | None
     written: str
+    parts: tuple[Simple, ...] = ()
 
 
 def command_of(arguments: Mapping[str, Any], places: Places, allowed: Allowed) -> Command:
-    """The command from `argv`, or from the bash line `command`. A line of plain words needs no shell: each word that
-    names a file of the skill, or one that the person named, becomes its path. Refused if `allowed-tools` does not allow
-    it."""
+    """The command from the bash line `command`, or from `argv`, which is a line of quoted words.
+
+    Every line is run by bash in the workspace, where `names_for` makes the skill's files and those of the person
+    reachable by the names that the model uses. Two things are changed. A line that is only a call of one of the skill's
+    own scripts is started with the script's full path: the consent for it is to these bytes, whatever the workspace
+    contains. A script that is not executable gets its interpreter. Refused if `allowed-tools` does not allow a command
+    in the line."""
     argv, line = arguments.get("argv"), str(arguments.get("command") or "")
     if isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv):
-        words, line = [rooted(word, places.folder) for word in argv], shlex.join(argv)
-    elif line.strip():
-        words = _plain_words(rooted(line, places.folder))
-    else:
+        line = shlex.join(rooted(word, places.folder) for word in argv)
+    elif not line.strip():
         raise UsageProblem("run needs a command", hint='{"command": "python script.py"}, or argv as a list of words')
     if len(line) > LINE or "\x00" in line:
         raise UsageProblem(f"the command is over {LINE:,} characters", hint="write a script, then run it")
-    if not allowed.fits(line) or (allowed.commands and not words):
-        hint = f"allowed-tools of this skill: {', '.join(allowed.commands)}; one command at a time"
+    if why := allowed.refused(line.replace(f"{places.folder}/", "./")):
+        hint = f"{why}; allowed-tools of this skill: {', '.join(allowed.commands)}"
         raise Refused("this skill may not run that command", hint=hint, reason="allowed-tools")
-    if not words:
-        return Command((shutil.which("bash") or "/bin/sh", "-c", line), None, line)
-    found = tuple(_placed(word, places) for word in words)
-    return Command(found, _own_script(found, places), line)
+    full = rooted(line, places.folder)
+    try:
+        parts = commands_in(full)
+    except Unclear:
+        parts = ()
+    if argv := _of_own_script(parts, full, places):
+        return Command(argv, Path(argv[0] if places.own(argv[0]) else argv[1]), line, parts)
+    bash, is_safe = shutil.which("bash") or "/bin/sh", shlex.quote(str(places.folder)) == str(places.folder)
+    return Command((bash, "-c", _startable(parts, full, places) if is_safe else line), None, line, parts)
 
 
 def job_of(
@@ -103,16 +143,25 @@ def job_of(
     for longer is only possible for the skill's own scripts, all of them with these bytes of the skill. Reads every file
     of the workspace."""
     named = [str(one) for one in arguments.get("packages") or ()]
-    packages = needed(executor.skill, command.script, named)
+    refuse_installing(command, named)
+    scripts, is_node = scripts_of(command, places), _is_node(command)
+    packages = needed(executor.skill, scripts, named, is_node)
     wants: tuple[Want, ...] = ("packages",) if packages else ()
     own, name = command.script is not None and not named, executor.skill.name
+    links, copies = names_for(places)
+    argv, root = command.argv, places.folder
+    if (held := _copy_for(scripts, places)) is not None:
+        root, more = held
+        copies |= more
+        links = {key: root / path.name if path.parent == places.folder else path for key, path in links.items()}
+        argv = tuple(_moved(word, places.folder, root) for word in argv)
     lasting = consent_subject("tool", name, executor.digest, executor.origin, wants) if own else ""
     return Job(
         actor="tool",
         subject=name,
         digest=_digest(command, places, executor.digest, call, packages),
         run=run,
-        argv=command.argv,
+        argv=_without_npx(argv, command),
         cwd=places.workspace,
         timeout=_seconds(arguments),
         lasting=lasting,
@@ -121,11 +170,38 @@ def job_of(
         packages=packages,
         reads=(places.folder, *places.named, *places.earlier),
         project=places.project,
-        env={**dict.fromkeys(ROOT_NAMES, str(places.folder)), "PATH": _path()},
+        links=links,
+        copies=copies,
+        env={**dict.fromkeys(ROOT_NAMES, str(root)), "PATH": _path(), **_OFFLINE},
     )
 
 
-def described(outcome: Outcome, keep: Callable[[str], str]) -> str:
+def names_for(places: Places) -> tuple[dict[str, Path], dict[str, Path]]:
+    """The names that a command finds in the workspace beside its own files: those of the skill's entries and of the
+    files that the person named, as links, and those of the files of earlier turns, as copies that it may change.
+
+    They are the names that `Places.find` knows. A link gives no right: the sandbox shows a file or does not, whatever
+    links to it, and writes to none of these. So a path of the project that nobody named stays closed. `lent` makes the
+    names just before the command and removes them afterwards."""
+    links: dict[str, Path] = {}
+    copies: dict[str, Path] = {}
+    if places.folder != places.workspace:
+        links |= {path.name: path for path in sorted(places.folder.iterdir()) if not path.name.startswith(".")}
+    for path in places.named:
+        inside = path.is_relative_to(places.project) and not path.is_relative_to(places.box)
+        parts = path.relative_to(places.project).parts if inside else ()
+        if parts and not any(part.startswith(".") for part in parts):
+            links.setdefault("/".join(parts), path)
+        links.setdefault(path.name, path)
+    for path in places.earlier:
+        parts = path.relative_to(places.box).parts[1:] if path.is_relative_to(places.box) else ()
+        for name in ("/".join(parts), path.name):
+            if name and not name.startswith(".") and name not in links:
+                copies.setdefault(name, path)
+    return links, copies
+
+
+def described(outcome: Outcome, job: Job, keep: Callable[[str], str]) -> str:
     """The outcome of a command for the model; `keep` stores a long output and returns its path."""
     out = outcome.stdout.decode("utf-8", "replace").rstrip()
     err = outcome.stderr.decode("utf-8", "replace").rstrip()
@@ -141,7 +217,8 @@ def described(outcome: Outcome, keep: Callable[[str], str]) -> str:
         how = f"exit code {outcome.exit_code}"
     cut = "the output was cut" if outcome.truncated else ""
     left = f"wrote: {', '.join(outcome.wrote[:50])}" if outcome.wrote else ""
-    return "\n".join(part for part in (how, cut, left, _told_disarmed(outcome.disarmed), whole) if part)
+    parts = (how, cut, left, _told_disarmed(outcome.disarmed), whole, _read_only(err[-SHOWN:], job))
+    return "\n".join(part for part in parts if part)
 
 
 def _told_disarmed(disarmed: Sequence[tuple[str, str]]) -> str:
@@ -156,6 +233,21 @@ def _told_disarmed(disarmed: Sequence[tuple[str, str]]) -> str:
     )
 
 
+def _read_only(err: str, job: Job) -> str:
+    """What to do instead, if the command tried to write to a file that is not its own."""
+    refused = [line for line in err.splitlines() if _REFUSED.search(line)]
+    for name, target in job.links.items():
+        if any(name in _paths(line) or str(target) in line for line in refused):
+            return f"note: {name} is read-only here, it belongs to the skill or the person: write under another name"
+    return ""
+
+
+def _paths(line: str) -> set[str]:
+    """The paths in a line, and the folders that they are in."""
+    words = (Path(word.removeprefix("./")) for word in _PATH.findall(line))
+    return {str(path) for word in words for path in (word, *word.parents)}
+
+
 def _seconds(arguments: Mapping[str, Any]) -> float:
     try:
         return min(max(float(arguments.get("timeout") or SECONDS), 1.0), MOST)
@@ -168,35 +260,132 @@ def _path() -> str:
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
-def _plain_words(line: str) -> list[str]:
-    """The words of a line that needs no shell; empty if it needs one."""
-    if not _SHELL.isdisjoint(line):
-        return []
-    try:
-        words = shlex.split(line)
-    except ValueError:
-        return []
-    return [] if not words or _ASSIGNMENT.fullmatch(words[0]) or words[0] in _OF_SHELLS else words
+def _of_own_script(parts: Sequence[Simple], line: str, places: Places) -> tuple[str, ...]:
+    """The argv of a line that is only a call of the skill's own script, directly or by an interpreter without options,
+    with the script's full path; empty for any other line."""
+    if len(parts) != 1 or not parts[0].is_bare or not all(word.is_plain for word in parts[0].words):
+        return ()
+    words = parts[0].texts
+    if shlex.split(line, comments=True) != list(words):  # there is a `&`, `!` or `time`
+        return ()
+    if (script := _own(words[0], places)) is not None:
+        return (*_starter(script), str(script), *words[1:])
+    if len(words) > 1 and _INTERPRETERS.fullmatch(words[0]) and (script := _own(words[1], places)) is not None:
+        return (words[0], str(script), *words[2:])
+    return ()
 
 
-def _placed(word: str, places: Places) -> str:
-    """Replaces a relative path of a file outside the workspace by its full path."""
-    if word.startswith("-") or os.path.lexists(places.workspace / word):
-        return word
+def _own(word: str, places: Places) -> Path | None:
+    script = None if word.startswith("-") else _script_of(word, places)
+    return script if script is not None and script.is_relative_to(places.folder) else None
+
+
+def _startable(parts: Sequence[Simple], line: str, places: Places) -> str:
+    """The line with the full path of a file that the skill has under another path (`meant_place`), and an interpreter
+    before each script that cannot be started without one."""
+    words = {word.start: (word, number == 0) for part in parts for number, word in enumerate(part.words)}
+    for at, (word, is_program) in sorted(words.items(), reverse=True):
+        if at < 0 or "/" not in word.text or (script := _script_of(word.text, places)) is None:
+            continue
+        end = at + len(word.text)
+        is_there = any(os.path.lexists(folder / word.text) for folder in (places.workspace, places.folder))
+        path = line[at:end] if is_there or line[at:end] != word.text else str(script)
+        starter = _starter(script) if is_program else ()
+        line = "".join([line[:at], *(f"{name} " for name in starter), path, line[end:]])
+    return line
+
+
+def _script_of(word: str, places: Places) -> Path | None:
+    """The file of the workspace or of the skill that a word names."""
     try:
         place = meant_place(places, word) if "/" in word else places.find(word)
     except Refused:
-        return word
-    return str(place.path) if place.zone in {"skill", "named", "earlier"} and place.path.exists() else word
+        return None
+    return place.path if place.zone in {"workspace", "skill"} and place.path.is_file() else None
 
 
-def _own_script(argv: Sequence[str], places: Places) -> Path | None:
-    """The skill's own script that this runs, directly or by an interpreter without options."""
-    if (script := places.own(argv[0])) is not None:
-        return script if Path(argv[0]).is_absolute() else None
-    if len(argv) > 1 and _INTERPRETERS.fullmatch(argv[0]) and Path(argv[1]).is_absolute():
-        return places.own(argv[1])
-    return None
+def _starter(script: Path) -> tuple[str, ...]:
+    """The program that must start the script: none if it is executable and has a `#!` line, or is another file."""
+    if script.is_symlink():
+        return ()
+    first = read_inside(script.parent, (script.name,), 200).partition(b"\n")[0].decode("utf-8", "replace")
+    hit = _STARTERS.match(first)
+    if os.access(script, os.X_OK) and (hit or script.suffix not in _STARTED):
+        return ()
+    name = hit[1] if hit else _STARTED.get(script.suffix, "")
+    return (name,) if name else ()
+
+
+def scripts_of(command: Command, places: Places) -> tuple[Path, ...]:
+    """The scripts of the skill and of the workspace that the line runs, as far as its words tell."""
+    found: dict[Path, None] = {}
+    for part in command.parts:
+        words = [word.text for word in part.words if word.is_plain and not word.text.startswith("-")]
+        for word in words[1:2] if words and _INTERPRETERS.fullmatch(words[0]) else words[:1]:
+            script = _script_of(word, places)
+            if script is not None and not script.is_symlink() and script.stat().st_size <= SCRIPT:
+                found[script] = None
+    return tuple(found)
+
+
+def _is_node(command: Command) -> bool:
+    """Whether the packages that are named for a line are those of Node."""
+    programs = {part.words[0].text for part in command.parts}
+    return bool(programs & _OF_NODE) and not any(name.startswith(("python", "pip", "uv")) for name in programs)
+
+
+def refuse_installing(command: Command, named: Sequence[str]) -> None:
+    """Raises UsageProblem for a command that would install packages, which hangs or fails without a network: they are
+    given to `run` itself, and are set up after one question."""
+    for part in command.parts:
+        words = [word for word in part.texts if not word.startswith("-")]
+        if words[:1] and words[0].startswith("python") and part.texts[1:2] == ("-m",):
+            words = words[1:]
+        words[:1] = [word.rstrip("0123456789.") for word in words[:1]]
+        begun = next((begin for begin in _INSTALLS if tuple(words[: len(begin)]) == begin), None)
+        if begun is None:
+            continue
+        kind, rest = _INSTALLS[begun], words[len(begun) :]
+        if kind is None:
+            hint = "use what is there, or tell the person what to install"
+            raise UsageProblem("programs cannot be installed by a command", hint=hint)
+        if words[0] == "npx" and named:
+            continue  # `_without_npx`
+        written = [
+            f"{kind}{word}" for word in rest[: 1 if len(begun) == 1 else None] if not word.startswith((".", "/"))
+        ]
+        example = json.dumps(written or [f"{kind}NAME"])
+        hint = f'leave that command out and give run "packages": {example}; those of package.json or requirements.txt'
+        raise UsageProblem("packages are not installed by a command", hint=f"{hint} of the skill are there without it")
+
+
+def _without_npx(argv: tuple[str, ...], command: Command) -> tuple[str, ...]:
+    """The argv without `npx` before programs: those of the packages are on PATH, and npx asks a registry."""
+    if command.script is not None or not any(part.words[0].text == "npx" for part in command.parts):
+        return argv
+    return (*argv[:2], _NPX.sub("", argv[2]))
+
+
+def _copy_for(scripts: Sequence[Path], places: Places) -> tuple[Path, dict[str, Path]] | None:
+    """A new folder of the workspace for a copy of the skill, and the names of the files in it, if one of its scripts
+    seems to write beside itself: the skill's own folder is read-only. None for a skill of more than COPIED files."""
+    own = [script for script in scripts if script.is_relative_to(places.folder) and places.folder != places.workspace]
+    texts = (_text_of(script) or "" for script in own)
+    if not any(_BESIDE.search(text) and _WRITING.search(text) for text in texts):
+        return None
+    files = [Path(entry.path) for entry in walk_inside(places.folder, ()) if not entry.is_folder]
+    if len(files) > COPIED:
+        return None
+    number = next(number for number in range(1, COPIED) if not os.path.lexists(places.workspace / f"{COPY}-{number}"))
+    name = f"{COPY}-{number}"
+    return places.workspace / name, {f"{name}/{path}": places.folder / path for path in files}
+
+
+def _moved(word: str, folder: Path, root: Path) -> str:
+    """The word or line with paths in the skill's folder as paths in its copy."""
+    for end in ("/", *" \n;&|)\"'<>"):
+        word = word.replace(f"{folder}{end}", f"{root}{end}")
+    return f"{word.removesuffix(str(folder))}{root}" if word.endswith(str(folder)) else word
 
 
 def _digest(command: Command, places: Places, skill: str, call: str, packages: Sequence[str]) -> str:
@@ -308,8 +497,12 @@ def _shown_file(path: Path, content: str | None, places: Places, language: Langu
     return say("ask.file", language, path=name, size=size, text=shown_lines(content.removesuffix("\n")))
 
 
-def refuse_missing(command: Command) -> None:
-    """Raises NotFound, before anybody is asked, if the program is not installed."""
-    if Path(command.argv[0]).is_absolute() or shutil.which(command.argv[0], path=_path()):
+def refuse_missing(command: Command, packages: Sequence[str]) -> None:
+    """Raises NotFound, before anybody is asked, if the program that the line starts first is not installed, and cannot
+    be one of the `packages`."""
+    if packages or "||" in command.written:
         return
-    raise NotFound(f"no program is called {command.argv[0]!r}", hint="use Python, or say what has to be installed")
+    first = command.argv[0] if command.script else next((part.words[0].text for part in command.parts), "")
+    if first and "/" not in first and first not in _OF_SHELLS and shutil.which(first, path=_path()) is None:
+        hint = "use Python, name the packages that it comes from in packages, or say what has to be installed"
+        raise NotFound(f"no program is called {first!r}", hint=hint)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.command_line import Simple, Unclear, commands_in, wrapped
 
 READ, LIST, GLOB, GREP, WRITE, EDIT, RUN = "read", "list", "glob", "grep", "write", "edit", "run"
 FETCH, DELIVER = "fetch", "deliver"
@@ -34,6 +35,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
 _WORD = lazy_compile(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")
+_ROOT = lazy_compile(r"\$\{?(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?/")
+_SYSTEM = ("/usr/bin/", "/bin/", "/usr/local/bin/")
+_VERSION = lazy_compile(r"(.*[A-Za-z+_])-?([0-9]+(?:\.[0-9]+)*)")
 
 
 def also_denied(tool: str) -> tuple[str, ...]:
@@ -49,9 +53,22 @@ class Allowed(Struct, frozen=True):
     commands: tuple[str, ...] = ()
     other: tuple[str, ...] = ()
 
-    def fits(self, command: str) -> bool:
-        """Whether `run` may run `command`: `git:*` is every command that begins with the word `git`."""
-        return not self.commands or any(_fits(command.strip(), one) for one in self.commands)
+    def refused(self, line: str) -> str:
+        """Why `run` may not run the bash line; empty if it may: then each command in it is allowed. `git:*` is every
+        command that begins with the word `git`; `python:*` is also `python3.11`. `xargs git …` counts as `git …`."""
+        if not self.commands:
+            return ""
+        try:
+            others = [one for one in commands_in(_ROOT.sub("./", line)) if not self._allows(one)]
+        except Unclear as error:
+            return f"the line is not certain to keep to it because of {error}: write plain commands, joined by && or |"
+        return f"not {' '.join(others[0].texts)!r}" if others else ""
+
+    def _allows(self, command: Simple) -> bool:
+        if any(_fits(command, rule) for rule in self.commands):
+            return True
+        inner = list(wrapped(command))
+        return bool(inner) and all(map(self._allows, inner))
 
 
 def allowed_tools(words: Iterable[str]) -> Allowed:
@@ -98,8 +115,37 @@ def plain_name(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def _fits(command: str, rule: str) -> bool:
-    if rule.endswith(":*"):
-        start = rule.removesuffix(":*").strip()
-        return command == start or command.startswith(f"{start} ")
-    return fnmatchcase(command, rule)
+def _fits(command: Simple, rule: str) -> bool:
+    rule = _ROOT.sub("./", rule)
+    wanted = rule.removesuffix(":*").removesuffix(" *").split()
+    is_start = rule.endswith((":*", " *")) or (len(wanted) == 1 and rule.endswith("*"))
+    program, *words = command.words
+    if not wanted or not _is_same(program.text, wanted[0]):
+        return False
+    if not is_start:
+        written = " ".join(word.text for word in words)
+        return all(word.is_plain for word in words) and fnmatchcase(written, " ".join(wanted[1:]))
+    pairs = list(zip(words, wanted[1:], strict=False))
+    return len(words) >= len(wanted) - 1 and all(
+        word.is_plain and fnmatchcase(_short(word.text), _short(form)) for word, form in pairs
+    )
+
+
+def _is_same(program: str, wanted: str) -> bool:
+    """Whether two names are of one program; another version of it is the same program."""
+    folder = next((folder for folder in _SYSTEM if program.startswith(folder)), "")
+    program = program.removeprefix(folder)
+    if fnmatchcase(_short(program), _short(wanted)):
+        return "/" not in program or ("/" in wanted and ".." not in program.split("/"))
+    (name, version), (other, asked) = _versioned(program), _versioned(wanted)
+    return name == other and (not version or not asked or f"{version}.".startswith(f"{asked}."))
+
+
+def _versioned(program: str) -> tuple[str, str]:
+    hit = _VERSION.fullmatch(program)
+    return (hit[1], hit[2]) if hit else (program, "")
+
+
+def _short(word: str) -> str:
+    """The word without a `./` before a path; `./python` is another program than `python`."""
+    return word[2:] if word.startswith("./") and "/" in word[2:] else word

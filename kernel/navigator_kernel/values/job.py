@@ -30,10 +30,10 @@ class Job(Struct, frozen=True, kw_only=True):
     `project` is the root of the person's project, by default the one in whose `mybox` its `cwd` lies. `cwd` is the
     folder for its results, `scratch` its own for its home, temporary files and bytecode; it writes nowhere else. It
     starts in `start`, by default in `cwd`. `reads` are the other paths that it may see, `packages` the packages that it
-    needs. `is_shared` says that the project has files of others, of which it must not even learn the names. `lasting`
-    is a subject that a consent for longer is for; `for_order` says that one consent holds for all such jobs of the run;
-    `also` are further consents
-    that it needs.
+    needs. `links` and `copies` are names that its `cwd` has while it runs, for paths that it may see: a copy is its own
+    to change. `is_shared` says that the project has files of others, of which it must not even learn the names.
+    `lasting` is a subject that a consent for longer is for; `for_order` says that one consent holds for all such jobs
+    of the run; `also` are further consents that it needs.
     """
 
     actor: Actor
@@ -49,6 +49,8 @@ class Job(Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
     reads: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, Path] = field(default_factory=dict)
+    copies: Mapping[str, Path] = field(default_factory=dict)
     start: Path | None = None
     scratch: Path | None = None
     project: Path | None = None

@@ -64,9 +64,11 @@ class NodeEnvironments(Environments):
         return NodeBuild(place, program, self._writer, end, self._disk)
 
 
-def node_activated(env: Path) -> dict[str, str]:
-    """The variables with which a process uses the environment at `env`; it also needs permission to read `env`."""
-    return {"NODE_PATH": str(env / MODULES), "NODE_OPTIONS": f"--import={(env / _START).as_uri()}"}
+def node_activated(env: Path, path: str) -> dict[str, str]:
+    """The variables with which a process uses the environment at `env`, its programs before those of `path`; it also
+    needs permission to read `env`."""
+    found = f"{env / MODULES / '.bin'}{os.pathsep}{path or os.environ.get('PATH', os.defpath)}"
+    return {"PATH": found, "NODE_PATH": str(env / MODULES), "NODE_OPTIONS": f"--import={(env / _START).as_uri()}"}
 
 
 class NodeBuild(Build, frozen=True):
@@ -77,9 +79,10 @@ class NodeBuild(Build, frozen=True):
         body = json.dumps({"private": True, "type": "module", "dependencies": named})
         self.writer.write(self.place / "package.json", body.encode())
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--omit=dev", "--loglevel=error")
+        read = "--no-omit-lockfile-registry-resolved"  # `_refuse_others` reads where each package came from
         env = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
         env |= {"npm_config_allow_git": "none", "npm_config_update_notifier": "false"}
-        argv = (self.program, "install", *options, f"--prefix={self.place}", f"--cache={cache_of(self.place)}")
+        argv = (self.program, "install", *options, read, f"--prefix={self.place}", f"--cache={cache_of(self.place)}")
         outcome = self.run(argv, env)
         if outcome.exit_code:
             raise _failure(outcome.stderr.decode("utf-8", "replace"), env)

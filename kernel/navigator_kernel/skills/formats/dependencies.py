@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import NotLoadable, Refused
 from navigator_kernel.text import lazy_compile, shorten, strip_url_credentials
+from navigator_kernel.values.job import NPM
 
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
@@ -87,18 +88,23 @@ def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
     return ()
 
 
-def needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
-    """The requirements of one command of a prompt skill: what the skill declares, else the metadata of its `script`
-    (PEP 723), the Node packages of the nearest `package.json`, and those that were `named` for it. The errors are those
-    of `declared`."""
-    from navigator_kernel.skills.formats.node_dependencies import node_packages
+def needed(skill: SkillDef, scripts: Sequence[Path], named: Sequence[str], *, is_node: bool = False) -> tuple[str, ...]:
+    """The requirements of one command of a prompt skill: what the skill declares, else the metadata of the `scripts`
+    that it runs (PEP 723), the Node packages of the nearest `package.json`, and those that were `named` for it, which
+    are Node packages if they begin with `npm:` or if `is_node`. The errors are those of `declared`."""
+    from navigator_kernel.skills.formats.node_dependencies import named_package, node_packages
 
     found = [*declared(skill)]
-    if script is not None and script.suffix == ".py" and not found:
-        found += [_requirement(word, skill.name) for word in _of_script(script, skill.name)]
-    found += [_requirement(word, skill.name) for word in named]
-    if script is not None and script.suffix in NODE:
-        found += node_packages(skill, script)
+    for script in () if found else scripts:
+        if script.suffix == ".py":
+            found += [_requirement(word, skill.name) for word in _of_script(script, skill.name)]
+    for word in named:
+        of_node = is_node or word.startswith(NPM)
+        found.append(named_package(skill, word) if of_node else _requirement(word, skill.name))
+    names = {one.rpartition("@")[0] for one in found if one.startswith(NPM)}
+    for script in scripts:
+        if script.suffix in NODE:
+            found += [one for one in node_packages(skill, script) if one.rpartition("@")[0] not in names]
     return tuple(dict.fromkeys(found))
 
 

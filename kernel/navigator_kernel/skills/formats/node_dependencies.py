@@ -44,6 +44,12 @@ def node_packages(skill: SkillDef, script: Path) -> list[str]:
     return sorted(_package(skill, name, version) for name, version in named.items())
 
 
+def named_package(skill: SkillDef, word: str) -> str:
+    """`npm:NAME@VERSION` of a package that a model names: `docx`, `npm:docx`, `docx@9` or `@scope/name@^1.0`."""
+    name, _, version = word.removeprefix(NPM).strip()[1:].partition("@")
+    return _package(skill, word.removeprefix(NPM).strip()[:1] + name, version)
+
+
 def _folders(skill: SkillDef, script: Path) -> Iterator[Path]:
     """The folders from the script's up to the skill's own."""
     if skill.folder is None or not script.is_relative_to(skill.folder):

@@ -1,0 +1,193 @@
+"""A line that a model runs is a bash line in the workspace, with the skill's files and the person's where it expects
+them, on both rungs of the sandbox."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from navigator_kernel.errors import ConsentNeeded
+from navigator_kernel.sandbox.backends import landlock_abi
+from tools import bench_of_tools
+from tools.bench_of_tools import Toolbox, toolbox
+
+WHICH = shutil.which
+SKILL = {
+    "scripts/contrast.py": "import sys\nprint('contrast', *sys.argv[1:])\n",
+    "scripts/where.py": "from pathlib import Path\nprint(Path(__file__).parent.parent.joinpath('assets/a.txt').read_text())\n",
+    "scripts/plain.sh": "echo plain $1\n",
+    "scripts/node.mjs": "import { readFileSync } from 'node:fs'; console.log(readFileSync('sales.csv', 'utf8').length);\n",
+    "scripts/asked.py": "import sys\nprint(open(sys.argv[1]).readline())\n",
+    "scripts/own.py": "open(__file__ + '.out', 'w')\n",
+    "scripts/first.pl": "#!/usr/bin/env perl\nprint 'perl';\n",
+    "assets/a.txt": "asset\n",
+    "data/skill.csv": "of the skill\n",
+    "top.txt": "top\n",
+}
+SALES = "region,sum\nnorth,1\nsouth,2\n"
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Toolbox:
+    if request.param == "bubblewrap" and WHICH("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    if request.param == "landlock" and not landlock_abi():
+        pytest.skip("this kernel has no Landlock")
+    if request.param == "landlock":
+        monkeypatch.setattr(shutil, "which", lambda name, **given: None if name == "bwrap" else WHICH(name, **given))
+    monkeypatch.setattr(bench_of_tools, "FILES", bench_of_tools.FILES | SKILL)
+    more = {"sales.csv": SALES, "data/year.csv": "year\n2026\n", "data/secret.csv": "not named\n"}
+    monkeypatch.setattr(bench_of_tools, "PROJECT", bench_of_tools.PROJECT | more)
+    root = tmp_path.resolve() / "project"
+    root.mkdir()
+    return toolbox(root, named=("sales.csv", "data/year.csv"))
+
+
+def earlier(box: Toolbox, name: str, text: str) -> None:
+    path = box.root / "mybox/workspace/run-0" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    box.work = replace(box.work, earlier=(*box.work.earlier, str(path)))
+
+
+@pytest.mark.requirement("JIT-12")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("python scripts/contrast.py '#777' '#fff'", "contrast #777 #fff"),
+        ('python3 scripts/contrast.py "*.csv"', "contrast *.csv"),
+        ("python scripts/contrast.py a | tr a-z A-Z", "CONTRAST A"),
+        ("cd data && python3 ../scripts/contrast.py b; cat skill.csv year.csv", "contrast b\nof the skill\nyear\n2026"),
+        ("python3 $SKILL_ROOT/scripts/contrast.py c && echo done", "contrast c\ndone"),
+        ("for one in 1 2; do python scripts/contrast.py $one; done", "contrast 1\ncontrast 2"),
+        ("scripts/contrast.py d", "contrast d"),
+        ("./scripts/contrast.py e | cat", "contrast e"),
+        ("bash scripts/plain.sh f", "plain f"),
+        ("scripts/plain.sh g && scripts/first.pl", "plain g\nperl"),
+        ("python scripts/where.py", "asset"),
+        ("node scripts/node.mjs", str(len(SALES))),
+        ("cat < top.txt", "top"),
+        ("head -2 sales.csv", "region,sum\nnorth,1"),
+        ("cat sales.csv | head -1", "region,sum"),
+        ("sort -r <sales.csv >sorted.csv && head -1 sorted.csv", "south,2"),
+        ("python3 -c \"print(open('sales.csv').readline())\"", "region,sum"),
+        ("python3 - <<'EOF'\nprint(open('data/year.csv').read())\nEOF", "year\n2026"),
+        ("cat data/year.csv year.csv", "year\n2026\nyear\n2026"),
+        ("python scripts/asked.py sales.csv", "region,sum"),
+        ("cat ./sales.csv $PWD/sales.csv | wc -l", "6"),
+    ],
+)
+def test_names_mean_the_same_in_every_form_of_a_line(box: Toolbox, line: str, said: str) -> None:
+    answer = box.agreed("run", command=line)
+    assert answer.text.startswith("exit code 0") and said in answer.text
+    assert {path.name for path in box.workspace.iterdir()} <= {"sorted.csv"}
+    assert "wrote" not in answer.text or answer.text.count("sorted.csv") == 1
+
+
+@pytest.mark.requirement("JIT-12")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "printf 'echo built' > build.sh && chmod +x build.sh && ./build.sh",
+        "printf '#!/bin/sh\\necho built' > build.sh; chmod 755 ./build.sh; touch build.sh; ./build.sh",
+    ],
+)
+def test_a_script_that_is_made_in_the_workspace_runs(box: Toolbox, line: str) -> None:
+    assert "built" in box.agreed("run", command=line).text
+    (box.workspace / "build.sh").chmod(0o644)
+    assert "built" in box.agreed("run", 2, command="./build.sh").text
+    box.call("write", 3, file_path="tool.py", content="print('of python')\n")
+    assert "of python" in box.agreed("run", 4, command="./tool.py | cat").text
+    told = box.agreed("run", 5, command="chmod u+s build.sh").text
+    assert "exit code 1" in told and not (box.workspace / "build.sh").stat().st_mode & stat.S_ISUID
+
+
+@pytest.mark.requirement("JIT-12", "X-18")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo x > sales.csv",
+        "cp top.txt sales.csv",
+        "python3 -c \"open('sales.csv', 'a').write('x')\"",
+        "echo x > data/skill.csv",
+        "echo x > scripts/contrast.py",
+        "chmod 777 sales.csv",
+        "touch -d 2000-01-01 sales.csv",
+        "rm -rf data/* scripts/* sales.csv; ln -s $SKILL_ROOT sales.csv",
+        "rm -rf data && ln -s ../../.. data",
+    ],
+)
+def test_no_line_changes_what_a_name_leads_to(box: Toolbox, line: str) -> None:
+    project = box.project()
+    modes = {path: (path.stat().st_mode, path.stat().st_mtime_ns) for path in box.root.rglob("*.*") if path.is_file()}
+    answer = box.agreed("run", command=line)
+    if ">" in line or "cp" in line:
+        assert "exit code 1" in answer.text and "is read-only here" in answer.text
+    assert box.project() == project
+    for path, seen in modes.items():
+        if not path.is_relative_to(box.root / "mybox"):
+            assert (path.stat().st_mode, path.stat().st_mtime_ns) == seen
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_file_of_that_name_in_the_workspace_is_the_one_that_counts(box: Toolbox) -> None:
+    assert "exit code 0" in box.agreed("run", command="sed -i s/north/east/ sales.csv && grep east sales.csv").text
+    assert (box.workspace / "sales.csv").read_text() == SALES.replace("north", "east")
+    assert (box.root / "sales.csv").read_text() == SALES
+    assert "east,1" in box.agreed("run", 2, command="cat sales.csv").text
+    box.call("write", 3, file_path=f"{box.workspace}/scripts/contrast.py", content="print('mine')\n")
+    assert "mine\nplain" in box.agreed("run", 4, command="python scripts/contrast.py; bash scripts/plain.sh").text
+    with pytest.raises(ConsentNeeded):  # a yes for the skill's scripts is none for a file of the workspace
+        box.call("run", 5, command="python scripts/contrast.py")
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_file_of_an_earlier_turn_is_there_as_a_copy_of_its_own(box: Toolbox) -> None:
+    earlier(box, "make_chart.py", "print(open('out/points.csv').read()); open('chart.txt', 'w').write('new')\n")
+    earlier(box, "out/points.csv", "1,2\n")
+    earlier(box, "chart.txt", "old")
+    answer = box.agreed("run", command="python make_chart.py && cat chart.txt")
+    assert "1,2\n\nnew" in answer.text and "wrote: chart.txt\n" in answer.text
+    assert (box.root / "mybox/workspace/run-0/chart.txt").read_text() == "old"
+    assert [path.name for path in box.workspace.iterdir()] == ["chart.txt"]
+
+
+@pytest.mark.requirement("X-18", "SAF-2")
+def test_a_name_opens_nothing_that_the_person_did_not_name(box: Toolbox) -> None:
+    told = box.agreed("run", command="cat data/secret.csv ../../../other.txt $PWD/../../../data/secret.csv").text
+    assert "not named" not in told and "exit code 1" in told
+
+
+@pytest.mark.requirement("SAF-2", "X-18")
+def test_a_link_of_the_workspace_never_leads_the_names_out(box: Toolbox) -> None:
+    box.workspace.mkdir(parents=True)
+    (box.workspace / "data").symlink_to(box.root / "docs")
+    (box.root / "docs/year.csv").symlink_to(box.root / "data/year.csv")
+    answer = box.agreed("run", command="cat year.csv; ls")
+    assert "2026" in answer.text
+    assert (box.root / "docs/year.csv").is_symlink() and sorted(os.listdir(box.root / "docs")) == [
+        "page.md",
+        "year.csv",
+    ]
+
+
+@pytest.mark.requirement("JIT-12")
+def test_links_of_a_killed_kernel_go_with_the_next_command(box: Toolbox) -> None:
+    box.workspace.mkdir(parents=True)
+    (box.workspace / "sales.csv").symlink_to(box.root / "sales.csv")
+    assert "north" in box.agreed("run", command="cat sales.csv").text
+    assert os.listdir(box.workspace) == []
+
+
+@pytest.mark.parametrize("line", ["no-such-program x", "no-such-program | cat", "cat x.txt && true; no-such a"])
+def test_a_program_that_is_missing_is_told_before_a_question_or_by_bash(box: Toolbox, line: str) -> None:
+    if line.startswith("cat"):
+        assert "no-such: command not found" in box.agreed("run", command=line).text
+    else:
+        answer = box.call("run", command=line)
+        assert answer.failed and "no program is called 'no-such-program'" in answer.text
