@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from navigator_kernel.config.denials import denial, tool_denial
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.events import UICommand
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls, shown_line
 from navigator_kernel.tools.again import needs_again, shown_arguments
-from navigator_kernel.values.allowed import FETCH
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import Need, skill_subject
 from navigator_kernel.values.tool import Result, filled
@@ -61,7 +60,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         if work.standing == "unknown" and not (work.tools or work.allowed):
             return ()
         kernels = (*self.always.offered(work), *(self.built_in.offered(work) if self.built_in else ()))
-        offered = [spec for spec in kernels if not self._denied(spec.name, work)]
+        offered = [spec for spec in kernels if not tool_denial(self.policy, work.skill, spec.name)]
         taken = {spec.name for spec in offered}
         return (*offered, *(self._known(work)[name].spec for name in self._allowed(work) if name not in taken))
 
@@ -69,10 +68,11 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         """Calls a tool. ConsentNeeded if the person has to agree first; every other result is an answer."""
         name = call.name
         self.admit(work)
-        if name in {spec.name for spec in self.always.offered(work)} and not self._denied(name, work):
+        is_denied = bool(tool_denial(self.policy, work.skill, name))
+        if name in {spec.name for spec in self.always.offered(work)} and not is_denied:
             return await self.always.call(work, call, arguments)
         held = self.built_in
-        if held and name in {spec.name for spec in held.offered(work)} and not self._denied(name, work):
+        if held and name in {spec.name for spec in held.offered(work)} and not is_denied:
             return await self._built_in(held, work, call, arguments)
         if name not in self._allowed(work):
             self.audit.record("refused", run=work.run, subject=f"tool:{name}", skill=work.skill, why="not declared")
@@ -142,16 +142,16 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         if not named:
             return ()
         known = self._known(work)
-        return tuple(name for name in dict.fromkeys(named) if name in known and not self._denied(name, work))
+        return tuple(name for name in dict.fromkeys(named) if name in known and not self._denied(known[name], work))
 
     def _known(self, work: AgentTask) -> Mapping[str, Tool]:
         if work.skill:
             return self.tools()
-        return {} if "mcp" in (self.policy.deny | self.policy.skills.get("", frozenset())) else self.direct()
+        return {} if denial(self.policy, "", ("mcp",)) else self.direct()
 
-    def _denied(self, name: str, work: AgentTask) -> bool:
-        denied = (*self.policy.deny, *self.policy.skills.get(work.skill, ()))
-        return any(fnmatchcase(f"tool:{name}", one) or (name == FETCH and one == "network") for one in denied)
+    def _denied(self, tool: Tool, work: AgentTask) -> bool:
+        by_server = bool(getattr(tool, "by_server", False))
+        return bool(tool_denial(self.policy, work.skill, tool.name, by_server=by_server))
 
 
 def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: Tool, work: AgentTask) -> str:
