@@ -119,7 +119,7 @@ def job_of(
         timeout=_seconds(arguments),
         lasting=lasting,
         unless=tuple(unless),
-        is_script=own,
+        is_script=command.script is not None,
         also=also,
         wants=wants,
         packages=packages,

@@ -71,26 +71,28 @@ def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
 @pass_app
 def revoke(app: App, *, name: str, rights: tuple[str, ...], as_json: bool) -> None:
     """End what you allowed a session: each RIGHT as `session show` names it, or everything."""
-    store = open_sessions(app.root)
-    held = {one: _right(one, app.spoken) for one in store.load(name).grants}
-    known = {found["right"] for found in held.values()}
-    if unknown := [one for one in rights if one not in known]:
-        hint = f"it has: {', '.join(sorted(known)) or 'none'}"
-        raise NotFound(f"session {name!r} has no right {unknown[0]!r}", hint=hint)
-    ended = {one: found for one, found in held.items() if not rights or found["right"] in rights}
-    asyncio.run(_revoked(store, name, tuple(ended)))
+    ended = asyncio.run(_revoked(open_sessions(app.root), name, rights, app.spoken))
     if as_json:
-        document({"session": name, "revoked": list(ended.values()), "exit_code": 0})
+        document({"session": name, "revoked": ended, "exit_code": 0})
     elif ended:
-        lines(say("rights.revoked", app.spoken, what=found["means"]) for found in ended.values())
+        lines(say("rights.revoked", app.spoken, what=found["means"]) for found in ended)
     else:
         lines(say("rights.none", app.spoken))
 
 
-async def _revoked(store: SqliteSessions, name: str, subjects: Sequence[str]) -> None:
-    """Waits for the turn that is under way, because that stores what it began with."""
+async def _revoked(
+    store: SqliteSessions, name: str, rights: Sequence[str], language: Language
+) -> list[dict[str, str]]:
+    """Ends the rights after the turn that is under way, which may give some, and stores what it began with."""
     async with store.queue.turn(name, note):
-        store.revoke(name, subjects)
+        held = {one: _right(one, language) for one in store.load(name).grants}
+        known = {found["right"] for found in held.values()}
+        if unknown := [one for one in rights if one not in known]:
+            hint = f"it has: {', '.join(sorted(known)) or 'none'}"
+            raise NotFound(f"session {name!r} has no right {unknown[0]!r}", hint=hint)
+        ended = {one: found for one, found in held.items() if not rights or found["right"] in rights}
+        store.revoke(name, tuple(ended))
+        return list(ended.values())
 
 
 def _right(subject: str, language: Language) -> dict[str, str]:
