@@ -46,8 +46,18 @@ def mine(home: Path, server: WireServer) -> Path:
 def here(tmp_path: Path, mine: Path) -> Place:
     place = place_in(tmp_path)
     guide = skill_text("reporter", "Writes reports about tables. Use when a summary of a table is wanted.")
-    place.write({".claude/skills/reporter/SKILL.md": guide, ".claude/skills/reporter/scripts/check.py": "print('fine')\n"})
-    place.write({"sales.csv": SALES, "style.md": "Write short sentences.\n", "docs/index.md": "# Index\n", "Makefile": "all:\n"})
+    place.write(
+        {".claude/skills/reporter/SKILL.md": guide, ".claude/skills/reporter/scripts/check.py": "print('fine')\n"}
+    )
+    place.write(
+        {
+            "sales.csv": SALES,
+            "style.md": "Write short sentences.\n",
+            "docs/index.md": "# Index\n",
+            "SUMMARY.md": "",
+            "Makefile": "all:\n",
+        }
+    )
     accept(place.root, "reporter")
     return place
 
@@ -59,16 +69,18 @@ def call(tool: str, **arguments: Any) -> tuple[str, str]:
 def nine(place: Place, end: str) -> list[Said]:
     """ls, head, three runs of a script that is written and changed, a report, a read, a search and an edit."""
     total = "import csv\nprint(sum(int(row['amount']) for row in csv.DictReader(open('{path}'))){more})\n"
-    path, root = place.root / "sales.csv", place.root
-    scripts = [call("write", file_path="total.py", content=total.format(path=path, more=more)) for more in ("", " * 1", " + 0")]
+    path = place.root / "sales.csv"
+    scripts = [
+        call("write", file_path="total.py", content=total.format(path=path, more=more)) for more in ("", " * 1", " + 0")
+    ]
     run = call("run", command="python3 total.py | tee total.txt")
     return [
         Said(calls=[call("run", command="ls -la")]),
-        Said(calls=[call("run", command=f"head -2 {path}")]),
+        Said(calls=[call("run", command="head -2 sales.csv")]),
         *(Said(calls=[script, run]) for script in scripts),
-        Said(calls=[call("write", file_path=f"{root}/SUMMARY.md", content="# Summary\n\nThe total is 7.\n")]),
-        Said(calls=[call("read", file_path=f"{root}/style.md"), call("grep", pattern="Index", path=str(root))]),
-        Said(calls=[call("edit", file_path=f"{root}/docs/index.md", old_string="# Index\n", new_string="# Index\n\n- SUMMARY.md\n")]),
+        Said(calls=[call("write", file_path="SUMMARY.md", content="# Summary\n\nThe total is 7.\n")]),
+        Said(calls=[call("read", file_path="style.md"), call("grep", pattern="Index", path="docs")]),
+        Said(calls=[call("edit", file_path="docs/index.md", old_string="# Index\n", new_string="# Index\n\n- SUMMARY.md\n")]),
         Said(text=end),
     ]  # fmt: skip
 
@@ -77,7 +89,9 @@ def nine(place: Place, end: str) -> list[Said]:
 def test_a_task_of_nine_calls_asks_two_questions_at_a_terminal(here: Place, server: WireServer, language: str) -> None:
     words = TEXTS[language]
     says(server, *nine(here, words["end"]))
-    with terminal(here, "--language", language, "chat", "--session", "s", columns=160, env={"LC_ALL": "C.UTF-8"}) as screen:
+    with terminal(
+        here, "--language", language, "chat", "--session", "s", columns=160, env={"LC_ALL": "C.UTF-8"}
+    ) as screen:
         told = [typed(screen, words["message"], words["letters"]), typed(screen, "?", words["letters"])]
         told += [typed(screen, "a", words["letters"]), typed(screen, "a", words["end"]), screen.wait_for("\n> ")]
         screen.type("\x04")
@@ -113,7 +127,9 @@ CALLS = {
 
 
 @pytest.mark.parametrize("word", CALLS)
-def test_what_nobody_allowed_waits_and_names_the_word_that_covers_it(here: Place, server: WireServer, word: str) -> None:
+def test_what_nobody_allowed_waits_and_names_the_word_that_covers_it(
+    here: Place, server: WireServer, word: str
+) -> None:
     says(server, Said(calls=[CALLS[word]]), Said(text="done"))
     others = ",".join(other for other in ("run", "read", "edit:docs/") if word not in {other, "scripts"})
     allow = ("--allow", others) if others else ()
@@ -132,13 +148,19 @@ def test_what_nobody_allowed_waits_and_names_the_word_that_covers_it(here: Place
 def test_allow_reaches_no_file_that_is_asked_alone_and_no_skill_that_nobody_accepts(
     here: Place, server: WireServer
 ) -> None:
-    guide = skill_text("stranger", "Comes with the project.").replace("description:", "allowed-tools: Bash Read\ndescription:")
+    guide = skill_text("stranger", "Comes with the project.").replace(
+        "description:", "allowed-tools: Bash Read\ndescription:"
+    )
     here.write({".claude/skills/stranger/SKILL.md": guide})
     says(server, Said(calls=[CALLS["run"]]), Said(text="done"))
     told = here.json("ask", "--allow", "run,scripts,read,edit:./", "/stranger please")
     assert told["exit_code"] == 9 and "neither installed nor trusted" in told["report"]["summary"]
     for path in ("Makefile", "docs/run.sh", ".vscode/tasks.json"):
-        says(server, Said(calls=[call("write", file_path=f"{here.root}/{path}", content="#!/bin/sh\n")]), Said(text="done"))
+        says(
+            server,
+            Said(calls=[call("write", file_path=f"{here.root}/{path}", content="#!/bin/sh\n")]),
+            Said(text="done"),
+        )
         server.requests.clear()
         assert here.json("ask", "--allow", "run,scripts,read,edit:./", "/reporter please")["exit_code"] == 9
 
@@ -174,7 +196,9 @@ def test_a_right_is_listed_and_ends_when_it_is_revoked(here: Place, server: Wire
     question = asked["report"]["summary"]
     assert "a yes for this session allows: run commands in the workspace for reporter" in question
     assert here.json("ask", "--session", "s", "yes, for this session")["exit_code"] == 0
-    assert "run: run commands in the workspace for reporter, whatever it then holds" in here.said("session", "show", "s")
+    assert "run: run commands in the workspace for reporter, whatever it then holds" in here.said(
+        "session", "show", "s"
+    )
     assert here.run("session", "revoke", "s", "read").code == 4
     assert here.json("ask", "--session", "s", "/reporter again")["exit_code"] == 0
     assert [one["right"] for one in here.json("session", "revoke", "s", "run")["revoked"]] == ["run"]

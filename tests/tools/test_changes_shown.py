@@ -96,6 +96,13 @@ def test_a_consent_to_a_folder_covers_ordinary_files_below_it_and_no_other(box: 
     asked_to_write(box, "fourth.md", "x\n")
 
 
+def test_an_empty_file_can_be_filled_and_a_file_emptied(box: Toolbox) -> None:
+    (box.root / "empty.md").write_text("")
+    assert box.agreed("write", file_path="empty.md", content="x\n").changed
+    assert box.agreed("write", 2, file_path="empty.md", content="").changed
+    assert (box.root / "empty.md").read_bytes() == b""
+
+
 def test_a_consent_to_the_root_covers_ordinary_files(box: Toolbox) -> None:
     agree_for_the_session(box, "readme.md")
     for path in ORDINARY:

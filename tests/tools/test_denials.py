@@ -34,7 +34,11 @@ ACTS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "write": ("write", {"file_path": "ROOT/new.md", "content": "x\n"}, (PROJECT,)),
     "write in the workspace": ("write", {"file_path": "new.md", "content": "x\n"}, ()),
     "edit": ("edit", {"file_path": "ROOT/other.txt", "old_string": "not", "new_string": "now"}, (PROJECT,)),
-    "edit what the person named": ("edit", {"file_path": "notes.txt", "old_string": "one", "new_string": "1"}, (PROJECT,)),  # fmt: skip
+    "edit what the person named": (
+        "edit",
+        {"file_path": "notes.txt", "old_string": "one", "new_string": "1"},
+        (PROJECT,),
+    ),  # fmt: skip
     "command": ("run", {"command": "python3 -c 1"}, (OF_RUN[False],)),
     "line": ("run", {"command": "true | cat"}, (OF_RUN[False],)),
     "argv": ("run", {"argv": ["bash", "-c", "true"]}, (OF_RUN[False],)),
@@ -84,8 +88,8 @@ def is_denied(box: Toolbox, policy: Policy, act: str) -> bool:
 def is_explained_as_denied(box: Toolbox, policy: Policy, act: str) -> bool:
     tool, _, depends = ACTS[act]
     executor = box.kernel.catalogue.create_executor("skill:painter")
-    skill = replace(executor.skill, tools=("boat_add", "notes__add"), allowed_tools=("*",))  # type: ignore[type-var]
-    executor = replace(executor, skill=skill)  # type: ignore[type-var]
+    skill = replace(executor.skill, tools=("boat_add", "notes__add"), allowed_tools=("*",))
+    executor = replace(executor, skill=skill)
     standing = Standing(shipped=False, trusted=True, granted=True, rung="bubblewrap")
     decisions = {one.what: one for one in explained(executor, standing, policy, tool)}
     denied = [what for what in (f"call {tool}", *depends) if decisions[what].verdict == "deny"]

@@ -148,9 +148,7 @@ def test_settings_allow_a_skill_that_the_person_accepts_and_the_record_says_so(t
     assert by == ["your settings: [allow.painter] run"]
 
 
-def test_settings_allow_nothing_to_a_skill_that_nobody_accepts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_allow_nothing_to_a_skill_that_nobody_accepts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     box = toolbox(tmp_path.resolve(), allow={"painter": ("run",)})
     monkeypatch.setattr("navigator_kernel.skills.catalog.executor.SkillExecutor.standing", "unknown")
     assert asks(box, 1, *CALLS["command"]) is not None

@@ -12,7 +12,7 @@ from navigator_kernel.language.skill_wording import OF_SKILLS
 from navigator_kernel.language.terminal_wording import OF_TERMINALS
 from navigator_kernel.language.why_wording import OF_WHY
 from navigator_kernel.text import Language, escape_controls
-from navigator_kernel.values.rights import Right
+from navigator_kernel.values.rights import EVERYWHERE, Right
 from navigator_kernel.values.route import RouteDecision
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
@@ -178,11 +178,12 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "Runs the command of a skill in a sandbox and returns its output. arguments is its command line, without the name:",
         "在沙箱中运行技能的命令并返回其输出。arguments 是不含名称的命令行参数：",
     ),
-    "ask.right": ("a yes for this session allows: {right}", "“本次会话”的同意即允许：{right}"),
+    "ask.right": ("a yes for this session allows: {right}", "选择“本次会话”即同意：{right}"),
     "right.run": (
         "run commands in the workspace for {skill}, whatever it then holds, without network; of the project they see only files that you named",
         "为 {skill} 在工作区中运行命令（无论其中当时有什么），不联网；项目中只能看到你提到的文件",
     ),
+    "right.project": ("the project", "项目"),
     "right.scripts": ("run the scripts that {skill} brings, as they are now", "运行 {skill} 自带的脚本（限当前内容）"),
     "right.read": ("let {skill} read files of the project, all but secrets", "允许 {skill} 读取项目中的文件（不含机密文件）"),
     "right.edit": (
@@ -414,6 +415,7 @@ _COUNTED = ("skill", "step", "line", "byte", "token", "request")  # what sentenc
 def right_in(right: Right, language: Language) -> str:
     """What the right allows, in words; the folder to edit, or the packages, as they are."""
     kind, _, what = right.word.partition(":")
+    what = say("right.project", language) if right.word == EVERYWHERE else what
     return say(f"right.{kind}", language, skill=escape_controls(right.skill), what=escape_controls(what))
 
 

@@ -248,9 +248,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         folder covers no file that other programs run or obey."""
         place, parts = change.place, change.place.parts
         held = [call.id, work.skill, executor.digest, str(place.path)]
-        body = json.dumps(
-            [*held, *(data and hashlib.sha256(data).hexdigest() for data in (change.before, change.after))]
-        )
+        body = json.dumps([*held, _digest(change.before), _digest(change.after)])
         subject = f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
         path, diff = "/".join(parts), await asyncio.to_thread(_shown, change)
         is_alone = is_obeyed(parts) or is_program(place.path, change.before, change.after)
