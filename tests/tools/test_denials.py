@@ -38,7 +38,7 @@ ACTS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
         "edit",
         {"file_path": "notes.txt", "old_string": "one", "new_string": "1"},
         (PROJECT,),
-    ),  # fmt: skip
+    ),
     "command": ("run", {"command": "python3 -c 1"}, (OF_RUN[False],)),
     "line": ("run", {"command": "true | cat"}, (OF_RUN[False],)),
     "argv": ("run", {"argv": ["bash", "-c", "true"]}, (OF_RUN[False],)),
@@ -87,7 +87,7 @@ def is_denied(box: Toolbox, policy: Policy, act: str) -> bool:
 
 def is_explained_as_denied(box: Toolbox, policy: Policy, act: str) -> bool:
     tool, _, depends = ACTS[act]
-    executor = box.kernel.catalogue.create_executor("skill:painter")
+    executor: Any = box.kernel.catalogue.create_executor("skill:painter")
     skill = replace(executor.skill, tools=("boat_add", "notes__add"), allowed_tools=("*",))
     executor = replace(executor, skill=skill)
     standing = Standing(shipped=False, trusted=True, granted=True, rung="bubblewrap")

@@ -190,6 +190,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "let {skill} read files below {what}, and change ordinary ones; files that other programs run or obey are still asked about",
         "允许 {skill} 读取 {what} 下的文件并修改普通文件；其他程序会执行或遵从的文件仍逐个询问",
     ),
+    "right.fetch": (
+        "let {skill} get pages from {what}, until it has read your files or data",
+        "允许 {skill} 从 {what} 获取网页，直到它读取了你的文件或数据",
+    ),
     "right.packages": (
         "run commands in the workspace for {skill} with these packages, without network: {what}",
         "为 {skill} 在工作区中运行使用这些软件包的命令，不联网：{what}",

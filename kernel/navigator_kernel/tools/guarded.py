@@ -16,6 +16,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls, shown_line
 from navigator_kernel.tools.again import needs_again, shown_arguments
 from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.rights import Right
 from navigator_kernel.values.standing import Need, skill_subject
 from navigator_kernel.values.tool import Result, filled
 from navigator_kernel.values.work import AgentTask, ToolAnswer
@@ -166,7 +167,8 @@ def _lasting_subject(tool: Tool, work: AgentTask) -> str:
     if not getattr(tool, "only_reads", False) or work.standing == "unknown":
         return ""
     body = json.dumps([_identity(tool), work.skill, work.digest])
-    return f"tool:{tool.name}@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
+    digest, word = f"sha256:{hashlib.sha256(body.encode()).hexdigest()}", getattr(tool, "right", "")
+    return Right(word, work.skill, digest).subject if word else f"tool:{tool.name}@{digest}"
 
 
 def _identity(tool: Tool) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from navigator_kernel.values.rights import SCRIPTS, right_of
+from navigator_kernel.values.rights import PAGES, SCRIPTS, right_of
 from navigator_kernel.values.standing import Need
 
 Actor = Literal["type_a", "shell", "script", "mcp_server", "tool"]  # rows of the authority table that start processes
@@ -81,9 +81,10 @@ def is_lasting(subject: str) -> bool:
 
 def is_permanent(subject: str) -> bool:
     """Whether a yes to `subject` can be for ever: not to `!commands`, nor to a right, unless it is to the skill's own
-    scripts, whose bytes it names."""
+    scripts, whose bytes it names, or to the pages of a host."""
     right = right_of(subject)
-    return is_lasting(subject) and not subject.startswith("shell:") and (right is None or right.word == SCRIPTS)
+    is_ever = right is None or right.word == SCRIPTS or right.word.startswith(PAGES)
+    return is_ever and is_lasting(subject) and not subject.startswith("shell:")
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,8 @@
 """Rights: a kind of work that a person allows a skill, for a session or beforehand (JIT-12).
 
 A right is a word: `run` (commands in the workspace, without network), `scripts` (the skill's own scripts), `read`
-(files of the project), `edit:FOLDER/` (reading, and changes of ordinary files, below a folder), and `packages:A,B`
-(commands with exactly these packages). Only an answer gives the last one.
+(files of the project), `edit:FOLDER/` (reading, and changes of ordinary files, below a folder), `packages:A,B`
+(commands with exactly these packages), and `fetch:HOST` (pages from there). Only an answer gives the last two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import NamedTuple
 from navigator_kernel.errors import UsageProblem
 
 RUN, SCRIPTS, READ = "run", "scripts", "read"
-EDIT, PACKAGES = "edit:", "packages:"
+EDIT, PACKAGES, PAGES = "edit:", "packages:", "fetch:"
+_PLAIN = frozenset({RUN, SCRIPTS, READ})
 EVERYWHERE = "edit:./"
 _RIGHT, _FLAG, _SETTINGS = "right:", "allow:", "settings:"
 _HINT = f"one of: {RUN}, {SCRIPTS}, {READ}, {EDIT}FOLDER/"
@@ -33,7 +34,7 @@ class Right(NamedTuple):
     @property
     def by_option(self) -> str:
         """The word of `--allow` that would have covered the work, empty if there is none."""
-        return "" if self.word.startswith(PACKAGES) else self.word
+        return self.word if self.word in _PLAIN or self.word.startswith(EDIT) else ""
 
 
 def right_of(subject: str) -> Right | None:
@@ -83,7 +84,7 @@ def words_in(named: Iterable[object]) -> tuple[str, ...]:
 
 def _word(named: object) -> str:
     word = named.strip() if isinstance(named, str) else ""
-    if word in {RUN, SCRIPTS, READ}:
+    if word in _PLAIN:
         return word
     folder = word.removeprefix(EDIT)
     parts = [part for part in folder.split("/") if part not in {"", "."}]

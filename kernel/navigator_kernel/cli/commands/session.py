@@ -80,9 +80,7 @@ def revoke(app: App, *, name: str, rights: tuple[str, ...], as_json: bool) -> No
         lines(say("rights.none", app.spoken))
 
 
-async def _revoked(
-    store: SqliteSessions, name: str, rights: Sequence[str], language: Language
-) -> list[dict[str, str]]:
+async def _revoked(store: SqliteSessions, name: str, rights: Sequence[str], language: Language) -> list[dict[str, str]]:
     """Ends the rights after the turn that is under way, which may give some, and stores what it began with."""
     async with store.queue.turn(name, note):
         held = {one: _right(one, language) for one in store.load(name).grants}
