@@ -194,9 +194,9 @@ def test_a_right_is_listed_and_ends_when_it_is_revoked(here: Place, server: Wire
     says(server, Said(calls=[CALLS["run"]]), Said(text="done"), Said(calls=[CALLS["run"]]), Said(text="done"))
     asked = here.json("ask", "--session", "s", "/reporter please")
     question = asked["report"]["summary"]
-    assert "a yes for this session allows: run commands in the workspace for reporter" in question
+    assert "a yes for this session: reporter may run commands in its workspace" in question
     assert here.json("ask", "--session", "s", "yes, for this session")["exit_code"] == 0
-    assert "run: run commands in the workspace for reporter, whatever it then holds" in here.said(
+    assert "run: reporter may run commands in its workspace, whatever it then holds" in here.said(
         "session", "show", "s"
     )
     assert here.run("session", "revoke", "s", "read").code == 4

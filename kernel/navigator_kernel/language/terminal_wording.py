@@ -60,7 +60,27 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
     "legend.effect.y": ("yes, this once", "同意这一次"),
     "legend.effect.n": ("no; nothing is done", "不同意；什么都不做"),
     "legend.session": ("yes, and for the same again in this session", "同意，本次会话中同样的操作不再询问"),
-    "legend.right": ("yes, and for this session: {right}", "同意，并在本次会话中：{right}"),
+    "legend.right.run": (
+        "yes, for this session, all commands of this skill in its workspace",
+        "同意，本次会话中此技能在工作区的命令都可以",
+    ),
+    "legend.right.scripts": (
+        "yes, for this session, all of this skill's own scripts",
+        "同意，本次会话中此技能自带的脚本都可以",
+    ),
+    "legend.right.read": (
+        "yes, for this session, reading of the project's files",
+        "同意，本次会话中此技能可以读取项目的文件",
+    ),
+    "legend.right.edit": (
+        "yes, for this session, reading and ordinary changes below {what}",
+        "同意，本次会话中可以读取和修改 {what} 下的普通文件",
+    ),
+    "legend.right.packages": (
+        "yes, for this session, all commands with the same packages",
+        "同意，本次会话中使用同样软件包的命令都可以",
+    ),
+    "legend.right.fetch": ("yes, for this session, other pages of {what}", "同意，本次会话中 {what} 的其他网页也可以"),
     "legend.plan.y": ("run these steps", "执行这些步骤"),
     "legend.plan.n": ("run none of them", "都不执行"),
     "legend.plan.e": ("run none of them yet; you are asked what to change", "先不执行；请说明要怎么改"),

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from navigator_kernel.cli.output import is_attended, note, padded, width
-from navigator_kernel.language.wording import right_in, say
+from navigator_kernel.language.wording import object_of, say
 from navigator_kernel.stages.answers import asks_for_model, is_interrupted
 from navigator_kernel.text import Language
 from navigator_kernel.values.job import is_lasting
@@ -32,8 +32,8 @@ _HELP = frozenset({"?", "help", "帮助"})
 
 
 class OpenQuestion(Struct, frozen=True, kw_only=True):
-    """`letters` are those that answer it, without `?`; `count` is the number of skills to choose from, and `right` what
-    `a` allows, in words, if it is a right."""
+    """`letters` are those that answer it, without `?`; `count` is the number of skills to choose from, and `right` the
+    word of the right that `a` gives, if it gives one."""
 
     kind: Kind
     letters: str
@@ -64,7 +64,8 @@ class OpenQuestion(Struct, frozen=True, kw_only=True):
 
     def _meaning(self, letter: str) -> str:
         if letter == "a":
-            return say("legend.right" if self.right else "legend.session", self.language, right=self.right)
+            key = f"legend.right.{self.right.partition(':')[0]}" if self.right else "legend.session"
+            return say(key, self.language, what=object_of(self.right, self.language))
         return say(f"legend.{self.kind}.{letter}", self.language)
 
     def message(self, typed: str, usual: str = "") -> str:
@@ -118,8 +119,8 @@ def open_question(session: Session, language: Language) -> OpenQuestion | None:
         kind, lasts = _kind_of(session.approval), can_last(session.approval)
         letters = _LETTERS[kind] if lasts else _LETTERS[kind].replace("a", "")
         right = right_of(session.approval.wider or session.approval.subject)
-        means = right_in(right, language) if right is not None else ""
-        return OpenQuestion(kind=kind, letters=letters, language=language, right=means)
+        word = "" if right is None else right.word
+        return OpenQuestion(kind=kind, letters=letters, language=language, right=word)
     if session.question is not None:
         kind, count = _kind_of_choice(session.question), len(session.question.options)
         return OpenQuestion(kind=kind, letters=_LETTERS[kind], language=language, count=count)
