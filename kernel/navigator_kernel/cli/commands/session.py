@@ -94,7 +94,7 @@ async def _revoked(store: SqliteSessions, name: str, rights: Sequence[str], lang
 
 
 def _right(subject: str, language: Language) -> dict[str, str]:
-    """`{right, skill, means}` for a consent of a session; one that is no right is named by its subject."""
+    """`{right, skill, means}` for a consent of a session; any other is named by its subject."""
     right = right_of(subject)
     if right is None:
         return {"right": subject, "skill": "", "means": say("rights.other", language, subject=escape_controls(subject))}
