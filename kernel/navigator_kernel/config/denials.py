@@ -20,11 +20,11 @@ COMMAND, SCRIPT = ("shell",), ("script", "skills")
 
 def denial(policy: Policy, skill: str, words: Iterable[str]) -> str:
     """The rule of the person's settings that denies one of `words` to `skill` ("" without one), empty if none does."""
-    where = f"policy.skills.{skill}" if skill else "policy.direct"
+    own = f"policy.skills.{skill}" if skill else "policy.direct"
     for word in words:
-        for table, denied in (("policy", policy.deny), (where, policy.skills.get(skill, frozenset()))):
+        for where, denied in (("policy", policy.deny), (own, policy.skills.get(skill, frozenset()))):
             if hit := next((one for one in sorted(denied) if fnmatchcase(word, one)), ""):
-                return f"your settings: [{table}] deny {hit}"
+                return f"your settings: [{where}] deny {hit}"
     return ""
 
 

@@ -27,7 +27,7 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
         "如要事先允许、不再询问：navigator ask --allow {word} …",
     ),
     "rights.none": ("no right was given in this session", "本次会话没有授予任何权限"),
-    "rights.line": ("{word}: {right}", "{word}：{right}"),
+    "rights.line": ("{word}: {right}", "权限 {word}：{right}"),
     "rights.other": ("a yes for this session: {subject}", "本次会话的同意：{subject}"),
     "rights.revoked": ("revoked: {what}", "已撤销：{what}"),
     "notice.lines": ("{what} ({count} lines, shown above)", "{what}（共 {count} 行，见上）"),
