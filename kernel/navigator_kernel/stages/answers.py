@@ -25,6 +25,7 @@ from navigator_kernel.values.request import (
     PendingQuestion,
     Session,
 )
+from navigator_kernel.values.rights import right_of
 from navigator_kernel.values.route import Topic
 from navigator_kernel.values.work import with_refusal
 from navigator_kernel.values.workflow import PLAN, REPEAT
@@ -186,7 +187,9 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
         case "yes":
             return replace(base, approved=approval, subject="")
         case "yes_session" | "always":
-            is_forever = outcome == "always" and is_permanent(approval.subject)
+            subject = approval.subject
+            for_now = subject.startswith("shell:") or (right_of(subject) is not None and not is_permanent(subject))
+            is_forever = outcome == "always" and not for_now
             lasting: Lasting = "always" if is_forever else "session"
             wider = (*approval.also, *((approval.wider,) if approval.wider else ()))
             kept = free if lasting == "always" else replace(free, grants=_with(free.grants, approval.subject, *wider))
