@@ -32,6 +32,7 @@ PRINTING = frozenset({"note", "say_lines", "confirm", "prompt", "echo"})
 HELPING = frozenset({"command", "group"})  # decorators of functions whose docstring is help
 WHOLE = (  # modules every text of which is shown
     "/storage_errors.py", "bootstrap/health.py", "cli/registry.py", "cli/skill/group.py", "config/settings.py",
+    "config/denials.py",
     "sandbox/policy.py",
 )  # fmt: skip
 CLICK = ("decorators.py", "exceptions.py", "parser.py", "types.py")  # messages about a wrong command line

@@ -40,9 +40,10 @@ from navigator_kernel.text import language_of
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.context import TurnContext
-from navigator_kernel.values.job import is_lasting
+from navigator_kernel.values.job import is_permanent
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import PendingApproval, Session
+from navigator_kernel.values.rights import by_option
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Skills, Unknown
 from navigator_kernel.values.workflow import PLAN
 from navigator_kernel.workflows.orchestrator import without_flag
@@ -233,15 +234,20 @@ async def _execute(
     return await runner.follow(work.view.token, agreed, left=work.view.left, plan=work.view.plan)
 
 
+def _granted(resumed: Resumed) -> tuple[str, ...]:
+    """What the person allowed for the session, and with this message beforehand."""
+    return (*resumed.session.grants, *map(by_option, resumed.message.allow))
+
+
 def _grant(resumed: Resumed, run: str, kernel: Kernel) -> None:
-    """Allows what was granted for the session, and each consent of the orders that continue for one execution."""
+    """Allows what was granted, and each consent of the orders that continue for one execution."""
     approved = resumed.approved
     run = (approved.workflow if approved else "") or run
-    for subject in resumed.session.grants:
+    for subject in _granted(resumed):
         kernel.consents.allow(run, subject)
     for subject in _consents_of(resumed):
         kernel.consents.allow(run, subject, once=True)
-    lasting = filter(is_lasting, (approved.subject, *approved.also) if approved else ())
+    lasting = filter(is_permanent, (approved.subject, *approved.also) if approved else ())
     if resumed.lasting == "always" and (subjects := tuple(lasting)):
         kernel.consents.trust(*subjects, note=f"always, answered in session {resumed.session.id}")
 
@@ -283,7 +289,7 @@ def context_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, r
         format=message.format,
         servers=tuple(kernel.settings.servers),
         memories=kernel.memory.recall(message.text),
-        grants=resumed.session.grants,
+        grants=_granted(resumed),
         has_model=kernel.models is not None,
         now=kernel.clock.now(),
     )

@@ -57,7 +57,7 @@ def full_session() -> Session:
             subject="a@b",
             asked_at="2026-01-31T00:00:00.000Z",
             agreed=("skill:x@sha256:0",),
-            wider="tool:edits@sha256:0",
+            wider="right:edit:docs/@x@sha256:0",
         ),
         question=PendingQuestion(
             original="创建任务", question="?", missing=("title",), rounds=2, asked_at="2026-01-31"

@@ -146,7 +146,8 @@ def test_no_line_of_letters_is_wider_than_a_screen_and_no_letter_is_without_a_me
         asking(),
     ]
     questions = [open_question(session, language) for session in sessions]
-    questions.append(OpenQuestion(kind="call", letters="yane", language=language, folder="/x"))
+    words = ("run", "scripts", "read", "edit:docs/", "packages:a==1,b==2", "fetch:example.org:443")
+    questions += [OpenQuestion(kind="call", letters="yane", language=language, right=word) for word in words]
     for question in questions:
         assert question is not None
         assert width(question.line) < 80 and question.line.count("[?]") == 1
@@ -174,7 +175,7 @@ def test_a_question_mark_explains_the_letters_without_a_turn_and_enter_answers_n
         for typed in ("?", "？", "help"):
             screen.type(f"{typed}\n")
             legend = screen.wait_for(CALL)
-            assert f"\r\na       yes, for this session, all changes below {writer.root}\r\n" in legend
+            assert "\r\na       yes, for this session, reading and ordinary changes below the project\r\n" in legend
         screen.type("\n")
         screen.wait_for(CALL)
         assert (len(server.requests), (writer.root / "notes.txt").read_text()) == (asked, "one\ntwo\nthree\n")

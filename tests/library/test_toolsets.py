@@ -16,7 +16,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from cli.support import Place
 from navigator_kernel import Approval, Kernel
-from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.errors import NotFound, Refused, SkillNotFound
 from person_state import accept
 from tools.picture_files import png
 
@@ -129,8 +129,8 @@ def test_a_yes_is_to_one_call_and_is_used_up_by_it(kernel: Kernel, agent_of: Cal
     assert again.approval is not None and again.approval.id != told.approval.id
     with pytest.raises(NotFound):
         kernel.allow(told.approval.id)
-    with pytest.raises(UsageProblem):
-        kernel.allow(again.approval.id, lasting="session")
+    kernel.allow(again.approval.id, lasting="session")  # the right to run commands
+    assert call("run", argv=["touch", "third.txt"]).approval is None
 
 
 @pytest.mark.requirement("JIT-12")

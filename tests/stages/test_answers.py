@@ -200,7 +200,7 @@ def test_a_session_that_waits_for_nothing_is_left_as_it_is(session: Session) -> 
     assert (found.session, found.message.text, found.rounds) == (session, "hello", 0)
 
 
-FOLDER = "tool:edits@sha256:1"
+FOLDER = "right:edit:docs/@x@sha256:1"
 
 
 def of_a_model(*, answered: bool = False, wider: str = "") -> Session:
@@ -258,9 +258,14 @@ def test_a_no_to_anything_else_or_without_a_terminal_ends_it(session: Session, a
 @pytest.mark.requirement("JIT-12")
 @pytest.mark.parametrize(
     ("text", "attended", "granted"),
-    [("a", True, (FOLDER,)), ("for this session", True, (FOLDER,)), ("for this session", False, ()), ("y", True, ())],
+    [
+        ("a", True, (FOLDER,)),
+        ("for this session", True, (FOLDER,)),
+        ("for this session", False, (FOLDER,)),
+        ("y", True, ()),
+    ],
 )
-def test_a_yes_for_the_session_covers_the_folder_at_a_terminal(
+def test_a_yes_for_the_session_covers_the_folder_that_the_question_names(
     text: str,
     attended: bool,
     granted: tuple[str, ...],

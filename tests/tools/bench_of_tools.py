@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.bootstrap.built_in import open_built_in
 from navigator_kernel.bootstrap.kernel import assemble
-from navigator_kernel.config.settings import Settings
+from navigator_kernel.config.settings import Policy, Settings
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.ports import Kernel
 from navigator_kernel.tools.built_in import BuiltInTools
@@ -81,16 +82,24 @@ class Toolbox:
 
 
 def toolbox(
-    root: Path, *, allowed: tuple[str, ...] = (), named: tuple[str, ...] = (), hosts: tuple[str, ...] = ()
+    root: Path,
+    *,
+    allowed: tuple[str, ...] = (),
+    named: tuple[str, ...] = (),
+    hosts: tuple[str, ...] = (),
+    policy: Policy | None = None,
+    allow: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Toolbox:
+    policy = policy or Policy()
     for name, text in PROJECT.items() | {(f".claude/skills/painter/{name}", text) for name, text in FILES.items()}:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     (root / "mybox").mkdir(exist_ok=True)
     accept(root, "painter")
-    kernel = assemble(root, Settings())
+    kernel = assemble(root, Settings(policy=policy))
     agent: Any = kernel.agents["skills"]
-    tools = open_built_in(root, kernel.catalogue, agent.ports.sandbox, kernel.consents, kernel.audit, hosts)
+    parts = (kernel.catalogue, agent.ports.sandbox, kernel.consents, kernel.audit, hosts)
+    tools = open_built_in(root, *parts, policy=policy, allow=allow)
     assert isinstance(tools, BuiltInTools)
     executor = kernel.catalogue.create_executor("skill:painter")
     work = AgentTask(run="run-1", step=0, request="paint", language="en", skill="painter", digest=executor.digest)

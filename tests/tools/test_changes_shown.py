@@ -14,7 +14,7 @@ import pytest
 from navigator_kernel.adapters.processes import line_diff
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.values.chat import ToolCall
-from navigator_kernel.values.tool import EDITS
+from navigator_kernel.values.rights import EVERYWHERE, by_option
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = pytest.mark.requirement("JIT-12")
@@ -66,7 +66,7 @@ def added(message: str) -> str:
 @pytest.mark.parametrize("form", ["{}", "sub/deep/{}", "upper", "ｗide"])
 def test_no_consent_to_a_folder_or_to_all_edits_covers_a_file_that_others_run_or_obey(box: Toolbox, form: str) -> None:
     agree_for_the_session(box, "readme.md")
-    box.kernel.consents.allow(box.work.run, EDITS)
+    box.kernel.consents.allow(box.work.run, by_option(EVERYWHERE))
     wide = str.maketrans({"a": "ａ", "c": "ｃ", "e": "ｅ", "i": "ｉ"})
     for number, name in enumerate(ALONE):
         path = {"upper": name.upper(), "ｗide": name.translate(wide)}.get(form, form.format(name))
@@ -94,6 +94,13 @@ def test_a_consent_to_a_folder_covers_ordinary_files_below_it_and_no_other(box: 
     waits = asked_to_write(box, "docs/third.md", "x\n")
     assert waits.data["folder"] == str(box.root / "docs")
     asked_to_write(box, "fourth.md", "x\n")
+
+
+def test_an_empty_file_can_be_filled_and_a_file_emptied(box: Toolbox) -> None:
+    (box.root / "empty.md").write_text("")
+    assert box.agreed("write", file_path="empty.md", content="x\n").changed
+    assert box.agreed("write", 2, file_path="empty.md", content="").changed
+    assert (box.root / "empty.md").read_bytes() == b""
 
 
 def test_a_consent_to_the_root_covers_ordinary_files(box: Toolbox) -> None:

@@ -15,7 +15,6 @@ from navigator_kernel.acp.calls import status_of
 from navigator_kernel.acp.updates import Updates
 from navigator_kernel.errors import KernelError
 from navigator_kernel.language.wording import say
-from navigator_kernel.values.job import is_lasting
 
 if TYPE_CHECKING:
     from acp.helpers import SessionUpdate
@@ -130,4 +129,4 @@ def _options(approval: Approval, language: Language) -> list[PermissionOption]:
     once = PermissionOption(option_id="allow", name=say("acp.allow", language), kind="allow_once")
     session = PermissionOption(option_id="allow_session", name=say("acp.session", language), kind="allow_always")
     reject = PermissionOption(option_id="reject", name=say("acp.reject", language), kind="reject_once")
-    return [once, *([session] if is_lasting(approval.subject) else []), reject]
+    return [once, *([session] if approval.lasts else []), reject]

@@ -402,7 +402,7 @@ class AgentLoop(Struct, kw_only=True):
         if answer.commands:
             self.commands[call.id] = answer.commands
         if answer.changed:
-            path, root = (arguments or {}).get("file_path"), Path(self.work.project)
+            path, root = (arguments or {}).get("file_path", (arguments or {}).get("to")), Path(self.work.project)
             named = f" {shown_path(root / path, root)}" if isinstance(path, str) else ""
             self.effects[f"{call.name}{named}"] = None
         shown_text = answer.text[:RESULT]

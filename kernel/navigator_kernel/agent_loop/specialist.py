@@ -20,11 +20,12 @@ from navigator_kernel.agent_loop.skill_tool import likely_skills
 from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, TimedOut
 from navigator_kernel.language.chinese import approval_in, in_language
 from navigator_kernel.language.model_failure import failure_text
-from navigator_kernel.language.wording import say
+from navigator_kernel.language.wording import right_in, say
 from navigator_kernel.text import clean, escape_controls
 from navigator_kernel.values.chat import ChatMessage, Spent
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.report import Meta, Report, State, shown_path
+from navigator_kernel.values.rights import right_of
 from navigator_kernel.values.work import PROGRESS, RESULTS, AgentState, AgentTask, progress_of, redacted
 
 if TYPE_CHECKING:
@@ -244,6 +245,9 @@ class Specialist(Struct, kw_only=True):
         data |= {"skill": work.skill} if work.skill else {}
         question = say("ask.approve", work.language, what=approval_in(asked.message, work.language))
         meta, subject, wider = self._meta(work, began), str(asked.data["subject"]), str(asked.data.get("wider", ""))
+        if (right := right_of(wider or subject)) is not None:
+            question += f"\n{say('ask.right', work.language, right=right_in(right, work.language))}"
+            data |= {"right": right.word, **({"allow": right.by_option} if right.by_option else {})}
         kept = redacted(waits.progress, self.redact).kept()
         held = Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)
         return replace(held, also=tuple(asked.data.get("also", ())), wider=wider)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.stores.project_state import ProjectWriter
 from navigator_kernel.bootstrap.parts import state_writer
 from navigator_kernel.bootstrap.places import box_of, project_state
+from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from navigator_kernel.adapters.files.changes import ChangeStore, Sized
     from navigator_kernel.model_ports import BuiltIn
@@ -31,8 +32,11 @@ def open_built_in(
     audit: Audit,
     hosts: tuple[str, ...] = (),
     intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None,
+    policy: Policy | None = None,
+    allow: Mapping[str, tuple[str, ...]] | None = None,
 ) -> BuiltIn:
-    """Creates the tools. Nothing is written before a call; `fetch` may ask `hosts`."""
+    """Creates the tools. Nothing is written before a call; `fetch` may ask `hosts`; `policy` is what the person denies,
+    `allow` what they allow skills beforehand."""
     from navigator_kernel.tools.built_in import BuiltInTools
 
     return BuiltInTools(
@@ -47,6 +51,8 @@ def open_built_in(
         copy=partial(_copy, root),
         needed=_needed,
         hosts=hosts,
+        policy=policy or Policy(),
+        allow=allow or {},
         intend=intend,
     )
 

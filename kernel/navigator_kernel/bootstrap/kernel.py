@@ -183,9 +183,9 @@ def _desk(
 ) -> Callable[[Tools], Tools]:
     """A factory for the tools of skills, given the tools of every skill."""
     more = partial(_of_servers, settings, consents, ports)
-    hosts = settings.policy.fetch
+    held, hosts = settings.policy, settings.policy.fetch
     open_built = partial(open_built_in, project.root, ports.catalogue, ports.sandbox, consents, audit, hosts)
-    built_in = partial(open_built, underway.intend)
+    built_in = partial(open_built, underway.intend, policy=held, allow=settings.allow)
     return partial(open_desk, project, plugins, consents, audit, settings, more, built_in)
 
 

@@ -67,7 +67,8 @@ def load_tape(root: Path, run: str) -> RecordedTurn:
         raise NotFound(f"no tape of the run {run!r} was kept", hint="navigator ask and navigator chat record runs")
     try:
         held = json.loads(file.read_bytes())
-        message = Message(**{**held["message"], "answers": tuple(held["message"]["answers"])})
+        lists = {key: tuple(held["message"].get(key, ())) for key in ("answers", "allow")}
+        message = Message(**{**held["message"], **lists})
         history = tuple(Said(**said) for said in held["session"]["history"])
         session = replace(session_from(held["session"]), history=history)
         return RecordedTurn(

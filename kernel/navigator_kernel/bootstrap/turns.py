@@ -131,13 +131,14 @@ class Turns(Struct, frozen=True, kw_only=True):
             return await self._take(message, session, listeners, keep, run, agreed, missed, allow)
 
     def _continued(self, message: Message, session: Session) -> Session:
-        """The stored session if it is newer than `session`, which the message was written for."""
+        """The stored session if it is newer than `session`, which the message was written for; without consents that
+        were revoked meanwhile."""
         try:
             stored = self.sessions().load(session.id)
         except NotFound:
             return session
         if stored.turn <= session.turn:
-            return session
+            return _without_revoked(session, stored)
         for one in (session, stored):
             asks = one.approval is not None or one.question is not None
             if asks and resume(message, one, self.kernel.clock.now()).outcome != "other":
@@ -212,6 +213,16 @@ class Turns(Struct, frozen=True, kw_only=True):
             if reply.workflow is None or missed is None:
                 raise
             missed(error)
+
+
+def _without_revoked(session: Session, stored: Session) -> Session:
+    """The session, with no more consents than the stored one has."""
+    grants = tuple(one for one in session.grants if one in stored.grants)
+    approval = session.approval
+    if approval is not None and stored.approval is not None:
+        revoked = {one for one in session.grants if one not in grants}
+        approval = replace(approval, agreed=tuple(one for one in approval.agreed if one not in revoked))
+    return replace(session, grants=grants, approval=approval)
 
 
 def _is_asked(order: PendingApproval, text: str) -> bool:

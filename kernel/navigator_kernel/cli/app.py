@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from navigator_kernel.cli.project import App
+from navigator_kernel.values.rights import EVERYWHERE, words_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,14 +25,26 @@ def _unsafe(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noq
 
 
 def _edits(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
-    if value:
-        setattr(app_of(ctx), str(option.name), True)
+    if value and option.name == "allow_edits":
+        app_of(ctx).allow += (EVERYWHERE,)
+    elif value:
+        app_of(ctx).read_only = True
 
 
-def edits_options(command: F) -> F:
-    """Adds the options --read-only and --allow-edits to a command."""
+def _allow(ctx: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
+    if values:
+        words = [word for value in values for word in value.split(",")]
+        app_of(ctx).allow += words_in(words)
+
+
+def rights_options(command: F) -> F:
+    """Adds the options --allow, --read-only and --allow-edits to a command."""
     read = "The model's tools may only read."
-    edit = "The model's tools may change ordinary files of the project without a question."
+    edit = "The same as --allow edit:./"
+    help_text = "What the model's tools may do without a question: run, scripts, read, edit:FOLDER/ (with commas)."
+    command = click.option(
+        "--allow", metavar="WORDS", multiple=True, expose_value=False, callback=_allow, help=help_text
+    )(command)
     for name, text in (("--read-only", read), ("--allow-edits", edit)):
         command = click.option(name, is_flag=True, expose_value=False, callback=_edits, help=text)(command)
     return command

@@ -34,14 +34,14 @@ CHANGING = frozenset({"tool:write", "tool:edit", "tool:deliver", "tool:run"})  #
 
 
 class App(Struct, kw_only=True, dict=True):
-    """The project of one command line. `flags` override every other level of settings; `unsafe`, `read_only` and
-    `allow_edits` are typed for one command."""
+    """The project of one command line. `flags` override every other level of settings; `unsafe`, `read_only` and the
+    rights that it may `allow` are typed for one command."""
 
     root_flag: str | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
     unsafe: bool = False
     read_only: bool = False
-    allow_edits: bool = False
+    allow: tuple[str, ...] = ()
     _open: ExitStack = field(default_factory=ExitStack)
 
     @cached_property

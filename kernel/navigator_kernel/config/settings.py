@@ -14,6 +14,7 @@ from navigator_kernel.config.project_root import OWN_SERVERS_FILE, SERVERS_FILE
 from navigator_kernel.errors import Damaged, UsageProblem
 from navigator_kernel.text import lazy_compile, suggestions
 from navigator_kernel.values.chat import Tooling
+from navigator_kernel.values.rights import words_in
 
 if TYPE_CHECKING:
     from navigator_kernel.values.mcp import McpServer
@@ -68,7 +69,13 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     ),
     "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; a workflow with more than 3 gets a warning", True),
 }
-_CHECKED = ("models", "policy", "mcp.servers", "search.catalogues")  # of the person's file; their readers check more
+_CHECKED = (
+    "allow",
+    "models",
+    "policy",
+    "mcp.servers",
+    "search.catalogues",
+)  # of the person's file; their readers check more
 TABLES: Mapping[str, str] = {
     "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_seconds, turn_tokens, '
     "turn_cost; user level",
@@ -78,6 +85,8 @@ TABLES: Mapping[str, str] = {
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
     "policy": "deny = [what no skill may do here], the same for one skill in policy.skills.NAME, and in policy.direct "
     "for messages without one; fetch = [hosts that the tool fetch may ask]; user level only",
+    "allow": 'what a skill may do without a question, in allow.NAME: "/path/of/the/project" = [run, scripts, read, '
+    "edit:FOLDER/]; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
     "mcp.servers": "MCP servers: command, args, env, network, or url and headers; user level only; "
     "navigator mcp add NAME adds one",
@@ -118,8 +127,8 @@ class Models(NamedTuple):
     turn_cost: float = 5.0
 
 
-# And tool:NAME, which may contain a star
-DENIABLE = ("mcp", "network", "packages", "project", "script", "shell", "skills")
+# And tool:NAME, which may contain a star; `denials` says what each of them denies
+DENIABLE = ("mcp", "network", "packages", "project", "script", "shell", "skills", "tools")
 
 _HOST = lazy_compile(  # a host, optionally with a port, or an address range
     r"(?:(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?|[0-9A-Fa-f:.]+/\d{1,3}"
@@ -136,8 +145,9 @@ class Policy(NamedTuple):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """`origins` names the level that each value came from; `notes` says what was left out, and why; `ignored` is the
-    part of them about settings that have no effect where they are."""
+    """`allow` are the rights that skills have here without a question. `origins` names the level that each value came
+    from; `notes` says what was left out, and why; `ignored` is the part of them about settings that have no effect
+    where they are."""
 
     language: str = "auto"
     style: str = "auto"
@@ -153,6 +163,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
     policy: Policy = field(default_factory=Policy)
+    allow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     catalogues: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -182,6 +193,7 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
         private=frozenset(host.lower() for host in hosts if _table(user, "hosts", host).get("auth") is True),
         catalogues=_catalogues(_table(user, "search")),
         policy=_policy(user),
+        allow=_allowed(user, root, env),
         origins=origins,
         notes=(*ignored, *missed),
         ignored=ignored,
@@ -378,6 +390,22 @@ def _policy(user: Mapping[str, Any]) -> Policy:
         },
         fetch=_hosts(_table(user, "policy").get("fetch", [])),
     )
+
+
+def _allowed(user: Mapping[str, Any], root: Path, env: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    """What the person allows each skill in the project at `root`; UsageProblem for a word or a place that means
+    nothing, also in another project."""
+    found: dict[str, tuple[str, ...]] = {}
+    for skill in _table(user, "allow"):
+        for place, named in _table(user, "allow", skill).items():
+            folder = place.replace("~", env.get("HOME") or "~", 1) if place.startswith("~/") else place
+            if not Path(folder).is_absolute() or not isinstance(named, list):
+                hint = f'[allow.{skill}] "/path/of/the/project" = ["run", "read"]'
+                raise UsageProblem(f"{place!r} in [allow.{skill}] is not a project with a list of words", hint=hint)
+            words = words_in(named)
+            if os.path.realpath(folder) == os.path.realpath(root):
+                found[skill] = words
+    return found
 
 
 def _hosts(named: Any) -> tuple[str, ...]:

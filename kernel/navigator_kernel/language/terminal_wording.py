@@ -22,6 +22,14 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
     ),
     "notice.resume": ("to answer: {command}", "回答请用：{command}"),
     "notice.open": ("the question stays open; to answer it: {command}", "问题仍未回答；回答请用：{command}"),
+    "notice.allow": (
+        "to allow this beforehand, without a question: navigator ask --allow {word} …",
+        "如要事先允许、不再询问：navigator ask --allow {word} …",
+    ),
+    "rights.none": ("no right was given in this session", "本次会话没有授予任何权限"),
+    "rights.line": ("{word}: {right}", "权限 {word}：{right}"),
+    "rights.other": ("a yes for this session: {subject}", "本次会话的同意：{subject}"),
+    "rights.revoked": ("revoked: {what}", "已撤销：{what}"),
     "notice.lines": ("{what} ({count} lines, shown above)", "{what}（共 {count} 行，见上）"),
     "notice.reason": ("why not, or what instead: ", "原因，或希望改成什么："),
     "notice.change": ("what instead: ", "希望改成什么："),
@@ -52,7 +60,27 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
     "legend.effect.y": ("yes, this once", "同意这一次"),
     "legend.effect.n": ("no; nothing is done", "不同意；什么都不做"),
     "legend.session": ("yes, and for the same again in this session", "同意，本次会话中同样的操作不再询问"),
-    "legend.folder": ("yes, for this session, all changes below {folder}", "本次会话中同意对 {folder} 下的所有改动"),
+    "legend.right.run": (
+        "yes, for this session, all commands of this skill in its workspace",
+        "同意，本次会话中此技能在工作区的命令都可以",
+    ),
+    "legend.right.scripts": (
+        "yes, for this session, all of this skill's own scripts",
+        "同意，本次会话中此技能自带的脚本都可以",
+    ),
+    "legend.right.read": (
+        "yes, for this session, reading of the project's files",
+        "同意，本次会话中此技能可以读取项目的文件",
+    ),
+    "legend.right.edit": (
+        "yes, for this session, reading and ordinary changes below {what}",
+        "同意，本次会话中可以读取和修改 {what} 下的普通文件",
+    ),
+    "legend.right.packages": (
+        "yes, for this session, all commands with the same packages",
+        "同意，本次会话中使用同样软件包的命令都可以",
+    ),
+    "legend.right.fetch": ("yes, for this session, other pages of {what}", "同意，本次会话中 {what} 的其他网页也可以"),
     "legend.plan.y": ("run these steps", "执行这些步骤"),
     "legend.plan.n": ("run none of them", "都不执行"),
     "legend.plan.e": ("run none of them yet; you are asked what to change", "先不执行；请说明要怎么改"),

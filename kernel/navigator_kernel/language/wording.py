@@ -11,7 +11,8 @@ from navigator_kernel.language.page_wording import OF_PAGES
 from navigator_kernel.language.skill_wording import OF_SKILLS
 from navigator_kernel.language.terminal_wording import OF_TERMINALS
 from navigator_kernel.language.why_wording import OF_WHY
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, escape_controls
+from navigator_kernel.values.rights import EVERYWHERE, Right
 from navigator_kernel.values.route import RouteDecision
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
@@ -201,6 +202,26 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "tool.run_skill": (
         "Runs the command of a skill in a sandbox and returns its output. arguments is its command line, without the name:",
         "在沙箱中运行技能的命令并返回其输出。arguments 是不含名称的命令行参数：",
+    ),
+    "ask.right": ("a yes for this session: {right}", "选择“本次会话”：{right}"),
+    "right.run": (
+        "{skill} may run commands in its workspace, whatever it then holds, without network; of the project they see only files that you named",
+        "{skill} 可以在工作区中运行命令（无论其中当时有什么），不联网；项目中只能看到你提到的文件",
+    ),
+    "right.project": ("the project", "项目"),
+    "right.scripts": ("{skill} may run the scripts that it brings, as they are now", "{skill} 可以运行自带的脚本（限当前内容）"),
+    "right.read": ("{skill} may read files of the project, all but secrets", "{skill} 可以读取项目中的文件（不含机密文件）"),
+    "right.edit": (
+        "{skill} may read files below {what} and change ordinary ones; files that other programs run or obey are still asked about",
+        "{skill} 可以读取 {what} 下的文件并修改普通文件；其他程序会执行或遵从的文件仍逐个询问",
+    ),
+    "right.fetch": (
+        "{skill} may get pages from {what}, until it has read your files or data",
+        "{skill} 可以从 {what} 获取网页，直到它读取了你的文件或数据",
+    ),
+    "right.packages": (
+        "{skill} may run commands in its workspace with these packages, without network: {what}",
+        "{skill} 可以在工作区中运行使用这些软件包的命令，不联网：{what}",
     ),
     "ask.run_files": ("{what}\nthe files that it names:\n{files}", "{what}\n其中提到的文件：\n{files}"),
     "ask.file": ("{path} ({size} bytes):\n{text}", "{path}（{size} 字节）：\n{text}"),
@@ -458,6 +479,17 @@ COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 
 
 _COUNTED = ("skill", "step", "line", "byte", "token", "request", "file")  # what sentences count
+
+
+def right_in(right: Right, language: Language) -> str:
+    """What the right allows, in words; the folder to edit, or the packages, as they are."""
+    kind, _, _ = right.word.partition(":")
+    return say(f"right.{kind}", language, skill=escape_controls(right.skill), what=object_of(right.word, language))
+
+
+def object_of(word: str, language: Language) -> str:
+    """What the word of a right names: a folder, packages or a host; empty if it names nothing."""
+    return say("right.project", language) if word == EVERYWHERE else escape_controls(word.partition(":")[2])
 
 
 def say(key: str, language: Language, **values: Any) -> str:

@@ -34,6 +34,7 @@ from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.tools.places import refuse_closed
 from navigator_kernel.values.approval import Approval
 from navigator_kernel.values.request import Message, Said, Session
+from navigator_kernel.values.rights import words_in
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -78,18 +79,19 @@ class Kernel:
         self._sessions = WeakValueDictionary[str, asyncio.Lock]()
         self._turns_asked = 0
 
-    def run(self, message: str, *, session: str | None = None) -> Run:
-        """Returns a turn, which begins when it is iterated or awaited: `async for event in kernel.run("…")`.
+    def run(self, message: str, *, session: str | None = None, allow: Sequence[str] = ()) -> Run:
+        """Returns a turn, which begins when it is iterated or awaited: `async for event in kernel.run("…")`. `allow`
+        are the rights that a model's tools have in it without a question: run, scripts, read, edit:FOLDER/.
 
         A message never counts as a yes: if its session waits for one, the message withdraws that question.
         """
         refuse_message(message)
-        name = session or self.session
-        return self._begin(partial(_said, message, name), "waiting" if name is None else "always", name)
+        name, words = session or self.session, words_in(allow)
+        return self._begin(partial(_said, message, name, words), "waiting" if name is None else "always", name)
 
-    async def ask(self, message: str, *, session: str | None = None) -> Reply:
+    async def ask(self, message: str, *, session: str | None = None, allow: Sequence[str] = ()) -> Reply:
         """Returns the reply to a message. `reply.approval` is the approval that it waits for, or None."""
-        return await self.run(message, session=session)
+        return await self.run(message, session=session, allow=allow)
 
     def approve(self, approval: str, *, lasting: Lasting = "once") -> Run:
         """Returns the turn that continues after a yes to exactly what was asked, by the id of its approval
@@ -233,9 +235,9 @@ class Kernel:
         )
 
 
-def _said(text: str, name: str | None, turns: Turns) -> tuple[Message, Session]:
+def _said(text: str, name: str | None, allow: tuple[str, ...], turns: Turns) -> tuple[Message, Session]:
     session = turns.session(name)
-    return Message(text=text, attended=False), replace(session, approval=None)
+    return Message(text=text, attended=False, allow=allow), replace(session, approval=None)
 
 
 def _settings(root: Path, model: str | None) -> Settings:

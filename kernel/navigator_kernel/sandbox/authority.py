@@ -66,8 +66,8 @@ TABLE: tuple[Permission, ...] = (
             "files of the project, each approved with its diff, or its size and type",
         ),
         network="none; `fetch` asks hosts that the policy names",
-        consent="each command with the files that it can reach, each change in the project, each page; a consent for "
-        "the session covers the skill's scripts, or a host of `fetch` until your data was read; --yes is not enough",
+        consent="each command with the files that it can reach, each change in the project, each page; a right covers "
+        "its kind of work for the session or one command (`--allow`); --yes is not enough",
     ),
     Permission(
         actor="shell",

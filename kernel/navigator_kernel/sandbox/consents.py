@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.errors import ConsentNeeded, Damaged
 from navigator_kernel.ports import NullAudit
+from navigator_kernel.values.rights import basis_of
 from navigator_kernel.values.standing import Need
 
 if TYPE_CHECKING:
@@ -68,10 +69,9 @@ class ConsentStore(Struct):
         **facts: Any,
     ) -> None:
         agreed = self._runs.get(run, {})
-        own = Need(subject, detail, for_order)
+        own = Need(subject, detail, for_order, (lasting, *unless) if lasting else tuple(unless))
         needs = (*also, own)
-        wider = (lasting, *unless) if lasting else tuple(unless)
-        by = {need: self._basis(agreed, need.subject, wider if need is own else (), by_name=by_name) for need in needs}
+        by = {need: self._basis(agreed, need.subject, need.unless, by_name=by_name) for need in needs}
         missing = [need for need in needs if not by[need]]
         for need in missing or needs:
             if missing:
@@ -93,7 +93,7 @@ class ConsentStore(Struct):
             return "a yes"
         more = next((one for one in wider if agreed.get(one) is False), "")
         if more:
-            return f"a yes to {more}"
+            return basis_of(more)
         if EVERYTHING in agreed and not by_name:
             return "--yes"
         return "trust" if any(map(self.trusted, (subject, *wider))) else ""

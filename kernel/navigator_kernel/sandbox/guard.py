@@ -89,7 +89,7 @@ class ConsentGate(Struct, frozen=True):
     def check(self, job: Job) -> None:
         """Refused if the person's policy denies what it asks for, ConsentNeeded if nobody agreed to it."""
         self._refuse_closed(job)
-        denied = refusal(self.policy, job.actor, job.subject, job.wants)
+        denied = refusal(self.policy, job.actor, job.subject, job.wants, is_script=job.is_script)
         if denied is not None:
             message = f"{clean(job.subject, lines=False)!r} may not {denied.what}"
             self.audit.record("refused", run=job.run, subject=job.consent, why=denied.rule)
@@ -114,6 +114,7 @@ class ConsentGate(Struct, frozen=True):
                 by_name=by_name,
                 for_order=job.for_order,
                 lasting=job.lasting,
+                unless=job.unless,
                 also=job.also,
                 command=argv,
             )

@@ -7,13 +7,13 @@ prints them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from navigator_kernel.adapters.processes.process import PASSED_ON
+from navigator_kernel.config.denials import denial, project_denial, run_denial, tool_denial
 from navigator_kernel.sandbox.authority import TABLE, Permission
 from navigator_kernel.sandbox.confinement import DISK, FILE, MEMORY, MIB, PROCESSES
-from navigator_kernel.values.allowed import EVERY, FETCH, LOOKING, allowed_tools, also_denied
+from navigator_kernel.values.allowed import EVERY, FETCH, LOOKING, RUN, allowed_tools
 from navigator_kernel.values.job import ASKED, OUTPUT_LIMIT, Want
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ GIVEN: Mapping[Want, str] = {
     "packages": "use packages in an environment of its own",
     "project": "read the project",
 }
+OF_RUN: Mapping[bool, str] = {False: "run commands in the workspace", True: "run its own scripts"}  # by `is_script`
 SAID: Mapping[Want, str] = {"network": "network: true", "packages": "dependencies", "project": "reads: project"}
 
 
@@ -59,12 +60,17 @@ class Standing(NamedTuple):
     rung: str
 
 
-def refusal(policy: Policy, actor: Actor, name: str, wants: Collection[Want]) -> Decision | None:
-    """The first request of a run that the person denies, or None."""
-    for word, what in ((WORDS[actor], "run"), *((want, GIVEN[want]) for want in wants)):
-        if rule := _denial(policy, name, word):
-            return Decision(what, "deny", rule)
-    return None
+def refusal(
+    policy: Policy, actor: Actor, name: str, wants: Collection[Want], *, is_script: bool = False
+) -> Decision | None:
+    """The first request of a run that the person denies, or None; `is_script` says that a tool runs a script of its
+    skill."""
+    if rule := denial(policy, name, (WORDS[actor],)):
+        return Decision("run", "deny", rule)
+    if actor == "tool" and (rule := run_denial(policy, name, is_script=is_script)):
+        return Decision(OF_RUN[is_script], "deny", rule)
+    rules = ((want, denial(policy, name, (want,))) for want in wants)
+    return next((Decision(GIVEN[want], "deny", rule) for want, rule in rules if rule), None)
 
 
 def explained(executor: Executor, standing: Standing, policy: Policy, tool: str = "") -> tuple[Decision, ...]:
@@ -73,7 +79,7 @@ def explained(executor: Executor, standing: Standing, policy: Policy, tool: str 
     if not tool:
         return tuple(_of_command(executor, standing, policy)) if skill.command else (_PROMPT,)
     if tool in EVERY and not skill.command and tool not in (skill.tools or ()):
-        return _PROMPT, of_built_in(tool, executor, policy)
+        return _PROMPT, of_built_in(tool, executor, policy), *_within(tool, skill.name, policy)
     decisions = _of_command(executor, standing, policy) if skill.command else (_PROMPT,)
     return (*decisions, of_tool(tool, skill.name, skill.tools, policy))
 
@@ -81,8 +87,7 @@ def explained(executor: Executor, standing: Standing, policy: Policy, tool: str 
 def of_built_in(tool: str, executor: Executor, policy: Policy) -> Decision:
     """Whether a model that works on a prompt skill may call the built-in tool."""
     what, skill = f"call {tool}", executor.skill
-    words = (f"tool:{tool}", *also_denied(tool))
-    if rule := next(filter(None, (_denial(policy, skill.name, word) for word in words)), ""):
+    if rule := tool_denial(policy, skill.name, tool):
         return Decision(what, "deny", rule)
     if tool == FETCH and not policy.fetch:
         return Decision(what, "deny", "your settings: [policy] names no hosts in fetch")
@@ -96,10 +101,24 @@ def of_built_in(tool: str, executor: Executor, policy: Policy) -> Decision:
     return Decision(what, "allow" if tool in LOOKING else "ask", "built-in tool of prompt skills", hosts)
 
 
+def _within(tool: str, name: str, policy: Policy) -> Iterator[Decision]:
+    """What a built-in tool may do, as far as the person denies some of it."""
+    if tool == RUN:
+        for is_script, what in OF_RUN.items():
+            rule = run_denial(policy, name, is_script=is_script)
+            yield Decision(what, "deny" if rule else "ask", rule or "in the sandbox, without network")
+        rule = denial(policy, name, ("packages",))
+        yield Decision(GIVEN["packages"], "deny" if rule else "ask", rule or "asked with their names")
+    elif tool != FETCH:
+        rule = project_denial(policy, name)
+        named = "a file that your message names needs no yes to be read"
+        yield Decision("use files of the project", "deny" if rule else "ask", rule or named)
+
+
 def of_tool(tool: str, name: str, listed: tuple[str, ...] | None, policy: Policy) -> Decision:
     """Whether the skill `name`, whose manifest lists the tools `listed`, may call `tool`."""
     what = f"call {tool}"
-    if rule := _denial(policy, name, f"tool:{tool}"):
+    if rule := tool_denial(policy, name, tool, by_server="__" in tool):
         return Decision(what, "deny", rule)
     if listed is None:
         return Decision(what, "deny", "its manifest names no tools")
@@ -151,7 +170,7 @@ def _of_want(want: Want, executor: Executor, policy: Policy) -> Decision | None:
     """The denial by the manifest, if it does not ask, or by the person; None if nothing denies it."""
     if want not in executor.wants:
         return Decision(GIVEN[want], "deny", f"its manifest does not say {SAID[want]}")
-    rule = _denial(policy, executor.skill.name, want)
+    rule = denial(policy, executor.skill.name, (want,))
     return Decision(GIVEN[want], "deny", rule, "so it does not run") if rule else None
 
 
@@ -159,11 +178,3 @@ def _of_asking(want: Want, standing: Standing) -> Decision:
     if standing.granted:
         return Decision(GIVEN[want], "allow", "you agreed to that for these bytes")
     return Decision(GIVEN[want], "ask", f"its manifest: {SAID[want]}", "exit code 9 without a yes")
-
-
-def _denial(policy: Policy, name: str, word: str) -> str:
-    """The rule of the person's settings that denies `word`, empty if none does."""
-    for where, denied in (("policy", policy.deny), (f"policy.skills.{name}", policy.skills.get(name, frozenset()))):
-        if hit := next((one for one in sorted(denied) if fnmatchcase(word, one)), ""):
-            return f"your settings: [{where}] deny {hit}"
-    return ""

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from navigator_kernel.language.answers import OpenState, Outcome, Reading, Situation, read, wants_text
 from navigator_kernel.language.signs import is_path
 from navigator_kernel.text import clean
-from navigator_kernel.values.job import is_lasting
+from navigator_kernel.values.job import is_lasting, is_permanent
 from navigator_kernel.values.request import (
     ASKED_BY_SERVER,
     INTERRUPTED,
@@ -25,6 +25,7 @@ from navigator_kernel.values.request import (
     PendingQuestion,
     Session,
 )
+from navigator_kernel.values.rights import right_of
 from navigator_kernel.values.route import Topic
 from navigator_kernel.values.work import with_refusal, with_words
 from navigator_kernel.values.workflow import PLAN, REPEAT
@@ -186,9 +187,11 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
         case "yes":
             return replace(base, approved=approval, subject="")
         case "yes_session" | "always":
-            shell = approval.subject.startswith("shell:")
-            lasting: Lasting = "always" if outcome == "always" and not shell else "session"
-            wider = (*approval.also, *((approval.wider,) if approval.wider and message.attended else ()))
+            subject = approval.subject
+            for_now = subject.startswith("shell:") or (right_of(subject) is not None and not is_permanent(subject))
+            is_forever = outcome == "always" and not for_now
+            lasting: Lasting = "always" if is_forever else "session"
+            wider = (*approval.also, *((approval.wider,) if approval.wider else ()))
             kept = free if lasting == "always" else replace(free, grants=_with(free.grants, approval.subject, *wider))
             return replace(base, session=kept, approved=approval, lasting=lasting, subject="")
         case "no" | "no_with_reason" if (without := _without(message, approval, reading)) is not None:

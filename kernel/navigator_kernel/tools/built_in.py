@@ -9,11 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.autoload import refuse_autoloaded
 from navigator_kernel.adapters.processes.line_diff import same_start
-from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, NotFound, UsageProblem
+from navigator_kernel.config.denials import project_denial
+from navigator_kernel.config.settings import Policy
+from navigator_kernel.errors import (
+    ConsentNeeded,
+    IntegrityMismatch,
+    KernelError,
+    NoSandbox,
+    NotFound,
+    Refused,
+    UsageProblem,
+)
 from navigator_kernel.language.chinese import approval_in
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, cut_text, escape_controls
@@ -37,8 +47,9 @@ from navigator_kernel.values.allowed import (
     allowed_tools,
 )
 from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.rights import READ as READS
+from navigator_kernel.values.rights import by_settings, covering, edits_of
 from navigator_kernel.values.standing import Need
-from navigator_kernel.values.tool import EDITS
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 
 if TYPE_CHECKING:
@@ -62,7 +73,8 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     """Implements `model_ports.BuiltIn` for assignments with a workspace, which lies below `box`. `writer` writes to it;
     `change` writes a file of the project and keeps its earlier content for the run, `copy` does so from the workspace;
     `needed` says which packages a command needs; `hosts` are those that `fetch` may ask, and without any there is no
-    `fetch`. `intend` gets the digests of a file, before and after, just before it is changed."""
+    `fetch`. `policy` is what the person denies, `allow` the rights that they give to skills beforehand. `intend` gets
+    the digests of a file, before and after, just before it is changed."""
 
     root: Path
     box: Path
@@ -75,6 +87,8 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     copy: Callable[[str, delivering.Delivery], None]
     needed: running.Needed
     hosts: tuple[str, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+    allow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None
 
     def admit(self, _work: AgentTask) -> None:
@@ -116,6 +130,8 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             arguments = delivering.renamed(arguments) if call.name == DELIVER else arguments
             _check(call.name, arguments)
             places, executor = self._places(work), self._executor(work)
+            for word in self.allow.get(work.skill, ()) if executor.standing != "unknown" else ():
+                self.consents.allow(work.run, by_settings(word, work.skill))
             answer = await self._done(work, call, arguments, places, executor)
         except (ConsentNeeded, NoSandbox):
             raise
@@ -137,7 +153,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             return await self._deliver(work, call, arguments, places, executor)
         written = str(arguments.get(_PATHS.get(call.name, "path")) or places.folder)
         place = places.find(plain_path(written), new=True) if call.name == WRITE else meant_place(places, written)
-        reading = self._needs_to_read(work, executor) if place.zone == "project" and call.name != WRITE else ()
+        if place.zone == "project":
+            self._refuse_project(work)
+        reading = self._needs_to_read(work, place, executor) if place.zone == "project" and call.name != WRITE else ()
         if call.name in _LOOKS:
             self._ask(work, reading, tool=READ)
             found = await asyncio.to_thread(_looked, call.name, place, arguments)
@@ -158,11 +176,19 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
                 raise with_near(error, place) from None
             raise
 
+    def _refuse_project(self, work: AgentTask) -> None:
+        """Refused if the person denies the files of the project to tools."""
+        if rule := project_denial(self.policy, work.skill):
+            message = f"{work.skill!r} may not use files of the project"
+            hint = f"{rule}; change your settings to allow it"
+            raise Refused(message, hint=hint, reason="policy", rule=rule)
+
     def _places(self, work: AgentTask) -> Places:
         self.writer(Path(work.workspace)).make_folder(Path(work.workspace))
         real = Path(work.workspace).resolve()
         folder = Path(work.folder).resolve() if work.folder else real
-        named = tuple(Path(path) for path in work.named)
+        closed = project_denial(self.policy, work.skill)
+        named = tuple(path for path in map(Path, work.named) if not closed or path.is_relative_to(self.box))
         earlier, root = tuple(Path(path) for path in work.earlier), self.root.resolve()
         return Places(workspace=real, folder=folder, named=named, project=root, earlier=earlier, box=self.box)
 
@@ -190,17 +216,18 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     def _ask(self, work: AgentTask, needs: Sequence[Need], **facts: Any) -> None:
         """ConsentNeeded unless the person agreed to all of `needs`."""
         for own in needs[-1:]:
-            held = {**facts, "for_order": own.for_order, "also": needs[:-1]}
+            held = {**facts, "for_order": own.for_order, "unless": own.unless, "also": needs[:-1]}
             self.consents.require(work.run, own.subject, own.question, by_name=True, skill=work.skill, **held)
 
-    def _needs_to_read(self, work: AgentTask, executor: Executor) -> tuple[Need, ...]:
-        """The consent to read files of the project that the person did not name; a yes holds for the order (JIT-12)."""
-        body = json.dumps([work.skill, executor.digest, str(self.root)])
-        subject = f"tool:read@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
+    def _needs_to_read(self, work: AgentTask, place: Place, executor: Executor) -> tuple[Need, ...]:
+        """The consent to read files of the project that the person did not name; a yes holds for the order (JIT-12).
+        Who may change the files of a folder may read them."""
+        folder = place.parts if place.path.is_dir() else place.parts[:-1]
+        subject, *wider = covering([READS, *edits_of(folder)], work.skill, executor.digest)
         question = say(
             "ask.read_project", work.language, skill=escape_controls(work.skill), folder=escape_controls(str(self.root))
         )
-        return (Need(subject, question, for_order=True),)
+        return (Need(subject, question, for_order=True, unless=tuple(wider)),)
 
     def _is_as_before(self, work: AgentTask, place: Place) -> bool:
         """Whether the file is as it was before the change that a killed process was about to make."""
@@ -249,13 +276,11 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     async def _ask_to_change(
         self, work: AgentTask, call: ToolCall, change: Change, executor: Executor, also: tuple[Need, ...]
     ) -> None:
-        """Asks for approval of a change with its diff, bound to the content before and after. Consent to a folder, or
-        to all edits, covers no file that other programs run or obey."""
+        """Asks for approval of a change with its diff, bound to the content before and after. A right to edit below a
+        folder covers no file that other programs run or obey."""
         place, parts = change.place, change.place.parts
         held = [call.id, work.skill, executor.digest, str(place.path)]
-        body = json.dumps(
-            [*held, *(data and hashlib.sha256(data).hexdigest() for data in (change.before, change.after))]
-        )
+        body = json.dumps([*held, _digest(change.before), _digest(change.after)])
         subject = f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
         path, diff = "/".join(parts), await _shown(change)
         is_alone = is_obeyed(parts) or is_program(place.path, change.before, change.after)
@@ -265,15 +290,15 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             key, work.language, skill=escape_controls(work.skill), path=escape_controls(path), note=note, diff=diff
         )
         facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "path": str(place.path), "diff": diff}
-        folders = [] if is_alone else [self._folder(work, executor, parts) for parts in _folders(parts)]
-        facts |= {"wider": folders[0], "folder": str(place.path.parent)} if folders else {}
-        wider = (EDITS, *folders) if folders else ()
+        wider = () if is_alone else covering(edits_of(parts[:-1]), work.skill, executor.digest)
+        facts |= {"wider": wider[0], "folder": str(place.path.parent)} if wider else {}
         self.consents.require(work.run, subject, question, by_name=True, unless=wider, also=also, **facts)
 
     async def _deliver(
         self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
     ) -> ToolAnswer:
         """Copies files of the workspace to the project after one question about all of them."""
+        self._refuse_project(work)
         planned = await asyncio.to_thread(delivering.planned, places, arguments)
         found = [one for one in planned if not one.is_same]
         for one in found:
@@ -320,12 +345,11 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         folders_of = [one.place.parts[:-1] for one in found]
         same = min(same_start(folders_of[0], other) for other in folders_of)
         folder = folders_of[0][:same]
-        folders = [] if alone else [self._folder(work, executor, parts) for parts in _folders((*folder, ""))]
+        wider = () if alone else covering(edits_of(folder), work.skill, executor.digest)
         path = str(self.root.resolve().joinpath(*folder))
         facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "diff": shown}
         facts |= {"path": str(found[0].place.path)} if len(found) == 1 else {"path": path}
-        facts |= {"wider": folders[0], "folder": path} if folders else {}
-        wider = (EDITS, *folders) if folders else ()
+        facts |= {"wider": wider[0], "folder": path} if wider else {}
         self.consents.require(work.run, subject, question, by_name=True, unless=wider, also=also, **facts)
 
     async def _delivered(self, one: delivering.Delivery, *, whole: bool) -> str:
@@ -342,11 +366,6 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             raise IntegrityMismatch(f"{one.path!r} was changed meanwhile", hint="try again")
         diff = await _shown(change)
         return diff if whole or len(diff) <= delivering.TEXT else ""
-
-    def _folder(self, work: AgentTask, executor: Executor, parts: tuple[str, ...]) -> str:
-        """The subject of consent to all changes by this skill below a folder in one session."""
-        body = json.dumps([work.skill, executor.digest, str(self.root.resolve()), *parts])
-        return f"tool:{EDITS}@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
 
     async def _run(
         self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
@@ -378,11 +397,6 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
 
 def _digest(data: bytes | None) -> str:
     return "" if data is None else hashlib.sha256(data).hexdigest()
-
-
-def _folders(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The folders around a file, up to the project."""
-    return [parts[:count] for count in reversed(range(len(parts)))]
 
 
 def _short(call: str) -> str:

@@ -18,6 +18,7 @@ from navigator_kernel.tools.search_child import is_binary
 from navigator_kernel.tools.specs import specs
 from navigator_kernel.values.allowed import FETCH
 from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.rights import PAGES
 from navigator_kernel.values.tool import Result
 
 SECONDS = 30.0  # time limit for a page
@@ -47,6 +48,11 @@ class Fetching(Struct, frozen=True, kw_only=True):
     @property
     def identity(self) -> str:
         return f"{FETCH} {self.target.scheme}://{self.target.host}:{self.target.port}"
+
+    @property
+    def right(self) -> str:
+        """The word of a session's consent to pages of the host."""
+        return f"{PAGES}{self.target.host}:{self.target.port}"
 
     @property
     def confirm(self) -> str:

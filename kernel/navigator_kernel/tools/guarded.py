@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from navigator_kernel.config.denials import denial, tool_denial
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.events import UICommand
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls, shown_line
 from navigator_kernel.tools.again import needs_again, shown_arguments
-from navigator_kernel.values.allowed import also_denied
 from navigator_kernel.values.called import is_note
 from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.rights import Right
 from navigator_kernel.values.standing import Need, skill_subject
 from navigator_kernel.values.tool import Result, filled
 from navigator_kernel.values.work import AgentTask, ToolAnswer
@@ -62,7 +62,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         if work.standing == "unknown" and not (work.tools or work.allowed):
             return ()
         kernels = (*self.always.offered(work), *(self.built_in.offered(work) if self.built_in else ()))
-        offered = [spec for spec in kernels if not self._denied(spec.name, work)]
+        offered = [spec for spec in kernels if not tool_denial(self.policy, work.skill, spec.name)]
         taken = {spec.name for spec in offered}
         return (*offered, *(self._known(work)[name].spec for name in self._allowed(work) if name not in taken))
 
@@ -70,10 +70,11 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         """Calls a tool. ConsentNeeded if the person has to agree first; every other result is an answer."""
         name = call.name
         self.admit(work)
-        if name in {spec.name for spec in self.always.offered(work)} and not self._denied(name, work):
+        is_denied = bool(tool_denial(self.policy, work.skill, name))
+        if name in {spec.name for spec in self.always.offered(work)} and not is_denied:
             return await self.always.call(work, call, arguments)
         held = self.built_in
-        if held and name in {spec.name for spec in held.offered(work)} and not self._denied(name, work):
+        if held and name in {spec.name for spec in held.offered(work)} and not is_denied:
             return await self._built_in(held, work, call, arguments)
         if name not in self._allowed(work):
             if is_note(name):
@@ -145,17 +146,16 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         if not named:
             return ()
         known = self._known(work)
-        return tuple(name for name in dict.fromkeys(named) if name in known and not self._denied(name, work))
+        return tuple(name for name in dict.fromkeys(named) if name in known and not self._denied(known[name], work))
 
     def _known(self, work: AgentTask) -> Mapping[str, Tool]:
         if work.skill:
             return self.tools()
-        return {} if "mcp" in (self.policy.deny | self.policy.skills.get("", frozenset())) else self.direct()
+        return {} if denial(self.policy, "", ("mcp",)) else self.direct()
 
-    def _denied(self, name: str, work: AgentTask) -> bool:
-        denied = (*self.policy.deny, *self.policy.skills.get(work.skill, ()))
-        words = (f"tool:{name}", *also_denied(name))
-        return any(fnmatchcase(word, one) for word in words for one in denied)
+    def _denied(self, tool: Tool, work: AgentTask) -> bool:
+        by_server = bool(getattr(tool, "by_server", False))
+        return bool(tool_denial(self.policy, work.skill, tool.name, by_server=by_server))
 
 
 def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: Tool, work: AgentTask) -> str:
@@ -170,7 +170,8 @@ def _lasting_subject(tool: Tool, work: AgentTask) -> str:
     if not getattr(tool, "only_reads", False) or work.standing == "unknown":
         return ""
     body = json.dumps([_identity(tool), work.skill, work.digest])
-    return f"tool:{tool.name}@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
+    digest, word = f"sha256:{hashlib.sha256(body.encode()).hexdigest()}", getattr(tool, "right", "")
+    return Right(word, work.skill, digest).subject if word else f"tool:{tool.name}@{digest}"
 
 
 def _identity(tool: Tool) -> str:

@@ -20,11 +20,13 @@ Call: TypeAlias = "Callable[[str, str, Mapping[str, Any]], Coroutine[Any, Any, M
 
 class McpTool(Struct, frozen=True):
     """Implements `model_ports.Tool`. Each call needs consent: what a server says of its own tool grants nothing, and
-    only lets one yes cover a session (see `tools.desk`). `outward` says that its server may reach the network."""
+    only lets one yes cover a session (see `tools.desk`). `outward` says that its server may reach the network,
+    `by_server` that it is a server's tool."""
 
     offered: OfferedTool
     call: Call
     outward: bool = True
+    by_server: bool = True
 
     @property
     def identity(self) -> str:

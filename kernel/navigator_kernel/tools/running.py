@@ -23,7 +23,8 @@ from navigator_kernel.tools.again import LONGEST
 from navigator_kernel.tools.meant_paths import meant_place
 from navigator_kernel.tools.places import ROOT_NAMES, Places, rooted
 from navigator_kernel.values.command_line import Unclear, commands_in
-from navigator_kernel.values.job import Job, consent_subject
+from navigator_kernel.values.job import Job
+from navigator_kernel.values.rights import PACKAGES, RUN, SCRIPTS, covering
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Executor
@@ -139,9 +140,9 @@ def job_of(
     needed: Needed,
     also: tuple[Need, ...] = (),
 ) -> Job:
-    """The job for a command. The person is asked each time, by the call and the bytes that it can reach (JIT-12); a yes
-    for longer is only possible for the skill's own scripts, all of them with these bytes of the skill. Reads every file
-    of the workspace."""
+    """The job for a command. A yes for once is to the call and the bytes that it can reach (JIT-12); one for longer is
+    a right of these bytes of the skill: to its own scripts, to commands, or to commands with the same packages. Reads
+    every file of the workspace."""
     named = [str(one) for one in arguments.get("packages") or ()]
     refuse_installing(command, named)
     scripts, is_node = scripts_of(command, places), _is_node(command)
@@ -155,7 +156,9 @@ def job_of(
         copies |= more
         links = {key: root / path.name if path.parent == places.folder else path for key, path in links.items()}
         argv = tuple(_moved(word, places.folder, root) for word in argv)
-    lasting = consent_subject("tool", name, executor.digest, executor.origin, wants) if own else ""
+    words = [SCRIPTS] if own else [f"{PACKAGES}{','.join(sorted(packages))}"] if packages else []
+    words += [] if packages else [RUN]
+    lasting, *unless = covering(words, name, executor.digest)
     return Job(
         actor="tool",
         subject=name,
@@ -165,6 +168,8 @@ def job_of(
         cwd=places.workspace,
         timeout=_seconds(arguments),
         lasting=lasting,
+        unless=tuple(unless),
+        is_script=command.script is not None,
         also=also,
         wants=wants,
         packages=packages,

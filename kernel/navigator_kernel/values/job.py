@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from navigator_kernel.values.rights import PAGES, SCRIPTS, right_of
 from navigator_kernel.values.standing import Need
 
 Actor = Literal["type_a", "shell", "script", "mcp_server", "tool"]  # rows of the authority table that start processes
@@ -32,8 +33,9 @@ class Job(Struct, frozen=True, kw_only=True):
     starts in `start`, by default in `cwd`. `reads` are the other paths that it may see, `packages` the packages that it
     needs. `links` and `copies` are names that its `cwd` has while it runs, for paths that it may see: a copy is its own
     to change. `is_shared` says that the project has files of others, of which it must not even learn the names.
-    `lasting` is a subject that a consent for longer is for; `for_order` says that one consent holds for all such jobs
-    of the run; `also` are further consents that it needs.
+    `lasting` is a subject that a consent for longer is for, `unless` are others that cover it, too; `for_order` says
+    that one consent holds for all such jobs of the run; `also` are further consents that it needs. `is_script` says
+    that a tool runs a script of its skill.
     """
 
     actor: Actor
@@ -56,7 +58,9 @@ class Job(Struct, frozen=True, kw_only=True):
     project: Path | None = None
     is_shared: bool = False
     lasting: str = ""
+    unless: tuple[str, ...] = ()
     for_order: bool = False
+    is_script: bool = False
     also: tuple[Need, ...] = ()
 
     @property
@@ -76,6 +80,14 @@ def is_lasting(subject: str) -> bool:
     """Whether a yes to `subject` can be for more than once: if it is bound to bytes, or to the words of a command. The
     digest of a project's script covers none of the modules that it imports, so a script is asked about each time."""
     return "@sha256:" in subject and not subject.startswith("script:")
+
+
+def is_permanent(subject: str) -> bool:
+    """Whether a yes to `subject` can be for ever: not to `!commands`, nor to a right, unless it is to the skill's own
+    scripts, whose bytes it names, or to the pages of a host."""
+    right = right_of(subject)
+    is_ever = right is None or right.word == SCRIPTS or right.word.startswith(PAGES)
+    return is_ever and is_lasting(subject) and not subject.startswith("shell:")
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

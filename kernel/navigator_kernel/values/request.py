@@ -29,7 +29,7 @@ class Message(Struct, frozen=True, kw_only=True):
     are the parts of a merged message that answer earlier questions, `target` the skill that asked last (X-11) or that
     the person chose, `way` says how it was found; `skill` gets every message that answers nothing; `attended` says that
     a person reads what is beside the answer (X-44), `shows_prompt` that a skill's prompt is wanted instead of its
-    result."""
+    result; `allow` are words of rights that the person gives for this message (`--allow`)."""
 
     text: str
     interactive: bool = False
@@ -42,6 +42,7 @@ class Message(Struct, frozen=True, kw_only=True):
     skill: str = ""
     attended: bool = True
     shows_prompt: bool = False
+    allow: tuple[str, ...] = ()
 
 
 class CommandInstruction(Struct, frozen=True, kw_only=True):

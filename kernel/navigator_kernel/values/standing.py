@@ -12,11 +12,13 @@ AGAIN = "again:"  # subject prefix of a call that may already have acted
 
 class Need(NamedTuple):
     """A consent that a call needs: its subject, and the question to the person. `for_order` says that a yes is to a
-    kind of access: it holds for the whole run, and no call uses it up."""
+    kind of access: it holds for the whole run, and no call uses it up. A consent for more than one execution to one of
+    `unless` covers the call, too."""
 
     subject: str
     question: str
     for_order: bool = False
+    unless: tuple[str, ...] = ()
 
 
 def install_subject(name: str, origin: str, digest: str) -> str:

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from navigator_kernel.text import lazy_compile
 
-EDITS = "edits"  # the subject of approval of all changes that tools make in the project during one run
 _FIELD = lazy_compile(r"\{(\w{1,40})\}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +87,19 @@ class SqliteSessions(Struct, frozen=True):
         if last is not None and self.redact(last["text"]) != last["text"]:
             lost["sticky"] = {**last, "text": ""}
         return {**held, **lost}
+
+    def revoke(self, name: str, subjects: Collection[str]) -> None:
+        """Ends these consents of the session; its turn and its question stay. NotFound if there is no such session."""
+        with self._open() as database, transaction(database):
+            row = database.execute("SELECT state FROM sessions WHERE id = ?", (name,)).fetchone()
+            if row is None:
+                raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
+            held = json.loads(row[0])
+            for place in filter(None, (held, held.get("approval"))):
+                key = "grants" if place is held else "agreed"
+                place[key] = [one for one in place.get(key, ()) if one not in subjects]
+            state = json.dumps(held, ensure_ascii=False)
+            database.execute("UPDATE sessions SET state = ? WHERE id = ?", (state, name))
 
     def history(self, name: str, last: int | None = None) -> list[Said]:
         """The messages, oldest first; only the `last` entries if a number is given."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.bootstrap.turns import refuse_message
 from navigator_kernel.bootstrap.upkeep import collect_daily
-from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.app import json_option, pass_app, rights_options, unsafe_option
 from navigator_kernel.cli.chat.question import can_answer, command_for, open_question
 from navigator_kernel.cli.chat.replies import show
 from navigator_kernel.cli.chat.stream import waits
@@ -35,7 +35,7 @@ PENDING = 9  # exit code
 @click.option("--format", "form", type=click.Choice(SHAPES), help="Form of the answer.")
 @click.option("--show-prompt", is_flag=True, help="Print the prompt of the skill instead of carrying it out.")
 @click.option("--session", help="Name of the session to continue or begin.")
-@edits_options
+@rights_options
 @unsafe_option
 @json_option
 @pass_app
@@ -86,13 +86,13 @@ class Dialogue(Struct, kw_only=True):
                 return self.code
         reply = self._take(message, session)
         if waits_here:
-            self._answered(message, reply.session, reply.language, _folder(reply))
+            self._answered(message, reply.session, reply.language)
         return self.code
 
-    def _answered(self, message: Message, session: Session, language: Language, folder: str = "") -> Session:
+    def _answered(self, message: Message, session: Session, language: Language) -> Session:
         """The session after the person's answers; something is open in it only if they left."""
         language = self.app.language or language
-        while (question := open_question(session, language, folder)) is not None:
+        while (question := open_question(session, language)) is not None:
             try:
                 answer = question.read()
             except KeyboardInterrupt:
@@ -105,7 +105,7 @@ class Dialogue(Struct, kw_only=True):
             self.kept = True  # a stored question must not be open for longer than this one
             spoken = self.app.language or question.language_of(answer)
             reply = self._take(replace(message, text=answer, language=spoken), session)
-            session, language, folder = reply.session, self.app.language or reply.language, _folder(reply)
+            session, language = reply.session, self.app.language or reply.language
         return session
 
     def _take(self, message: Message, session: Session) -> Reply:
@@ -113,10 +113,6 @@ class Dialogue(Struct, kw_only=True):
         show(self.app, reply, form=self.form, as_json=self.as_json)
         self.code = reply.report.exit_code
         return reply
-
-
-def _folder(reply: Reply) -> str:
-    return str(reply.report.data.get("folder", ""))
 
 
 def _message(words: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.app import json_option, pass_app, rights_options, unsafe_option
 from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command_for, open_question, read_line
 from navigator_kernel.cli.chat.replies import chat_hint, show
 from navigator_kernel.cli.chat.stream import Shown
@@ -25,7 +25,7 @@ from navigator_kernel.workflows.orchestrator import COMMAND
 
 @click.command("chat")
 @click.option("--session", "session_name", help="Name of the session to continue or begin.")
-@edits_options
+@rights_options
 @unsafe_option
 @json_option
 @pass_app
@@ -42,9 +42,9 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
         app.settle_state()
     collect_garbage(app.root)
     session, replies, code = open_session(app, session_name), list[Reply](), 0
-    shown, language, folder, offers = Shown(quiet=as_json), app.spoken, "", partial(_offers, app)
+    shown, language, offers = Shown(quiet=as_json), app.spoken, partial(_offers, app)
     while True:
-        question = open_question(session, language, folder) if asks else None
+        question = open_question(session, language) if asks else None
         if (text := _read(question, offers)) is None:
             break
         if not text.strip():
@@ -58,7 +58,6 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
         reply, code = _attempt(app, text, session, shown, question, code)
         if reply is not None:
             session, language = reply.session, app.language or reply.language
-            folder = str(reply.report.data.get("folder", ""))
             replies.append(reply)
     if as_json:
         document({"session": session.id, "replies": [reply.to_dict() for reply in replies], "exit_code": code})

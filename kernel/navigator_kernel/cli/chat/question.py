@@ -11,11 +11,12 @@ from typing import Literal
 from msgspec import Struct
 
 from navigator_kernel.cli.output import is_attended, note, padded, width
-from navigator_kernel.language.wording import say
+from navigator_kernel.language.wording import object_of, say
 from navigator_kernel.stages.answers import asks_for_model, is_interrupted
-from navigator_kernel.text import Language, clean
+from navigator_kernel.text import Language
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, Session
+from navigator_kernel.values.rights import right_of
 from navigator_kernel.values.workflow import PLAN, REPEAT
 
 Kind = Literal["call", "effect", "plan", "again", "interrupted", "one", "several", "rest", "value"]
@@ -31,14 +32,14 @@ _HELP = frozenset({"?", "help", "帮助"})
 
 
 class OpenQuestion(Struct, frozen=True, kw_only=True):
-    """`letters` are those that answer it, without `?`; `count` is the number of skills to choose from, and `folder` the
-    one in which `a` allows all changes, if there is one."""
+    """`letters` are those that answer it, without `?`; `count` is the number of skills to choose from, and `right` the
+    word of the right that `a` gives, if it gives one."""
 
     kind: Kind
     letters: str
     language: Language
     count: int = 0
-    folder: str = ""
+    right: str = ""
 
     @property
     def line(self) -> str:
@@ -63,7 +64,8 @@ class OpenQuestion(Struct, frozen=True, kw_only=True):
 
     def _meaning(self, letter: str) -> str:
         if letter == "a":
-            return say("legend.folder" if self.folder else "legend.session", self.language, folder=self.folder)
+            key = f"legend.right.{self.right.partition(':')[0]}" if self.right else "legend.session"
+            return say(key, self.language, what=object_of(self.right, self.language))
         return say(f"legend.{self.kind}.{letter}", self.language)
 
     def message(self, typed: str, usual: str = "") -> str:
@@ -110,18 +112,15 @@ class OpenQuestion(Struct, frozen=True, kw_only=True):
 _STRICT = frozenset({"call", "effect", "plan", "again", "interrupted"})
 
 
-def open_question(session: Session, language: Language, folder: str = "") -> OpenQuestion | None:
-    """What `session` waits for; None if nothing. `folder` is the one around the file that a call wants to change."""
+def open_question(session: Session, language: Language) -> OpenQuestion | None:
+    """What `session` waits for; None if nothing."""
     aside = session.question is not None and session.question.aside
     if session.approval is not None and (session.question is None or aside):
         kind, lasts = _kind_of(session.approval), can_last(session.approval)
         letters = _LETTERS[kind] if lasts else _LETTERS[kind].replace("a", "")
-        return OpenQuestion(
-            kind=kind,
-            letters=letters,
-            language=language,
-            folder=clean(folder, lines=False) if session.approval.wider else "",
-        )
+        right = right_of(session.approval.wider or session.approval.subject)
+        word = "" if right is None else right.word
+        return OpenQuestion(kind=kind, letters=letters, language=language, right=word)
     if session.question is not None:
         kind, count = _kind_of_choice(session.question), len(session.question.options)
         return OpenQuestion(kind=kind, letters=_LETTERS[kind], language=language, count=count)

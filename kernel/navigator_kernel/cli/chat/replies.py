@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,6 +59,8 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
         note(text)
     if waits and not in_chat and not can_answer():
         note(say("notice.resume", language, command=command_for(reply.session, app.root_flag)))
+        if word := reply.report.data.get("allow"):
+            note(say("notice.allow", language, word=shlex.quote(str(word))))
     how = app.settings.sections
     _beside(reply.sections, "off" if waits and how == "compact" else how, form, language)
 

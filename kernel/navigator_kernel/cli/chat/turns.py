@@ -7,6 +7,8 @@ import signal
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from navigator_kernel.adapters.stores.underway import ENDED
 from navigator_kernel.bootstrap.turns import Keep, Turns
 from navigator_kernel.cli.output import note
@@ -14,7 +16,6 @@ from navigator_kernel.errors import Busy, Interrupted
 from navigator_kernel.language.wording import say
 from navigator_kernel.stages.answers import is_interrupted, resume
 from navigator_kernel.text import escape_controls, shorten
-from navigator_kernel.values.tool import EDITS
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
@@ -41,9 +42,8 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
     Interrupted if the person stopped it; its processes have ended by then.
     """
     ended_by: list[signal.Signals] = []
-    agreed = (EDITS,) if app.allow_edits else ()
     when: Keep = "always" if keep else "waiting"
-    turn = turns_of(app).take(message, session, listeners, keep=when, agreed=agreed, missed=_missed)
+    turn = turns_of(app).take(replace(message, allow=app.allow), session, listeners, keep=when, missed=_missed)
     try:
         return asyncio.run(_stoppable(turn, ended_by))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,19 @@ import click
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.parts import open_redaction, open_sessions, open_underway
 from navigator_kernel.cli.app import app_of, json_option, pass_app
-from navigator_kernel.cli.output import document, lines, say_lines, table
+from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.language.wording import right_in, say
+from navigator_kernel.text import escape_controls
+from navigator_kernel.values.rights import right_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.adapters.stores.underway import Left, Underway
+    from navigator_kernel.text import Language
     from navigator_kernel.values.request import Said
 
 
@@ -46,13 +52,54 @@ def listed(app: App, *, as_json: bool) -> None:
 @json_option
 @pass_app
 def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
-    """Print the messages of a session."""
+    """Print the messages of a session, and what it may do without a question."""
     store = open_sessions(app.root)
     session, said = store.load(name), store.history(name, last)
     if as_json:
-        document({"session": session.id, "turns": session.turn, "history": [_entry(one) for one in said]})
+        rights = [_right(one, app.spoken) for one in session.grants]
+        history = [_entry(one) for one in said]
+        document({"session": session.id, "turns": session.turn, "rights": rights, "history": history})
     else:
         lines([f"{'>' if one.role == 'user' else ' '} {one.text}" for one in said])
+        lines(_right(one, app.spoken)["means"] for one in session.grants)
+
+
+@command.command("revoke")
+@click.argument("name")
+@click.argument("rights", nargs=-1, metavar="[RIGHT]...")
+@json_option
+@pass_app
+def revoke(app: App, *, name: str, rights: tuple[str, ...], as_json: bool) -> None:
+    """End what you allowed a session: each RIGHT as `session show` names it, or everything."""
+    ended = asyncio.run(_revoked(open_sessions(app.root), name, rights, app.spoken))
+    if as_json:
+        document({"session": name, "revoked": ended, "exit_code": 0})
+    elif ended:
+        lines(say("rights.revoked", app.spoken, what=found["means"]) for found in ended)
+    else:
+        lines(say("rights.none", app.spoken))
+
+
+async def _revoked(store: SqliteSessions, name: str, rights: Sequence[str], language: Language) -> list[dict[str, str]]:
+    """Ends the rights after the turn that is under way, which may give some, and stores what it began with."""
+    async with store.queue.turn(name, note):
+        held = {one: _right(one, language) for one in store.load(name).grants}
+        known = {found["right"] for found in held.values()}
+        if unknown := [one for one in rights if one not in known]:
+            hint = f"it has: {', '.join(sorted(known)) or 'none'}"
+            raise NotFound(f"session {name!r} has no right {unknown[0]!r}", hint=hint)
+        ended = {one: found for one, found in held.items() if not rights or found["right"] in rights}
+        store.revoke(name, tuple(ended))
+        return list(ended.values())
+
+
+def _right(subject: str, language: Language) -> dict[str, str]:
+    """`{right, skill, means}` for a consent of a session; any other is named by its subject."""
+    right = right_of(subject)
+    if right is None:
+        return {"right": subject, "skill": "", "means": say("rights.other", language, subject=escape_controls(subject))}
+    means = say("rights.line", language, word=escape_controls(right.word), right=right_in(right, language))
+    return {"right": right.word, "skill": right.skill, "means": means}
 
 
 @command.command("resume")
