@@ -222,8 +222,8 @@ def described(outcome: Outcome, job: Job, keep: Callable[[str], str]) -> str:
         how = f"exit code {outcome.exit_code}"
     cut = "the output was cut" if outcome.truncated else ""
     left = f"wrote: {', '.join(outcome.wrote[:50])}" if outcome.wrote else ""
-    parts = (how, cut, left, _told_disarmed(outcome.disarmed), whole, _read_only(err[-SHOWN:], job))
-    return "\n".join(part for part in parts if part)
+    notes = (how, cut, left, _told_disarmed(outcome.disarmed), whole, _read_only(err[-SHOWN:], job))
+    return "\n".join(note for note in notes if note)
 
 
 def _told_disarmed(disarmed: Sequence[tuple[str, str]]) -> str:
