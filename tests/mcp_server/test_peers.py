@@ -78,7 +78,7 @@ def test_fastmcps_client_lists_gets_verifies_routes_loads_and_runs(here: Place, 
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["names"] == here.json("mcp", "serve", "--check")["served"]
-    assert (told["entity"], told["state"], told["files"] > len(told["names"])) == ("code-review", "pending", True)
+    assert (told["entity"], told["state"], told["files"] > len(told["names"])) == ("code-review", "success", True)
 
 
 def test_the_inspector_lists_routes_and_reads(here: Place, npm: Path) -> None:
