@@ -116,12 +116,15 @@ def shown_lines(text: str, mark: str = "│ ") -> str:
     return "\n".join(shown)
 
 
+SHELLS = frozenset({"/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash"})
+
+
 def shown_command(argv: Sequence[str]) -> str:
     """A command for a person to approve: its words with quotes, or the line that bash is given; a line break in it is
     marked on both sides."""
     from shlex import join  # takes 1 ms, and only a question needs it
 
-    is_line = len(argv) == 3 and argv[0].startswith("/") and argv[0].endswith("sh") and argv[1] == "-c"
+    is_line = len(argv) == 3 and argv[0] in SHELLS and argv[1] == "-c"
     first, *rest = (argv[2] if is_line else join(argv)).split("\n")
     return "↵\n".join([shown_line(first), *([shown_lines("\n".join(rest))] if rest else [])])
 

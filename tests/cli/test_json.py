@@ -144,6 +144,7 @@ CASES: Mapping[str, Case] = {
     "skill uninstall": Case(words=["alpha"], before=install),
     "skill verify": Case(before=install),
     "undo": Case(before=changed),
+    "usage": Case(),
     "why": Case(before=once),
     "log": Case(before=once),
     "workflow abort": Case(words=["run-1"], before=run_that("stopped")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -196,7 +197,7 @@ def test_e_asks_for_the_reason_and_the_model_gets_it(writer: Place, server: Wire
         screen.type("y\n")
         screen.rest()
     answers = [one["content"] for one in of_phase_two(server)[1]["messages"] if one["role"] == "tool"]
-    assert answers[-1].endswith("the person's reason: in German")
+    assert json.loads(answers[-1])["error"].endswith("the person's reason: in German")
     assert (writer.root / "notes.txt").read_text() == "one\nzwei\nthree\n"
 
 

@@ -51,7 +51,7 @@ def test_the_words_and_calls_of_a_model_are_shown_as_they_come(
     assert [one.path for one in call.locations] == [str(place.root / "notes.txt")]
     assert call.raw_input == {"file_path": "notes.txt"}
     assert editor.calls == [(call.tool_call_id, "in_progress"), (call.tool_call_id, "completed")]
-    assert editor.text == "I read. It has three lines."
+    assert editor.text == "I read. \n\nIt has three lines."
 
 
 @pytest.mark.requirement("JIT-12")
@@ -65,7 +65,7 @@ def test_an_edit_waits_for_the_yes_in_the_editor_and_continues_in_the_same_promp
     (call,) = editor.of("tool_call")
     assert (asked.tool_call_id, asked.title, asked.kind) == (call.tool_call_id, "write notes.txt", "edit")
     assert "-one" in asked.content[0].content.text and "+row, row" in asked.content[0].content.text
-    assert [option.kind for option in options] == ["allow_once", "reject_once"]  # the approval has no digest
+    assert [option.kind for option in options] == ["allow_once", "allow_always", "reject_once"]
     assert [status for _, status in editor.calls] == ["in_progress", "pending", "in_progress", "completed"]
     assert (place.root / "notes.txt").read_text() == "row, row\n"
     assert editor.text == "I will write. \n\nDone."

@@ -52,7 +52,7 @@ def test_a_page_gets_text_tool_calls_skills_commands_and_the_funnel(served: Serv
     held = turn(served, model, body, calls("task_create", title="会议准备"), Said(text="已创建"))
     assert text(held) == "已创建"
     assert custom(held) == [
-        "SkillsOffered", "SkillChosen", "SkillLoaded", "UICommand", "UICommand", "SkillUsed",
+        "SkillsOffered", "SkillChosen", "SkillLoaded", "Progress", "UICommand", "UICommand", "SkillUsed",
     ]  # fmt: skip
     assert of_kind(held, "ACTIVITY_SNAPSHOT")[0]["content"]["text"] == "正在加载 task_manager 模块…"
     assert of_kind(held, "TOOL_CALL_ARGS")[0]["delta"] == '{"title": "会议准备"}'

@@ -11,7 +11,7 @@ import pytest
 
 from models.wire_server import Said, WireServer, serving
 from navigator_kernel.agent_loop.loop import CALLS, CONTINUATIONS, Budget
-from navigator_kernel.agent_loop.no_progress import MOST
+from navigator_kernel.agent_loop.no_progress import FAILURES, RESULTS
 from navigator_kernel.errors import ModelFailed
 from navigator_kernel.events import Progress, RunContent
 from navigator_kernel.values.chat import ToolCall
@@ -70,8 +70,8 @@ def test_forty_rounds_of_tools_end_in_an_answer(server: WireServer) -> None:
 def test_an_endless_loop_of_tools_ends_at_the_budget_with_a_last_answer_without_tools(
     server: WireServer, text: str
 ) -> None:
-    again = Said(text=text, calls=LOOK.calls)
-    done = worked(server, [*[again] * 20, LEFT], budget=Budget(tokens=132 * 20))
+    script = [Said(text=text, calls=looks(f"star {at}").calls) for at in range(20)]
+    done = worked(server, [*script, LEFT], budget=Budget(tokens=132 * 20))
     assert (done.end, len(done.tools.called), len(server.requests)) == ("tokens", 20, 21)
     assert server.requests[-1].body["tool_choice"] == "none" and server.requests[-2].body.get("tool_choice") != "none"
     assert "used up its budget: 2640 tokens" in server.requests[-1].body["messages"][-1]["content"]
@@ -93,10 +93,18 @@ def test_a_model_that_calls_tools_in_its_last_answer_ends_all_the_same(server: W
 def test_the_same_call_that_fails_three_times_in_the_same_way_ends_it_after_a_warning(
     server: WireServer, call: tuple[str, str]
 ) -> None:
-    done = worked(server, [*[Said(calls=[call])] * MOST, LEFT])
-    assert (done.end, len(server.requests), done.progress.text) == ("stuck", MOST + 1, LEFT.text)
+    done = worked(server, [*[Said(calls=[call])] * FAILURES, LEFT])
+    assert (done.end, len(server.requests), done.progress.text) == ("stuck", FAILURES + 1, LEFT.text)
     results = [message.text for message in done.progress.messages if message.role == "tool"]
-    assert ["failed in the same way before" in text for text in results] == [False, True, False]
+    assert ["had this same result before" in text for text in results] == [False, True, False]
+
+
+@pytest.mark.requirement("SAF-5")
+def test_the_same_call_with_the_same_result_ends_it_later_and_after_a_warning(server: WireServer) -> None:
+    done = worked(server, [*[LOOK] * RESULTS, LEFT])
+    assert (done.end, len(done.tools.called), done.progress.text) == ("stuck", RESULTS, LEFT.text)
+    results = [message.text for message in done.progress.messages if message.role == "tool"]
+    assert ["had this same result before" in text for text in results] == [False] * 8 + [True, False]
 
 
 def test_failures_of_one_answer_count_once_as_the_model_has_not_seen_them(server: WireServer) -> None:

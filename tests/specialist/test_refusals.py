@@ -98,7 +98,7 @@ def test_a_model_that_goes_on_with_a_refused_call_is_stopped_and_nothing_more_is
     with terminal(writer, "chat") as screen:
         begin(screen)
         screen.type("n\n")
-        shown = screen.wait_for("the same call failed three times")
+        shown = screen.wait_for("the same call had the same result again and again")
     assert QUESTION not in shown and len(of_phase_two(server)) == 5
     assert text(writer, "docs/notes.txt") == NOTES
 

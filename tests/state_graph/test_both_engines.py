@@ -44,7 +44,7 @@ def test_a_message_without_a_skill_is_answered(engine: Engine, server: WireServe
 def test_a_skill_is_loaded_and_worked_on(engine: Engine, server: WireServer) -> None:
     says(server, LOOK, HELLO)
     came = engine.say("/song-writer a song about rain")
-    assert (came.text, came.state) == (LOOK.text + HELLO.text, "success")
+    assert (came.text, came.state) == (f"{LOOK.text}\n\n{HELLO.text}", "success")
     (first, second) = of_phase_two(server)
     assert "Rhyme every line." in first["messages"][1]["content"]
     assert second["messages"][-1]["role"] == "tool"

@@ -15,15 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.agent_loop.continuation import goes_on
-from navigator_kernel.agent_loop.no_progress import (
-    MOST,
-    NOTICE,
-    arguments_of,
-    call_key,
-    failure_key,
-    is_failure,
-    same_failures,
-)
+from navigator_kernel.agent_loop.no_progress import NOTICE, arguments_of, call_key, is_nearly_stuck, is_stuck
 from navigator_kernel.agent_loop.opening import environment, opening
 from navigator_kernel.agent_loop.window import fitting, is_shortened, result_file, room_for_work, shown, tokens
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
@@ -147,7 +139,7 @@ class AgentLoop(Struct, kw_only=True):
 
     def _limit(self, progress: AgentState) -> End | None:
         """The limit that the work has reached, or None."""
-        if max(same_failures(progress.messages).values(), default=0) >= MOST:
+        if is_stuck(progress.messages):
             return "stuck"
         if self._seconds() <= 0:
             return "time"
@@ -345,8 +337,8 @@ class AgentLoop(Struct, kw_only=True):
                 role="tool", text=answer.text, call=call.id, name=call.name, files=answer.files, failed=answer.failed
             )
             messages = (*self.progress.messages, result)
-            if is_failure(result) and same_failures(messages)[failure_key(call_key(call), result)] == MOST - 1:
-                result = replace(result, text=f"{result.text}{NOTICE}{say('tool.same_failure', language)}")
+            if is_nearly_stuck(messages):
+                result = replace(result, text=f"{result.text}{NOTICE}{say('tool.same_again', language)}")
                 messages = (*self.progress.messages, result)
             self.progress = replace(self.progress, messages=messages, begun="", intent=())
             self.keep(self.progress)

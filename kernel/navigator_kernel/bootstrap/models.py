@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from navigator_kernel.adapters.stores.project_state import ProjectWriter
 from navigator_kernel.bootstrap.places import private_writer
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.values.http.endpoint import Endpoint
@@ -117,7 +118,6 @@ def open_specialist(
         return None if models is None else build(models, before, spent)
 
     def build(models: RegistryPort, before: Session, spent: Spent) -> Specialist:
-        from navigator_kernel.adapters.stores.project_state import ProjectWriter
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.skill_tool import SkillTool
         from navigator_kernel.agent_loop.specialist import Specialist as Working

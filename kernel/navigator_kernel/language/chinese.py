@@ -55,7 +55,7 @@ def approval_in(text: str, language: Language) -> str:
             break
         text, more = before, f"；并允许它{known[what]}{packages}{names}{more}"
     subject, _, command = text.removeprefix("run ").partition(": ")
-    return f"运行 {subject}：{command}{more}"
+    return f"运行 {known.get(subject, subject)}：{command}{more}"
 
 
 def which_begins(english: str) -> str:

@@ -269,9 +269,9 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "未执行：一次回答最多 {most} 个调用。请在下一次回答中再调用 {tool}。",
     ),
     "tool.no_time": ("not done: the time of this turn is over", "未执行：本轮时间已用完"),
-    "tool.same_failure": (
-        "This call has failed in the same way before. If it fails so once more, the work ends: do it in another way.",
-        "这个调用之前以同样的方式失败过。再这样失败一次，工作就会结束：请换一种做法。",
+    "tool.same_again": (
+        "This same call had this same result before. If it has it once more, the work ends: do it in another way.",
+        "同样的调用之前得到过同样的结果。再有一次，工作就会结束：请换一种做法。",
     ),
     "result.shortened": (
         "(the result of {tool}, {size} characters, was left out here to save room; the whole of it is in {path})",
@@ -301,7 +301,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "tool.no_json": ("the arguments of {tool} are not a JSON object", "{tool} 的参数不是 JSON 对象"),
     "specialist.fix": ("Your previous answer was not accepted: {wrong}. Try again.", "你之前的回答未被接受：{wrong}。请重新完成。"),
     "backend.unknown": ("the skill asks for {backend}, which is not set in [models.aliases]; {model} was asked", "技能要求 {backend}，但 [models.aliases] 中没有设置；已改用 {model}"),
-    "specialist.stuck": ("stopped: the same call failed three times in the same way", "停止：同一个调用以同样的方式失败了三次"),
+    "specialist.stuck": ("stopped: the same call had the same result again and again", "停止：同一个调用一再得到同样的结果"),
     "specialist.length": ("stopped: the answer was cut off", "停止：回答未能完成"),
     "prompt.skills": (
         "[Skills that may fit; the tool `skill` loads one by its name, with its tools. If none fits, answer without one.]",

@@ -103,7 +103,8 @@ class ConsentGate(Struct, frozen=True):
             by_name = job.actor == TOOL  # a model proposed the command, so `--yes` does not cover it
             argv = shown_command(job.argv)
             shown = argv if by_name or job.actor == "mcp_server" else _shown(job.argv, argv, SHOWN)
-            what = f"run {cut_text(escape_controls(job.subject), SHOWN)}: {shown}"
+            subject = "a shell command" if job.actor == "shell" else cut_text(escape_controls(job.subject), SHOWN)
+            what = f"run {subject}: {shown}"
             if job.actor == "mcp_server" and job.reads:
                 what += f" (it reads {', '.join(escape_controls(str(path)) for path in job.reads)})"
             question = "; let it ".join([what, *asked]) + _packages(job.packages)

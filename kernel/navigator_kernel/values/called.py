@@ -78,7 +78,7 @@ _OF_EDITOR = {"view": READ, "create": WRITE, "str_replace": EDIT, "insert": EDIT
 _PYTHONS = frozenset("python codeinterpreter executepython runpython".split())
 _PREFIX = lazy_compile(r"(?:functions?|tools?|default_api|multi_tool_use|builtin)(?:\.|::?|__)")
 _SUFFIX = lazy_compile(r":\d{1,4}$")
-_FENCE = lazy_compile(r"\s*```(?:json)?\s*\n?(?P<inside>[^`]*)```\s*")
+_FENCE = "```"
 
 
 def meant(call: ToolCall, offered: Sequence[ToolSpec]) -> ToolCall:
@@ -113,8 +113,9 @@ def _loaded(text: str) -> Any:
     """The value of a JSON text; False if it is none."""
     if text.strip() in {"", "null", "None"}:
         return None
-    fenced = _FENCE.fullmatch(text)
-    plain = fenced["inside"] if fenced else text
+    plain = text.strip()
+    if plain.startswith(_FENCE) and plain.endswith(_FENCE) and plain.count("`") == 2 * len(_FENCE):
+        plain = plain.strip("`").removeprefix("json")
     for tried in (plain, without_last_commas(plain)):
         try:
             held = json.loads(tried, strict=False, parse_constant=_never)

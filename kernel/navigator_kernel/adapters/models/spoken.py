@@ -23,7 +23,6 @@ _FENCE = "```"
 # The beginning of JSON that may be a call: whole, or as far as it has arrived
 _KEYS = ("name", "tool", "tool_name", "function", "arguments", "parameters", "type", "id")
 _MAY_BE_CALL = lazy_compile(r'\s*(?:\[\s*)?(?:\{\s*(?:"(?P<key>[a-z_]{0,12})(?P<end>"?)|$)|$)')
-_OPENING = lazy_compile(r"\s*```[ \t]*(?P<language>\w*)[ \t]*")
 _LANGUAGES = ("", "json", "tool_call", "tool_code", "tool")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input")
 _BLOCK = lazy_compile(
@@ -135,8 +134,7 @@ class Spoken:
             if plain.startswith(_FENCE):
                 if not newline:
                     return False
-                opening = _OPENING.fullmatch(line)
-                is_json = opening is not None and opening["language"].lower() in _LANGUAGES
+                is_json = plain.removeprefix(_FENCE).strip().lower() in _LANGUAGES
                 self._state = "fence" if is_json else "code"
                 return True
             if not newline and any(tag.startswith(plain) for tag in (*_TAGS, _FENCE)):
