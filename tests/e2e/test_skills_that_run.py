@@ -13,7 +13,6 @@ import uv
 
 from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
-from navigator_kernel.bootstrap.parts import open_sandbox
 from scanning.real_corpus import bundles
 from specialist.turns import of_phase_two, says, settings
 
@@ -86,6 +85,12 @@ book.active.append(["total", f"=SUM(B2:B{len(rows)})"])
 book.save("sales.xlsx")
 """
 DOCUMENT = "import docx; d = docx.Document(); d.add_paragraph('Hello from a skill'); d.save('note.docx')"
+DOCX_JS = """
+const fs = require("fs");
+const { Document, Packer, Paragraph } = require("docx");
+const note = new Document({ sections: [{ children: [new Paragraph("Hello from docx-js")] }] });
+Packer.toBuffer(note).then((bytes) => fs.writeFileSync("note.docx", bytes));
+"""
 GIF = """
 import os, sys
 sys.path.insert(0, os.environ["SKILL_ROOT"])
@@ -198,6 +203,26 @@ def test_docx_makes_a_document_and_unpacks_it(here: Place, server: WireServer, s
     assert seen_by("python-docx", code, workspace(here) / "note.docx") == "Hello from a skill"
 
 
+@pytest.mark.requirement("AGT-3", "JIT-5")
+def test_docx_makes_a_document_with_docx_js_and_markitdown_reads_it(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources[ANTHROPICS], "--skill", "docx")
+    says(
+        server,
+        call("write", file_path="make.js", content=DOCX_JS),
+        call("run", command="node make.js && ls -l note.docx", packages=["npm:docx"]),
+        call("run", command="markitdown note.docx -o note.md", packages=["markitdown[docx]"]),
+        Said(text="note.docx is made."),
+    )
+    told = conversation(here, "/docx write a note that says hello")
+    assert (told["exit_code"], len(told["asked"])) == (0, 2), told
+    assert "(npm: docx)" in told["asked"][0] and "(PyPI: markitdown[docx])" in told["asked"][1]
+    assert "Hello from docx-js" in (workspace(here) / "note.md").read_text()
+    code = "import docx, sys; print(docx.Document(sys.argv[1]).paragraphs[0].text)"
+    assert seen_by("python-docx", code, workspace(here) / "note.docx") == "Hello from docx-js"
+
+
 @pytest.mark.requirement("AGT-3", "JIT-12")
 def test_skill_creator_validates_a_skill_with_its_own_script(
     here: Place, server: WireServer, sources: dict[str, str]
@@ -222,9 +247,6 @@ def test_skill_creator_validates_a_skill_with_its_own_script(
 @pytest.mark.requirement("AGT-3", "JIT-12")
 def test_webapp_testing_runs_its_server_helper(here: Place, server: WireServer, sources: dict[str, str]) -> None:
     here.said("install", sources[ANTHROPICS], "--skill", "webapp-testing")
-    rung = open_sandbox().rung()
-    if rung is None or rung.name != "bubblewrap":
-        pytest.skip("without bubblewrap a process has no network of its own, and may not even listen")
     fetch = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8123/page.html').read().decode())"
     says(
         server,
