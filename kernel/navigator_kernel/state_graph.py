@@ -184,7 +184,7 @@ class Nodes(Struct):
             also = {"also": list(report.also)} if report.also else {}
             return told | State(waits={"question": report.summary, "subject": report.subject, **also, **asked})
         message = AIMessage(report.raw or report.summary, additional_kwargs={"state": report.state})
-        if report.state in {"success", "partial"} and len(state["steps"]) > 1:
+        if report.state in {"success", "partial"} and not report.progress and len(state["steps"]) > 1:
             return told | State(messages=[message], steps=state["steps"][1:], progress="")
         if not report.by_model:  # a model's text is streamed
             held.emit(RunContent(text=report.summary))

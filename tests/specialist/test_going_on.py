@@ -82,3 +82,17 @@ def test_a_terminal_shows_how_far_the_work_is_and_how_to_go_on(here: Place, mine
         assert "round 2 · 132 tokens · 1 file" in shown and HALF.text in shown
         screen.type("continue\n")
         assert DONE.text in screen.wait_for(DONE.text)
+
+
+@pytest.mark.requirement("WFL-7", "SAF-7")
+def test_a_step_of_a_workflow_that_hits_a_bound_stops_the_run_and_continues_its_work(
+    here: Place, mine: Path, server: WireServer
+) -> None:
+    mine.write_text(settings(server, more="turn_tokens = 260"))
+    says(server, write("a.txt"), write("b.txt"), HALF, write("c.txt"), DONE)
+    told = here.json("ask", "--yes", "write a song with /song-writer and then count the words")
+    assert (told["report"]["state"], [one["state"] for one in told["reports"]]) == ("partial", ["partial"])
+    told = here.json("workflow", "resume", told["workflow"]["token"])
+    assert told["report"]["state"] == "success", told["report"]
+    went_on = of_phase_two(server)[3]
+    assert went_on["messages"][-1]["content"] == "Go on." and went_on["tools"]

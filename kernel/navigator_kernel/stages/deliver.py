@@ -57,7 +57,7 @@ async def deliver(plan: DispatchPlan, delivery: DispatchDeps, emit: Emit) -> tup
     for step in plan.steps:
         report = await _step(step, delivery, emit)
         reports.append(report)
-        if report.state not in {"success", "partial"}:
+        if report.state not in {"success", "partial"} or report.progress:  # a model that stopped can go on
             break
     return tuple(reports)
 

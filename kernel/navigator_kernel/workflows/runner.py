@@ -30,7 +30,7 @@ from navigator_kernel.values.route import (
     Skills,
     Unknown,
 )
-from navigator_kernel.values.work import with_progress
+from navigator_kernel.values.work import with_progress, with_words
 from navigator_kernel.values.workflow import (
     PLAN,
     REPEAT,
@@ -151,6 +151,9 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
         packet = order.steps[0].packets[0]
         if last is not None and last.report is not None and last.report.progress:
             packet = with_progress(packet, last.report)
+            if last.report.state != "pending":  # the model stopped at a limit or a failure, and goes on
+                more = say("prompt.continue", self.context.language)
+                packet = with_words(packet, more, only_again=True) or packet
             order = _orders([packet])
         if last is not None and last.report is None and agreed != REPEAT and not is_idempotent(packet, self.kernel):
             text = say("workflow.doubt", self.context.language, step=number, text=step.text)
