@@ -34,7 +34,17 @@ from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, whole_words
 from navigator_kernel.values.allowed import left_out
-from navigator_kernel.values.chat import CUT_OFF, Asked, ChatMessage, Completion, Spent, ToolCall, tried_of, usage_facts
+from navigator_kernel.values.chat import (
+    BY_KERNEL,
+    CUT_OFF,
+    Asked,
+    ChatMessage,
+    Completion,
+    Spent,
+    ToolCall,
+    tried_of,
+    usage_facts,
+)
 from navigator_kernel.values.report import shown_path
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
@@ -132,8 +142,8 @@ class AgentLoop(Struct, kw_only=True):
             return progress, "done"
         if progress.continuations >= CONTINUATIONS:
             return progress, "length"
-        cut = CUT_OFF if progress.finish == "length" else ""
-        more = ChatMessage(role="user", text=say("prompt.continue", self.work.language), name=cut)
+        name = CUT_OFF if progress.finish == "length" else BY_KERNEL
+        more = ChatMessage(role="user", text=say("prompt.continue", self.work.language), name=name)
         messages, continuations = (*progress.messages, more), progress.continuations + 1
         return replace(progress, messages=messages, continuations=continuations), None
 
@@ -192,14 +202,14 @@ class AgentLoop(Struct, kw_only=True):
             has_worked = progress.messages and progress.messages[-1].role == "tool"
             if error.data.get("kind") != "empty" or not has_worked:
                 raise
-        more = ChatMessage(role="user", text=say("prompt.empty", self.work.language))
+        more = ChatMessage(role="user", text=say("prompt.empty", self.work.language), name=BY_KERNEL)
         progress = replace(self.progress, messages=(*self.progress.messages, more))
         return await self._asked(progress, self._left())
 
     async def _last_answer(self, progress: AgentState, limit: End) -> AgentState:
         """The state with a last answer, for which the model may call no tool; unchanged if it gives none."""
         why, _hint = self.reason(progress, limit)
-        last = ChatMessage(role="user", text=say("prompt.last", self.work.language, why=why))
+        last = ChatMessage(role="user", text=say("prompt.last", self.work.language, why=why), name=BY_KERNEL)
         try:
             asked = replace(progress, messages=(*progress.messages, last))
             answered = await self._asked(asked, LAST, without_calls=True)

@@ -41,7 +41,7 @@ def _counts(messages: Iterable[ChatMessage]) -> Counter[str]:
     in_this_answer: set[str] = set()
     done: set[str] = set()
     for message in messages:
-        if message.role == "user":
+        if message.role == "user" and not message.name:
             counts.clear()
         elif message.role == "assistant":
             calls, in_this_answer = {call.id: call for call in message.calls}, set()

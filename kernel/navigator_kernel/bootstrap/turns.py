@@ -22,6 +22,7 @@ from navigator_kernel.turn import run_turn
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.owner import owned, owner_of_session
 from navigator_kernel.values.request import Message, PendingApproval, Session
+from navigator_kernel.values.work import is_unfinished
 from navigator_kernel.values.workflow import plan_from, plan_to_dict
 
 if TYPE_CHECKING:
@@ -201,7 +202,8 @@ class Turns(Struct, frozen=True, kw_only=True):
             if (view := reply.workflow) is not None:
                 plan, left = plan_from(kernel.redact(plan_to_dict(view.plan))), tuple(kernel.redact(list(view.left)))
                 reply = replace(reply, workflow=replace(view, plan=plan, left=left))
-            waits = reply.session.approval is not None or reply.session.question is not None
+            after = reply.session
+            waits = after.approval is not None or after.question is not None or is_unfinished(after)
             if keep == "always" or (keep == "waiting" and waits):
                 self._save(reply, missed)
         return reply

@@ -19,7 +19,8 @@ def failure_text(data: Mapping[str, Any], language: Language = "en") -> tuple[st
     words = "in_stream" if data.get("in_stream") else str(data.get("limit", kind))
     if f"model.{words}" not in SENTENCES:
         return "", ""
-    facts = {"seconds": f"{data.get('seconds', 0):g}", "cost": f"${data.get('cost', 0):.4f}"}
+    cost = data.get("cost", 0)
+    facts = {"seconds": f"{data.get('seconds', 0):g}", "cost": f" · ${cost:.4f}" if cost else ""}
     why = say(f"model.{words}", language, tokens=data.get("tokens"), **facts)
     status, said, wait = data.get("status"), data.get("said"), _wait(data)
     if status and not data.get("in_stream"):

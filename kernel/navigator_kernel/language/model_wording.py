@@ -34,8 +34,8 @@ OF_MODELS: Mapping[str, tuple[str, str]] = {
     "model.between_two_words": ("it took over {seconds} s between two words", "两次返回之间超过 {seconds} 秒"),
     "model.asks_to_wait": ("{why}; the provider asks to wait {wait}", "{why}；服务商要求等待 {wait}"),
     "model.over_budget": (
-        "this turn has used up its budget: {tokens} tokens, {cost}",
-        "本轮已达用量上限：{tokens} 个 token，{cost}",
+        "this turn has used up its budget: {tokens} tokens{cost}",
+        "本轮已达用量上限：{tokens} 个 token{cost}",
     ),
     "model.turn_time": ("this turn took over {seconds} s", "本轮超过 {seconds} 秒"),
     "model.waits": ("waiting {seconds} s, as the provider asks ({model})", "等待 {seconds} 秒：服务商要求（{model}）"),

@@ -21,6 +21,7 @@ OF_TERMINALS: Mapping[str, tuple[str, str]] = {
         "有一个进程在执行中被中断：{asked}\n回复“是”或同样的消息可继续，已完成的不会重复；回复“否”则放弃",
     ),
     "notice.resume": ("to answer: {command}", "回答请用：{command}"),
+    "notice.continue": ("to go on: {command}", "接着做请用：{command}"),
     "notice.open": ("the question stays open; to answer it: {command}", "问题仍未回答；回答请用：{command}"),
     "notice.allow": (
         "to allow this beforehand, without a question: navigator ask --allow {word} …",

@@ -13,7 +13,8 @@ Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "calls", "filtered", "other"]
 # How a model uses tools: it calls them, it writes calls as JSON that its server enforces, or neither works
 Tooling = Literal["native", "schema", "none"]
-CUT_OFF = "cut_off"  # the name of a message that asks for the rest of an answer that was cut off
+# Names of messages that the kernel writes for the person: any, and one that asks for the rest of an answer
+BY_KERNEL, CUT_OFF = "kernel", "cut_off"
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):

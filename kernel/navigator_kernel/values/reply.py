@@ -13,6 +13,7 @@ from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.route import RouteDecision
+from navigator_kernel.values.work import is_unfinished
 from navigator_kernel.values.workflow import WorkflowView
 
 
@@ -74,7 +75,7 @@ class Reply(Struct, frozen=True, kw_only=True):
         if self.notice is not None:
             notice = {"code": self.notice.code, "count": self.notice.count}
         waiting = self.session.approval is not None or self.session.question is not None
-        body["resume"] = self.session.id if waiting else None
+        body["resume"] = self.session.id if waiting or is_unfinished(self.session) else None
         body["workflow"] = None if self.workflow is None else self.workflow.to_dict()
         body["question"] = self.question or None
         body["open"], body["answer"] = self.open or None, self.answer

@@ -17,6 +17,7 @@ from navigator_kernel.values.standing import Standing
 
 if TYPE_CHECKING:
     from navigator_kernel.values.redact import Redact
+    from navigator_kernel.values.request import Session
 
 RESULTS = ".tool-results"  # the folder of a workspace with the whole results of tools that are shortened for a model
 PROGRESS = "progress"  # the order's parameter for its progress before it waited
@@ -135,11 +136,13 @@ class AgentState(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The model's text for the person; the texts of two answers are two paragraphs."""
+        """The model's text for the person, since they said to continue; the texts of two answers are two paragraphs."""
         text, is_rest = "", False
         for message in self.messages:
             if message.role == "assistant" and message.text:
                 text += message.text if is_rest or not text else f"\n\n{message.text}"
+            elif message.role == "user" and not message.name:
+                text = ""
             is_rest = message.role == "user" and message.name == CUT_OFF
         return text
 
@@ -180,6 +183,11 @@ def with_progress(packet: Packet, report: Report) -> Packet:
         return packet
     optional = {**packet.params.optional, PROGRESS: report.progress}
     return replace(packet, params=replace(packet.params, optional=optional))
+
+
+def is_unfinished(session: Session) -> bool:
+    """Whether a model's work stopped at a limit or a failure after it had done something, so that it can go on."""
+    return bool(session.retry) and with_words(session.retry[0], "", only_again=True) is not None
 
 
 def with_words(packet: Packet, words: str, *, only_again: bool) -> Packet | None:

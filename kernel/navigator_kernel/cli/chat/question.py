@@ -17,6 +17,7 @@ from navigator_kernel.text import Language
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, Session
 from navigator_kernel.values.rights import right_of
+from navigator_kernel.values.work import is_unfinished
 from navigator_kernel.values.workflow import PLAN, REPEAT
 
 Kind = Literal["call", "effect", "plan", "again", "interrupted", "one", "several", "rest", "value"]
@@ -172,9 +173,12 @@ def read_line(prompt: str, offers: Callable[[str], list[str]] | None = None) -> 
 
 
 def command_for(session: Session, root: str | None = None) -> str:
-    """The command that answers the open question from a shell. `root` is the project's folder if it was named."""
+    """The command that answers the open question from a shell, or goes on with unfinished work. `root` is the project's
+    folder if it was named."""
     question = session.question
-    if question is None or question.rest or (question.aside and session.approval is not None):
+    if question is None and session.approval is None and is_unfinished(session):
+        answer = "continue"
+    elif question is None or question.rest or (question.aside and session.approval is not None):
         answer = "yes"
     else:
         answer = {0: '"…"', 1: "yes"}.get(len(question.options), "1")

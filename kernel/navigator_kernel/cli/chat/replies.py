@@ -18,6 +18,7 @@ from navigator_kernel.language.rendering import render_report, render_sentence, 
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.report import FORMATS
+from navigator_kernel.values.work import is_unfinished
 from navigator_kernel.values.workflow import MAX_STEPS, WorkflowView, outline
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
         note(say("notice.resume", language, command=command_for(reply.session, app.root_flag)))
         if word := reply.report.data.get("allow"):
             note(say("notice.allow", language, word=shlex.quote(str(word))))
+    if not waits and not in_chat and is_unfinished(reply.session):
+        note(say("notice.continue", language, command=command_for(reply.session, app.root_flag)))
     how = app.settings.sections
     _beside(reply.sections, "off" if waits and how == "compact" else how, form, language)
 
