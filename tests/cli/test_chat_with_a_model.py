@@ -91,10 +91,10 @@ def test_another_model_is_asked_from_then_on(here: Place, server: WireServer) ->
 @pytest.mark.wide
 def test_from_a_pipe_the_answer_is_a_line_and_nothing_is_streamed(here: Place) -> None:
     done = here.run("chat", stdin="/song-writer a song\n/cost\n")
-    assert done.out.startswith("Let me look. La la la.\n")
+    assert done.out.startswith("Let me look. \n\nLa la la.\n")
     assert "… skill" not in done.out + done.err
     told = json.loads(here.run("chat", "--json", stdin="/song-writer a song\n").out)
-    assert told["replies"][0]["report"]["raw"] == "Let me look. La la la."
+    assert told["replies"][0]["report"]["raw"] == "Let me look. \n\nLa la la."
 
 
 def test_an_answer_is_shown_as_markdown_on_a_terminal_a_paragraph_at_a_time(here: Place, server: WireServer) -> None:

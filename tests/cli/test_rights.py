@@ -217,5 +217,6 @@ def test_a_right_that_is_revoked_elsewhere_ends_in_an_open_chat(here: Place, ser
         typed(screen, "a", "It is done.")
         here.said("session", "revoke", "s")
         typed(screen, "/reporter again", letters)
+        screen.wait_for("> ")
         screen.type("\x04")
         screen.rest()

@@ -39,7 +39,7 @@ def text_of(answer: Any) -> str:
 def seen(model: WireServer) -> list[str]:
     """The texts of the last request to the model that is not the router's, without the kernel's own texts."""
     texts = [str(message["content"]) for message in of_phase_two(model)[-1]["messages"][1:]]
-    return [text for text in texts if not text.startswith("[Environment]")]
+    return [text for text in texts if not text.startswith(("[Environment]", "[Skills that may fit;"))]
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -46,7 +46,7 @@ from navigator_kernel.values.chat import (
     usage_facts,
 )
 from navigator_kernel.values.report import shown_path
-from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
+from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer, gap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ class AgentLoop(Struct, kw_only=True):
     folder: str = ""
     _began: float | None = None
     _room: int = 0  # tokens that the provider has taken, once it refused a request as too long
-    _has_text: bool = False  # whether this loop has emitted text
+    _end: str = ""  # the last two characters of the text that this loop has emitted
 
     async def run(self, progress: AgentState | None = None) -> tuple[AgentState, End]:
         """Runs the loop; returns the state and why it stopped. A task that waited continues with its waiting call.
@@ -241,7 +241,7 @@ class AgentLoop(Struct, kw_only=True):
                 spare=spare,
                 waits=self._waits,
             )
-            before = "\n\n" if self._has_text and not progress.is_cut_off else ""  # two answers are two paragraphs
+            before = "" if progress.is_cut_off else gap(self._end)
             pieces, self.progress = _Pieces(self._say, before), progress
             try:
                 done = await self.model.complete(asked, pieces)
@@ -303,7 +303,7 @@ class AgentLoop(Struct, kw_only=True):
 
     def _say(self, text: str) -> None:
         self.emit(RunContent(text=text), step=self.work.step)
-        self._has_text = True
+        self._end = f"{self._end}{text}"[-2:]
 
     def _waits(self, model: str, seconds: float) -> None:
         text = say("model.waits", self.work.language, model=model, seconds=f"{seconds:.0f}")

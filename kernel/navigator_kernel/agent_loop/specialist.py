@@ -26,7 +26,7 @@ from navigator_kernel.values.chat import ChatMessage, Spent
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.report import Meta, Report, State, shown_path
 from navigator_kernel.values.rights import right_of
-from navigator_kernel.values.work import PROGRESS, RESULTS, AgentState, AgentTask, progress_of, redacted
+from navigator_kernel.values.work import PROGRESS, RESULTS, AgentState, AgentTask, gap, progress_of, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -265,7 +265,7 @@ class Specialist(Struct, kw_only=True):
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **told}
         data |= {"usage": progress.spent.to_dict()} if progress.spent.requests else {}
         begun = str(error.data.get("begun", ""))
-        text = without_commands(clean(f"{progress.text}\n\n{begun}" if begun else progress.text)).strip()
+        text = without_commands(clean(f"{progress.text}{gap(progress.text) if begun else ''}{begun}")).strip()
         data |= {"incomplete": True} if text else {}
         data |= _files(work)
         kept = redacted(progress, self.redact).kept() if progress.messages else ""

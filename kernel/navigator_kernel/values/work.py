@@ -140,11 +140,16 @@ class AgentState(Struct, frozen=True, kw_only=True):
         text, is_rest = "", False
         for message in self.messages:
             if message.role == "assistant" and message.text:
-                text += message.text if is_rest or not text else f"\n\n{message.text}"
+                text += ("" if is_rest else gap(text)) + message.text
             elif message.role == "user" and not message.name:
                 text = ""
             is_rest = message.role == "user" and message.name == CUT_OFF
         return text
+
+
+def gap(before: str) -> str:
+    """What stands between the texts of two answers, so that they are two paragraphs; `before` ends the first one."""
+    return "\n\n"[len(before) - len(before.rstrip("\n")) :] if before else ""
 
 
 def redacted(progress: AgentState, redact: Redact) -> AgentState:

@@ -119,7 +119,8 @@ class OpenAITurn:
 
     def _said(self, text: str) -> Piece:
         """Adds `text` to the answer, as a new paragraph if something else was done since the last text."""
-        gap = GAP if self.text.strip() and self._is_apart and not self.text.endswith("\n") else ""
+        has_gap = self.text.endswith("\n") or text.startswith("\n")
+        gap = GAP if self.text.strip() and self._is_apart and not has_gap else ""
         self._is_apart = False
         self.text += gap + text
         return Piece("text", gap + text)
