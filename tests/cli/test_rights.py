@@ -66,13 +66,10 @@ def call(tool: str, **arguments: Any) -> tuple[str, str]:
     return tool, json.dumps(arguments)
 
 
-def nine(place: Place, end: str) -> list[Said]:
+def nine(end: str) -> list[Said]:
     """ls, head, three runs of a script that is written and changed, a report, a read, a search and an edit."""
-    total = "import csv\nprint(sum(int(row['amount']) for row in csv.DictReader(open('{path}'))){more})\n"
-    path = place.root / "sales.csv"
-    scripts = [
-        call("write", file_path="total.py", content=total.format(path=path, more=more)) for more in ("", " * 1", " + 0")
-    ]
+    total = "import csv\nprint(sum(int(row['amount']) for row in csv.DictReader(open('sales.csv'))){more})\n"
+    scripts = [call("write", file_path="total.py", content=total.format(more=more)) for more in ("", " * 1", " + 0")]
     run = call("run", command="python3 total.py | tee total.txt")
     return [
         Said(calls=[call("run", command="ls -la")]),
@@ -88,7 +85,7 @@ def nine(place: Place, end: str) -> list[Said]:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_task_of_nine_calls_asks_two_questions_at_a_terminal(here: Place, server: WireServer, language: str) -> None:
     words = TEXTS[language]
-    says(server, *nine(here, words["end"]))
+    says(server, *nine(words["end"]))
     with terminal(
         here, "--language", language, "chat", "--session", "s", columns=160, env={"LC_ALL": "C.UTF-8"}
     ) as screen:
@@ -108,7 +105,7 @@ def test_a_task_of_nine_calls_asks_two_questions_at_a_terminal(here: Place, serv
 
 
 def test_work_is_done_unattended_with_what_allow_names(here: Place, server: WireServer) -> None:
-    says(server, *nine(here, "done"))
+    says(server, *nine("done"))
     told = here.json("ask", "--allow", "run,edit:./", TEXTS["en"]["message"])
     assert (told["exit_code"], told["report"]["raw"]) == (0, "done")
     assert (here.root / "SUMMARY.md").is_file()
