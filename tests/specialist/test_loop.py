@@ -15,7 +15,7 @@ from navigator_kernel.agent_loop.no_progress import FAILURES, RESULTS
 from navigator_kernel.errors import ModelFailed
 from navigator_kernel.events import Progress, RunContent
 from navigator_kernel.values.chat import ToolCall
-from navigator_kernel.values.work import AgentTask, ToolAnswer, progress_of
+from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer, progress_of
 from specialist.at_work import Table, worked
 
 LOOK = Said(calls=[("look_up", '{"word": "moon"}')])
@@ -252,3 +252,11 @@ def test_the_context_of_a_model_decides_how_much_work_it_gets(server: WireServer
     small = len(json.dumps(server.requests[-1].body))
     worked(server, script, tools=tools, context=200_000)
     assert small < 55_000 < 72_000 < len(json.dumps(server.requests[-1].body))
+
+
+def test_a_state_that_an_earlier_version_kept_is_read() -> None:
+    now = json.loads(AgentState(rounds=2, model="there:worker").kept())
+    before = {
+        name: value for name, value in now.items() if name not in {"cut", "began", "words", "spent_before", "skill"}
+    }
+    assert progress_of(json.dumps({**before, "failures": 1})) == AgentState(rounds=2, model="there:worker")
