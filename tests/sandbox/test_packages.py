@@ -108,7 +108,7 @@ def test_packages_that_a_skill_declares_are_named_in_the_question(index: Index, 
     needy(place)
     done = place.run("ask", "/needy", "--json")
     told = done.document["report"]
-    assert (done.code, "(tool)" in told["summary"], "+packages@" in told["data"]["subject"]) == (9, True, True)
+    assert (done.code, "(PyPI: tool)" in told["summary"], "+packages@" in told["data"]["subject"]) == (9, True, True)
     assert index.asked == []
 
 
