@@ -84,6 +84,19 @@ def test_a_terminal_shows_how_far_the_work_is_and_how_to_go_on(here: Place, mine
         assert DONE.text in screen.wait_for(DONE.text)
 
 
+@pytest.mark.parametrize("on", ["continue", "继续"])
+def test_a_question_about_work_that_stopped_does_not_drop_it(
+    here: Place, mine: Path, server: WireServer, on: str
+) -> None:
+    mine.write_text(settings(server, more="turn_tokens = 260"))
+    answer = Said(text="There are two.")
+    says(server, write("a.txt"), write("b.txt"), HALF, answer, write("c.txt"), DONE)
+    here.json("ask", "--session", "s", "/song-writer three files")
+    assert here.json("ask", "--session", "s", "which files are there?")["report"]["raw"] == answer.text
+    again = here.json("ask", "--session", "s", on)
+    assert [Path(path).name for path in again["report"]["data"]["files"]] == ["a.txt", "b.txt", "c.txt"]
+
+
 @pytest.mark.requirement("WFL-7", "SAF-7")
 def test_a_step_of_a_workflow_that_hits_a_bound_stops_the_run_and_continues_its_work(
     here: Place, mine: Path, server: WireServer

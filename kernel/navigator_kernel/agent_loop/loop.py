@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.agent_loop.continuation import goes_on
-from navigator_kernel.agent_loop.no_progress import NOTICE, arguments_of, call_key, is_nearly_stuck, is_stuck
+from navigator_kernel.agent_loop.no_progress import NOTICE, call_key, is_nearly_stuck, is_stuck
 from navigator_kernel.agent_loop.opening import environment, opening
 from navigator_kernel.agent_loop.window import fitting, is_shortened, result_file, room_for_work, shown, tokens
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
@@ -34,6 +34,7 @@ from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, whole_words
 from navigator_kernel.values.allowed import left_out
+from navigator_kernel.values.called import read_arguments
 from navigator_kernel.values.chat import (
     BY_KERNEL,
     CUT_OFF,
@@ -382,7 +383,7 @@ class AgentLoop(Struct, kw_only=True):
 
     async def _answered(self, call: ToolCall) -> ToolAnswer:
         began, step, limit = self.clock.monotonic(), self.work.step, self._left()
-        arguments = arguments_of(call)
+        arguments = read_arguments(call.arguments)
         started = self.emit(ToolCallStarted(call=call.id, tool=call.name, args=arguments or {}), step=step)
         declined = self._declined(call)
         if declined is not None:

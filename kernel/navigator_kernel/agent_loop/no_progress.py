@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from navigator_kernel.values.allowed import LOOKING, RUN
+from navigator_kernel.values.called import read_arguments
 
 if TYPE_CHECKING:
     from navigator_kernel.values.chat import ChatMessage, ToolCall
@@ -73,19 +74,5 @@ def _failed(message: ChatMessage) -> bool:
 
 def call_key(call: ToolCall) -> str:
     """A key that is equal for equal calls, however their arguments are written."""
-    body = json.dumps([call.name, arguments_of(call) or call.arguments], sort_keys=True)
+    body = json.dumps([call.name, read_arguments(call.arguments) or call.arguments], sort_keys=True)
     return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
-
-
-def _never(_value: str) -> None:
-    raise ValueError("no number of JSON")
-
-
-def arguments_of(call: ToolCall) -> dict[str, object] | None:
-    """The arguments, or None if they are not a JSON object."""
-    try:
-        arguments = json.loads(call.arguments or "{}", parse_constant=_never)
-        json.dumps(arguments, ensure_ascii=False).encode()  # a lone surrogate is not a character
-    except (ValueError, RecursionError):
-        return None
-    return arguments if isinstance(arguments, dict) else None

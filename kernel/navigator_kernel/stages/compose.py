@@ -240,7 +240,9 @@ def _following(
     if not failed and session.approval is None and plan.steps:
         sticky = _sticky(_packet_of(plan, reports), report, told, now) or sticky
     failures = session.failures + (not report.unanswered) if failed else 0  # SAF-5: an outage is not the order's fault
-    retry = _undone(plan, reports) if failed and failures < FAILURES and told.workflow is None else ()
+    retry = before.retry  # a question about what stopped does not drop it; anything else did, before this turn
+    if failed:
+        retry = _undone(plan, reports) if failures < FAILURES and told.workflow is None else ()
     last = session.failed if failed and report.unanswered else mark(told.asked) if failed else ""
     return replace(session, sticky=sticky, failures=failures, failed=last, retry=retry)
 
