@@ -22,12 +22,12 @@ from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import ApprovalRequested, ApprovalResolved, Event, RunCompleted, RunContent, RunStarted
 from navigator_kernel.language.answers import is_yes
 from navigator_kernel.language.wording import say
-from navigator_kernel.stages.answers import resume
-from navigator_kernel.stages.compose import TurnSummary, own_report
-from navigator_kernel.stages.deliver import KERNEL, DispatchDeps, StartedStep, begin, end, nothing_ready, wants_model
-from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.text import language_of
-from navigator_kernel.turn import context_of, dispatch_deps, route_request
+from navigator_kernel.turn.answers import resume
+from navigator_kernel.turn.deliver import KERNEL, DispatchDeps, StartedStep, begin, end, nothing_ready, wants_model
+from navigator_kernel.turn.message import preprocess
+from navigator_kernel.turn.reply import TurnSummary, own_report
+from navigator_kernel.turn.turn import context_of, dispatch_deps, route_request
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.report import Report, report_of, report_to_dict

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from bench.routing_catalogues import shipped_entries
 from bench.routing_sets import everyday
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.config.settings import Settings
-from navigator_kernel.model_ports import Encoder
-from navigator_kernel.stages.preprocess import preprocess
+from navigator_kernel.turn.message import preprocess
+from navigator_kernel.turn.steps import ListedSteps, PlanningContext, list_steps
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.request import Message
-from navigator_kernel.workflows.planning import ListedSteps, list_steps
-from navigator_kernel.workflows.step_binding import PlanningContext
 from routing.place import routing_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from navigator_kernel.model_ports import Encoder
 
 
 def several(folder: Path, encoder: Encoder) -> dict[str, float]:

@@ -28,7 +28,7 @@ from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.events import Body, Event, StepStarted
 from navigator_kernel.ports import Kernel
 from navigator_kernel.state_graph import state_graph
-from navigator_kernel.turn import run_turn
+from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall
 from navigator_kernel.values.packet import Packet, packet_from
 from navigator_kernel.values.request import Message, Session

@@ -59,7 +59,7 @@ from pathlib import Path
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.stages.deliver import DispatchDeps, deliver
+from navigator_kernel.turn.deliver import DispatchDeps, deliver
 from navigator_kernel.values.packet import Context, Packet, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from navigator_kernel.acp.calls import MOST, TEXT, kind_of, locations_of, shown_input, title_of
 from navigator_kernel.acp.prompt import message_of
 from navigator_kernel.adapters.files.project_files import ProjectFiles
-from navigator_kernel.stages.preprocess import preprocess
+from navigator_kernel.turn.message import preprocess
 from navigator_kernel.values.request import Message
 
 ROOT = Path("/home/me/project")

@@ -11,7 +11,7 @@ import pytest
 
 from navigator_kernel.adapters.files.project_files import FILE_LIMIT, PATH_LIMIT, ProjectFiles
 from navigator_kernel.errors import NotFound, Refused
-from navigator_kernel.stages.preprocess import MOST_FILES, TOGETHER
+from navigator_kernel.turn.message import MOST_FILES, TOGETHER
 from processes import open_files
 from stages.messages import project, take
 

@@ -37,7 +37,7 @@ from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.skills.formats.template import Filling, fill, fill_argv
 from navigator_kernel.skills.install.lockfile import read_lock
 from navigator_kernel.skills.source.address import Source, parse_source
-from navigator_kernel.stages.preprocess import preprocess, words_of
+from navigator_kernel.turn.message import preprocess, words_of
 from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.receipt import receipt_from
 from navigator_kernel.values.request import Message, PreprocessingResult

@@ -14,10 +14,10 @@ from navigator_kernel.adapters.secrets.redaction import without_secrets
 from navigator_kernel.language.clauses import LIMIT, clauses, may_spell_out, parts
 from navigator_kernel.language.stated import columns, number, period
 from navigator_kernel.routing.verbs import changes_skills
-from navigator_kernel.stages.preprocess import preprocess, words_of
 from navigator_kernel.text import clean, fold, language_of, shorten, strip_url_credentials
+from navigator_kernel.turn.message import preprocess, words_of
+from navigator_kernel.turn.split import split
 from navigator_kernel.values.request import Message
-from navigator_kernel.workflows.segments import split
 from routing.place import routing_at, write_skills
 from stages.messages import project
 

@@ -25,7 +25,7 @@ from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.gateway.gateway import Gateway
 from navigator_kernel.gateway.server import endpoints_of
-from navigator_kernel.turn import run_turn
+from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 from person_state import accept, state_of

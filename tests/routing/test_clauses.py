@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.language.clauses import LIMIT, MOST, asked_for, clauses, parts
-from navigator_kernel.stages.plan import plan
-from navigator_kernel.stages.understand import understand_locally
+from navigator_kernel.turn.plan import plan
+from navigator_kernel.turn.understand import understand_locally
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import NeedClarification, Skills, Unknown
 from routing.place import Routing, routing_at, write_skills
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.adapters.index.use_encoder import UseEncoder
 
 ORDER = TurnContext(run="r1", timeout=60.0, language="en", format="detail")
 
@@ -252,7 +256,7 @@ def test_a_missing_param_of_one_skill_is_asked_for_before_any_skill_runs(tmp_pat
 def test_an_unknown_name_among_several_skills_is_reported_with_a_suggestion(place: Routing) -> None:
     from msgspec.structs import replace
 
-    from navigator_kernel.stages.decide import decide
+    from navigator_kernel.turn.understand import decide
 
     intent, request = place.intent("use boat-painter and song-writer"), place.request("use boat-painter")
     gone = replace(intent, action=Skills(names=("boat-painter", "song-writr")))

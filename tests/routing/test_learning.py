@@ -16,7 +16,7 @@ from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
-from navigator_kernel.stages.answers import resume
+from navigator_kernel.turn.answers import resume
 from navigator_kernel.values.request import Message, PendingQuestion, Session
 from navigator_kernel.values.route import Retrieval
 from person_state import state_of

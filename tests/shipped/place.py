@@ -17,7 +17,7 @@ from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.turn import run_turn
+from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Message, Session

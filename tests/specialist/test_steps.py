@@ -12,8 +12,8 @@ from models.wire_server import HELLO, Said, WireServer
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.stages.deliver import deliver
-from navigator_kernel.turn import dispatch_deps
+from navigator_kernel.turn.deliver import deliver
+from navigator_kernel.turn.turn import dispatch_deps
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep

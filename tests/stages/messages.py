@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from navigator_kernel.adapters.files.project_files import ProjectFiles
-from navigator_kernel.stages.preprocess import preprocess
+from navigator_kernel.turn.message import preprocess
 from navigator_kernel.values.request import Message, PreprocessingResult
 
 

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from navigator_kernel.language.answers import OpenState, Situation, read
-from navigator_kernel.stages.answers import Resumed, resume
+from navigator_kernel.turn.answers import Resumed, resume
 from navigator_kernel.values.chat import ChatMessage, ToolCall
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import Message, PendingApproval, PendingQuestion, Session, Sticky

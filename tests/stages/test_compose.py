@@ -11,9 +11,9 @@ import pytest
 
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.language.wording import SENTENCES, because_of, say
-from navigator_kernel.stages.answers import resume
-from navigator_kernel.stages.compose import TurnSummary, compose
-from navigator_kernel.stages.preprocess import preprocess
+from navigator_kernel.turn.answers import resume
+from navigator_kernel.turn.message import preprocess
+from navigator_kernel.turn.reply import TurnSummary, compose
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.reply import Notice, Reply

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import (
     Direct,
@@ -23,6 +21,11 @@ from navigator_kernel.values.route import (
     Workflow,
 )
 from routing.place import Routing, routing_at, write_skills
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.adapters.index.use_encoder import UseEncoder
 
 
 @pytest.fixture
@@ -60,7 +63,7 @@ def test_a_name_is_known_with_either_hyphen(place: Routing, text: str) -> None: 
 @pytest.mark.parametrize(("folder", "type"), [("commands", "command"), ("prompts", "prompt")])
 def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, type: Any, encoder: UseEncoder) -> None:
     from navigator_kernel.bootstrap.parts import open_catalogue
-    from navigator_kernel.stages.decide import decide
+    from navigator_kernel.turn.understand import decide
 
     path = tmp_path / ".claude" / folder / "greet.md"
     path.parent.mkdir(parents=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from navigator_kernel.language.wording import say
-from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.stages.precheck import precheck
+from navigator_kernel.turn.understand import precheck
 from navigator_kernel.values.reply import Notice
 from navigator_kernel.values.request import Session
 from routing.place import routing_at, write_skills
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 
 NEW = Session(id="s")
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navigator_kernel.adapters.files.project_files import ProjectFiles
-from navigator_kernel.stages.preprocess import Preprocessor, preprocess
+from navigator_kernel.turn.message import Preprocessor, preprocess
 from navigator_kernel.values.request import Message, PreprocessingResult
 from stages.messages import calls, project, take
 

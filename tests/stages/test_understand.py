@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
-from navigator_kernel.stages.answers import resume
-from navigator_kernel.stages.understand import files_in, matter, understand, understand_locally
+from navigator_kernel.turn.answers import resume
+from navigator_kernel.turn.understand import files_in, matter, understand, understand_locally
 from navigator_kernel.values.request import Message, Session, Sticky
 from navigator_kernel.values.route import (
     Complexity,

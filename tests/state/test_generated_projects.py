@@ -38,7 +38,7 @@ from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Damaged, KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.skills.catalog.digest import folder_digest
-from navigator_kernel.turn import run_turn
+from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep

@@ -20,7 +20,7 @@ from navigator_kernel.config.settings import Settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.events import Event, Listener
 from navigator_kernel.ports import Kernel
-from navigator_kernel.turn import run_turn
+from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.mcp import McpServer
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session

@@ -10,7 +10,7 @@ import pytest
 from navigator_kernel.adapters.stores.preferences import TOKENS, PreferenceFile, Preferences, tokens
 from navigator_kernel.bootstrap.places import memory_subject
 from navigator_kernel.skills.catalog.digest import file_digest
-from navigator_kernel.stages.plan import plan
+from navigator_kernel.turn.plan import plan
 from navigator_kernel.values.context import Memory, TurnContext
 from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.route import RouteDecision, Skills
@@ -214,7 +214,7 @@ def test_the_context_of_a_turn_is_one_plain_frozen_object(name: str) -> None:
 
 @pytest.mark.requirement("CTX-6")
 def test_orders_have_all_that_they_share_from_the_context(root: Path) -> None:
-    from navigator_kernel.stages.preprocess import preprocess
+    from navigator_kernel.turn.message import preprocess
     from navigator_kernel.values.request import Message
 
     kernel = talk_in(root).kernel

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from navigator_kernel.workflows.segments import split
-from navigator_kernel.workflows.store import stored_names
-from turns.conftest import Talk
+from navigator_kernel.turn.split import split
+from navigator_kernel.turn.workflow_file import stored_names
 from workflows.project import FILE, TEXT, packets, project_in, put_skill, talk_in, workflow_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from turns.conftest import Talk
 
 pytestmark = pytest.mark.sample(1)
 

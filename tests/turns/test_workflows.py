@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from navigator_kernel.errors import Refused
+from navigator_kernel.turn.workflow_file import stored_names
 from navigator_kernel.values.request import PendingApproval, Session
-from navigator_kernel.workflows.store import stored_names
-from turns.conftest import Talk
 from workflows.project import SKILLS, packets, project_in, put_skill, talk_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from turns.conftest import Talk
 
 pytestmark = pytest.mark.sample(1)
 

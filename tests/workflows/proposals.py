@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.files.project_files import ProjectFiles
-from navigator_kernel.adapters.index.use_encoder import UseEncoder
-from navigator_kernel.stages.preprocess import preprocess, without_prefix
+from navigator_kernel.turn.message import preprocess, without_prefix
+from navigator_kernel.turn.steps import PlanningContext, PlanProposal, plan_workflow
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.route import NeedClarification, Unknown
-from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
-from navigator_kernel.workflows.planning import PlanProposal, plan_workflow
-from navigator_kernel.workflows.step_binding import PlanningContext
 from routing.place import Routing, routing_at, write_skills
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.adapters.index.use_encoder import UseEncoder
+    from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 
 TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\n'
 FILE = 'required_params: \'[{"name": "input", "prompt": "the CSV file", "validation": "file_exists"}]\'\n'

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from navigator_kernel.text import clean
+from navigator_kernel.turn.workflow_file import dumps, loads
 from navigator_kernel.values.workflow import (
     Output,
     Sandboxed,
@@ -21,7 +22,6 @@ from navigator_kernel.values.workflow import (
     plan_from,
     plan_to_dict,
 )
-from navigator_kernel.workflows.markdown import dumps, loads
 
 LIMIT = 6
 TRICKY = [

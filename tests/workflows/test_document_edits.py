@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cli.support import environment
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.workflows.markdown import loads
+from navigator_kernel.turn.workflow_file import loads
 
 FILE = """\
 ---
@@ -234,7 +234,7 @@ def test_any_order_of_a_files_lines_is_a_workflow_or_a_list_of_problems(lines: l
 HOSTILE = """
 import sys, time
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.workflows.markdown import loads
+from navigator_kernel.turn.workflow_file import loads
 piece, times, tail = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 began = time.process_time()
 try:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from navigator_kernel.bootstrap import places, roots
-from navigator_kernel.values.reply import Reply
+from navigator_kernel.turn.workflow import COMMAND, answer, is_orchestrated
 from navigator_kernel.values.report import Meta, Report
-from navigator_kernel.workflows.orchestrator import COMMAND, answer, is_orchestrated
-from turns.conftest import Talk
 from workflows.project import packets, project_in, put_skill, talk_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from navigator_kernel.values.reply import Reply
+    from turns.conftest import Talk
 
 pytestmark = pytest.mark.sample(1)
 
@@ -155,7 +158,7 @@ def test_its_handler_is_there() -> None:
 @pytest.mark.parametrize("example", COMMAND.examples)
 def test_its_examples_are_calls_of_it(root: Path, example: str) -> None:
     from navigator_kernel.adapters.files.project_files import ProjectFiles
-    from navigator_kernel.stages.preprocess import preprocess
+    from navigator_kernel.turn.message import preprocess
     from navigator_kernel.values.request import Message
 
     request = preprocess(Message(text=example), ProjectFiles(root, root))

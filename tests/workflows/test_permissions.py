@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dispatch.orders import order
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.ports import Kernel
+from navigator_kernel.turn.run import grants, installed, is_by_name, is_idempotent, order_problem
 from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowStep
-from navigator_kernel.workflows.permissions import grants, installed, is_by_name, is_idempotent, order_problem
 from skill_repositories import skill_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.ports import Kernel
 
 
 @pytest.fixture

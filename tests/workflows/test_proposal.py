@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.turn.steps import LIMIT, PlanProposal
 from navigator_kernel.values.route import Lifecycle, NeedClarification, Unknown
-from navigator_kernel.workflows.planning import LIMIT, PlanProposal
 from routing.place import Routing, write_skills
 from workflows.proposals import bound, place_at, plan, proposed, steps
 

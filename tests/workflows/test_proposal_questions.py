@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.turn.steps import PlanProposal
 from navigator_kernel.values.route import NeedClarification
-from navigator_kernel.workflows.planning import PlanProposal
 from routing.place import Routing
 from workflows.proposals import bound, place_at, plan, proposed, question, steps
 

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from navigator_kernel.workflows.imperatives import is_order
-from navigator_kernel.workflows.segments import split, wishes
+from navigator_kernel.turn.split import is_order, split, wishes
 from workflows.messages import MULTI, SINGLE
 
 

@@ -16,7 +16,7 @@ from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.replay.proxies import JOURNAL, InMemoryRunLog
 from navigator_kernel.replay.recording import Replayer
 from navigator_kernel.text import shorten
-from navigator_kernel.turn import run_turn
+from navigator_kernel.turn.turn import run_turn
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -39,9 +39,8 @@ class Routed(NamedTuple):
 
 def routed(root: Path, settings: Settings, parts: Routes, text: str, language: Language | None = None) -> Routed:
     """The route of a message; UsageProblem if it is empty."""
-    from navigator_kernel.stages.decide import decide
-    from navigator_kernel.stages.preprocess import preprocess
-    from navigator_kernel.stages.understand import understand_locally
+    from navigator_kernel.turn.message import preprocess
+    from navigator_kernel.turn.understand import decide, understand_locally
     from navigator_kernel.values.request import Message, Session
 
     if not text.strip():
@@ -62,7 +61,7 @@ def _spelled_out(
 ) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     """The workflow that the message spells out, with the skill and the agent of each step, or the question that comes
     first; empty if the message is a single order."""
-    from navigator_kernel.stages.preprocess import without_prefix
+    from navigator_kernel.turn.message import without_prefix
 
     need = without_prefix(request.original)
     if request.commands or not may_spell_out(need):
@@ -73,9 +72,8 @@ def _spelled_out(
 def _planned(
     request: PreprocessingResult, need: str, root: Path, settings: Settings, parts: Routes
 ) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
+    from navigator_kernel.turn.steps import ListedSteps, PlanningContext, PlanProposal, list_steps, propose
     from navigator_kernel.values.context import TurnContext
-    from navigator_kernel.workflows.planning import ListedSteps, PlanProposal, list_steps, propose
-    from navigator_kernel.workflows.step_binding import PlanningContext
 
     context = TurnContext(
         run="route",

@@ -16,9 +16,9 @@ from navigator_kernel.adapters.stores.underway import run_of
 from navigator_kernel.bootstrap.tapes import keep_tape
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Busy, NotFound, UsageProblem
-from navigator_kernel.stages.answers import is_interrupted, is_open, resume
 from navigator_kernel.text import language_of, lazy_compile, warn
-from navigator_kernel.turn import run_turn
+from navigator_kernel.turn.answers import is_interrupted, is_open, resume
+from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.owner import owned, owner_of_session
 from navigator_kernel.values.request import Message, PendingApproval, Session
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from navigator_kernel.events import Listener
     from navigator_kernel.ports import Kernel
     from navigator_kernel.replay.recording import Recorder
-    from navigator_kernel.stages.answers import Resumed
+    from navigator_kernel.turn.answers import Resumed
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.workflow import WorkflowRun
 

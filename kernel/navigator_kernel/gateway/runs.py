@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from navigator_kernel.events import Listener
     from navigator_kernel.gateway.workers import TurnWorkers
     from navigator_kernel.ports import Ids, RunLog
-    from navigator_kernel.stages.answers import Resumed
+    from navigator_kernel.turn.answers import Resumed
     from navigator_kernel.values.http.endpoint import Caller
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session

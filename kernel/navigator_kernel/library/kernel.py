@@ -30,8 +30,8 @@ from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageP
 from navigator_kernel.library.approvals import Approvals
 from navigator_kernel.library.run import Run
 from navigator_kernel.library.values import Installed, Route, Skill, installed_of, route_of, skill_of
-from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.tools.places import refuse_closed
+from navigator_kernel.turn.message import preprocess
 from navigator_kernel.values.approval import Approval
 from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.rights import words_in

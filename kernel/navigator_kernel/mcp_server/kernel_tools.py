@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.events import RunStarted
-from navigator_kernel.stages.decide import decide
-from navigator_kernel.stages.preprocess import preprocess
-from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.text import shorten
+from navigator_kernel.turn.message import preprocess
+from navigator_kernel.turn.understand import decide, understand_locally
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.route import NeedClarification
 from navigator_kernel.why import lines_of, reasons
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from navigator_kernel.ports import Executor, Kernel
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.resource import SkillDef

@@ -20,8 +20,8 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import SHAPES
 from navigator_kernel.errors import Interrupted
 from navigator_kernel.language.wording import say
-from navigator_kernel.stages.answers import is_interrupted
 from navigator_kernel.text import Language, language_of
+from navigator_kernel.turn.answers import is_interrupted
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.report import FORMATS
 from navigator_kernel.values.request import Message, Session

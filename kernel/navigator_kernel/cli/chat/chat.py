@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,13 +14,17 @@ from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command
 from navigator_kernel.cli.chat.replies import chat_hint, show
 from navigator_kernel.cli.chat.stream import Shown
 from navigator_kernel.cli.output import document, is_attended, lines, note, table
-from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, in_one_language
+from navigator_kernel.turn.workflow import COMMAND
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
-from navigator_kernel.workflows.orchestrator import COMMAND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from navigator_kernel.cli.project import App
 
 
 @click.command("chat")

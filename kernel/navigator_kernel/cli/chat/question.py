@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from navigator_kernel.cli.output import is_attended, note, padded, width
 from navigator_kernel.language.wording import object_of, say
-from navigator_kernel.stages.answers import asks_for_model, is_interrupted
 from navigator_kernel.text import Language
+from navigator_kernel.turn.answers import asks_for_model, is_interrupted
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, Session
 from navigator_kernel.values.rights import right_of

@@ -14,8 +14,8 @@ from navigator_kernel.bootstrap.turns import Keep, Turns
 from navigator_kernel.cli.output import note
 from navigator_kernel.errors import Busy, Interrupted
 from navigator_kernel.language.wording import say
-from navigator_kernel.stages.answers import is_interrupted, resume
 from navigator_kernel.text import escape_controls, shorten
+from navigator_kernel.turn.answers import is_interrupted, resume
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App

@@ -10,13 +10,13 @@ import click
 from navigator_kernel.bootstrap.parts import open_journal
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, is_attended, lines, note, say_lines, style_of, table
-from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.values.report import FORMATS
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import outline, plan_to_dict
 
 if TYPE_CHECKING:
+    from navigator_kernel.cli.project import App
     from navigator_kernel.values.request import Session
     from navigator_kernel.values.workflow import WorkflowRun
 
@@ -41,7 +41,7 @@ def command() -> None:
 @pass_app
 def listed(app: App, *, as_json: bool) -> int:
     """List stored workflows and runs that have begun, newest first; exit code 1 where a file cannot be used."""
-    from navigator_kernel.workflows.store import load_stored, stored_names
+    from navigator_kernel.turn.workflow_file import load_stored, stored_names
 
     files: list[dict[str, Any]] = []
     for name in stored_names(app.kernel):
@@ -74,7 +74,7 @@ def show(app: App, *, name: str, as_json: bool) -> None:
     """Print the stored workflow NAME, or the run of that token with each step's output, files and tries."""
     from navigator_kernel.language.rendering import step_lines
     from navigator_kernel.language.wording import say
-    from navigator_kernel.workflows.store import load_stored, stored_names
+    from navigator_kernel.turn.workflow_file import load_stored, stored_names
 
     if name.removeprefix("#") in stored_names(app.kernel):
         plan = load_stored(name.removeprefix("#"), app.kernel)
@@ -110,9 +110,9 @@ def show(app: App, *, name: str, as_json: bool) -> None:
 @pass_app
 def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool) -> int:
     """Run the stored workflow NAME; WORDS stand for $ARGUMENTS and $1, $2 … in its steps."""
-    from navigator_kernel.stages.preprocess import preprocess
-    from navigator_kernel.workflows.requests import start_run
-    from navigator_kernel.workflows.store import stored_names
+    from navigator_kernel.turn.message import preprocess
+    from navigator_kernel.turn.workflow import start_run
+    from navigator_kernel.turn.workflow_file import stored_names
 
     name, known = name.removeprefix("#"), stored_names(app.kernel)
     if name not in known:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from navigator_kernel.errors import NotFound
 from navigator_kernel.evals.cases import Problem, cases_in
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
 
     from navigator_kernel.bootstrap.parts import RouterParts
@@ -56,9 +56,8 @@ def gathered(
 def routed(cases: Sequence[EvalCase], parts: RouterParts) -> list[Outcome]:
     """Routes each message like the first stages of a turn; files that it names count as existing."""
     from navigator_kernel.evals.score import Choice, outcomes
-    from navigator_kernel.stages.decide import decide
-    from navigator_kernel.stages.preprocess import preprocess
-    from navigator_kernel.stages.understand import understand_locally
+    from navigator_kernel.turn.message import preprocess
+    from navigator_kernel.turn.understand import decide, understand_locally
     from navigator_kernel.values.request import Message, Session
     from navigator_kernel.values.route import NeedClarification
 

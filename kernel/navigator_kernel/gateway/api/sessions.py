@@ -13,7 +13,7 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
 from navigator_kernel.events import ApprovalRequested, StepCompleted
 from navigator_kernel.gateway.api.chat import StartedRun
-from navigator_kernel.stages.answers import expiry_of
+from navigator_kernel.turn.answers import expiry_of
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.http.cursors import Page, page_of
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from navigator_kernel.errors import KernelError, NotFound, NotLoadable
+from navigator_kernel.turn.workflow_file import check_text, named_in, remove_stored, store_text, stored_text
 from navigator_kernel.values.http.conditions import (
     IF_MATCH,
     IF_NONE_MATCH,
@@ -17,7 +18,6 @@ from navigator_kernel.values.http.conditions import (
     tagged,
 )
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
-from navigator_kernel.workflows.store import check_text, named_in, remove_stored, store_text, stored_text
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway

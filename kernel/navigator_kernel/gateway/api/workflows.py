@@ -9,10 +9,10 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.gateway.api.chat import StartedRun
+from navigator_kernel.turn.workflow_file import load_stored, stored_names
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, HttpProblem, SessionName
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import plan_to_dict
-from navigator_kernel.workflows.store import load_stored, stored_names
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway

@@ -21,13 +21,13 @@ from navigator_kernel.events import (
     ToolCallStarted,
 )
 from navigator_kernel.language.wording import say
-from navigator_kernel.ports import Clock, Dispatcher
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.work import PROGRESS
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Specialist
+    from navigator_kernel.ports import Clock, Dispatcher
     from navigator_kernel.text import Language
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.plan import DispatchPlan, DispatchStep

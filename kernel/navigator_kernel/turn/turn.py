@@ -27,16 +27,15 @@ from navigator_kernel.events import (
 )
 from navigator_kernel.guard import as_error
 from navigator_kernel.language.wording import between, say
-from navigator_kernel.stages.answers import UNDO, Resumed, expiry_of, resume
-from navigator_kernel.stages.compose import TurnSummary, compose
-from navigator_kernel.stages.decide import decide
-from navigator_kernel.stages.deliver import DispatchDeps, deliver
-from navigator_kernel.stages.narrate import narrate
-from navigator_kernel.stages.plan import plan
-from navigator_kernel.stages.precheck import precheck
-from navigator_kernel.stages.preprocess import preprocess
-from navigator_kernel.stages.understand import matter, understand
 from navigator_kernel.text import language_of
+from navigator_kernel.turn.answers import UNDO, Resumed, expiry_of, resume
+from navigator_kernel.turn.deliver import DispatchDeps, deliver
+from navigator_kernel.turn.message import preprocess
+from navigator_kernel.turn.plan import plan
+from navigator_kernel.turn.reply import TurnSummary, compose
+from navigator_kernel.turn.run import WorkflowOutcome, WorkflowRunner
+from navigator_kernel.turn.understand import decide, matter, narrate, precheck, understand
+from navigator_kernel.turn.workflow import WorkflowRequest, attach_answer, decline_run, resolve_workflow, without_flag
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.context import TurnContext
@@ -46,9 +45,6 @@ from navigator_kernel.values.request import PendingApproval, Session
 from navigator_kernel.values.rights import by_option
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Skills, Unknown
 from navigator_kernel.values.workflow import PLAN
-from navigator_kernel.workflows.orchestrator import without_flag
-from navigator_kernel.workflows.requests import WorkflowRequest, attach_answer, decline_run, resolve_workflow
-from navigator_kernel.workflows.runner import WorkflowOutcome, WorkflowRunner
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Specialist

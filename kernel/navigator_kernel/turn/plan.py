@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -27,6 +26,8 @@ from navigator_kernel.values.route import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.text import Language
     from navigator_kernel.values.context import TurnContext

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
-from navigator_kernel.language.answers import Outcome
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.parameters import is_there
 from navigator_kernel.language.wording import COLON, because, between, say
@@ -33,6 +31,9 @@ from navigator_kernel.values.work import with_progress
 from navigator_kernel.values.workflow import PLAN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from navigator_kernel.language.answers import Outcome
     from navigator_kernel.ports import Clock
     from navigator_kernel.text import Language
     from navigator_kernel.values.packet import Packet

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,9 +26,11 @@ from navigator_kernel.values.request import (
     Session,
 )
 from navigator_kernel.values.rights import right_of
-from navigator_kernel.values.route import Topic
 from navigator_kernel.values.work import with_refusal, with_words
 from navigator_kernel.values.workflow import PLAN, REPEAT
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.route import Topic
 
 Lasting = Literal["once", "session", "always"]
 

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.secrets.redaction import REDACTED
 from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.language.parameters import is_file
+from navigator_kernel.language.rendering import render_report
 from navigator_kernel.language.wording import say
-from navigator_kernel.stages.deliver import DispatchDeps, deliver
-from navigator_kernel.stages.plan import plan as planned
-from navigator_kernel.stages.preprocess import preprocess
-from navigator_kernel.stages.understand import understand_locally
+from navigator_kernel.text import escape_controls
+from navigator_kernel.turn.deliver import DispatchDeps, deliver
+from navigator_kernel.turn.message import preprocess
+from navigator_kernel.turn.plan import plan as planned
+from navigator_kernel.turn.understand import understand_locally
+from navigator_kernel.turn.workflow_file import store
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.report import Meta, Report, State
-from navigator_kernel.values.request import Handoff, Message, PreprocessingResult, Session
+from navigator_kernel.values.request import FileReference, Handoff, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
     Lifecycle,
     Mcp,
@@ -41,15 +48,17 @@ from navigator_kernel.values.workflow import (
     WorkflowStep,
     WorkflowView,
 )
-from navigator_kernel.workflows.handoff import final_output, hand_off, workspace
-from navigator_kernel.workflows.permissions import file_problem, installed, is_by_name, is_idempotent, order_problem
-from navigator_kernel.workflows.store import store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from navigator_kernel.events import Emit
     from navigator_kernel.ports import Kernel
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.request import PreprocessingResult
+    from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowRun
+
 
 RETRIES = 2  # SAF-5: after this many failures in a row, a step is not offered again
 ENDED = frozenset({"done", "aborted"})
@@ -274,3 +283,176 @@ def _input(packet: Packet) -> bytes:
     """The packet without values that differ between attempts."""
     body = {key: value for key, value in packet.to_dict().items() if key != "context"}
     return json.dumps(body, sort_keys=True, ensure_ascii=False, default=str).encode()
+
+
+# The data that a step passes to the next one, and the output of a workflow for the person (WFL-7, part 3 item 5).
+
+TEXT_LIMIT = 256 * 1024  # bytes of a file whose text is passed on
+WHOLE_LIMIT = 16 * 1024 * 1024  # bytes of an output stored in a file
+_SUFFIXES = {"markdown": "md", "json": "json", "text": "txt"}
+
+
+def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff:
+    """Stores the whole report of step `number` as a JSON file, and returns it with the output and the files."""
+    folder = workspace(kernel, token)
+    data, raw = _whole(kernel, report)
+    path = folder / f"handover-{number}.json"
+    body = {"step": number, "state": report.state, "summary": report.summary, "data": data, "raw": raw}
+    whole = json.dumps(body, ensure_ascii=False, indent=1, default=str)
+    kernel.keep(token, path.name, whole.encode("utf-8", "replace"))
+    text = data.get("text")  # what a skill writes for readers, beside its data
+    if not isinstance(text, str) or not text:
+        text = raw if raw is not None else json.dumps(data, ensure_ascii=False, default=str)
+    files = tuple(_files(kernel.root, folder, replace(report, data=data)))
+    return Handoff(step=number, text=text, files=files, report=path)
+
+
+def final_output(kernel: Kernel, run: WorkflowRun, report: Report) -> str:
+    """Writes the last report to the workflow's `output`, and returns its path, or an empty text if it is inline."""
+    out = run.plan.output
+    if out.location == "inline":
+        return ""
+    name = out.file_path or f"result.{_SUFFIXES[out.format]}"
+    data, raw = _whole(kernel, report)
+    match out.format:
+        case "json":
+            text = json.dumps({**report.to_dict(), "data": data, "raw": raw}, ensure_ascii=False, indent=1, default=str)
+        case "text":
+            text = raw if raw is not None else report.summary
+        case _:
+            text = (
+                f"# {run.plan.description}\n\n```text\n{render_report(report, 'detail', 'ascii')}\n```\n\n{raw or ''}"
+            )
+    return kernel.keep(run.token, name, text.rstrip("\n").encode("utf-8", "replace") + b"\n")
+
+
+def workspace(kernel: Kernel, token: str) -> Path:
+    """The folder that all steps of a run share."""
+    return kernel.box / "workspace" / token
+
+
+def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
+    """The data and the raw output, read from the file if they were too long for the report."""
+    if report.offloaded:
+        try:
+            held = json.loads(read_bounded(kernel.root / report.offloaded, WHOLE_LIMIT))
+            return dict(held["data"]), held["raw"]
+        except (OSError, ValueError, KeyError, TypeError, KernelError):
+            pass  # the file has been removed; the report's own data is left
+    return dict(report.data), report.raw
+
+
+def _files(root: Path, folder: Path, report: Report) -> Iterator[FileReference]:
+    """The files in the run's folder that the step names, with their text if it is short enough and UTF-8."""
+    for name in report.files:
+        path = root / name
+        if not is_file(path) or not path.resolve().is_relative_to(folder.resolve()):
+            continue
+        try:
+            text = read_bounded(path, TEXT_LIMIT).decode("utf-8")
+        except (OSError, UnicodeDecodeError, KernelError):
+            text = ""
+        yield FileReference(written=escape_controls(name), path=path, content=text)
+
+
+# Decides what the approval of a plan covers, which files a step may name, and which steps may be repeated.
+
+_ONCE = frozenset({"uninstall"})  # a second run finds nothing there; every other skill command ends the same way
+
+
+def grants(plan: WorkflowPlan, kernel: Kernel) -> tuple[str, ...]:
+    """The subjects that a yes to `plan` covers: each skill command, script and skill that it shows (SAF-1).
+
+    An existing skill is covered by its digest; one that the plan itself installs, by its name until it is installed
+    (`installed`). Anything covered by neither is asked about when its turn comes. Consent to an MCP server is given to
+    its whole command, when it is started.
+    """
+    found: list[str] = []
+    coming: set[str] = set()
+    for step in plan.steps:
+        action = kernel.router.recognise(step.input)
+        match step.agent, action:
+            case "worker", Lifecycle(operation=operation, source=source, skills=skills):
+                found.append(f"skill.{' '.join(word for word in (operation, source, *skills) if word)}")
+                coming |= set(skills) if operation == "install" else set()
+            case "worker", Script(name=name) if name in kernel.scripts:
+                digest = hashlib.sha256(kernel.scripts[name].read_bytes()).hexdigest()
+                found.append(f"script:{name}@sha256:{digest}")
+            case "skills", _:
+                found += _skill(step.skill, kernel) or ([f"type_a:{step.skill}"] if step.skill in coming else [])
+    return tuple(dict.fromkeys(found))
+
+
+def installed(packet: Packet, granted: Sequence[str], kernel: Kernel) -> tuple[str, ...]:
+    """The consents to skills that a plan covered by name, if the last step was an install."""
+    if packet.task_spec.operation != "skill.install":
+        return ()
+    names = [subject.removeprefix("type_a:") for subject in granted if is_by_name(subject)]
+    return tuple(subject for name in names for subject in _skill(name, kernel))
+
+
+def is_by_name(subject: str) -> bool:
+    """Whether a subject names a skill of a plan, without agreement to its bytes."""
+    return subject.startswith("type_a:") and "@sha256:" not in subject
+
+
+def _skill(name: str, kernel: Kernel) -> list[str]:
+    skill = kernel.catalogue.find(name)
+    try:
+        return [kernel.catalogue.create_executor(skill.namespace).consent] if skill else []
+    except KernelError:
+        return []
+
+
+def is_idempotent(packet: Packet, kernel: Kernel) -> bool:
+    """Whether the packet may be repeated: by the skill's declaration or its kind."""
+    match packet.agent:
+        case "skills":
+            skill = kernel.catalogue.find(packet.task_spec.target.partition(":")[2])
+            worked_on = kernel.models is not None and bool(skill and skill.tools)  # by a model, whose tools can act
+            return skill is not None and (skill.idempotent or (skill.kind == "B" and not worked_on))
+        case "mcp":
+            return packet.task_spec.operation != "call"
+        case _:
+            kind, _, operation = packet.task_spec.operation.partition(".")
+            return kind == "skill" and operation not in _ONCE
+
+
+def file_problem(request: PreprocessingResult, sandbox: Sandboxed, root: Path) -> str:
+    """The reason why a file of a step may not be read, or empty."""
+    for file in request.files:
+        if file.problem:
+            return file.problem
+        if problem := _problem(file.path, sandbox, root.resolve()):
+            return problem
+    return ""
+
+
+def order_problem(packet: Packet, sandbox: Sandboxed, places: tuple[Path, Path]) -> str:
+    """As `file_problem`, for files that are given by name alone: any value or word that names a file.
+
+    `places` are the project's root and the run's own folder, whose files belong to the workflow.
+    """
+    root, own = (place.resolve() for place in places)
+    for word in map(str, [*packet.params.required.values(), *packet.params.value("arguments", ())]):
+        if not is_file(root / word):
+            continue
+        path = Path(os.path.realpath(root / word))
+        if not path.is_relative_to(own) and (problem := _problem(path, sandbox, root)):
+            return problem
+    return ""
+
+
+def _problem(real: Path, sandbox: Sandboxed, root: Path) -> str:
+    if not real.is_relative_to(root):
+        return f"{str(real)!r} is outside the project"
+    shown = repr(real.relative_to(root).as_posix())
+    if _among(real, sandbox.forbidden, root):
+        return f"{shown} is forbidden by the workflow"
+    if not _among(real, sandbox.read, root):
+        return f"{shown} is not among the files that the workflow may read (sandbox.file_access.read)"
+    return ""
+
+
+def _among(real: Path, places: tuple[str, ...], root: Path) -> bool:
+    return any(real.is_relative_to(os.path.realpath(root / place)) for place in places)

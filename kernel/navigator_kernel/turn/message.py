@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +27,8 @@ from navigator_kernel.values.request import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from navigator_kernel.ports import FileReader
 
 _PREFIX = lazy_compile(r"^\s*需求理解\s*[：:]\s*")

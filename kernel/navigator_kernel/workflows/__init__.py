@@ -1,1 +1,0 @@
-"""Workflows: recognised in a message, stored in a file, run step by step, without a model."""
