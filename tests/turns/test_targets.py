@@ -8,7 +8,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import Settings
@@ -149,10 +151,17 @@ def test_the_settings_of_a_repository_run_no_program(shop: Path, tmp_path: Path)
 # Whole turns with the shipped skills
 
 
+class Noon(SystemClock):
+    """The clock of a machine whose date is TODAY."""
+
+    def now(self) -> str:
+        return f"{TODAY}T12:00:00.000Z"
+
+
 @pytest.fixture
 def talk(shop: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
     monkeypatch.chdir(shop)
-    return Talk(kernel=assemble(shop, Settings()), session=Session(id="targets"))
+    return Talk(kernel=replace(assemble(shop, Settings()), clock=Noon()), session=Session(id="targets"))
 
 
 def skill_of(reply: Reply) -> str:
