@@ -21,7 +21,7 @@ from typing import NamedTuple
 import click
 
 from navigator_kernel.language.chinese import chinese_forms
-from navigator_kernel.language.wording import SENTENCES
+from navigator_kernel.language.wording import sentences
 
 TOP = Path(__file__).resolve().parent.parent
 FORMS = 24  # texts that one expression may be
@@ -61,12 +61,12 @@ class Sentence(NamedTuple):
     chinese: str
 
 
-def sentences() -> list[Sentence]:
+def every_sentence() -> list[Sentence]:
     """Every sentence, those with a key first; `chinese` is empty where it is missing."""
     chinese, seen = chinese_forms(), dict[str, str]()
     for place, text in collected():
         seen.setdefault(text, place)
-    keyed = [Sentence(key, *both) for key, both in SENTENCES.items()]
+    keyed = [Sentence(key, *both) for key, both in sentences().items()]
     return keyed + [Sentence(place, text, chinese.get(text, "")) for text, place in seen.items()]
 
 
@@ -230,10 +230,16 @@ class _Module:
     def _assigned(self, node: ast.expr, name: str) -> Sequence[ast.expr]:
         scope = self._scopes[id(node)]
         while not (values := self._values.get((id(scope), name))):
-            if scope is self._scopes[id(scope)]:
+            if scope is self._scopes[id(scope)] or name in _parameters(scope):
                 return ()
             scope = self._scopes[id(scope)]
         return values
+
+
+def _parameters(scope: ast.AST) -> set[str]:
+    if not isinstance(scope, Function):
+        return set()
+    return {word.arg for word in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)}
 
 
 def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:
@@ -281,7 +287,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--missing", action="store_true", help="only what has no Chinese form")
     only_missing = parser.parse_args().missing
-    shown = [one for one in sentences() if not (only_missing and one.chinese)]
+    shown = [one for one in every_sentence() if not (only_missing and one.chinese)]
     for one in shown:
         fields = [one.english] if only_missing else one
         print(*(text.replace("\n", "\\n").replace("\t", "\\t") for text in fields), sep="\t")

@@ -6,19 +6,22 @@ import asyncio
 import hashlib
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.hookspecs import hookimpl
-from navigator_kernel.language.skill_lines import listed
+from navigator_kernel.language.rendering import listed
 from navigator_kernel.language.wording import say
-from navigator_kernel.ports import Agent, AgentPorts
 from navigator_kernel.values.job import Actor, Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from navigator_kernel.ports import Agent, AgentPorts
 
 SKILL_MANAGER = "skill_manager"
 MESSAGE_LIMIT = 2_000

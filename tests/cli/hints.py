@@ -13,7 +13,7 @@ import click
 
 from cli.support import SOURCE
 from navigator_kernel.cli.registry import navigator
-from navigator_kernel.language.wording import SENTENCES
+from navigator_kernel.language.wording import sentences
 
 VALUE = "NAME"  # stands for a value that is filled in
 COMMAND = re.compile(r"(?<![\w/.-])navigator (?!(?:and|did)\b)(?=[a-z-])")  # prose: navigator did
@@ -33,7 +33,7 @@ class Hint:
 
 def hints() -> list[Hint]:
     """All hints of the kernel, its page and agents, in both languages."""
-    found = [Hint(key, text) for key, both in SENTENCES.items() for one in both for text in commands_in(_filled(one))]
+    found = [Hint(key, text) for key, both in sentences().items() for one in both for text in commands_in(_filled(one))]
     for folder in ("kernel", "agents"):
         for path in sorted((SOURCE / folder).rglob("*.py")):
             place = path.relative_to(SOURCE).as_posix()
@@ -73,7 +73,7 @@ def bare_options() -> list[BareOption]:
     """The options that hints name outside a whole command. One of a module of commands must be an option of one of
     these, one of the code below `skills/` of a command for skills, and any other of some command."""
     known = [*_leaves(navigator, ())]
-    named = [(key, "; ".join(both), known) for key, both in SENTENCES.items()]
+    named = [(key, "; ".join(both), known) for key, both in sentences().items()]
     for path in sorted((SOURCE / "kernel").rglob("*.py")):
         place = path.relative_to(SOURCE).as_posix()
         module = place.removeprefix("kernel/").removesuffix(".py").replace("/", ".")

@@ -11,13 +11,13 @@ import pytest
 
 from cli.support import Place, place_in
 from navigator_kernel.language.chinese import FILE, approval_in, chinese_forms, in_language
-from navigator_kernel.language.wording import SENTENCES, say
+from navigator_kernel.language.wording import say, sentences
 from navigator_kernel.text import in_one_language
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 try:
-    from sentences import Sentence, sentences
+    from sentences import Sentence, every_sentence
 finally:
     sys.path.remove(str(DOCS))
 
@@ -29,7 +29,7 @@ BY_HAND = "# What is put together elsewhere"  # the rest of the file is not foun
 
 @pytest.fixture(scope="module")
 def every() -> list[Sentence]:
-    return sentences()
+    return every_sentence()
 
 
 @pytest.fixture
@@ -128,9 +128,9 @@ def test_a_text_in_both_languages_is_shown_in_the_readers(text: str, english: st
     assert (in_one_language(text, "en"), in_one_language(text, "zh")) == (english, chinese)
 
 
-@pytest.mark.parametrize("key", [key for key, (english, _) in SENTENCES.items() if "{count}" in english])
+@pytest.mark.parametrize("key", [key for key, (english, _) in sentences().items() if "{count}" in english])
 def test_a_count_of_one_has_a_singular(key: str) -> None:
-    values = dict.fromkeys(fields(SENTENCES[key][0]), "x")
+    values = dict.fromkeys(fields(sentences()[key][0]), "x")
     assert not re.search(r"\b1 (?!of\b)[a-z]+[^s]s\b", say(key, "en", **{**values, "count": 1}))
 
 
@@ -139,7 +139,7 @@ def test_every_head_of_a_table_has_both_languages() -> None:
     for path in (DOCS.parent / "kernel/navigator_kernel/cli").rglob("*.py"):
         for hit in re.finditer(r"\btable\(\s*\(((?:\"[^\"]*\",? ?)+)\)", path.read_text("utf-8")):
             heads |= {name for name in re.split(r'", "|"', hit[1]) if name}
-    assert {head for head in heads if f"head.{head}" not in SENTENCES} == set()
+    assert {head for head in heads if f"head.{head}" not in sentences()} == set()
 
 
 WRONG = {

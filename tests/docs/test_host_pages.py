@@ -15,7 +15,7 @@ from docs.page_claims import TOP, problems
 from navigator_kernel.bootstrap.parts import open_catalogue, open_router
 from navigator_kernel.bootstrap.places import find_root
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.language.wording import SENTENCES
+from navigator_kernel.language.wording import sentences
 
 COMMANDS = sorted(TOP.glob(".claude/commands/*.md"))
 PAGES = sorted(
@@ -135,7 +135,7 @@ def test_slash_commands_are_read_by_the_kernel_without_a_remark_and_shadow_nothi
     catalogue = open_catalogue(TOP)
     names = {held.name for held in catalogue.list_resources() if held.type == "command" and held.level == "project"}
     assert names == {page.stem for page in COMMANDS}
-    assert all(name.startswith("nav-") and f"/{name}" not in SENTENCES["chat.help"][0] for name in names)
+    assert all(name.startswith("nav-") and f"/{name}" not in sentences()["chat.help"][0] for name in names)
     assert [note for note in catalogue.diagnostics() if "/.claude/commands/" in note.path] == []
     assert [name for name in names if catalogue.find(name) is not None] == []
 

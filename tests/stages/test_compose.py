@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.adapters.files.project_files import ProjectFiles
-from navigator_kernel.language.wording import SENTENCES, because_of, say
+from navigator_kernel.language.wording import because_of, say, sentences
 from navigator_kernel.turn.answers import resume
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.reply import TurnSummary, compose
@@ -242,7 +242,7 @@ def test_no_sentence_is_a_pleasantry() -> None:
     pleasant = re.compile(
         r"\b(?:sorry|apolog|thank|happy to|glad|great question|unfortunately)|抱歉|对不起|很高兴|感谢|不好意思"
     )
-    assert [key for key, said in SENTENCES.items() if pleasant.search(" ".join(said).lower())] == []
+    assert [key for key, said in sentences().items() if pleasant.search(" ".join(said).lower())] == []
 
 
 # The session after the turn

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.language.wording import SENTENCES, because_of, say
+from navigator_kernel.language.wording import because_of, say, sentences
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -18,12 +18,12 @@ def fields(text: str) -> set[str]:
 
 
 def test_a_sentence_has_both_languages_with_the_same_places_to_fill() -> None:
-    assert [key for key, (english, chinese) in SENTENCES.items() if fields(english) != fields(chinese)] == []
+    assert [key for key, (english, chinese) in sentences().items() if fields(english) != fields(chinese)] == []
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_sentence_is_filled_once_and_whole(language: Any) -> None:
-    for key, (english, _) in SENTENCES.items():
+    for key, (english, _) in sentences().items():
         names = fields(english)
         text = say(key, language, **dict.fromkeys(names, "{0} {x}"))
         assert text, key
@@ -31,7 +31,7 @@ def test_a_sentence_is_filled_once_and_whole(language: Any) -> None:
 
 
 def test_the_chinese_sentence_is_chinese_and_the_english_one_is_not() -> None:
-    both = {key: said for key, said in SENTENCES.items() if key not in {"agent.crashed", "trace.tier"}}
+    both = {key: said for key, said in sentences().items() if key not in {"agent.crashed", "trace.tier"}}
     assert [key for key, (english, _) in both.items() if CHINESE.search(english)] == []
     assert {key for key, (_, chinese) in both.items() if not CHINESE.search(chinese)} <= {"agent.timeout", "why.quoted"}
 

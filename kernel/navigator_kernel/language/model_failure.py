@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from navigator_kernel.language.wording import COLON, SENTENCES, say
+from navigator_kernel.language.wording import COLON, say, sentences
 from navigator_kernel.text import Language
 
 WITH_WORDS = frozenset({"forbidden", "rejected", "refused"})  # kinds that need the provider's own words to be useful
@@ -17,7 +17,7 @@ def failure_text(data: Mapping[str, Any], language: Language = "en") -> tuple[st
     `retry_after`, `in_stream`, `limit` and `seconds`. Both are empty for a kind that has none."""
     kind = str(data.get("kind", ""))
     words = "in_stream" if data.get("in_stream") else str(data.get("limit", kind))
-    if f"model.{words}" not in SENTENCES:
+    if f"model.{words}" not in sentences():
         return "", ""
     cost = data.get("cost", 0)
     facts = {"seconds": f"{data.get('seconds', 0):g}", "cost": f" · ${cost:.4f}" if cost else ""}
@@ -30,7 +30,7 @@ def failure_text(data: Mapping[str, Any], language: Language = "en") -> tuple[st
     if wait:
         why = say("model.asks_to_wait", language, why=why, wait=span(wait))
     wanted = ("after_wait" if wait else words, _SAME_HINT.get(kind, kind), "again")
-    hint = next(f"hint.{one}" for one in wanted if f"hint.{one}" in SENTENCES)
+    hint = next(f"hint.{one}" for one in wanted if f"hint.{one}" in sentences())
     model = data.get("model")
     return say("model.failed", language, model=model, why=why) if model else why, say(hint, language)
 

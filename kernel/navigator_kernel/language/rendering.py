@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.text import clean, cut_text, lazy_compile, shorten
-from navigator_kernel.values.report import Format, Report, State, Style
+from navigator_kernel.language.wording import COLON, say
+from navigator_kernel.text import Language, clean, cut_text, in_one_language, lazy_compile, shorten
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.report import Format, Report, State, Style
 
 EMOJI: Mapping[State, str] = {"success": "✅", "partial": "⚠️", "pending": "⏸️", "error": "❌", "timeout": "⏱️"}
 ASCII: Mapping[State, str] = {
@@ -128,3 +131,21 @@ def _key(key: str) -> str:
 def _number(value: float) -> str:
     """A number with at most three decimals, without `.0`."""
     return str(int(value)) if value == int(value) else repr(round(value, 3))
+
+
+# Renders a list of skills.
+
+LISTED = 50  # most skills in a list
+DESCRIBED = 100  # characters of each description
+
+
+def listed(skills: Sequence[Mapping[str, Any]], language: Language) -> str | None:
+    """A line for each of the first LISTED skills, installed ones first; None without skills."""
+    own_first = sorted(skills, key=lambda skill: skill.get("status") == "shipped")
+    lines = []
+    for skill in own_first[:LISTED]:
+        off = "" if skill.get("enabled", True) else say("lifecycle.off", language)
+        description = in_one_language(str(skill.get("description", "")), language)
+        lines.append(f"{skill['name']}{off}{COLON[language]}{shorten(description, DESCRIBED)}")
+    more = len(skills) - len(lines)
+    return "\n".join([*lines, *([say("lifecycle.more", language, count=more)] if more else [])]) or None

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from navigator_kernel.cli.output import lines, note
 from navigator_kernel.cli.skill.findings import note_lines
-from navigator_kernel.language.wording import APART, BETWEEN, COLON, SENTENCES, say
+from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, sentences
 
 if TYPE_CHECKING:
     from navigator_kernel.text import Language
@@ -84,7 +84,7 @@ class Report(Struct, frozen=True):
         """The reason, with the codes that state it more exactly."""
         why, key = str(one["why"]), f"left.{one['reason']}"
         folder = str(one["path"]).rpartition("/")[0]
-        return why if key not in SENTENCES else "".join((self._say(key, folder=folder), *why.partition(": ")[1:]))
+        return why if key not in sentences() else "".join((self._say(key, folder=folder), *why.partition(": ")[1:]))
 
     def _findings(self, skills: Sequence[Mapping[str, Any]]) -> None:
         """Prints findings as `scan` does, or by rule if there are many. Notes only with `verbose`."""
