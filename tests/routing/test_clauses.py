@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navigator_kernel.language.clauses import LIMIT, MOST, asked_for, clauses, parts
-from navigator_kernel.turn.plan import plan
+from navigator_kernel.turn.packets import plan
 from navigator_kernel.turn.understand import understand_locally
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.plan import DispatchPlan

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
-from navigator_kernel.turn.plan import plan
+from navigator_kernel.turn.packets import plan
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import DispatchPlan

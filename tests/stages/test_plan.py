@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
-from navigator_kernel.turn.plan import plan
+from navigator_kernel.turn.packets import plan
 from navigator_kernel.values.packet import packet_from, packet_from_yaml
 from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.report import Format

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
-from navigator_kernel.turn.plan import plan
+from navigator_kernel.turn.packets import plan
 from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Skills
 from routing.place import Routing

@@ -10,7 +10,7 @@ import pytest
 from navigator_kernel.adapters.stores.preferences import TOKENS, PreferenceFile, Preferences, tokens
 from navigator_kernel.bootstrap.places import memory_subject
 from navigator_kernel.skills.catalog.digest import file_digest
-from navigator_kernel.turn.plan import plan
+from navigator_kernel.turn.packets import plan
 from navigator_kernel.values.context import Memory, TurnContext
 from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.route import RouteDecision, Skills

@@ -9,7 +9,7 @@ import pytest
 from dispatch.orders import order
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.turn.run import grants, installed, is_by_name, is_idempotent, order_problem
+from navigator_kernel.turn.workflow_run import grants, installed, is_by_name, is_idempotent, order_problem
 from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowStep
 from skill_repositories import skill_text
 

@@ -17,7 +17,7 @@ from navigator_kernel.language.parameters import Parameters, is_there, parameter
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
 from navigator_kernel.turn.message import preprocess
-from navigator_kernel.turn.plan import asked_values, plan, unusable
+from navigator_kernel.turn.packets import asked_values, plan, unusable
 from navigator_kernel.turn.split import split, wishes
 from navigator_kernel.turn.understand import BEHIND, NAMED, decide, understand_locally
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session

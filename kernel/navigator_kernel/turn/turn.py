@@ -31,11 +31,11 @@ from navigator_kernel.text import language_of
 from navigator_kernel.turn.answers import UNDO, Resumed, expiry_of, resume
 from navigator_kernel.turn.deliver import DispatchDeps, deliver
 from navigator_kernel.turn.message import preprocess
-from navigator_kernel.turn.plan import plan
+from navigator_kernel.turn.packets import plan
 from navigator_kernel.turn.reply import TurnSummary, compose
-from navigator_kernel.turn.run import WorkflowOutcome, WorkflowRunner
 from navigator_kernel.turn.understand import decide, matter, narrate, precheck, understand
 from navigator_kernel.turn.workflow import WorkflowRequest, attach_answer, decline_run, resolve_workflow, without_flag
+from navigator_kernel.turn.workflow_run import WorkflowOutcome, WorkflowRunner
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.context import TurnContext

@@ -17,9 +17,9 @@ from navigator_kernel.language.clauses import may_spell_out
 from navigator_kernel.language.parameters import is_file
 from navigator_kernel.text import Language, clean, fold, lazy_compile
 from navigator_kernel.turn.message import preprocess, without_prefix, words_of
-from navigator_kernel.turn.run import grants
 from navigator_kernel.turn.steps import PlanningContext, PlanProposal, plan_workflow, relative_to_root
 from navigator_kernel.turn.workflow_file import load_stored, stored_names, with_free_name
+from navigator_kernel.turn.workflow_run import grants
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Tier, Unknown, Workflow
 from navigator_kernel.values.workflow import PLAN, WorkflowPlan, WorkflowView, outline

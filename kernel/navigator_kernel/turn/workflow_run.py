@@ -21,7 +21,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls
 from navigator_kernel.turn.deliver import DispatchDeps, deliver
 from navigator_kernel.turn.message import preprocess
-from navigator_kernel.turn.plan import plan as planned
+from navigator_kernel.turn.packets import plan as planned
 from navigator_kernel.turn.understand import understand_locally
 from navigator_kernel.turn.workflow_file import store
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
