@@ -24,10 +24,20 @@ from navigator_kernel.language.answers import is_yes
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import language_of
 from navigator_kernel.turn.answers import resume
-from navigator_kernel.turn.deliver import KERNEL, DispatchDeps, StartedStep, begin, end, nothing_ready, wants_model
+from navigator_kernel.turn.deliver import (
+    KERNEL,
+    DispatchDeps,
+    StartedStep,
+    begin,
+    dispatch_deps,
+    end,
+    nothing_ready,
+    wants_model,
+)
 from navigator_kernel.turn.message import preprocess
+from navigator_kernel.turn.plan import route_request
 from navigator_kernel.turn.reply import TurnSummary, own_report
-from navigator_kernel.turn.turn import context_of, dispatch_deps, route_request
+from navigator_kernel.turn.turn import context_of
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.report import Report, report_of, report_to_dict

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.support import Place
 from models.wire_server import HELLO, Said, WireServer
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.turn.deliver import deliver
-from navigator_kernel.turn.turn import dispatch_deps
+from navigator_kernel.turn.deliver import deliver, dispatch_deps
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Session
 from specialist.turns import of_phase_two, says, song
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.support import Place
+    from navigator_kernel.values.report import Report
 
 pytestmark = pytest.mark.sample(1)
 

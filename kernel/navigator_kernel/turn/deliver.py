@@ -1,4 +1,4 @@
-"""Stage 5: dispatches packets one by one, with fallback candidates, and stops at a failure (WFL-7, CAN-1..6)."""
+"""Stage 4: carries out a plan step by step, with fallback candidates, and stops at a failure (WFL-7, CAN-1..6)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.errors import KernelError
 from navigator_kernel.events import (
     RESULT,
     Emit,
@@ -21,16 +22,22 @@ from navigator_kernel.events import (
     ToolCallStarted,
 )
 from navigator_kernel.language.wording import say
+from navigator_kernel.turn.workflow_run import WorkflowOutcome, held_run
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.work import PROGRESS
+from navigator_kernel.values.workflow import PLAN
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Specialist
-    from navigator_kernel.ports import Clock, Dispatcher
+    from navigator_kernel.ports import Clock, Dispatcher, Kernel
     from navigator_kernel.text import Language
+    from navigator_kernel.turn.plan import TurnPlan
+    from navigator_kernel.turn.workflow_run import JournalledRun
+    from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.plan import DispatchPlan, DispatchStep
+    from navigator_kernel.values.request import Message
 
 KERNEL = "kernel"  # the agent of orders without a subagent: for messages without a skill
 OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report can carry
@@ -51,13 +58,44 @@ class DispatchDeps(Struct, frozen=True, kw_only=True):
     shows_prompts: bool = False
 
 
-async def deliver(plan: DispatchPlan, delivery: DispatchDeps, emit: Emit) -> tuple[Report, ...]:
-    """Dispatches the steps in order and returns one report for each started step."""
+async def carry_out(
+    plan: TurnPlan, message: Message, context: TurnContext, kernel: Kernel, emit: Emit
+) -> WorkflowOutcome:
+    """Carries out the plan of a turn; a workflow that the person has not agreed to is only proposed."""
+    delivery, workflow = dispatch_deps(kernel, kernel.specialist(plan.before, plan.spent)), plan.workflow
+    delivery = replace(delivery, specialist=None, shows_prompts=True) if message.shows_prompt else delivery
+    if kernel.underway is not None and workflow is not None:
+        kernel.underway.leave(context.run)  # workflows have a journal
+    elif kernel.underway is not None and len(plan.orders.steps) > 1:
+        kernel.underway.drop_orders(context.run)  # several packets are not resumed
+    if workflow is None:
+        if message.consent:
+            kernel.consents.allow_orders(context.run)
+        return WorkflowOutcome(view=None, orders=plan.orders, reports=await deliver(plan.orders, delivery, emit))
+    view, agreed = workflow.view, PLAN if workflow.agreed is None else workflow.agreed
+    if workflow.agreed is None and not message.consent:
+        return WorkflowOutcome(view=view, orders=plan.orders, reports=(), waits_for=PLAN)
+    if message.consent:
+        kernel.consents.allow_orders(view.token)
+    with held_run(view.token, agreed, view.plan, kernel, context) as run:
+        return run.outcome(await deliver(run.orders, delivery, emit, run), left=view.left)
+
+
+async def deliver(
+    plan: DispatchPlan, delivery: DispatchDeps, emit: Emit, run: JournalledRun | None = None
+) -> tuple[Report, ...]:
+    """Carries out the steps in order, and returns one report for each that was started. It stops at the first that
+    failed; in a workflow, whose steps build on each other, at the first without full success. `run` makes a workflow's
+    packets and keeps its journal."""
     reports: list[Report] = []
-    for step in plan.steps:
-        report = await _step(step, delivery, emit)
+    for number, step in enumerate(plan.steps, 1):
+        ready = step if run is None else run.begin(number)
+        report = ready if isinstance(ready, Report) else await _step(ready, delivery, emit)
+        if run is not None:
+            run.end(number, report, ran=not isinstance(ready, Report))
         reports.append(report)
-        if report.state not in {"success", "partial"} or report.progress:  # a model that stopped can go on
+        goes_on = report.state == "success" or (report.state == "partial" and run is None)
+        if not goes_on or report.progress:  # a model that stopped can go on
             break
     return tuple(reports)
 
@@ -336,3 +374,29 @@ def _skill_name(packet: Packet) -> str:
 
 def _tool(packet: Packet) -> str:
     return f"{packet.agent}.{packet.task_spec.operation}"
+
+
+def dispatch_deps(kernel: Kernel, specialist: Specialist | None) -> DispatchDeps:
+    """The services that dispatching needs."""
+
+    def offload(packet: Packet, text: str) -> str:
+        """Stores the whole output of a step and returns its path."""
+        name = f"step-{packet.context.step}.json"
+        return kernel.keep(packet.context.run, name, text.encode("utf-8", "replace"))
+
+    def describe(namespace: str) -> tuple[str, str]:
+        """The kind and the digest of a resource, or empty; the agent reports a missing one."""
+        try:
+            executor = kernel.catalogue.create_executor(namespace)
+            return executor.skill.kind, executor.digest
+        except KernelError:
+            return "", ""
+
+    return DispatchDeps(
+        dispatcher=kernel.dispatcher,
+        clock=kernel.clock,
+        offload=offload,
+        describe=describe,
+        redact=kernel.redact,
+        specialist=specialist,
+    )

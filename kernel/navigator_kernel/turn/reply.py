@@ -52,7 +52,7 @@ class TurnSummary(Struct, frozen=True, kw_only=True):
     """The data for a reply. `asked` is the message that started the work, not a later yes; `elapsed` the turn's time so
     far in seconds; `waits_for` the subject for which `workflow` needs a yes, `question` the text of that question;
     `agreed` the subjects of these orders whose yes is not used up. `outcome` and `answer` say what the message meant,
-    `told` is the kernel's own answer to it, `offer` what that answer offers to do.
+    `own` is the kernel's own answer to it, `offer` what that answer offers to do.
     """
 
     run: str
@@ -68,36 +68,36 @@ class TurnSummary(Struct, frozen=True, kw_only=True):
     agreed: tuple[str, ...] = ()
     outcome: Outcome = "other"
     answer: str = ""
-    told: str = ""
+    own: str = ""
     offer: PendingApproval | None = None
 
 
 def compose(
-    decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], told: TurnSummary, clock: Clock
+    decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], turn: TurnSummary, clock: Clock
 ) -> Reply:
     """Composes the reply. If no agent ran, the kernel's own report says why."""
-    report = reports[-1] if reports else own_report(decision, told, clock)
-    session = _following(decision, plan, reports, report, told, clock.now())
+    report = reports[-1] if reports else own_report(decision, turn, clock)
+    session = _following(decision, plan, reports, report, turn, clock.now())
     return Reply(
-        run=told.run,
+        run=turn.run,
         decision=decision,
         report=report,
         reports=tuple(reports) or (report,),
-        sections=Sections() if _is_answer(reports) else _sections(decision, plan, reports, session, told),
+        sections=Sections() if _is_answer(reports) else _sections(decision, plan, reports, session, turn),
         session=session,
-        language=told.request.language,
-        said=() if _asks(decision, session, told) else _said(report, told, clock),
-        notice=told.notice,
-        workflow=told.workflow,
-        question=told.question,
-        open=_still_open(told, session, report),
-        answer={"outcome": told.outcome, **({"value": told.answer} if told.answer else {})},
+        language=turn.request.language,
+        said=() if _asks(decision, session, turn) else _said(report, turn, clock),
+        notice=turn.notice,
+        workflow=turn.workflow,
+        question=turn.question,
+        open=_still_open(turn, session, report),
+        answer={"outcome": turn.outcome, **({"value": turn.answer} if turn.answer else {})},
     )
 
 
-def _still_open(told: TurnSummary, session: Session, report: Report) -> str:
+def _still_open(turn: TurnSummary, session: Session, report: Report) -> str:
     """What the person can still answer, though this turn was about something else; empty if there is nothing."""
-    language, before = told.request.language, told.session
+    language, before = turn.request.language, turn.session
     if before.approval is not None and session.approval is not before.approval:
         return say("open.withdrawn", language, what=_head(before.approval))
     asks = (
@@ -123,65 +123,65 @@ def _is_answer(reports: Sequence[Report]) -> bool:
     return all(report.target == DIRECT for report in reports)
 
 
-def own_report(decision: RouteDecision, told: TurnSummary, clock: Clock) -> Report:
+def own_report(decision: RouteDecision, turn: TurnSummary, clock: Clock) -> Report:
     """The kernel's own answer: a question, an unknown name, its abilities, or the lack of a model (X-33)."""
-    language = told.request.language
+    language = turn.request.language
     match decision.result:
         case NeedClarification() as asked:
             data: dict[str, Any] = {"required": list(asked.missing), "optional": list(asked.optional)}
             data |= {"options": list(asked.options)} if asked.options else {}
-            return _own("pending", asked.question, {**data, "reason": "clarify"}, told, clock)
+            return _own("pending", asked.question, {**data, "reason": "clarify"}, turn, clock)
         case Unknown() as unknown:
-            return _unknown(unknown, told, clock)
-        case Workflow() if told.workflow is not None:
-            return _planned(told.workflow, told, clock)
+            return _unknown(unknown, turn, clock)
+        case Workflow() if turn.workflow is not None:
+            return _planned(turn.workflow, turn, clock)
         case Workflow(name=name):
-            return _unknown(Unknown(what="workflow", name=name), told, clock)
+            return _unknown(Unknown(what="workflow", name=name), turn, clock)
         case Direct(topic="capabilities"):
             text = say("capabilities", language)
             return _own(
                 "success",
                 say("capabilities.summary", language),
                 {"capabilities": text.split("\n")},
-                told,
+                turn,
                 clock,
                 raw=text,
             )
         case Direct(topic="declined"):
-            return _own("success", say("declined", language), {}, told, clock)
+            return _own("success", say("declined", language), {}, turn, clock)
         case Direct(topic="released"):
-            return _own("success", say("ask.release", language), {}, told, clock)
+            return _own("success", say("ask.release", language), {}, turn, clock)
         case Direct(topic="open" | "edit"):
-            return _asked_again(told, clock)
-        case Direct(topic="undo") if told.offer is not None:
+            return _asked_again(turn, clock)
+        case Direct(topic="undo") if turn.offer is not None:
             return _own(
-                "pending", told.told, {"reason": "consent", "required": ["consent"], "optional": []}, told, clock
+                "pending", turn.own, {"reason": "consent", "required": ["consent"], "optional": []}, turn, clock
             )
         case Direct(topic="undo" | "undone" | "thanks" | "complaint" | "nothing"):
-            return _own("success", told.told, {}, told, clock)
+            return _own("success", turn.own, {}, turn, clock)
         case _:
             near = () if decision.reason in NOTHING_WANTED else decision.candidates
             data = {"required": ["model"], "optional": [], "reason": "no_model", "nearest": list(near)}
             text = say("direct.near", language, skills=", ".join(near)) if near else say("direct.no_model", language)
-            return _own("pending", text, data, told, clock)
+            return _own("pending", text, data, turn, clock)
 
 
-def _asked_again(told: TurnSummary, clock: Clock) -> Report:
+def _asked_again(turn: TurnSummary, clock: Clock) -> Report:
     """The question that is open, asked once more: nothing was done."""
-    question, approval = told.session.question, told.session.approval
+    question, approval = turn.session.question, turn.session.approval
     if question is not None and not question.aside:
         data: dict[str, Any] = {"required": list(question.missing), "optional": [], "reason": "clarify"}
         data |= {"options": list(question.options)} if question.options else {}
-        return _own("pending", question.question, data, told, clock)
+        return _own("pending", question.question, data, turn, clock)
     plan = approval is not None and bool(approval.steps)
     data = {"reason": "plan" if plan else "consent", "required": ["approval" if plan else "consent"], "optional": []}
     text = approval.question if approval else ""
-    return _own("pending", f"{told.told}\n{text}" if told.told else text, data, told, clock)
+    return _own("pending", f"{turn.own}\n{text}" if turn.own else text, data, turn, clock)
 
 
-def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:
+def _planned(view: WorkflowView, turn: TurnSummary, clock: Clock) -> Report:
     """The report that shows the plan and asks for approval (WFL-5, WFL-10)."""
-    language = told.request.language
+    language = turn.request.language
     steps = [f"{step.text} → {step.skill} → {step.agent}_agent" for step in view.plan.steps]
     data: dict[str, Any] = {"reason": "plan", "required": ["approval"], "optional": [], "token": view.token}
     data |= {"file": view.plan.file, "steps": steps, "scope": say("workflow.scope", language)}
@@ -190,11 +190,11 @@ def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:
     if view.idle:
         data, skills = {**data, "idle": list(view.idle)}, between(view.idle, language)
         text = f"{say('workflow.no_model', language, skills=skills)} {text}"
-    return _own("pending", text, data, told, clock)
+    return _own("pending", text, data, turn, clock)
 
 
-def _unknown(unknown: Unknown, told: TurnSummary, clock: Clock) -> Report:
-    language = told.request.language
+def _unknown(unknown: Unknown, turn: TurnSummary, clock: Clock) -> Report:
+    language = turn.request.language
     hint = in_language(unknown.hint, language)
     if unknown.what == "file":
         text = in_language(unknown.name, language)
@@ -209,28 +209,28 @@ def _unknown(unknown: Unknown, told: TurnSummary, clock: Clock) -> Report:
     data: dict[str, Any] = {"type": kind.__name__, "code": "refused" if unknown.refused else "not_found"}
     data |= {"exit_code": kind.exit_code, "msg": text, "suggestions": list(unknown.suggestions)}
     data |= {"hint": hint} if hint else {}
-    return _own("error", text, data, told, clock)
+    return _own("error", text, data, turn, clock)
 
 
 def _own(
-    state: State, summary: str, data: dict[str, Any], told: TurnSummary, clock: Clock, raw: str | None = None
+    state: State, summary: str, data: dict[str, Any], turn: TurnSummary, clock: Clock, raw: str | None = None
 ) -> Report:
-    meta = Meta(agent="kernel", time=round(told.elapsed, 3), ts=clock.now())
+    meta = Meta(agent="kernel", time=round(turn.elapsed, 3), ts=clock.now())
     return Report(state=state, summary=summary, meta=meta, data=data, raw=raw)
 
 
 def _following(
-    decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], report: Report, told: TurnSummary, now: str
+    decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], report: Report, turn: TurnSummary, now: str
 ) -> Session:
-    before = told.session
-    session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or told.notice is not None)
+    before = turn.session
+    session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or turn.notice is not None)
     session = replace(session, private=before.private or any(map(_tells_private, reports)))
     session = replace(session, written=_written(reports, before))
-    approval = _approval(plan, reports, report, told, now) if told.workflow is None else _workflow(report, told, now)
+    approval = _approval(plan, reports, report, turn, now) if turn.workflow is None else _workflow(report, turn, now)
     if approval is not None:
-        approval = replace(approval, question=told.question or report.summary)
-    question = _question(decision, report, told, now) or before.question
-    session = replace(session, approval=approval or told.offer or before.approval, question=question)
+        approval = replace(approval, question=turn.question or report.summary)
+    question = _question(decision, report, turn, now) or before.question
+    session = replace(session, approval=approval or turn.offer or before.approval, question=question)
     session = replace(session, talks=bool(reports) and _is_answer(reports))
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
         return replace(session, sticky=None, failures=0)
@@ -239,12 +239,12 @@ def _following(
     failed = report.state in {"error", "timeout"} or (report.state == "partial" and bool(report.progress))
     sticky = session.sticky
     if not failed and session.approval is None and plan.steps:
-        sticky = _sticky(_packet_of(plan, reports), report, told, now) or sticky
+        sticky = _sticky(_packet_of(plan, reports), report, turn, now) or sticky
     failures = session.failures + (not report.unanswered) if failed else 0  # SAF-5: an outage is not the order's fault
     retry = before.retry  # a question about what stopped does not drop it; anything else did, before this turn
     if failed:
-        retry = _undone(plan, reports) if failures < FAILURES and told.workflow is None else ()
-    last = session.failed if failed and report.unanswered else mark(told.asked) if failed else ""
+        retry = _undone(plan, reports) if failures < FAILURES and turn.workflow is None else ()
+    last = session.failed if failed and report.unanswered else mark(turn.asked) if failed else ""
     return replace(session, sticky=sticky, failures=failures, failed=last, retry=retry)
 
 
@@ -262,29 +262,29 @@ def _tells_private(report: Report) -> bool:
 def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]:
     """The packet that failed, with its report, and the packets after it (SAF-7)."""
     failed = _packet_of(plan, reports)
-    told = {**failed.params.optional, "error": reports[-1].summary}
-    again = replace(failed, params=replace(failed.params, optional=told))
+    optional = {**failed.params.optional, "error": reports[-1].summary}
+    again = replace(failed, params=replace(failed.params, optional=optional))
     return (with_progress(again, reports[-1]), *(step.packets[0] for step in plan.steps[len(reports) :]))
 
 
-def _asks(decision: RouteDecision, session: Session, told: TurnSummary) -> bool:
+def _asks(decision: RouteDecision, session: Session, turn: TurnSummary) -> bool:
     """Whether the turn ended in a question, a new one or one that is asked again."""
-    before = told.session
+    before = turn.session
     again = isinstance(decision.result, Direct) and decision.result.topic in {"open", "edit"}
     slots = ((session.approval, before.approval), (session.question, before.question))
     return again or any(slot is not None and slot is not kept for slot, kept in slots)
 
 
-def _said(report: Report, told: TurnSummary, clock: Clock) -> tuple[Said, ...]:
+def _said(report: Report, turn: TurnSummary, clock: Clock) -> tuple[Said, ...]:
     """The history entries of a turn: message and answer."""
     now = clock.now()
-    user = Said(role="user", text=told.asked, run=told.run, ts=now)
+    user = Said(role="user", text=turn.asked, run=turn.run, ts=now)
     answered = report.raw if report.by_model else None
-    return (user, Said(role="assistant", text=answered or report.summary, run=told.run, ts=now))
+    return (user, Said(role="assistant", text=answered or report.summary, run=turn.run, ts=now))
 
 
 def _approval(
-    plan: DispatchPlan, reports: Sequence[Report], report: Report, told: TurnSummary, now: str
+    plan: DispatchPlan, reports: Sequence[Report], report: Report, turn: TurnSummary, now: str
 ) -> PendingApproval | None:
     """The approval that is needed; after it, packets that stopped for lack of consent continue where they stopped, with
     the consents that are not used up."""
@@ -292,25 +292,25 @@ def _approval(
         return None
     rest = (step.packets[0] for step in plan.steps[len(reports) :])
     packets = (with_progress(_packet_of(plan, reports), report), *rest)
-    held = PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=told.agreed)
+    held = PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=turn.agreed)
     return replace(held, also=report.also, wider=report.wider)
 
 
-def _workflow(report: Report, told: TurnSummary, now: str) -> PendingApproval | None:
+def _workflow(report: Report, turn: TurnSummary, now: str) -> PendingApproval | None:
     """The approval that a workflow needs; it continues from its journal, so no packets are stored here."""
-    if told.workflow is None or not told.waits_for:
+    if turn.workflow is None or not turn.waits_for:
         return None
-    view = told.workflow
-    approval = PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=view.token, also=report.also)
-    steps = tuple(step.skill for step in view.plan.steps) if told.waits_for == PLAN else ()
-    return replace(approval, agreed=told.agreed, steps=steps)
+    view = turn.workflow
+    approval = PendingApproval(packets=(), subject=turn.waits_for, asked_at=now, workflow=view.token, also=report.also)
+    steps = tuple(step.skill for step in view.plan.steps) if turn.waits_for == PLAN else ()
+    return replace(approval, agreed=turn.agreed, steps=steps)
 
 
-def _question(decision: RouteDecision, report: Report, told: TurnSummary, now: str) -> PendingQuestion | None:
+def _question(decision: RouteDecision, report: Report, turn: TurnSummary, now: str) -> PendingQuestion | None:
     if report.state == "pending" and report.data.get("reason") == "input":
-        before = told.request.answers if told.request.target.startswith(ASKED_BY_SERVER) else ()
+        before = turn.request.answers if turn.request.target.startswith(ASKED_BY_SERVER) else ()
         return PendingQuestion(
-            original=told.request.original,
+            original=turn.request.original,
             question=report.summary,
             target=f"{ASKED_BY_SERVER}{report.target}",
             missing=tuple(map(str, report.data.get("required", ()))),
@@ -321,21 +321,21 @@ def _question(decision: RouteDecision, report: Report, told: TurnSummary, now: s
     if not isinstance(decision.result, NeedClarification):
         return None
     asked = decision.result
-    original = told.request.original
+    original = turn.request.original
     return PendingQuestion(
         original=original,
         question=asked.question,
         target=asked.target or ((decision.entity or "") if asked.missing else ""),
         missing=asked.missing,
-        rounds=told.rounds + 1,
+        rounds=turn.rounds + 1,
         asked_at=now,
-        answers=told.request.answers,
+        answers=turn.request.answers,
         options=asked.options if decision.tier == "retrieval" else (),
         rest=asked.rest,
     )
 
 
-def _sticky(ran: Packet, report: Report, told: TurnSummary, now: str) -> Sticky | None:
+def _sticky(ran: Packet, report: Report, turn: TurnSummary, now: str) -> Sticky | None:
     """The run that the next message may be about: of a skill or an MCP server, by name, which follow-ups go to (STK-1,
     STK-3), or of the worker. None for an answer without a skill."""
     targets = {
@@ -348,7 +348,7 @@ def _sticky(ran: Packet, report: Report, told: TurnSummary, now: str) -> Sticky 
     given = ran.params.required if ran.agent == "skills" else {}
     # The next message can continue with a path or a date; a text or a number may be a secret
     values = {name: text for name, value in given.items() if _DATE.fullmatch(text := str(value)) or _is_path(text)}
-    sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=told.asked, run=told.run, at=now, values=values)
+    sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=turn.asked, run=turn.run, at=now, values=values)
     asks = report.by_model and (report.raw or "").rstrip().endswith(("?", "？"))
     return replace(sticky, by_model=report.by_model, asks=asks)
 
@@ -364,9 +364,9 @@ def _packet_of(plan: DispatchPlan, reports: Sequence[Report]) -> Packet:
 
 
 def _sections(
-    decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], session: Session, told: TurnSummary
+    decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], session: Session, turn: TurnSummary
 ) -> Sections:
-    language = told.request.language
+    language = turn.request.language
     trace = [
         f"{decision.kind}: {decision.entity or decision.agent or '-'}",
         say("trace.tier", language, tier=decision.tier, reason=because(decision, language)),

@@ -1,4 +1,4 @@
-"""Runs a plan step by step: journalled, serial, and stopped at a failure (WFL-6..9)."""
+"""A workflow's run in the journal: what each step gets, what becomes of it, and what is asked after it (WFL-6..9)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
@@ -19,7 +20,6 @@ from navigator_kernel.language.parameters import is_file
 from navigator_kernel.language.rendering import render_report
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls
-from navigator_kernel.turn.deliver import DispatchDeps, deliver
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import plan as planned
 from navigator_kernel.turn.understand import understand_locally
@@ -32,7 +32,6 @@ from navigator_kernel.values.route import (
     Mcp,
     NeedClarification,
     RouteDecision,
-    RouteResult,
     Script,
     Skills,
     Unknown,
@@ -41,8 +40,6 @@ from navigator_kernel.values.work import with_progress, with_words
 from navigator_kernel.values.workflow import (
     PLAN,
     REPEAT,
-    RunState,
-    StepRecord,
     WorkflowPlan,
     WorkflowRun,
     WorkflowStep,
@@ -52,7 +49,6 @@ from navigator_kernel.values.workflow import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from navigator_kernel.events import Emit
     from navigator_kernel.ports import Kernel
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.packet import Packet
@@ -62,6 +58,7 @@ if TYPE_CHECKING:
 
 RETRIES = 2  # SAF-5: after this many failures in a row, a step is not offered again
 ENDED = frozenset({"done", "aborted"})
+_FITTING = {"skills": Skills, "mcp": Mcp, "worker": Lifecycle | Script}  # the actions that each agent carries out
 
 
 class WorkflowOutcome(Struct, frozen=True, kw_only=True):
@@ -78,211 +75,176 @@ class WorkflowOutcome(Struct, frozen=True, kw_only=True):
     question: str = ""
 
 
-class WorkflowRunner(Struct, frozen=True, kw_only=True):
-    """Runs one workflow run in one process."""
+@contextmanager
+def held_run(
+    token: str, agreed: str, plan: WorkflowPlan, kernel: Kernel, context: TurnContext
+) -> Iterator[JournalledRun]:
+    """Continues the run while it is locked. `agreed` is the subject that the person agreed to: the approval of the plan
+    stores it (WFL-9). `plan` is the run's, with the secrets of this turn's message, which the journal does not store.
 
-    kernel: Kernel
-    delivery: DispatchDeps
-    context: TurnContext
-    emit: Emit
-
-    async def follow(
-        self, token: str, agreed: str, *, plan: WorkflowPlan, left: tuple[str, ...] = ()
-    ) -> WorkflowOutcome:
-        """Runs the plan from the first step that has not succeeded. `agreed` is the subject that the person agreed to;
-        `plan` is the run's, with the secrets of this turn's message, which the journal does not store.
-
-        NotFound for an unknown token, Busy while another process follows the run, Refused for a run that has ended.
-        """
-        journal = self.kernel.journal
-        journal.load(token)
-        with journal.hold(token):
-            run = _with_secrets(self._begun(token, agreed), plan)
-            self._allow(token, (*run.granted, *self.context.grants))
-            try:
-                course, result = await self._steps(run, agreed)
-                return replace(course, view=replace(self._view(token), left=left, result=result))
-            except BaseException:
-                journal.mark(token, "stopped")
-                raise
-
-    def _allow(self, token: str, subjects: Sequence[str]) -> None:
-        for subject in subjects:
-            if not is_by_name(subject):
-                self.kernel.consents.allow(token, subject)
-
-    def _begun(self, token: str, agreed: str) -> WorkflowRun:
-        """Approval of the plan stores it (WFL-9)."""
-        journal = self.kernel.journal
+    NotFound for an unknown token, Busy while another process has the run, Refused for a run that has ended.
+    """
+    journal = kernel.journal
+    journal.load(token)
+    with journal.hold(token):
         run = journal.load(token)
         if run.state in ENDED:
             raise Refused(f"workflow run {token!r} has ended: {run.state}", hint="ask for it again or call it by #name")
-        if agreed == PLAN:
-            stays = run.state != "proposed"
-            journal.mark(token, "running", (), None if stays else store(run.plan, self.kernel))
-        else:
-            journal.mark(token, "running")
-        return journal.load(token)
-
-    async def _steps(self, run: WorkflowRun, agreed: str) -> tuple[WorkflowOutcome, str]:
-        packets: list[Packet] = []
-        reports: list[Report] = []
-        handed: Handoff | None = None
-        for number, step in enumerate(run.plan.steps, 1):
-            packet, report = await self._step(run, number, step, handed, agreed)
-            packets += [packet] if packet else []
-            reports.append(report)
-            if report.state != "success":
-                return self._stopped(run, number, packets, reports), ""
-            handed = hand_off(self.kernel, run.token, number, report)
-        result = ""
+        is_new = agreed == PLAN and run.state == "proposed"
+        journal.mark(token, "running", (), store(run.plan, kernel) if is_new else None)
+        run = journal.load(token)
+        both = zip(run.plan.steps, plan.steps, strict=True)
+        steps = tuple(replace(stored, input=given.input) for stored, given in both)
+        run = replace(run, plan=replace(run.plan, steps=steps))
+        held = JournalledRun(kernel=kernel, context=context, run=run, agreed=agreed)
+        held.allow((*run.granted, *context.grants))
         try:
-            result = final_output(self.kernel, run, reports[-1])
-        except (KernelError, OSError) as error:
-            text = say("workflow.unwritten", self.context.language, reason=str(error))
-            data = {**reports[-1].data, "msg": text}
-            reports[-1] = replace(reports[-1], state="partial", summary=f"{reports[-1].summary}; {text}", data=data)
-        self.kernel.journal.mark(run.token, "done")
-        return WorkflowOutcome(view=self._view(run.token), orders=_orders(packets), reports=tuple(reports)), result
+            yield held
+        except BaseException:
+            journal.mark(token, "stopped")
+            raise
 
-    async def _step(
-        self, run: WorkflowRun, number: int, step: WorkflowStep, handed: Handoff | None, agreed: str
-    ) -> tuple[Packet | None, Report]:
-        """The stored report of a successful step, or the result of running it now."""
-        last = run.last(number)
+
+class JournalledRun(Struct, kw_only=True):
+    """The steps of a workflow's run: each is planned when its turn comes, and entered in the journal before and after.
+    `packets` are those of the steps so far, `handed` is the result of the last one."""
+
+    kernel: Kernel
+    context: TurnContext
+    run: WorkflowRun
+    agreed: str
+    packets: list[Packet] = field(default_factory=list)
+    handed: Handoff | None = None
+    attempt: int = 1
+
+    def allow(self, subjects: Sequence[str]) -> None:
+        for subject in subjects:
+            if not is_by_name(subject):
+                self.kernel.consents.allow(self.run.token, subject)
+
+    @property
+    def orders(self) -> DispatchPlan:
+        """As many steps as the run has; `begin` fills them."""
+        return DispatchPlan(steps=tuple(DispatchStep(packets=()) for _ in self.run.plan.steps))
+
+    def begin(self, number: int) -> DispatchStep | Report:
+        """The packet of a step, or its report: the stored one of a step that has succeeded, or the reason why the step
+        cannot be started."""
+        journal, token, last = self.kernel.journal, self.run.token, self.run.last(number)
         if last is not None and last.report is not None and last.report.state == "success":
-            return None, replace(last.report, meta=replace(last.report.meta, cached=True))
-        order = self._order(run, number, step, handed, last)
-        if isinstance(order, Report):
-            self.kernel.journal.begin(run.token, number, _attempt(last), "")
-            self.kernel.journal.end(run.token, number, _attempt(last), order)
-            return None, order
-        packet = order.steps[0].packets[0]
+            return replace(last.report, meta=replace(last.report.meta, cached=True))
+        step = self.run.plan.steps[number - 1]
+        self.attempt = attempt = 1 if last is None else last.attempt + 1  # each has its own idempotency key
+        packet = self._packet(number, step)
+        if isinstance(packet, Report):
+            journal.begin(token, number, attempt, "")
+            journal.end(token, number, attempt, packet)
+            return packet
         if last is not None and last.report is not None and last.report.progress:
             packet = with_progress(packet, last.report)
             if last.report.state != "pending":  # the model stopped at a limit or a failure, and goes on
                 more = say("prompt.continue", self.context.language)
                 packet = with_words(packet, more, only_again=True) or packet
-            order = _orders([packet])
-        if last is not None and last.report is None and agreed != REPEAT and not is_idempotent(packet, self.kernel):
+        self.packets.append(packet)
+        if (
+            last is not None
+            and last.report is None
+            and self.agreed != REPEAT
+            and not is_idempotent(packet, self.kernel)
+        ):
             text = say("workflow.doubt", self.context.language, step=number, text=step.text)
-            return packet, replace(self._own("pending", text, "in_doubt"), subject=REPEAT)
-        attempt = _attempt(last)
-        digest = f"sha256:{hashlib.sha256(_input(packet)).hexdigest()}"
-        self.kernel.journal.begin(run.token, number, attempt, digest)
-        report = (await deliver(order, self.delivery, self.emit))[0]
-        if report.state == "success" and (fresh := installed(packet, run.granted, self.kernel)):
-            self.kernel.journal.mark(run.token, "running", fresh)
-            self._allow(run.token, fresh)
-        self.kernel.journal.end(run.token, number, attempt, report)
-        return packet, report
+            return replace(self._own("pending", text, "in_doubt"), subject=REPEAT)
+        body = {key: value for key, value in packet.to_dict().items() if key != "context"}  # the same in each attempt
+        data = json.dumps(body, sort_keys=True, ensure_ascii=False, default=str).encode()
+        journal.begin(token, number, attempt, f"sha256:{hashlib.sha256(data).hexdigest()}")
+        return DispatchStep(packets=(packet,))
 
-    def _order(
-        self, run: WorkflowRun, number: int, step: WorkflowStep, handed: Handoff | None, last: StepRecord | None
-    ) -> DispatchPlan | Report:
+    def end(self, number: int, report: Report, *, ran: bool) -> None:
+        """Enters the report of a step that ran, and hands the result of a successful one to the next."""
+        token = self.run.token
+        if ran:
+            packet = self.packets[-1]
+            if report.state == "success" and (fresh := installed(packet, self.run.granted, self.kernel)):
+                self.kernel.journal.mark(token, "running", fresh)
+                self.allow(fresh)
+            self.kernel.journal.end(token, number, self.attempt, report)
+        if report.state == "success":
+            self.handed = hand_off(self.kernel, token, number, report)
+
+    def outcome(self, reports: Sequence[Report], *, left: tuple[str, ...]) -> WorkflowOutcome:
+        """What became of the run, after the last step that was started. `left` are the steps beyond the limit."""
+        kernel, token, language = self.kernel, self.run.token, self.context.language
+        total, number, report = len(self.run.plan.steps), len(reports), reports[-1]
+        waits_for = question = result = ""
+        if number == total and report.state == "success":
+            try:
+                result = final_output(kernel, self.run, report)
+            except (KernelError, OSError) as error:
+                text = say("workflow.unwritten", language, reason=str(error))
+                data = {**report.data, "msg": text}
+                report = replace(report, state="partial", summary=f"{report.summary}; {text}", data=data)
+            kernel.journal.mark(token, "done")
+        else:
+            kernel.journal.mark(token, "waiting" if report.state == "pending" else "stopped")
+            if report.subject:  # a step that needs consent has its own question
+                waits_for, question = report.subject, report.summary if report.subject == REPEAT else ""
+            elif _failures(kernel.journal.load(token), number) < RETRIES:
+                waits_for = f"retry:{number}"
+                question = say("workflow.retry", language, step=number, total=total, token=token)  # WFL-8
+            else:
+                question = say("workflow.twice", language, step=number, total=total, token=token)
+        run = kernel.journal.load(token)
+        return WorkflowOutcome(
+            view=WorkflowView(token=token, state=run.state, plan=run.plan, done=run.done, left=left, result=result),
+            orders=DispatchPlan(steps=tuple(DispatchStep(packets=(packet,)) for packet in self.packets)),
+            reports=(*reports[:-1], report),
+            waits_for=waits_for,
+            question=question,
+        )
+
+    def _packet(self, number: int, step: WorkflowStep) -> Packet | Report:
         """The packet of a step, planned like any message, or a report if that fails."""
-        language = self.context.language
+        kernel, plan, language = self.kernel, self.run.plan, self.context.language
         if REDACTED in step.input:
             return self._own("error", say("workflow.secret", language, step=number), "secret")
-        request = replace(
-            preprocess(Message(text=step.input, language=language), self.kernel.root_files, self.context.now),
-            handed=handed,
-            base=self.kernel.root,
-        )
-        if problem := file_problem(request, run.plan.sandbox, self.kernel.root):
+        request = preprocess(Message(text=step.input, language=language), kernel.root_files, self.context.now)
+        request = replace(request, handed=self.handed, base=kernel.root)
+        if problem := file_problem(request, plan.sandbox, kernel.root):
             return self._own("error", problem, "refused", exit_code=Refused.exit_code)
-        result = self._bound(request, step)
-        if result is None:
+        action = understand_locally(request, Session(id=""), kernel.router).action
+        if step.agent == "skills":  # the plan gives the name of the skill
+            same = isinstance(action, Skills) and action.names[0] == step.skill
+            arguments = action.arguments if same and isinstance(action, Skills) else ()
+            action = Skills(names=(step.skill,), arguments=arguments, direct_call=True)
+        if action is None or not isinstance(action, _FITTING[step.agent]):
             text = say("workflow.unfit", language, step=number, agent=step.agent, text=repr(step.input))
             return self._own("error", text, "unfit")
-        decision = RouteDecision(result=result, entity=step.skill, tier="exact" if _named(result) else "retrieval")
-        context = replace(self.context, run=run.token, step=number, attempt=_attempt(last))
-        order = planned(decision, request, self.kernel.catalogue, context)
+        exact = not isinstance(action, Skills) or bool(action.arguments)
+        decision = RouteDecision(result=action, entity=step.skill, tier="exact" if exact else "retrieval")
+        context = replace(self.context, run=self.run.token, step=number, attempt=self.attempt)
+        order = planned(decision, request, kernel.catalogue, context)
         if isinstance(order, NeedClarification):
             return self._own("error", order.question, "missing", required=list(order.missing))
         if isinstance(order, Unknown):
             return self._own("error", order.name, "file")
-        packet = _in_time(order.steps[0].packets[0], run.plan.timeout_seconds)
-        places = (self.kernel.root, workspace(self.kernel, run.token))
-        if problem := order_problem(packet, run.plan.sandbox, places):
+        packet = order.steps[0].packets[0]
+        if plan.timeout_seconds:
+            limits = packet.constraints
+            limits = replace(limits, timeout=min(limits.timeout, plan.timeout_seconds))
+            packet = replace(packet, constraints=limits)
+        if problem := order_problem(packet, plan.sandbox, (kernel.root, workspace(kernel, self.run.token))):
             return self._own("error", problem, "refused", exit_code=Refused.exit_code)
-        return _orders([packet])
-
-    def _bound(self, request: PreprocessingResult, step: WorkflowStep) -> RouteResult | None:
-        """The action for the step's input; the plan gives the name of its skill. None if the input does not fit the
-        agent."""
-        action = understand_locally(request, Session(id=""), self.kernel.router).action
-        if step.agent == "skills":
-            same = isinstance(action, Skills) and action.names[0] == step.skill
-            arguments = action.arguments if same and isinstance(action, Skills) else ()
-            return Skills(names=(step.skill,), arguments=arguments, direct_call=True)
-        wanted = Mcp if step.agent == "mcp" else Lifecycle | Script
-        return action if isinstance(action, wanted) else None
-
-    def _stopped(self, run: WorkflowRun, number: int, packets: list[Packet], reports: list[Report]) -> WorkflowOutcome:
-        """The question to the person after the last step (WFL-8)."""
-        report, language = reports[-1], self.context.language
-        state: RunState = "waiting" if report.state == "pending" else "stopped"
-        self.kernel.journal.mark(run.token, state)
-        waits = question = ""
-        if report.subject:
-            waits = report.subject
-            question = report.summary if waits == REPEAT else ""  # a step that needs consent has its own question
-        else:
-            tries = _failures(self.kernel.journal.load(run.token), number)
-            total = len(run.plan.steps)
-            key = "workflow.retry" if tries < RETRIES else "workflow.twice"
-            question = say(key, language, step=number, total=total, token=run.token)
-            waits = f"retry:{number}" if tries < RETRIES else ""
-        view = self._view(run.token)
-        return WorkflowOutcome(
-            view=view, orders=_orders(packets), reports=tuple(reports), waits_for=waits, question=question
-        )
-
-    def _view(self, token: str) -> WorkflowView:
-        run = self.kernel.journal.load(token)
-        return WorkflowView(token=token, state=run.state, plan=run.plan, done=run.done)
+        return packet
 
     def _own(self, state: State, text: str, reason: str, **data: object) -> Report:
         meta = Meta(agent="kernel", time=0.0, ts=self.kernel.clock.now())
         return Report(state=state, summary=text, meta=meta, data={"reason": reason, "msg": text, **data})
 
 
-def _with_secrets(run: WorkflowRun, plan: WorkflowPlan) -> WorkflowRun:
-    """The run with the inputs of `plan`, which may contain values that were not stored."""
-    steps = tuple(replace(kept, input=said.input) for kept, said in zip(run.plan.steps, plan.steps, strict=True))
-    return replace(run, plan=replace(run.plan, steps=steps))
-
-
-def _in_time(packet: Packet, limit: float) -> Packet:
-    """The packet with the workflow's time limit."""
-    held = packet.constraints
-    return replace(packet, constraints=replace(held, timeout=min(held.timeout, limit))) if limit else packet
-
-
-def _attempt(last: StepRecord | None) -> int:
-    """The number of the next attempt. Each attempt has its own idempotency key."""
-    return 1 if last is None else last.attempt + 1
-
-
 def _failures(run: WorkflowRun, number: int) -> int:
     """How often the step has failed in this run; an outage of a model is not the step's fault."""
     reports = [record.report for record in run.records if record.step == number and record.report is not None]
     return sum(report.state in {"error", "timeout", "partial"} and not report.unanswered for report in reports)
-
-
-def _named(result: RouteResult) -> bool:
-    return not isinstance(result, Skills) or bool(result.arguments)
-
-
-def _orders(packets: Sequence[Packet]) -> DispatchPlan:
-    return DispatchPlan(steps=tuple(DispatchStep(packets=(packet,)) for packet in packets))
-
-
-def _input(packet: Packet) -> bytes:
-    """The packet without values that differ between attempts."""
-    body = {key: value for key, value in packet.to_dict().items() if key != "context"}
-    return json.dumps(body, sort_keys=True, ensure_ascii=False, default=str).encode()
 
 
 # The data that a step passes to the next one, and the output of a workflow for the person (WFL-7, part 3 item 5).
