@@ -67,9 +67,11 @@ def _sentence(
     else:
         why = because_of(reason, language, name=entity, confidence="").partition(";" if language == "en" else "；")[0]
         text = f"{what}{COLON[language]}{why}"
-    others = [one for one in listed if one["name"] != entity and one["confidence"] >= LEAST]
+    others = [candidate for candidate in listed if candidate["name"] != entity and candidate["confidence"] >= LEAST]
     shown = others[: 2 if kind == "clarify" else 1]
-    names = between((f"{one['name']} {one['confidence']:.2f}".replace(" 0.", " .") for one in shown), language)
+    names = between(
+        (f"{candidate['name']} {candidate['confidence']:.2f}".replace(" 0.", " .") for candidate in shown), language
+    )
     return text + (say("why.next" if skill else "why.nearest", language, names=names) if names else "")
 
 
@@ -80,7 +82,7 @@ def _evidence(message: str, skill: SkillDef, language: Language) -> str:
     from navigator_kernel.routing.terms import content_terms, terms
 
     stems, entry = WordIndex(()).stems, entry_of(skill)
-    asked = list(dict.fromkeys(content_terms(message)))
+    of_message = list(dict.fromkeys(content_terms(message)))
     parts = {
         "description": entry.purpose,
         "name": " ".join((entry.title, *entry.aliases)),
@@ -88,12 +90,12 @@ def _evidence(message: str, skill: SkillDef, language: Language) -> str:
         "examples": " ".join(entry.examples),
         "text": entry.body,
     }
-    found: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     for place, text in parts.items():
         known = set(stems(terms(text)))
-        found[place] = [word for word, stem in zip(asked, stems(asked), strict=True) if stem in known]
-    place = max(found, key=lambda one: len(found[one]))
-    words = [f".{one}" if f".{one}" in message.lower() else one for one in _joined(found[place], parts[place])][:WORDS]
+        places[place] = [word for word, stem in zip(of_message, stems(of_message), strict=True) if stem in known]
+    place = max(places, key=lambda one: len(places[one]))
+    words = [f".{one}" if f".{one}" in message.lower() else one for one in _joined(places[place], parts[place])][:WORDS]
     if not words:
         return say("why.meaning", language)
     quoted = [say("why.quoted", language, word=word) for word in words]
@@ -105,14 +107,14 @@ def _evidence(message: str, skill: SkillDef, language: Language) -> str:
 
 def _joined(words: Sequence[str], text: str) -> list[str]:
     """The words, with pairs of Chinese characters that overlap joined if the text has them together."""
-    found: list[str] = []
+    joined: list[str] = []
     for word in words:
-        together = found[-1] + word[1:] if found and found[-1][-1] == word[0] and not word.isascii() else ""
+        together = joined[-1] + word[1:] if joined and joined[-1][-1] == word[0] and not word.isascii() else ""
         if together and together in text:
-            found[-1] = together
+            joined[-1] = together
         else:
-            found.append(word)
-    return found
+            joined.append(word)
+    return joined
 
 
 def lines_of(event: Event) -> list[str]:
@@ -121,9 +123,11 @@ def lines_of(event: Event) -> list[str]:
     if event.type == "SkillsShortlisted":
         return _shortlist(data)
     if event.type == "RouteDecided":
-        held = data["decision"]
-        why = because_of(held["reason"], "en", name=held["entity"] or "", confidence=f"{held['confidence']:.2f}")
-        return [f"  decided    {held['kind']} {held['entity'] or ''} by {held['tier']}: {why}"]
+        decision = data["decision"]
+        why = because_of(
+            decision["reason"], "en", name=decision["entity"] or "", confidence=f"{decision['confidence']:.2f}"
+        )
+        return [f"  decided    {decision['kind']} {decision['entity'] or ''} by {decision['tier']}: {why}"]
     if event.type == "ToolsLeftOut":
         names = ", ".join(clean(name, lines=False) for name in data["tools"])
         return [_shortened(f"  left out   {names}: {data['skill']} names these tools, and they are not offered here")]
@@ -150,11 +154,11 @@ _FORMS: Mapping[str, str] = {
 _ENDED = "  ended      {state}: {summary}"
 
 
-def _sections(held: Mapping[str, Sequence[str]]) -> list[str]:
+def _sections(sections: Mapping[str, Sequence[str]]) -> list[str]:
     """The sections of OUT-1..3 in full, as lines."""
     return [
         line
-        for name, body in held.items()
+        for name, body in sections.items()
         for line in (f"  {say(f'section.{name}', 'en')}", *(f"    {one}" for one in body))
     ]
 
@@ -165,8 +169,8 @@ def _shortened(line: str, limit: int = 160) -> str:
 
 
 def _shortlist(data: Mapping[str, Any]) -> list[str]:
-    found = data["candidates"][:5]
-    names = [f"             {c['name']}  confidence {c['confidence']:.2f}  {_parts(c['parts'])}" for c in found]
+    candidates = data["candidates"][:5]
+    names = [f"             {c['name']}  confidence {c['confidence']:.2f}  {_parts(c['parts'])}" for c in candidates]
     return [f"  shortlist  {data['band']}", *names]
 
 
@@ -194,8 +198,8 @@ def missed(events: Sequence[Event], skill: SkillDef | None, name: str, language:
     """Finds where `name` fell out of the run with these `events`; `skill` is the skill with this name now, enabled or
     not. `why` is in `language`."""
     data = [(event.type, event.to_dict()["data"]) for event in events]
-    listed = [one for kind, held in data if kind == "SkillsShortlisted" for one in held["candidates"]]
-    own = next((one["confidence"] for one in listed if one["name"] == name), None)
+    listed = [candidate for kind, facts in data if kind == "SkillsShortlisted" for candidate in facts["candidates"]]
+    own = next((candidate["confidence"] for candidate in listed if candidate["name"] == name), None)
     best = (listed[0]["name"], listed[0]["confidence"]) if listed else None
     reached = {
         "offered": skill is not None and skill.enabled and skill.implicit,
@@ -211,8 +215,8 @@ def missed(events: Sequence[Event], skill: SkillDef | None, name: str, language:
 
 def skill_named(catalogue: Catalogue, name: str) -> SkillDef | None:
     """The skill for `missed`, even if it is switched off."""
-    every = (one for one in catalogue.list_resources(enabled_only=False) if one.type == "skill")
-    return catalogue.find(name) or next((one for one in every if one.name == name), None)
+    every = (resource for resource in catalogue.list_resources(enabled_only=False) if resource.type == "skill")
+    return catalogue.find(name) or next((resource for resource in every if resource.name == name), None)
 
 
 class _Reason(NamedTuple):
@@ -226,31 +230,31 @@ _Told = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 def _said_of(data: _Told, kind: str, name: str) -> bool:
-    return any(found == kind and held["skill"] == name for found, held in data)
+    return any(event == kind and facts["skill"] == name for event, facts in data)
 
 
 def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _Reason:
     """The reason for the stage `fell_out`, from the events of the run."""
-    asked = [held["question"] for kind, held in data if kind == "ClarificationAsked"]
+    questions = [fields["question"] for kind, fields in data if kind == "ClarificationAsked"]
     match fell_out:
         case "offered":
             return _not_offered(skill, name)
         case "shortlisted":
             return _not_shortlisted(data, name)
-        case "chosen" | "loaded" if asked:
-            return _Reason("asked", {"question": asked[0]})
+        case "chosen" | "loaded" if questions:
+            return _Reason("asked", {"question": questions[0]})
         case "chosen":
-            chosen = [held["skill"] for kind, held in data if kind == "SkillChosen"]
-            by = next((held["decision"]["tier"] for kind, held in data if kind == "RouteDecided"), "nothing")
+            chosen = [fields["skill"] for kind, fields in data if kind == "SkillChosen"]
+            by = next((fields["decision"]["tier"] for kind, fields in data if kind == "RouteDecided"), "nothing")
             facts = {"skill": ", ".join(chosen), "tier": by}
             return _Reason("another" if chosen else "unsure", facts)
         case "loaded":
-            before = [held["report"]["summary"] for kind, held in data if kind == "StepCompleted"]
+            before = [fields["report"]["summary"] for kind, fields in data if kind == "StepCompleted"]
             return _Reason("earlier", {"summary": before[-1]}) if before else _Reason("ended_before", {})
         case "used":
             stopped = any(kind == "RunCancelled" for kind, _ in data)
             return _Reason("stopped" if stopped else "ended", {})
-    states = [held["state"] for kind, held in data if kind == "SkillUsed" and held["skill"] == name]
+    states = [fields["state"] for kind, fields in data if kind == "SkillUsed" and fields["skill"] == name]
     return _Reason("used", {"state": states[-1]})
 
 
@@ -264,7 +268,7 @@ def _not_shortlisted(data: _Told, name: str) -> _Reason:
     """The reason: nothing was decided, nothing was looked for, or other skills were nearer."""
     if any(kind == "SkillsShortlisted" for kind, _ in data):
         return _Reason("nearer", {"name": name})
-    decided = next((held["decision"] for kind, held in data if kind == "RouteDecided"), None)
+    decided = next((fields["decision"] for kind, fields in data if kind == "RouteDecided"), None)
     if decided is None:
         return _Reason("undecided", {})
     facts = {"kind": decided["kind"], "entity": decided["entity"] or "", "tier": decided["tier"]}

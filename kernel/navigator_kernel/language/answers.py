@@ -447,18 +447,18 @@ def _choice_many(found: _Found, state: OpenState) -> Reading:
         return Reading(outcome="other")
     if found.text.strip("().") == "0":
         return Reading(outcome="none")
-    wanted, unwanted, count = _mentions(found, state.options)
-    left = [name for name in state.options if name not in unwanted]
+    chosen, unwanted, count = _mentions(found, state.options)
+    rest = [name for name in state.options if name not in unwanted]
     if found.asks:
         return Reading(outcome="question")
     loose = len(content.split()) + sum(not char.isascii() for char in content) // 3
     if (
-        len(wanted) == 1
+        len(chosen) == 1
         and loose <= (4 if "verb.use" in found.weak or "go" in marks else 2)
         and not (marks & {"wait", "blame"} and len(found.clauses) == 1)
     ):
-        return Reading(outcome="pick", value=str(state.options.index(wanted[0]) + 1))
-    if len(wanted) > 1 or (unwanted and not wanted and left):
+        return Reading(outcome="pick", value=str(state.options.index(chosen[0]) + 1))
+    if len(chosen) > 1 or (unwanted and not chosen and rest):
         return Reading(outcome="question")
     if marks & {"no", "stop", "self"}:
         return Reading(outcome="none")
@@ -473,7 +473,7 @@ def _choice_many(found: _Found, state: OpenState) -> Reading:
 
 def _mentions(found: _Found, options: Sequence[str]) -> tuple[list[str], list[str], int]:
     """The options that the message wants, those that it rules out, and how many places it names that are not there."""
-    wanted: list[str] = []
+    chosen: list[str] = []
     unwanted: list[str] = []
     beyond = 0
     replaces = False  # a clause like "no, wait" takes back what stood before it
@@ -488,7 +488,7 @@ def _mentions(found: _Found, options: Sequence[str]) -> tuple[list[str], list[st
                     unwanted += named
                     named = []
                 elif not named:
-                    corrects = bool(wanted) and (
+                    corrects = bool(chosen) and (
                         piece.text in {"不", "啊不", "哦不"} or not piece.signs & {"neg", "except"}
                     )
                     negated = not corrects
@@ -499,15 +499,15 @@ def _mentions(found: _Found, options: Sequence[str]) -> tuple[list[str], list[st
             elif option:
                 (unwanted if negated else named).append(option)
         turns = not any(places) and any(piece.signs & {"no", "correct", "wait"} for piece in clause.pieces)
-        replaces = replaces or (bool(wanted) and turns)
+        replaces = replaces or (bool(chosen) and turns)
         corrects = corrects or (replaces and bool(named))
-        if corrects and wanted:  # 2, no, 3
-            unwanted += wanted
-            wanted = []
-        wanted += named
-    if set(wanted) & set(unwanted):
+        if corrects and chosen:  # 2, no, 3
+            unwanted += chosen
+            chosen = []
+        chosen += named
+    if set(chosen) & set(unwanted):
         return [], list(options), beyond
-    return list(dict.fromkeys(wanted)), list(dict.fromkeys(unwanted)), beyond
+    return list(dict.fromkeys(chosen)), list(dict.fromkeys(unwanted)), beyond
 
 
 def _is_place(piece: Piece) -> bool:
@@ -591,7 +591,7 @@ def _is_vague(found: _Found, value: str) -> bool:
 
 def _value(found: _Found) -> str:
     """The value in an answer, without the words around it and without what it rules out; empty if there is none."""
-    kept: list[str] = []
+    words: list[str] = []
     paths: list[str] = []
     corrects = False  # "French. No, sorry, Italian": what stood before the correction is taken back
     parts = [clause for clause in found.clauses if clause.pieces]
@@ -614,9 +614,9 @@ def _value(found: _Found) -> str:
         is_value = text and not (all(piece.signs for piece in pieces) and any(piece.signs & _FIRM for piece in pieces))
         corrects = corrects or firm
         if corrects and (is_value or here):
-            kept, paths, corrects = [], [], firm
+            words, paths, corrects = [], [], firm
         paths += here
-        kept += [text] if is_value else []
+        words += [text] if is_value else []
     if paths:
         mails = [path for path in paths if "@" in path[1:]]
         if len(set(mails)) > 1 and any(
@@ -624,17 +624,17 @@ def _value(found: _Found) -> str:
         ):
             return ""  # it is not clear which of them are meant
         return ", ".join(dict.fromkeys(mails)) if mails else paths[-1].removeprefix("@")
-    if len(kept) > 1:
-        kept = [text for text in kept if not _is_known(text)] or kept[-1:]
+    if len(words) > 1:
+        words = [text for text in words if not _is_known(text)] or words[-1:]
     numbers = {
-        text for text in " ".join(kept).replace("px", " ").split() if text.strip(".,!").replace(",", "").isdigit()
+        text for text in " ".join(words).replace("px", " ").split() if text.strip(".,!").replace(",", "").isdigit()
     }
-    if len(numbers) > 1 or len(kept) > 1:
+    if len(numbers) > 1 or len(words) > 1:
         return ""  # it is not clear which of them is meant
     number = next(iter(numbers), "").strip(".,!")
-    if number and all(word == number or _is_known(word) for word in "".join(kept).replace("px", " ").split()):
+    if number and all(word == number or _is_known(word) for word in "".join(words).replace("px", " ").split()):
         return number.replace(",", "")
-    return "".join(kept)
+    return "".join(words)
 
 
 def _limits(clause: Clause) -> bool:
@@ -830,8 +830,8 @@ def _adds(found: _Found) -> bool:
         return False
     if files and not request and len(content.split()) == len(files):
         return True  # a file name alone, or with words of no weight
-    asked = any("question" in piece.signs and not piece.signs & {"next", "adds"} for piece in pieces)
-    if found.asks and (asked or not begins) and not found.text.rstrip("?？").endswith("呢"):
+    is_question = any("question" in piece.signs and not piece.signs & {"next", "adds"} for piece in pieces)
+    if found.asks and (is_question or not begins) and not found.text.rstrip("?？").endswith("呢"):
         return False
     if first is not None and first.text.casefold() in _SAME:
         return True

@@ -82,11 +82,11 @@ def _translated(text: str, depth: int) -> str | None:
         return plain[text]
     for template in templates:  # the one that says most first
         if (values := _values(template, text)) is not None:
-            told = {
+            values_by_name = {
                 name: (_translated(value, depth - 1) if name in _SENTENCES else None) or value
                 for name, value in zip(template.names, values, strict=True)
             }
-            return template.chinese.format(**told)
+            return template.chinese.format(**values_by_name)
     for sign, chinese in _BETWEEN.items():
         before, found, after = text.partition(sign)
         if found and (parts := (_translated(before, depth - 1), _translated(after, depth - 1))) != (None, None):

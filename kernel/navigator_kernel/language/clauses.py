@@ -144,34 +144,34 @@ def asked_for(text: str) -> str:
     without the text, code or data that it gives after a colon."""
     if not is_long(text):
         hit = _DATA.search(text)
-        left = text[: hit.start("colon")].rstrip() if hit else text
-        return left if _substance(left) >= 2 else text
-    left = "".join(" " if _EXCLUDES.search(clause) else clause for clause in _CLAUSE.findall(text))
-    return left if len(left) > _LEFT * len(text) else text
+        rest = text[: hit.start("colon")].rstrip() if hit else text
+        return rest if _substance(rest) >= 2 else text
+    rest = "".join(" " if _EXCLUDES.search(clause) else clause for clause in _CLAUSE.findall(text))
+    return rest if len(rest) > _LEFT * len(text) else text
 
 
 def asks_to_look(text: str) -> bool:
     """Whether `text` asks something, or orders no more than to look, count or report: nothing is to be changed by it."""
-    said = _COURTESY.sub("", text.strip())
-    return _LOOKS.match(said) is not None or _ASKS_ZH.search(said) is not None
+    order = _COURTESY.sub("", text.strip())
+    return _LOOKS.match(order) is not None or _ASKS_ZH.search(order) is not None
 
 
 def clauses(text: str) -> tuple[Clause, ...]:
     """The two or three requests in order, or none if the text is one request or has too many."""
     if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
         return ()
-    found: list[str] = []
+    pieces: list[str] = []
     apart: list[bool] = []
     for joint, piece in _pieces(text):
-        if found and (_substance(found[-1]) < 2 or not _stands_alone(found[-1], joint, piece)):
-            found[-1] += joint + piece
+        if pieces and (_substance(pieces[-1]) < 2 or not _stands_alone(pieces[-1], joint, piece)):
+            pieces[-1] += joint + piece
         else:
-            found.append(piece)
+            pieces.append(piece)
             apart.append(_divides(joint) or bool(_COMMA_WORD.search(joint)))
-    held = [piece.strip(_EDGE) for piece in found]
-    if not 2 <= len(held) <= MOST or any(_ASIDE.match(one) or _UNWANTED.search(one) for one in held):
+    stripped = [piece.strip(_EDGE) for piece in pieces]
+    if not 2 <= len(stripped) <= MOST or any(_ASIDE.match(clause) or _UNWANTED.search(clause) for clause in stripped):
         return ()
-    return tuple(map(Clause, held, [True, *apart[1:]]))
+    return tuple(map(Clause, stripped, [True, *apart[1:]]))
 
 
 def parts(text: str) -> tuple[str, ...]:

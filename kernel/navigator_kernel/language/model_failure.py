@@ -22,15 +22,15 @@ def failure_text(data: Mapping[str, Any], language: Language = "en") -> tuple[st
     cost = data.get("cost", 0)
     facts = {"seconds": f"{data.get('seconds', 0):g}", "cost": f" · ${cost:.4f}" if cost else ""}
     why = say(f"model.{words}", language, tokens=data.get("tokens"), **facts)
-    status, said, wait = data.get("status"), data.get("said"), _wait(data)
+    status, words_of_provider, wait = data.get("status"), data.get("said"), _wait(data)
     if status and not data.get("in_stream"):
         why += f" ({status})"
-    if said and (kind in WITH_WORDS or data.get("in_stream")):
-        why += f'{COLON[language]}"{said}"'
+    if words_of_provider and (kind in WITH_WORDS or data.get("in_stream")):
+        why += f'{COLON[language]}"{words_of_provider}"'
     if wait:
         why = say("model.asks_to_wait", language, why=why, wait=span(wait))
-    wanted = ("after_wait" if wait else words, _SAME_HINT.get(kind, kind), "again")
-    hint = next(f"hint.{one}" for one in wanted if f"hint.{one}" in sentences())
+    names = ("after_wait" if wait else words, _SAME_HINT.get(kind, kind), "again")
+    hint = next(f"hint.{name}" for name in names if f"hint.{name}" in sentences())
     model = data.get("model")
     return say("model.failed", language, model=model, why=why) if model else why, say(hint, language)
 
@@ -45,5 +45,5 @@ def span(seconds: float) -> str:
 
 
 def _wait(data: Mapping[str, Any]) -> float:
-    held = data.get("retry_after")
-    return float(held) if isinstance(held, int | float) else 0.0
+    seconds = data.get("retry_after")
+    return float(seconds) if isinstance(seconds, int | float) else 0.0

@@ -131,9 +131,9 @@ def _files_of(folder: FileReference) -> FileReference:
 
 def _chosen(target: FileReference, answer: str) -> FileReference:
     """The one of several files that the answer to the question means, by its number or its path."""
-    said = answer.strip().rstrip(".。")
-    at = int(said) - 1 if said.isdecimal() else -1
-    path = target.choices[at] if 0 <= at < len(target.choices) else said if said in target.choices else ""
+    choice = answer.strip().rstrip(".。")
+    at = int(choice) - 1 if choice.isdecimal() else -1
+    path = target.choices[at] if 0 <= at < len(target.choices) else choice if choice in target.choices else ""
     place = target.path / Path(path).name if target.folder else Path(path)
     return replace(target, path=place, choices=(), written=path, folder=False) if path else target
 
@@ -184,8 +184,8 @@ def _continued(
     """The last run's values that the message does not replace: a path or text replaces both, a time both its ends, and
     "overall" all of them."""
     changed = {_group(spec) for spec in specs if spec.name in values}
-    kept = {spec.name: before[spec.name] for spec in specs if spec.name in before and _group(spec) not in changed}
-    return {} if kept and _OF_ALL.search(need) else kept
+    same = {spec.name: before[spec.name] for spec in specs if spec.name in before and _group(spec) not in changed}
+    return {} if same and _OF_ALL.search(need) else same
 
 
 def _group(spec: ParamSpec) -> str:
@@ -258,12 +258,12 @@ def _inferred(
     *,
     named: bool,
 ) -> str | None:
-    said = " ".join([*positional, request.need])
+    text = " ".join([*positional, request.need])
     match spec.validation:
         case "url_format":
-            return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, said)
+            return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, text)
         case "email":
-            return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, said)
+            return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, text)
         case "since" | "until" | "number" | "columns":
             return _stated(spec, request, values, specs)
         case _ if any(other.instead_of == spec.name and other.name in values for other in specs):
@@ -289,7 +289,14 @@ def _stated(
             return stated.number(text) or None
         case _:
             given = {**request.before, **values}
-            path = next((given[one.name] for one in specs if one.validation == "file_exists" and one.name in given), "")
+            path = next(
+                (
+                    given[parameter.name]
+                    for parameter in specs
+                    if parameter.validation == "file_exists" and parameter.name in given
+                ),
+                "",
+            )
             known = header(Path(path)) if path else ()
             return ",".join(stated.columns(text, known)) or None
 
@@ -328,7 +335,7 @@ def _as_text(
         return "\n".join(part for part in (words, request.cleaned_content if request.commands else "") if part)
     if request.commands and request.need:
         return request.cleaned_content
-    if target := next((one for one in meant(request) if one.usable and not one.folder and one.content), None):
+    if target := next((file for file in meant(request) if file.usable and not file.folder and file.content), None):
         return target.content
     if text := _given_text(request.need):
         return text
@@ -345,21 +352,21 @@ def _given_text(need: str) -> str:
 
 def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str) -> dict[str, str]:
     """The values of an answer, by name, or the whole answer for one missing value (X-11)."""
-    wanted = [
+    open_specs = [
         spec for spec in specs if spec.required and spec.default is None and not fits(spec, values.get(spec.name))
     ]
-    if not answer.strip() or not wanted:
+    if not answer.strip() or not open_specs:
         return {}
     names = "|".join(re.escape(spec.name) for spec in specs)
     apart = lazy_compile(rf"[\n;；]\s*+|(?<![\s,，])[\s,，]++(?=(?:{names})=)")
-    named, _ = _written(wanted, apart.split(answer.strip()))
-    left = [spec for spec in wanted if spec.name not in named]
-    return {**named, left[0].name: answer.strip()} if len(left) == 1 and not named else named
+    named, _ = _written(open_specs, apart.split(answer.strip()))
+    unnamed = [spec for spec in open_specs if spec.name not in named]
+    return {**named, unnamed[0].name: answer.strip()} if len(unnamed) == 1 and not named else named
 
 
-def _taken(positional: list[str], wanted: Callable[[str], bool]) -> str | None:
+def _taken(positional: list[str], fits: Callable[[str], bool]) -> str | None:
     for word in positional:
-        if wanted(word):
+        if fits(word):
             positional.remove(word)
             return word
     return None
@@ -371,5 +378,5 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def _as_path(value: str, files: Sequence[FileReference], base: Path) -> str:
-    held = next((file for file in files if value in {file.written, str(file.path)}), None)
-    return str(held.path if held else (base / value).resolve())
+    named = next((file for file in files if value in {file.written, str(file.path)}), None)
+    return str(named.path if named else (base / value).resolve())

@@ -78,8 +78,8 @@ def result_lines(report: Report) -> list[str]:
     if report.state == "pending":
         return [clean(str(way), lines=False) for way in report.data.get("ways", ())]
     if report.state in {"error", "timeout"}:
-        told = [clean(str(report.data[key]), lines=False) for key in ("msg", "hint") if report.data.get(key)]
-        return [text for text in told if text not in report.summary]
+        lines = [clean(str(report.data[key]), lines=False) for key in ("msg", "hint") if report.data.get(key)]
+        return [text for text in lines if text not in report.summary]
     text = report.data.get("text") if _is_data(report) else report.raw
     if isinstance(text, str):
         files = [clean(file, lines=False) for file in report.files] if text is not report.raw else []

@@ -77,18 +77,18 @@ def clauses(text: str, more: Mapping[str, str] | None = None) -> tuple[Clause, .
     """The clauses of a text that `normal` returned. `more` are signs of further phrases, such as names of options."""
     lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     phrases = {**_phrases(), **{_key(phrase): frozenset({sign}) for phrase, sign in (more or {}).items()}}
-    found: list[Clause] = []
+    parsed: list[Clause] = []
     tokens: list[_Token] = []
     for token in (*_tokens(lower), _Token("", len(text), len(text), "end")):
         if token.kind != "end":
             tokens.append(token)
         elif tokens:
-            asked = "?" in lower[token.start : token.end]
-            found.append(Clause(text, _pieces(tokens, phrases, text), asked))
+            is_question = "?" in lower[token.start : token.end]
+            parsed.append(Clause(text, _pieces(tokens, phrases, text), is_question))
             tokens = []
         elif "?" in lower[token.start : token.end]:
-            found.append(Clause(text, (), asked=True))
-    return tuple(found)
+            parsed.append(Clause(text, (), asked=True))
+    return tuple(parsed)
 
 
 def is_path(word: str) -> bool:
@@ -112,14 +112,14 @@ def is_path(word: str) -> bool:
 
 def named_files(text: str) -> Sequence[str]:
     """The names of files in running text, each once, in its order."""
-    found: list[str] = []
+    names: list[str] = []
     for hit in _CHUNK.finditer(text) if "." in text else ():
         word = _LINE.sub("", hit["word"].rstrip(".,:;!?"))
         if not _HAN.search(word) or (hit["apart"] and _is_file(word)):
-            found.append(word)
+            names.append(word)
         else:
-            found += (name.group() for name in _BESIDE_HAN.finditer(word))
-    return [name for name in dict.fromkeys(found) if _is_file(name)]
+            names += (name.group() for name in _BESIDE_HAN.finditer(word))
+    return [name for name in dict.fromkeys(names) if _is_file(name)]
 
 
 def _is_file(name: str) -> bool:
@@ -175,16 +175,16 @@ def _pieces(
         known = (begin for begin in range(max(0, end - _MOST), end - 1) if tuple(keys[begin:end]) in phrases)
         ways += [(best[begin][0], best[begin][1] + 1, begin) for begin in known]
         best.append(min(ways))
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     end = len(keys)
     while end:
         begin = best[end][2]
         start, stop = tokens[begin].start, tokens[end - 1].end
         quoted = tokens[begin].kind == "quoted"
         signs = None if quoted else _signs(keys[begin:end], phrases)
-        found.append(Piece(text[start:stop], signs or frozenset(), start, stop))
+        pieces.append(Piece(text[start:stop], signs or frozenset(), start, stop))
         end = begin
-    return tuple(reversed(found))
+    return tuple(reversed(pieces))
 
 
 def _signs(keys: Sequence[str], phrases: Mapping[tuple[str, ...], frozenset[str]]) -> frozenset[str] | None:
@@ -205,7 +205,7 @@ def _misspelt(word: str, phrases: Mapping[tuple[str, ...], frozenset[str]]) -> f
 
 @cache
 def _phrases() -> Mapping[tuple[str, ...], frozenset[str]]:
-    found: dict[tuple[str, ...], set[str]] = {}
+    phrases: dict[tuple[str, ...], set[str]] = {}
     for name, both in _lists().items():
         parts: Iterable[tuple[str, str]]
         if name == "verbs":
@@ -218,8 +218,8 @@ def _phrases() -> Mapping[tuple[str, ...], frozenset[str]]:
             parts = ((name, text) for text in both.values())
         for sign, text in parts:
             for phrase in _split(text):
-                found.setdefault(_key(phrase), set()).add(sign)
-    return {key: frozenset(signs) for key, signs in found.items()}
+                phrases.setdefault(_key(phrase), set()).add(sign)
+    return {key: frozenset(signs) for key, signs in phrases.items()}
 
 
 def _key(phrase: str) -> tuple[str, ...]:

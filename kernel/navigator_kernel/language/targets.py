@@ -109,13 +109,13 @@ def find_targets(text: str, files: Folder, today: date | None = None) -> tuple[F
     finder = _Finder(text, files, today)
     mentions = sorted(finder.mentions(), key=lambda mention: mention.start)
     known = {path for mention in mentions if len(mention.paths) == 1 for path in mention.paths}
-    found: dict[str, FileReference] = {}
+    targets: dict[str, FileReference] = {}
     for mention in mentions[:MOST]:
         if len(mention.paths) > 1 and known & set(mention.paths):
             continue  # the message itself says which of them
         reference = finder.reference(mention)
-        found.setdefault(str(reference.path) if reference.usable else mention.written, reference)
-    return tuple(found.values())
+        targets.setdefault(str(reference.path) if reference.usable else mention.written, reference)
+    return tuple(targets.values())
 
 
 class _Finder:
@@ -270,8 +270,8 @@ class _Finder:
         return self._ending_in(name.removeprefix("./"), self._by_name)
 
     def _ending_in(self, name: str, by_last: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-        wanted = f"/{fold(name)}"
-        return tuple(path for path in by_last.get(wanted.rpartition("/")[2], ()) if fold(f"/{path}").endswith(wanted))
+        ending = f"/{fold(name)}"
+        return tuple(path for path in by_last.get(ending.rpartition("/")[2], ()) if fold(f"/{path}").endswith(ending))
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[str]]:
@@ -287,8 +287,8 @@ class _Finder:
         counts, and only if no other has a sign."""
         spans = [(hit.start(), hit.start() + len(hit.group().rstrip(".-"))) for hit in _WORD.finditer(self.text)]
         if _PLACED.search(self.text):
-            found = ((self.text.find(name), name) for name in self._folders if not name.isascii())
-            spans += [(at, at + len(name)) for at, name in found if at >= 0]
+            positions = ((self.text.find(name), name) for name in self._folders if not name.isascii())
+            spans += [(at, at + len(name)) for at, name in positions if at >= 0]
         signed: list[_Mention] = []
         bare: list[_Mention] = []
         for start, end in spans:
@@ -322,12 +322,12 @@ class _Finder:
             if not path.endswith("/"):
                 stems.setdefault(fold(path.rpartition("/")[2].rpartition(".")[0]), []).append(path)
         for start, end in signs:
-            if (found := stems.get(fold(self.text[start:end]))) and self._take(start, end):
-                yield _Mention(self.text[start:end], start, tuple(found[:MOST]))
-        for stem, found in sorted(stems.items(), key=lambda item: -len(item[0])):
+            if (matching := stems.get(fold(self.text[start:end]))) and self._take(start, end):
+                yield _Mention(self.text[start:end], start, tuple(matching[:MOST]))
+        for stem, matching in sorted(stems.items(), key=lambda item: -len(item[0])):
             at = self.text.find(stem) if len(stem) > 2 and not stem.isascii() else -1
             if at >= 0 and self._take(at, at + len(stem)):
-                yield _Mention(stem, at, tuple(found[:MOST]))
+                yield _Mention(stem, at, tuple(matching[:MOST]))
 
     def _described(self) -> Iterator[_Mention]:
         """`yesterday's log`, `the nightly import log`, `昨天的日志`: files by their kind and words of their paths."""
@@ -362,8 +362,8 @@ class _Finder:
                 path for path in files if self._changed(path) == when
             ]
         hit = _ENGLISH_BEFORE.search(before[-80:]) or _HAN_BEFORE.search(before[-40:])
-        said = [fold(word) for word in hit[1].replace("的", " ").split() if word] if hit else []
-        words = [word.removesuffix("'s").removesuffix("’s") for word in said]
+        given = [fold(word) for word in hit[1].replace("的", " ").split() if word] if hit else []
+        words = [word.removesuffix("'s").removesuffix("’s") for word in given]
         if not _NEWEST.isdisjoint(words) and files:
             return (max(files, key=self._stamp),)
         telling = [word for word in words if any(_says(path, word) for path in files)]
@@ -380,8 +380,8 @@ class _Finder:
             return None
 
     def _stamp(self, path: str) -> tuple[str, str]:
-        found = _DATED.search(path)
-        return "".join(found.groups()) if found else "", str(self._changed(path) or "")
+        stamp = _DATED.search(path)
+        return "".join(stamp.groups()) if stamp else "", str(self._changed(path) or "")
 
     def _near(self, mention: _Mention) -> Iterator[str]:
         """Names of files or folders that are like one that does not exist, at most `NEAR`."""
@@ -413,10 +413,10 @@ def located(written: str, path: str, files: Folder, *, loose: bool = False) -> F
 
 
 def _by_last(paths: Iterable[str]) -> Mapping[str, Sequence[str]]:
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for path in paths:
-        found.setdefault(fold(path.rpartition("/")[2]), []).append(path)
-    return found
+        by_name.setdefault(fold(path.rpartition("/")[2]), []).append(path)
+    return by_name
 
 
 def _is_cut(words: str, at: int) -> bool:

@@ -138,14 +138,14 @@ def _nothing_open(session: Session, now: str) -> OpenState:
         return OpenState(situation="after_error", question=failed)
     if last is None or (last.at and _is_over(last.at, now, RECENT)):
         return OpenState(situation="idle", asked=session.talks)
-    asked = last.asks and not session.talks
-    return OpenState(situation="after_run", question=last.text, asked=asked, works=last.by_model)
+    answers_question = last.asks and not session.talks
+    return OpenState(situation="after_run", question=last.text, asked=answers_question, works=last.by_model)
 
 
 def _on_question(message: Message, session: Session, question: PendingQuestion, reading: Reading) -> Resumed:
     free = _answered(session)
     base = Resumed(message=message, session=free, outcome=reading.outcome, value=reading.value)
-    said = message.text.strip()
+    answer = message.text.strip()
     same = replace(message, text=question.original, answers=question.answers)
     by_server = question.target.startswith(ASKED_BY_SERVER)
     match reading.outcome:
@@ -165,12 +165,12 @@ def _on_question(message: Message, session: Session, question: PendingQuestion, 
                 return replace(
                     base, message=replace(same, target=question.options[place], way="chosen"), rounds=question.rounds
                 )
-    answers = (*question.answers, reading.value or said)
+    answers = (*question.answers, reading.value or answer)
     if by_server:  # the server gets the answer; the message stays as it was
         return replace(base, message=replace(same, answers=answers, target=question.target), rounds=question.rounds)
     if question.rounds > ROUNDS:
         return replace(base, outcome="other")
-    value = reading.value or said
+    value = reading.value or answer
     if reading.value and question.original.lstrip().startswith(("/", "@@")) and set(value) & set("\\\"'"):
         value = shlex.quote(value)  # it is read as a word of the command
     text = f"{question.original.rstrip()} {value}"
@@ -194,8 +194,10 @@ def _on_approval(message: Message, session: Session, approval: PendingApproval, 
             is_forever = outcome == "always" and not for_now
             lasting: Lasting = "always" if is_forever else "session"
             wider = (*approval.also, *((approval.wider,) if approval.wider else ()))
-            kept = free if lasting == "always" else replace(free, grants=_with(free.grants, approval.subject, *wider))
-            return replace(base, session=kept, approved=approval, lasting=lasting, subject="")
+            lasting_session = (
+                free if lasting == "always" else replace(free, grants=_with(free.grants, approval.subject, *wider))
+            )
+            return replace(base, session=lasting_session, approved=approval, lasting=lasting, subject="")
         case "no" | "no_with_reason" if (without := _without(message, approval, reading)) is not None:
             return replace(base, approved=without, declined=True)
         case "no" | "no_with_reason" | "stop" | "undo":
@@ -297,8 +299,8 @@ def _with(grants: tuple[str, ...], *subjects: str) -> tuple[str, ...]:
 
 def _answered(session: Session) -> Session:
     """The session without what the message answered: the question if one is in front, else the approval."""
-    asked = session.question is not None and not session.question.aside
-    return replace(session, question=None, retry=()) if asked else replace(session, approval=None, retry=())
+    is_open = session.question is not None and not session.question.aside
+    return replace(session, question=None, retry=()) if is_open else replace(session, approval=None, retry=())
 
 
 def _is_same(message: Message, approval: PendingApproval) -> bool:

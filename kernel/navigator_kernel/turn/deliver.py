@@ -135,10 +135,10 @@ async def _one(packet: Packet, delivery: DispatchDeps, emit: Emit) -> Report:
 async def _worked_on(begun: StartedStep, specialist: Specialist, emit: Emit) -> Report:
     """Lets the model work; with `on_error: fix`, repeats a rejected result once, unless it changed something (X-37)."""
     report = await specialist.work(begun.packet, begun.report, emit)
-    found = checked(begun.packet, report)
-    if begun.packet.return_spec.on_error != "fix" or found.state != "error" or report.effects or report.unanswered:
+    result = checked(begun.packet, report)
+    if begun.packet.return_spec.on_error != "fix" or result.state != "error" or report.effects or report.unanswered:
         return report
-    return await specialist.work(begun.packet, begun.report, emit, wrong=found.summary)
+    return await specialist.work(begun.packet, begun.report, emit, wrong=result.summary)
 
 
 async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedStep:
@@ -279,10 +279,10 @@ _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
-    wanted = str(schema.get("type", ""))
-    if wanted in _JSON_TYPES and not isinstance(value, _JSON_TYPES[wanted]):
+    kind = str(schema.get("type", ""))
+    if kind in _JSON_TYPES and not isinstance(value, _JSON_TYPES[kind]):
         return False
-    if isinstance(value, bool) and wanted in {"integer", "number"}:
+    if isinstance(value, bool) and kind in {"integer", "number"}:
         return False
     if not isinstance(value, Mapping):
         return "enum" not in schema or value in schema["enum"]
@@ -313,10 +313,10 @@ def _failed_as_asked(packet: Packet, report: Report, delivery: DispatchDeps) -> 
     `fix`, returns it unchanged (X-37)."""
     if report.state not in {"error", "timeout"} or packet.return_spec.on_error != "summarize":
         return report
-    kept = {key: value for key, value in report.data.items() if key in _KINDS_OF_ERROR}
+    data = {key: value for key, value in report.data.items() if key in _KINDS_OF_ERROR}
     summary = report.summary.partition("\n")[0]
     path = _offloaded(packet, report, delivery)
-    return replace(report, summary=summary, data={**kept, "offloaded": path}, raw=None, offloaded=path)
+    return replace(report, summary=summary, data={**data, "offloaded": path}, raw=None, offloaded=path)
 
 
 _KINDS_OF_ERROR = frozenset({"type", "code", "exit_code", "status", "elapsed", "limit"})
@@ -334,16 +334,16 @@ def _fitted(packet: Packet, report: Report, delivery: DispatchDeps) -> Report:
     if size <= OFFLOAD_AT or (report.state == "pending" and report.subject):
         return report
     path = _offloaded(packet, report, delivery)
-    kept: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     room = OFFLOAD_AT // 2
     for key, value in report.data.items():
         size = len(key) + len(json.dumps(value, ensure_ascii=False, default=str))
         if size <= min(room, 1024):
-            kept[key] = value
+            data[key] = value
             room -= size
     note = say("offloaded", packet.context.language, path=path)
     raw = None if report.raw is None else f"{report.raw[: OFFLOAD_AT // 2]}\n… {note}"
-    return replace(report, data={**kept, "offloaded": path}, raw=raw, offloaded=path)
+    return replace(report, data={**data, "offloaded": path}, raw=raw, offloaded=path)
 
 
 def _all_failed(tried: Sequence[tuple[Packet, Report]]) -> Report:

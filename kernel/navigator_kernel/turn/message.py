@@ -75,24 +75,24 @@ def preprocess(message: Message, files: FileReader, now: str = "") -> Preprocess
     a command.
     """
     text = without_prefix(message.text)
-    found = _Found(files)
-    lines = [found.take_line(line) for line in text.split("\n")]
+    parser = _Found(files)
+    lines = [parser.take_line(line) for line in text.split("\n")]
     rest = "\n".join(line for line in lines if line is not None)
-    need, cleaned = found.take_inline(rest)
+    need, cleaned = parser.take_inline(rest)
     today = datetime.fromisoformat(now).astimezone().date() if now else None
-    plain = _FENCED.sub(" ", need) if today and not found.commands else ""
+    plain = _FENCED.sub(" ", need) if today and not parser.commands else ""
     named = files.find(plain, today) if today and plain.strip() else ()
     return PreprocessingResult(
         original=message.text,
         cleaned_content=cleaned,
         need=need,
-        commands=tuple(found.commands),
-        files=tuple(found.references.values()),
-        should_halt_conversation=bool(found.commands) and not need,
+        commands=tuple(parser.commands),
+        files=tuple(parser.references.values()),
+        should_halt_conversation=bool(parser.commands) and not need,
         answers=message.answers,
         target=message.target,
         way=message.way,
-        targets=tuple(target for target in named if target.written not in found.references),
+        targets=tuple(target for target in named if target.written not in parser.references),
         today=today.isoformat() if today else "",
         language=message.language or language_of(text),
     )
@@ -139,20 +139,20 @@ class _Found(Struct):
 
     def bare(self, hit: re.Match[str]) -> str:
         """The path without its mark; as written if it is not a file."""
-        written, tail, held = self._named(hit)
-        return hit.group() if held is None else written + tail
+        written, tail, file = self._named(hit)
+        return hit.group() if file is None else written + tail
 
     def full(self, hit: re.Match[str]) -> str:
         """The file's text in place of its path; if there is no room left, a file named again keeps only its path."""
-        written, tail, held = self._named(hit)
-        if held is None:
+        written, tail, file = self._named(hit)
+        if file is None:
             return hit.group()
         again = written in self._placed
-        if held.problem or held.unread or held.folder or (again and len(held.content) > self._room):
+        if file.problem or file.unread or file.folder or (again and len(file.content) > self._room):
             return written + tail
-        self._room -= len(held.content) if again else 0
+        self._room -= len(file.content) if again else 0
         self._placed.add(written)
-        return f'<file path="{written}">\n{held.content}\n</file>{tail}'
+        return f'<file path="{written}">\n{file.content}\n</file>{tail}'
 
     def _named(self, hit: re.Match[str]) -> tuple[str, str, FileReference | None]:
         """The path, what follows it, and the file."""
@@ -181,9 +181,9 @@ class _Found(Struct):
         else:
             (path, content), hint, refused = outcome, "", False
             self._room -= len(content)
-        held = FileReference(written=written, path=path, content=content, problem=problem, hint=hint, refused=refused)
-        self.references[written] = held
-        return held
+        file = FileReference(written=written, path=path, content=content, problem=problem, hint=hint, refused=refused)
+        self.references[written] = file
+        return file
 
     def _outcome(self, written: str) -> tuple[Path, str] | KernelError:
         if written not in self._read:
@@ -244,12 +244,12 @@ def _without_text(written: str, outcome: KernelError) -> FileReference | None:
     return None
 
 
-def _with_files(part: str, found: _Found) -> str:
+def _with_files(part: str, parser: _Found) -> str:
     """`part` with files inserted, and escapes removed only from the text between the files."""
     pieces: list[str] = []
     at = 0
     for hit in _FILE.finditer(part):
-        pieces += [_unescaped(part[at : hit.start()]), found.full(hit)]
+        pieces += [_unescaped(part[at : hit.start()]), parser.full(hit)]
         at = hit.end()
     return "".join([*pieces, _unescaped(part[at:])])
 
@@ -260,8 +260,8 @@ def _unescaped(text: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Words with quotes honoured, or plain words if a quote is never closed. `@"a b"` stays one word with its mark."""
-    kept = _ESCAPED.sub(r"\\\\", text)  # a backslash before a mark is the kernel's escape, not the shell's
-    marked = _REQUIREMENT.sub(lambda hit: shlex.quote(f"\0@{hit.group(1) or hit.group(2)}"), kept)
+    escaped = _ESCAPED.sub(r"\\\\", text)  # a backslash before a mark is the kernel's escape, not the shell's
+    marked = _REQUIREMENT.sub(lambda hit: shlex.quote(f"\0@{hit.group(1) or hit.group(2)}"), escaped)
     words = split_words(marked)
     if words is None:
         return text.split()

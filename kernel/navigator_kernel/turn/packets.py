@@ -69,23 +69,27 @@ def _skills(
 ) -> DispatchPlan | NeedClarification | Unknown:
     steps: list[DispatchStep] = []
     for name in skills.names:
-        found = _resource(name, catalogue)
-        specs = found.required_params if found else ()
+        skill = _resource(name, catalogue)
+        specs = skill.required_params if skill else ()
         alone = len(skills.names) == 1
-        for one in one_subject_each(specs, skills.arguments, request) if alone else [request]:
-            held = parameters(specs, skills.arguments, one, named=decision.tier != "retrieval")
-            if (stops := unusable(held, order.language)) is not None:
+        for subject in one_subject_each(specs, skills.arguments, request) if alone else [request]:
+            given = parameters(specs, skills.arguments, subject, named=decision.tier != "retrieval")
+            if (stops := unusable(given, order.language)) is not None:
                 return stops
-            if held.missing and not _asks_itself(found, order):
-                return _question(name, found, held, order.language)
-            if request.before and held.values == request.before and found is not None and found.kind == "A":
+            if given.missing and not _asks_itself(skill, order):
+                return _question(name, skill, given, order.language)
+            if request.before and given.values == request.before and skill is not None and skill.kind == "A":
                 question = say("ask.other", order.language, text=request.original.strip(), skill=name)
                 return NeedClarification(question=question, missing=("file",))
             at = len(steps)
-            packets = [_skill_packet(name, found, held, one, order, at, said=_as_written(skills.arguments, found, one))]
-            packets += _fallbacks(decision, one, catalogue, order, at) if not skills.direct_call else []
+            packets = [
+                _skill_packet(
+                    name, skill, given, subject, order, at, written=_as_written(skills.arguments, skill, subject)
+                )
+            ]
+            packets += _fallbacks(decision, subject, catalogue, order, at) if not skills.direct_call else []
             steps.append(DispatchStep(packets=tuple(packets)))
-            used = set(held.values.values())  # what one of several skills works on is not the next one's
+            used = set(given.values.values())  # what one of several skills works on is not the next one's
             rest = tuple(target for target in request.targets if not used & {str(target.path), target.content})
             request = request if alone else replace(request, targets=rest or request.targets)
     return DispatchPlan(steps=tuple(steps))
@@ -95,11 +99,11 @@ def one_subject_each(
     specs: Sequence[ParamSpec], arguments: Sequence[str], request: PreprocessingResult
 ) -> Sequence[PreprocessingResult]:
     """The request, once for each of several files or folders that it names in plain words, if the skill takes one."""
-    wanted = [spec.validation for spec in specs if spec.validation in PATHS]
-    if len(wanted) != 1 or arguments:
+    kinds = [spec.validation for spec in specs if spec.validation in PATHS]
+    if len(kinds) != 1 or arguments:
         return (request,)
     named = [target for target in meant(request) if target.usable and not target.loose]
-    fitting = [one for one in named if wanted[0] == "path_exists" or one.folder == (wanted[0] == "folder_exists")]
+    fitting = [one for one in named if kinds[0] == "path_exists" or one.folder == (kinds[0] == "folder_exists")]
     if len(fitting) + sum(file.usable for file in request.files) < 2:
         return (request,)
     others = [target for target in request.targets if target not in fitting]
@@ -108,14 +112,14 @@ def one_subject_each(
     return [*by_mark, *(replace(request, files=(), targets=(one, *others)) for one in fitting)][:MOST_SUBJECTS]
 
 
-def unusable(held: Parameters, language: Language) -> NeedClarification | Unknown | None:
+def unusable(given: Parameters, language: Language) -> NeedClarification | Unknown | None:
     """What is wrong with a file that the message names: it does not exist, may not be read, or may be several."""
-    if (file := held.problem) is not None:
+    if (file := given.problem) is not None:
         return Unknown(what="file", name=file.problem, suggestions=file.near, hint=file.hint, refused=file.refused)
-    if held.unclear is None:
+    if given.unclear is None:
         return None
-    listed = "  ".join(f"{at} {path}" for at, path in enumerate(held.unclear.choices, 1))
-    question = say("ask.which_file", language, name=held.unclear.written, options=listed)
+    listed = "  ".join(f"{at} {path}" for at, path in enumerate(given.unclear.choices, 1))
+    question = say("ask.which_file", language, name=given.unclear.written, options=listed)
     return NeedClarification(question=question, missing=("file",))
 
 
@@ -130,10 +134,10 @@ def _fallbacks(
     """The packets of the other candidates that lack no value (CAN-1)."""
     packets: list[Packet] = []
     for name in decision.candidates:
-        found = _resource(name, catalogue)
-        held = parameters(found.required_params if found else (), (), request, named=False)
-        if not held.missing and unusable(held, order.language) is None:
-            packets.append(_skill_packet(name, found, held, request, order, at))
+        skill = _resource(name, catalogue)
+        given = parameters(skill.required_params if skill else (), (), request, named=False)
+        if not given.missing and unusable(given, order.language) is None:
+            packets.append(_skill_packet(name, skill, given, request, order, at))
     return packets
 
 
@@ -146,11 +150,11 @@ def asked_values(missing: Sequence[ParamSpec], language: Language) -> str:
     return APART[language].join(in_one_language(spec.prompt or spec.name, language) for spec in missing)
 
 
-def _question(name: str, skill: SkillDef | None, held: Parameters, language: Language) -> NeedClarification:
+def _question(name: str, skill: SkillDef | None, given: Parameters, language: Language) -> NeedClarification:
     """One question for all missing values, in the skill's own words (X-10)."""
-    what = asked_values(held.missing, language)
+    what = asked_values(given.missing, language)
     optional = tuple(spec.name for spec in (skill.required_params if skill else ()) if not spec.required)
-    missing = tuple(spec.name for spec in held.missing)
+    missing = tuple(spec.name for spec in given.missing)
     return NeedClarification(
         question=say("ask.missing", language, skill=name, what=what), missing=missing, optional=optional
     )
@@ -159,30 +163,30 @@ def _question(name: str, skill: SkillDef | None, held: Parameters, language: Lan
 def _skill_packet(
     name: str,
     skill: SkillDef | None,
-    held: Parameters,
+    given: Parameters,
     request: PreprocessingResult,
     order: TurnContext,
     at: int,
     *,
-    said: str = "",
+    written: str = "",
 ) -> Packet:
-    """`said` are the person's own words to the skill; without them, the message is used, and without that its name
+    """`written` are the person's own words to the skill; without them, the message is used, and without that its name
     (PRE-20)."""
-    words = said if request.commands else ""  # without a command, they are part of the message
-    asked = "\n\n".join(part for part in (words, _cleaned(request)) if part) or name
-    prompt = say("prompt.skill", order.language, skill=name, args=said).strip()
-    optional: dict[str, Any] = {"prompt": prompt, "request": asked, "arguments": list(held.positional)}
+    words = written if request.commands else ""  # without a command, they are part of the message
+    message = "\n\n".join(part for part in (words, _cleaned(request)) if part) or name
+    prompt = say("prompt.skill", order.language, skill=name, args=written).strip()
+    optional: dict[str, Any] = {"prompt": prompt, "request": message, "arguments": list(given.positional)}
     handed = request.handed
     files = (*request.files, *request.targets, *(handed.files if handed else ()))
     optional["files"] = [str(file.path) for file in files if file.usable]
     optional |= {"previous": str(handed.report)} if handed else {}
     if skill is None or skill.kind == "B":
-        optional["request"] = "\n\n".join([asked, *_block(handed)])
-        optional |= {"written": said} if said and not held.values else {}
+        optional["request"] = "\n\n".join([message, *_block(handed)])
+        optional |= {"written": written} if written and not given.values else {}
         optional |= {"memory": [memory.text for memory in order.memories]} if order.memories else {}
     limit = min(skill.timeout or order.timeout, SKILL_LIMIT) if skill else order.timeout
     kind = f"{skill.type}:{skill.name}" if skill else f"skill:{name}"
-    required = {**{spec.name: "" for spec in held.missing}, **held.values}
+    required = {**{spec.name: "" for spec in given.missing}, **given.values}
     return _packet("skills", "run", kind, request, order, required, optional, at=at, timeout=limit)
 
 
@@ -220,8 +224,8 @@ def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: TurnConte
         if not value:
             what = ", ".join(action.skills) or "skill"
             question = say("ask.source", order.language, skills=what) if name == "source" else None
-            asked = question or say("ask.missing", order.language, skill=f"skill {action.operation}", what=name)
-            return NeedClarification(question=asked, missing=(name,))
+            text = question or say("ask.missing", order.language, skill=f"skill {action.operation}", what=name)
+            return NeedClarification(question=text, missing=(name,))
         required[name] = value
     if action.operation == "install":
         required["skill"] = list(action.skills)

@@ -250,7 +250,7 @@ def _following(
 
 def _written(reports: Sequence[Report], before: Session) -> tuple[str, ...]:
     """The files that models wrote to their workspaces, newest first. Files of skills with a command are not listed."""
-    files = [str(one["path"]) for report in reports if report.by_model for one in report.data.get("written", ())]
+    files = [str(file["path"]) for report in reports if report.by_model for file in report.data.get("written", ())]
     return tuple(dict.fromkeys((*files, *before.written)))[:MOST_FILES]
 
 
@@ -272,7 +272,7 @@ def _asks(decision: RouteDecision, session: Session, turn: TurnSummary) -> bool:
     before = turn.session
     again = isinstance(decision.result, Direct) and decision.result.topic in {"open", "edit"}
     slots = ((session.approval, before.approval), (session.question, before.question))
-    return again or any(slot is not None and slot is not kept for slot, kept in slots)
+    return again or any(slot is not None and slot is not before_slot for slot, before_slot in slots)
 
 
 def _said(report: Report, turn: TurnSummary, clock: Clock) -> tuple[Said, ...]:
@@ -292,8 +292,8 @@ def _approval(
         return None
     rest = (step.packets[0] for step in plan.steps[len(reports) :])
     packets = (with_progress(_packet_of(plan, reports), report), *rest)
-    held = PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=turn.agreed)
-    return replace(held, also=report.also, wider=report.wider)
+    approval = PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=turn.agreed)
+    return replace(approval, also=report.also, wider=report.wider)
 
 
 def _workflow(report: Report, turn: TurnSummary, now: str) -> PendingApproval | None:
@@ -320,18 +320,18 @@ def _question(decision: RouteDecision, report: Report, turn: TurnSummary, now: s
         )
     if not isinstance(decision.result, NeedClarification):
         return None
-    asked = decision.result
+    question = decision.result
     original = turn.request.original
     return PendingQuestion(
         original=original,
-        question=asked.question,
-        target=asked.target or ((decision.entity or "") if asked.missing else ""),
-        missing=asked.missing,
+        question=question.question,
+        target=question.target or ((decision.entity or "") if question.missing else ""),
+        missing=question.missing,
         rounds=turn.rounds + 1,
         asked_at=now,
         answers=turn.request.answers,
-        options=asked.options if decision.tier == "retrieval" else (),
-        rest=asked.rest,
+        options=question.options if decision.tier == "retrieval" else (),
+        rest=question.rest,
     )
 
 

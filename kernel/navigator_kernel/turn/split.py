@@ -144,11 +144,11 @@ def _counted(marks: Sequence[re.Match[str]]) -> list[int]:
 
 
 def _listed(masked: str) -> list[int]:
-    found = _LISTED.search(masked)
-    if found is None:
+    listing = _LISTED.search(masked)
+    if listing is None:
         return []
-    begin = found.start("parts")
-    cuts = [begin, *(begin + hit.end() for hit in _SEMICOLON.finditer(found["parts"]))]
+    begin = listing.start("parts")
+    cuts = [begin, *(begin + hit.end() for hit in _SEMICOLON.finditer(listing["parts"]))]
     return cuts if 2 <= len(cuts) <= 3 else []
 
 
@@ -250,8 +250,8 @@ def _acts(left: str) -> bool:
     before = left[line:begin].rstrip()
     if before[-1:] in {"，", ","} and before[:-1].strip() and _SOMEBODY.match(left, begin):
         return True
-    told = any(left[line : hit.start()].strip() for hit in islice(_TOLD.finditer(left, begin), 2))
-    return told or _ACTS.search(left) is not None
+    has_subject = any(left[line : hit.start()].strip() for hit in islice(_TOLD.finditer(left, begin), 2))
+    return has_subject or _ACTS.search(left) is not None
 
 
 def _trimmed(part: str) -> str:
@@ -339,15 +339,15 @@ _MOVED = lazy_compile(r"(?:把|将(?![来军近要会]))\S.")
 
 def is_order(clause: str) -> bool:
     """Whether `clause` begins with an imperative, after polite words. A question, a report or a condition does not."""
-    said = _USE_TO.sub("", _POLITE.sub("", clause.strip()))
-    if _NAMED_BY_FORM.match(said):
+    order = _USE_TO.sub("", _POLITE.sub("", clause.strip()))
+    if _NAMED_BY_FORM.match(order):
         return True
-    word = _WORD.match(said)
+    word = _WORD.match(order)
     if word is not None:
-        if _WITH_OBJECT.match(said):
+        if _WITH_OBJECT.match(order):
             return True
-        return is_verb(word.group()) and not _CONTINUES.match(said[word.end() : word.end() + 1])
-    return _is_chinese_order(said)
+        return is_verb(word.group()) and not _CONTINUES.match(order[word.end() : word.end() + 1])
+    return _is_chinese_order(order)
 
 
 def is_verb(word: str) -> bool:
@@ -360,13 +360,13 @@ def is_thing(clause: str) -> bool:
     return _THING.search(clause) is not None
 
 
-def _is_chinese_order(said: str) -> bool:
-    verb = _ZH_VERB.match(said)
+def _is_chinese_order(order: str) -> bool:
+    verb = _ZH_VERB.match(order)
     if verb is not None:
-        return not said.startswith("的", verb.end())
-    if _MOVED.match(said):
+        return not order.startswith("的", verb.end())
+    if _MOVED.match(order):
         return True
-    led = _LED_BY.match(said)
+    led = _LED_BY.match(order)
     if led is None:
         return False
-    return _ZH_VERB.search(said, led.end()) is not None or any(map(is_verb, _WORD.findall(said)))
+    return _ZH_VERB.search(order, led.end()) is not None or any(map(is_verb, _WORD.findall(order)))

@@ -94,11 +94,11 @@ def list_steps(
     `need` is the message with files as they were written and the request's answers at its end; with `alone`, a single
     order also makes a plan.
     """
-    said = need.removesuffix(" ".join(request.answers).strip()).rstrip() if request.answers else need
-    if len(said) > LIMIT:
+    text = need.removesuffix(" ".join(request.answers).strip()).rstrip() if request.answers else need
+    if len(text) > LIMIT:
         return None
-    ordered = wishes(said) if is_long(said) and not alone else ()
-    clauses = ordered or split(said, lambda clause: _is_named(clause, ground))
+    ordered = wishes(text) if is_long(text) and not alone else ()
+    clauses = ordered or split(text, lambda clause: _is_named(clause, ground))
     if len(clauses) < 2 and not alone:
         return None
     bound = [bind(clause, ground, after=at > 0) for at, clause in enumerate(clauses[: ground.limit])]
@@ -110,14 +110,14 @@ def list_steps(
         leaders = {step.skill or next(iter(step.offered), "") for step in bound}
         if len(leaders - {""}) < 2:
             return None  # one task in several sentences
-    elif is_long(said) and not alone and all(step.decision.tier == "retrieval" for step in bound):
+    elif is_long(text) and not alone and all(step.decision.tier == "retrieval" for step in bound):
         return None  # the requirements of one task
     more = len(clauses) > ground.limit
-    if not any(step.skill for step in bound) or not (alone or more or not _covered(bound, said, ground)):
+    if not any(step.skill for step in bound) or not (alone or more or not _covered(bound, text, ground)):
         return None
     for answer in request.answers:
         bound = _answered(bound, answer, ground)
-    return _unreadable(bound) or ListedSteps(said=said, steps=bound, left=tuple(clauses[ground.limit :]))
+    return _unreadable(bound) or ListedSteps(said=text, steps=bound, left=tuple(clauses[ground.limit :]))
 
 
 def _with_nearest(step: BoundStep) -> BoundStep:
@@ -129,8 +129,8 @@ def _with_nearest(step: BoundStep) -> BoundStep:
 
 def propose(listed: ListedSteps, ground: PlanningContext) -> PlanProposal | NeedClarification:
     """The plan of these steps, or a question about missing parts."""
-    asked = _question(listed.steps, ground)
-    return asked or PlanProposal(plan=_plan(listed.said, listed.steps, ground), left=listed.left)
+    question = _question(listed.steps, ground)
+    return question or PlanProposal(plan=_plan(listed.said, listed.steps, ground), left=listed.left)
 
 
 def _unreadable(bound: Sequence[BoundStep]) -> Unknown | None:
@@ -144,24 +144,24 @@ def _is_named(clause: str, ground: PlanningContext) -> bool:
 
 def _with_installed(bound: list[BoundStep]) -> list[BoundStep]:
     """For `install <source> and then run x`: x is not installed yet, so it becomes the skill to install."""
-    found = list(bound)
+    steps = list(bound)
     for at, step in enumerate(bound):
         sure = step.skill and step.decision.tier != "retrieval"
         hit = None if sure else _RUN_NAME.search(step.text)
         source = next((i for i in range(at - 1, -1, -1) if _installs(bound[i].result)), None)
         if hit is None or source is None:
             continue
-        asked, order, name = bound[source].result, found[source].result, hit.group(1).rstrip(".")
-        if not isinstance(order, Lifecycle) or not isinstance(asked, Lifecycle):
+        requested, order, name = bound[source].result, steps[source].result, hit.group(1).rstrip(".")
+        if not isinstance(order, Lifecycle) or not isinstance(requested, Lifecycle):
             continue
-        if asked.skills and name not in asked.skills:  # the person named the skills to install
+        if requested.skills and name not in requested.skills:  # the person named the skills to install
             if "-" in name:  # and no similar skill stands in for the named one
-                found[at] = replace(step, skill="", agent="", result=Direct())
+                steps[at] = replace(step, skill="", agent="", result=Direct())
             continue
         names = tuple(dict.fromkeys([*order.skills, name]))
-        found[source] = replace(found[source], result=replace(order, skills=names))
-        found[at] = replace(step, skill=name, agent="skills", result=Skills(names=(name,)))
-    return found
+        steps[source] = replace(steps[source], result=replace(order, skills=names))
+        steps[at] = replace(step, skill=name, agent="skills", result=Skills(names=(name,)))
+    return steps
 
 
 def _installs(result: RouteResult) -> bool:
@@ -174,12 +174,12 @@ def _without_telling(bound: list[BoundStep]) -> list[BoundStep]:
     return bound[:-1] if tells else bound
 
 
-def _covered(bound: Sequence[BoundStep], said: str, ground: PlanningContext) -> bool:
+def _covered(bound: Sequence[BoundStep], text: str, ground: PlanningContext) -> bool:
     """Whether one skill does all steps, on the same objects (WFL-2, COV-6)."""
     if len(bound) < 2:
         return True
-    found = ground.router.retrieve(said)
-    if found.reason == "example":
+    retrieval = ground.router.retrieve(text)
+    if retrieval.reason == "example":
         return True
     fitting = [step for step in bound if step.skill]
     if len({step.skill for step in fitting}) > 1 or any(step.agent != "skills" for step in fitting):
@@ -200,26 +200,26 @@ def _answered(bound: list[BoundStep], answer: str, ground: PlanningContext) -> l
     if any(not step.skill for step in bound):
         words = [word.strip(" `'\"。.") for word in _SEPARATORS.split(answer)]
         named = [skill.name for skill in map(ground.catalogue.find, filter(None, words)) if skill is not None]
-        found: list[BoundStep] = []
+        steps: list[BoundStep] = []
         for step in bound:
             if not step.skill and named:
                 name = named.pop(0)
                 step = replace(step, skill=name, agent="skills", result=Skills(names=(name,)))
-            found.append(step)
-        return found
+            steps.append(step)
+        return steps
     lacking = [at for at, step in enumerate(bound) if missing_params(step, ground) is not None]
     by_name = [at for at in lacking if _names_one(answer, missing_params(bound[at], ground))]
-    found = list(bound)
+    steps = list(bound)
     for at in by_name or sorted(lacking, key=lambda at: not has_typed_params(bound[at], ground)):
-        found[at] = fill_missing(bound[at], answer, ground)
-        if not by_name and found[at] != bound[at]:
+        steps[at] = fill_missing(bound[at], answer, ground)
+        if not by_name and steps[at] != bound[at]:
             break
-    return found
+    return steps
 
 
-def _names_one(answer: str, asked: NeedClarification | None) -> bool:
+def _names_one(answer: str, question: NeedClarification | None) -> bool:
     """Whether `answer` contains `name=value` for a value that was asked for."""
-    names = "|".join(map(re.escape, asked.missing)) if asked else ""
+    names = "|".join(map(re.escape, question.missing)) if question else ""
     return bool(names) and lazy_compile(rf"(?:^|[\n;；]\s*+)(?:{names})=").search(answer) is not None
 
 
@@ -234,11 +234,11 @@ def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarif
         others = "; ".join(f"{step.text} → {step.skill}" for step in fitting)
         question = say("workflow.rest", language, steps=steps, scope=scope, others=others)
         return NeedClarification(question=question, missing=("skill",), rest=_rest(fitting))
-    asked = [one for step in bound if (one := missing_params(step, ground)) is not None]
-    if not asked:
+    questions = [asked_for for step in bound if (asked_for := missing_params(step, ground)) is not None]
+    if not questions:
         return None
-    missing = tuple(name for one in asked for name in one.missing)
-    return replace(asked[0], question=" ".join(one.question for one in asked), missing=missing)
+    missing = tuple(name for asked_for in questions for name in asked_for.missing)
+    return replace(questions[0], question=" ".join(asked_for.question for asked_for in questions), missing=missing)
 
 
 def _with_offer(step: BoundStep) -> str:
@@ -253,13 +253,13 @@ def _rest(fitting: Sequence[BoundStep]) -> str:
     return "\n".join(f"{number}. {step.text}" for number, step in enumerate(fitting, 1))
 
 
-def _plan(said: str, bound: Sequence[BoundStep], ground: PlanningContext) -> WorkflowPlan:
+def _plan(text: str, bound: Sequence[BoundStep], ground: PlanningContext) -> WorkflowPlan:
     language = ground.context.language
     steps = tuple(_stored(step, ground, last=at == len(bound), language=language) for at, step in enumerate(bound, 1))
     read = dict.fromkeys(path for step in bound for path in files_of(step, ground))
     return WorkflowPlan(
         name="-then-".join(map(_label, bound))[:NAME_LIMIT].strip("-"),
-        description=shorten(said, 200),
+        description=shorten(text, 200),
         steps=steps,
         depends_on=tuple(dict.fromkeys(step.skill for step in steps if step.agent == "skills")),
         sandbox=Sandboxed(read=tuple(read)),
@@ -343,8 +343,8 @@ def bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
 
 def _marked(step: BoundStep, ground: PlanningContext) -> str:
     """The step's text with an `@` before each file and folder that the skill gets and that is named without it."""
-    held = _held(step, step.request, ground)
-    given = set(held.values.values())
+    params = _held(step, step.request, ground)
+    given = set(params.values.values())
     text = step.text
     for target in step.request.targets:
         assigned = f"={target.written}" in text  # `name=@path` is a command's
@@ -355,7 +355,7 @@ def _marked(step: BoundStep, ground: PlanningContext) -> str:
         for word in step.result.arguments if isinstance(step.result, Skills) else ():
             bare = word.removeprefix(f"{name}=")
             path = Path(os.path.realpath(bare))
-            if bare and str(path) == os.path.realpath(held.values.get(name, "")) and path.is_relative_to(ground.root):
+            if bare and str(path) == os.path.realpath(params.values.get(name, "")) and path.is_relative_to(ground.root):
                 text = (
                     _with_mark(text, bare, bare)
                     if bare == word
@@ -427,8 +427,8 @@ def _says_name(text: str, name: str) -> bool:
 def missing_params(step: BoundStep, ground: PlanningContext) -> NeedClarification | None:
     """The missing values of a step; text and files may come from the step before it."""
     if step.agent != "skills":
-        asked = plan(replace(step.decision, result=step.result), step.request, ground.catalogue, ground.context)
-        return replace(asked, target=step.skill) if isinstance(asked, NeedClarification) else None
+        result = plan(replace(step.decision, result=step.result), step.request, ground.catalogue, ground.context)
+        return replace(result, target=step.skill) if isinstance(result, NeedClarification) else None
     unclear = unusable(_held(step, step.request, ground), ground.context.language)
     if isinstance(unclear, NeedClarification):
         return replace(unclear, target=step.skill)
@@ -455,9 +455,9 @@ def fill_missing(step: BoundStep, answer: str, ground: PlanningContext) -> Bound
             return replace(step, result=Unknown(what="file", name=wrong.problem, hint=wrong.hint, refused=True))
         if named.files and not any(file.problem for file in named.files):
             return replace(step, text=f"{step.text} {marked}", request=named)
-    held = _held(step, replace(step.request, answers=(answer,)), ground)
+    params = _held(step, replace(step.request, answers=(answer,)), ground)
     seen = _held(step, replace(step.request, need=answer, answers=()), ground)  # an address is recognised by its form
-    got = {spec.name: held.values[spec.name] for spec in missing if spec not in held.missing}
+    got = {spec.name: params.values[spec.name] for spec in missing if spec not in params.missing}
     typed = [spec for spec in missing if spec.validation in _TYPED and spec not in seen.missing]
     got = {**{spec.name: seen.values[spec.name] for spec in typed}, **got}
     got = {name: " ".join(value.split()) for name, value in got.items()}
@@ -473,8 +473,8 @@ def serialize_step(step: BoundStep, ground: PlanningContext) -> str:
     """The step's message for storage: paths from the project's root, and answers and conclusions in words."""
     text = relative_to_root(step.text, step.request.files, ground.root)
     if isinstance(step.result, Lifecycle) and step.result.operation == "install":
-        said = ground.router.recognise(step.text)
-        known = said.skills if isinstance(said, Lifecycle) else ()
+        action = ground.router.recognise(step.text)
+        known = action.skills if isinstance(action, Lifecycle) else ()
         return " ".join([text, *(f"--skill {name}" for name in step.result.skills if name not in known)])
     if step.given:
         words = " ".join(f"{name}={shlex.quote(value)}" for name, value in step.given.items())
@@ -505,9 +505,9 @@ def within(file: FileReference, root: Path) -> str:
 
 
 def _missing(step: BoundStep, ground: PlanningContext) -> list[ParamSpec]:
-    held = _held(step, step.request, ground)
+    params = _held(step, step.request, ground)
     handed = _FROM_BEFORE if step.after else frozenset()
-    return [spec for spec in held.missing if spec.validation not in handed and spec.name not in step.given]
+    return [spec for spec in params.missing if spec.validation not in handed and spec.name not in step.given]
 
 
 def _held(step: BoundStep, request: PreprocessingResult, ground: PlanningContext) -> Parameters:

@@ -178,12 +178,12 @@ class _Counted:
 
 def _finish(reply: Reply, kernel: Kernel, emit: Emit, *, has_step: bool) -> None:
     if (waits := reply.session.approval) is not None:
-        asked, question = waiting_approval(reply.session), waits.question or reply.question or reply.report.summary
-        name, ends = asked.id if asked else "", expiry_of(waits.asked_at)
+        waiting, question = waiting_approval(reply.session), waits.question or reply.question or reply.report.summary
+        name, ends = waiting.id if waiting else "", expiry_of(waits.asked_at)
         emit(ApprovalRequested(subject=waits.subject, detail=question, id=name, expires=ends))
     if not reply.report.by_model:  # a model's text was streamed already
         emit(RunContent(text=reply.report.summary))
-    sections = {name: held for name, held in reply.sections.to_dict().items() if held}
+    sections = {name: lines for name, lines in reply.sections.to_dict().items() if lines}
     data = {} if has_step else kernel.redact(dict(reply.report.data))
     report, outcome = reply.report, (reply.answer or {}).get("outcome", "")
     answer = "" if outcome == "other" else outcome

@@ -67,11 +67,11 @@ async def understand(
 ) -> Intent:
     """Finds the intent. Asks a model only if retrieval is uncertain, or if the settings say always (X-1)."""
     intent = understand_locally(request, session, router)
-    found = intent.retrieval
+    retrieval = intent.retrieval
     sure = intent.tier != "retrieval" or intent.action is not None
-    if judge is None or found is None or sure or not judge.is_wanted(found):
+    if judge is None or retrieval is None or sure or not judge.is_wanted(retrieval):
         return intent
-    judged = await judge.judge(request.need, found, session.history, request.language)
+    judged = await judge.judge(request.need, retrieval, session.history, request.language)
     if judged.question and len(request.answers) >= ROUNDS:  # X-10
         judged = replace(judged, question="", failure="asked_enough")
     return _judged(intent, judged)
@@ -91,21 +91,21 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if session.failures >= FAILURES and mark(request.need) == session.failed:  # anything else is a change
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
-    found = _without_place(router.retrieve(matter(request), files=files_in(request)), request, router)
-    same = found.band == "route" and found.candidates[0].name == request.target
+    retrieval = _without_place(router.retrieve(matter(request), files=files_in(request)), request, router)
+    same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
     if request.way == "about" and same and not _names_another(request, session):
         return _intent(Direct(), "session", "no_skill")
-    leaders = _leaders(found, request, session, router)
+    leaders = _leaders(retrieval, request, session, router)
     if leaders and request.target in {"", *(leader.name for leader in leaders)}:
-        return _side_by_side(leaders, found)
-    if request.target and request.way != "about" and not _another(found, request.target):
+        return _side_by_side(leaders, retrieval)
+    if request.target and request.way != "about" and not _another(retrieval, request.target):
         return _intent(Skills(names=(request.target,)), "session", "answer")
     # SEN-7, X-12: what continues the run before goes to the same subagent, unless it clearly means another skill
     last = session.sticky
-    if request.way == "follow_up" and last is not None and not _leaves(request, found, last.target, router):
+    if request.way == "follow_up" and last is not None and not _leaves(request, retrieval, last.target, router):
         action = _followed(request.need, last, router)
         return _intent(action, "session", "follow_up")
-    return _retrieved(found, request)
+    return _retrieved(retrieval, request)
 
 
 def _names_another(request: PreprocessingResult, session: Session) -> bool:
@@ -127,24 +127,24 @@ def matter(request: PreprocessingResult) -> str:
     return text
 
 
-def _without_place(found: Retrieval, request: PreprocessingResult, router: Router) -> Retrieval:
+def _without_place(retrieval: Retrieval, request: PreprocessingResult, router: Router) -> Retrieval:
     """What is found; if no skill is clear, and surer, what is found for the message without the folder that it names:
     where something lies says little about what is to be done."""
     text = matter(request)
-    for target in request.targets if found.band != "route" else ():
+    for target in request.targets if retrieval.band != "route" else ():
         if target.folder:
             name = re.escape(target.written)
             text = lazy_compile(rf"{_BEFORE_PLACE}{name}(?!\w){_AFTER_PLACE}|{name}{_AFTER_PLACE}").sub(
                 " ", text, count=1
             )
     if text == matter(request) or not text.strip():
-        return found
+        return retrieval
     other = router.retrieve(text.strip())
-    return other if _first(other) > _first(found) else found
+    return other if _first(other) > _first(retrieval) else retrieval
 
 
-def _first(found: Retrieval) -> float:
-    return found.candidates[0].confidence if found.candidates else 0.0
+def _first(retrieval: Retrieval) -> float:
+    return retrieval.candidates[0].confidence if retrieval.candidates else 0.0
 
 
 def files_in(request: PreprocessingResult) -> Sequence[str]:
@@ -158,41 +158,47 @@ def _listed(request: PreprocessingResult, session: Session, router: Router) -> S
 
     A step of a workflow, which has no session, is for one skill.
     """
-    said = parts(request.need) if session.id else ()
-    if not 2 <= len(said) <= MOST:
+    names_or_orders = parts(request.need) if session.id else ()
+    if not 2 <= len(names_or_orders) <= MOST:
         return None
-    found = [router.recognise(f"use {part}" if at else part) for at, part in enumerate(said)]
-    held = [one for one in found if isinstance(one, Skills)]
-    names = tuple(dict.fromkeys(name for one in held for name in one.names))
-    if len(held) < len(found) or len(names) < 2 or any(one.arguments for one in held[:-1]):
+    actions = [router.recognise(f"use {part}" if at else part) for at, part in enumerate(names_or_orders)]
+    skills = [action for action in actions if isinstance(action, Skills)]
+    names = tuple(dict.fromkeys(name for action in skills for name in action.names))
+    if len(skills) < len(actions) or len(names) < 2 or any(action.arguments for action in skills[:-1]):
         return None
-    return Skills(names=names, arguments=held[-1].arguments)
+    return Skills(names=names, arguments=skills[-1].arguments)
 
 
-def _leaders(found: Retrieval, request: PreprocessingResult, session: Session, router: Router) -> Sequence[Candidate]:
+def _leaders(
+    retrieval: Retrieval, request: PreprocessingResult, session: Session, router: Router
+) -> Sequence[Candidate]:
     """RTE-18: the leaders of the clauses, if each clause surely has one and they are not all the same; after a mere
     `and`, each must be sure or surer than that of the whole message. Empty with several files: one order is for all of them.
     """
-    whole = found.candidates[0].confidence if found.candidates else 0.0
+    whole = retrieval.candidates[0].confidence if retrieval.candidates else 0.0
     if not session.id or len(request.files) > 1:
         return ()
-    said = clauses(matter(request))
-    least = 0.0 if all(clause.apart for clause in said) else min(whole, SURE)
+    orders = clauses(matter(request))
+    least = 0.0 if all(clause.apart for clause in orders) else min(whole, SURE)
     sure: dict[Clause, Candidate] = {}
-    for clause in sorted(said, key=lambda clause: len(clause.text)):  # the first uncertain one ends the search
-        one = router.retrieve(clause.text)
-        if one.band != "route" or one.candidates[0].confidence <= least or router.recognise(clause.text) is not None:
+    for clause in sorted(orders, key=lambda clause: len(clause.text)):  # the first uncertain one ends the search
+        of_clause = router.retrieve(clause.text)
+        if (
+            of_clause.band != "route"
+            or of_clause.candidates[0].confidence <= least
+            or router.recognise(clause.text) is not None
+        ):
             return ()
-        sure[clause] = one.candidates[0]
+        sure[clause] = of_clause.candidates[0]
     leaders: dict[str, Candidate] = {}
-    for clause in said:
+    for clause in orders:
         leaders.setdefault(sure[clause].name, sure[clause])
     return tuple(leaders.values()) if len(leaders) > 1 else ()
 
 
-def _side_by_side(leaders: Sequence[Candidate], found: Retrieval) -> Intent:
+def _side_by_side(leaders: Sequence[Candidate], retrieval: Retrieval) -> Intent:
     intent = _intent(Skills(names=tuple(leader.name for leader in leaders)), "retrieval", "clauses")
-    return replace(intent, confidence=min(leader.confidence for leader in leaders), retrieval=found)
+    return replace(intent, confidence=min(leader.confidence for leader in leaders), retrieval=retrieval)
 
 
 def _spelled_out(command: CommandInstruction) -> Action:
@@ -205,18 +211,18 @@ def _spelled_out(command: CommandInstruction) -> Action:
             return Skills(names=(command.name,), arguments=command.args, direct_call=True)
 
 
-def _leaves(request: PreprocessingResult, found: Retrieval, target: str, router: Router) -> bool:
+def _leaves(request: PreprocessingResult, retrieval: Retrieval, target: str, router: Router) -> bool:
     """Whether what continues the run before clearly means another skill. The name of a file, like todo.md, says nothing
     about the skill that is meant."""
-    if not _another(found, target):
+    if not _another(retrieval, target):
         return False
     plain = " ".join(word for word in matter(request).split() if not is_path(word))
     return _another(router.retrieve(plain), target)
 
 
-def _another(found: Retrieval, target: str) -> bool:
+def _another(retrieval: Retrieval, target: str) -> bool:
     """Whether the message clearly means a skill other than `target`."""
-    return found.band == "route" and found.candidates[0].name != target
+    return retrieval.band == "route" and retrieval.candidates[0].name != target
 
 
 def _followed(text: str, sticky: Sticky, router: Router) -> Action:
@@ -245,7 +251,7 @@ def _intent(action: Action, tier: Tier, reason: str) -> Intent:
 def _judged(intent: Intent, judged: Judged) -> Intent:
     """The intent that a model chose; the other candidates come after it."""
     others = intent.retrieval.candidates if intent.retrieval else ()
-    names = tuple(one.name for one in others if one.name not in judged.skills)[:3]
+    names = tuple(candidate.name for candidate in others if candidate.name not in judged.skills)[:3]
     if judged.skills:
         action: Action = Skills(names=judged.skills)
     elif judged.question:
@@ -254,16 +260,16 @@ def _judged(intent: Intent, judged: Judged) -> Intent:
         action = Direct()
     reason = "judged_failed" if judged.failure else "judged"
     made = _intent(action, "model", reason)
-    likely = next((one.confidence for one in others if one.name in judged.skills), intent.confidence)
+    likely = next((candidate.confidence for candidate in others if candidate.name in judged.skills), intent.confidence)
     return replace(made, candidates=names, confidence=likely, retrieval=intent.retrieval, judged=judged)
 
 
-def _retrieved(found: Retrieval, request: PreprocessingResult) -> Intent:
+def _retrieved(retrieval: Retrieval, request: PreprocessingResult) -> Intent:
     """INT-9..12: the best by words and priority, at most three candidates after it, or `backend` with no entity."""
     complexity: Complexity = "simple" if len(request.need) < 80 else "medium" if len(request.need) < 400 else "complex"
-    best = found.candidates[0] if found.candidates else None
-    routed = found.band == "route" and best is not None
-    others = found.candidates[1:4] if routed else found.candidates[:3]
+    best = retrieval.candidates[0] if retrieval.candidates else None
+    routed = retrieval.band == "route" and best is not None
+    others = retrieval.candidates[1:4] if routed else retrieval.candidates[:3]
     return Intent(
         mode="SKILL" if routed else "BACKEND",
         task_type="skill" if routed else "unknown",
@@ -271,9 +277,9 @@ def _retrieved(found: Retrieval, request: PreprocessingResult) -> Intent:
         confidence=best.confidence if best else 0.5,
         entity=best.name if routed and best else None,
         candidates=tuple(c.name for c in others),
-        reasoning=found.reason,
+        reasoning=retrieval.reason,
         tier="retrieval",
-        retrieval=found,
+        retrieval=retrieval,
     )
 
 
@@ -323,9 +329,9 @@ def _without_text(result: RouteResult, request: PreprocessingResult, catalogue: 
 
 def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult:
     if isinstance(intent.action, Skills):
-        found = _named(intent.action, catalogue)
-        followed = intent.tier == "session" and isinstance(found, Unknown)
-        return Direct() if followed else found  # a follow-up does not name its skill, which is gone by now
+        result = _named(intent.action, catalogue)
+        followed = intent.tier == "session" and isinstance(result, Unknown)
+        return Direct() if followed else result  # a follow-up does not name its skill, which is gone by now
     if intent.action is not None:
         return intent.action
     if intent.mode == "SKILL" and intent.entity is not None:
@@ -337,13 +343,13 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
     return Direct()
 
 
-def _by_target(found: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult | None:
+def _by_target(retrieval: Retrieval, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult | None:
     """The first skill, if it is far ahead, the message asks to look at something, and the skill takes what it names: a
     file, a folder or a time. A file that does not exist is said at once, without a question about the skill. Else None.
     """
     from navigator_kernel.language.stated import period
 
-    first, second = (*found.candidates, None, None)[:2]
+    first, second = (*retrieval.candidates, None, None)[:2]
     skill = catalogue.find(first.name) if first is not None else None
     kinds = {spec.validation for spec in skill.required_params} if skill else set[str]()
     if first is None or not kinds & {*PATHS, "since"} or not asks_to_look(request.need):
@@ -363,22 +369,22 @@ def _by_target(found: Retrieval, request: PreprocessingResult, catalogue: Catalo
     return Skills(names=(first.name,)) if fits or timed else None
 
 
-def _offer(found: Retrieval, request: PreprocessingResult) -> NeedClarification:
+def _offer(retrieval: Retrieval, request: PreprocessingResult) -> NeedClarification:
     """Offers at most three skills with numbers; the answer is a number, a name, or no (X-45)."""
-    options = found.offered or tuple(candidate.name for candidate in found.candidates[:FALLBACKS])
-    told = [_with_needs(name, found, request.language) for name in options]
+    options = retrieval.offered or tuple(candidate.name for candidate in retrieval.candidates[:FALLBACKS])
+    labels = [_with_needs(name, retrieval, request.language) for name in options]
     if len(options) == 1:
-        question = say("ask.use", request.language, name=told[0])
+        question = say("ask.use", request.language, name=labels[0])
     else:
-        listed = "  ".join(f"{at} {name}" for at, name in enumerate(told, 1))
-        more = say("ask.more", request.language, count=found.more) if found.more else ""
+        listed = "  ".join(f"{at} {name}" for at, name in enumerate(labels, 1))
+        more = say("ask.more", request.language, count=retrieval.more) if retrieval.more else ""
         question = say("ask.which", request.language, options=listed, more=more)
     return NeedClarification(question=question, options=options)
 
 
-def _with_needs(name: str, found: Retrieval, language: Language) -> str:
+def _with_needs(name: str, retrieval: Retrieval, language: Language) -> str:
     """The name, with the MCP servers that the skill needs but that are not set up."""
-    lacks = found.lacks.get(name)
+    lacks = retrieval.lacks.get(name)
     return say("ask.needs", language, name=name, servers=", ".join(lacks)) if lacks else name
 
 
@@ -393,19 +399,21 @@ def _one_at_a_time(request: PreprocessingResult) -> NeedClarification:
 def _named(action: Skills, catalogue: Catalogue) -> RouteResult:
     names: list[str] = []
     for name in action.names:
-        held = catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
-        if held is None and (off := _switched_off(name, catalogue)):
+        skill = catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
+        if skill is None and (off := _switched_off(name, catalogue)):
             return Unknown(what="disabled", name=off, hint=f"navigator skill enable {off}")
-        if held is None:
+        if skill is None:
             return Unknown(what="skill", name=name, suggestions=catalogue.suggest(name))
-        names.append(held.name)
+        names.append(skill.name)
     return Skills(names=tuple(names), arguments=action.arguments, direct_call=action.direct_call)
 
 
 def _switched_off(name: str, catalogue: Catalogue) -> str:
     """The name of the disabled skill with this name, or empty."""
     every = catalogue.list_resources(enabled_only=False)
-    return next((one.name for one in every if one.type == "skill" and fold(one.name) == fold(name)), "")
+    return next(
+        (resource.name for resource in every if resource.type == "skill" and fold(resource.name) == fold(name)), ""
+    )
 
 
 # The first stages of the routing funnel from an intent and a decision: offered, shortlisted, chosen.
@@ -415,14 +423,14 @@ def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[B
     """Yields the events in order."""
     yield SkillsOffered(count=offered)
     if intent.retrieval is not None:
-        found = intent.retrieval
+        retrieval = intent.retrieval
         yield SkillsShortlisted(
-            candidates=tuple(candidate.to_dict() for candidate in found.candidates),
-            band=found.band,
-            reason=found.reason,
+            candidates=tuple(candidate.to_dict() for candidate in retrieval.candidates),
+            band=retrieval.band,
+            reason=retrieval.reason,
         )
     if intent.judged is not None:
-        yield from (Usage(model=one.model, phase=1, **usage_facts(one.spent)) for one in intent.judged.used)
+        yield from (Usage(model=use.model, phase=1, **usage_facts(use.spent)) for use in intent.judged.used)
     yield RouteDecided(decision=decision.to_dict(), trace=(decision.tier, decision.reason))
     if isinstance(decision.result, Skills):
         for name in decision.result.names:
@@ -441,7 +449,7 @@ def precheck(catalogue: Catalogue, session: Session, hook: Callable[[int], objec
     if session.notice_shown:
         return None
     count = catalogue.count_own()
-    told = hook(count)
-    if isinstance(told, Notice):
-        return told
+    answer = hook(count)
+    if isinstance(answer, Notice):
+        return answer
     return Notice(code="few_skills", count=count) if count < ENOUGH else None

@@ -162,11 +162,11 @@ def orchestrate(
     if not need or not kernel.catalogue.exists(f"skill:{SKILL}"):
         return None
     message = Message(text=need, language=request.language, answers=request.answers)
-    asked = preprocess(message, kernel.files, context.now)
-    found = plan_workflow(asked, need, _ground(kernel, context), alone=True)
-    if isinstance(found, NeedClarification) and found.missing == ("skill",):
+    inner = preprocess(message, kernel.files, context.now)
+    proposal = plan_workflow(inner, need, _ground(kernel, context), alone=True)
+    if isinstance(proposal, NeedClarification) and proposal.missing == ("skill",):
         return None
-    return _proposed(found, kernel, context.run, session, "orchestrated")
+    return _proposed(proposal, kernel, context.run, session, "orchestrated")
 
 
 def attach_answer(reply: Reply, request: PreprocessingResult) -> Reply:
@@ -174,16 +174,16 @@ def attach_answer(reply: Reply, request: PreprocessingResult) -> Reply:
     if not is_orchestrated(request.commands):
         return reply
     plan = None if reply.workflow is None else reply.workflow.plan
-    told = answer(reply.report, plan, request.language, verbose=is_verbose(request.commands[0]))
-    report = replace(reply.report, data={**reply.report.data, **told})
+    data = answer(reply.report, plan, request.language, verbose=is_verbose(request.commands[0]))
+    report = replace(reply.report, data={**reply.report.data, **data})
     return replace(reply, report=report, reports=(*reply.reports[:-1], report))
 
 
 def _proposed(
-    found: PlanProposal | NeedClarification | Unknown | None, kernel: Kernel, run: str, session: str, reason: str
+    proposal: PlanProposal | NeedClarification | Unknown | None, kernel: Kernel, run: str, session: str, reason: str
 ) -> WorkflowRequest | RouteDecision | None:
     """Enters a plan as proposed, with the consents that its approval covers, bound to the digests at this time."""
-    match found:
+    match proposal:
         case None:
             return None
         case PlanProposal(plan=plan, left=left):
@@ -331,11 +331,11 @@ def need_of(request: PreprocessingResult) -> str:
 def answer(report: Report, plan: WorkflowPlan | None, language: Language, *, verbose: bool) -> Mapping[str, Any]:
     """`{success, result, skill}` or `{success: false, error}`; with `verbose` also the whole report (CMD-3)."""
     if report.state in {"error", "timeout"} or (report.state == "pending" and plan is None):
-        found: dict[str, Any] = {"success": False, "error": report.summary}
+        fields: dict[str, Any] = {"success": False, "error": report.summary}
     else:
         result = report.summary if plan is None else _parts(plan, language)
-        found = {"success": True, "result": result, "skill": SKILL}
-    return {**found, "report": report.to_dict()} if verbose else found
+        fields = {"success": True, "result": result, "skill": SKILL}
+    return {**fields, "report": report.to_dict()} if verbose else fields
 
 
 def _parts(plan: WorkflowPlan, language: Language) -> dict[str, Any]:

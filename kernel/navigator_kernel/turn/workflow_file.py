@@ -50,7 +50,7 @@ class _Section(Struct):
 
 def dumps(plan: WorkflowPlan) -> str:
     """The file of `plan`: frontmatter and one section for each step; what is the usual is left out."""
-    held, out = plan.sandbox, plan.output
+    sandbox, out = plan.sandbox, plan.output
     head: dict[str, Any] = {
         "name": plan.name,
         "version": plan.version,
@@ -61,8 +61,12 @@ def dumps(plan: WorkflowPlan) -> str:
         "sequential": True,
         "stop_on_error": True,
         "sandbox": {
-            "file_access": {"read": list(held.read), "write": list(held.write), "forbidden": list(held.forbidden)},
-            "network": held.network,
+            "file_access": {
+                "read": list(sandbox.read),
+                "write": list(sandbox.write),
+                "forbidden": list(sandbox.forbidden),
+            },
+            "network": sandbox.network,
         },
         "output": {"location": out.location, "format": out.format, "file_path": out.file_path},
     }
@@ -90,9 +94,11 @@ def loads(text: str, name: str, limit: int) -> WorkflowPlan:
         problems.append((head.end + 1, f"{len(steps)} steps; a workflow has 1 to {limit}"))
     problems += _undeclared(head, steps)
     if problems:
-        found = [{"line": line, "message": message} for line, message in sorted(problems, key=lambda one: one[0])]
-        told = "; ".join(f"line {item['line']}: {item['message']}" for item in found)
-        raise NotLoadable(f"workflow {name!r} cannot be used: {told}", hint="fix these lines", problems=found)
+        listed = [
+            {"line": line, "message": message} for line, message in sorted(problems, key=lambda problem: problem[0])
+        ]
+        detail = "; ".join(f"line {item['line']}: {item['message']}" for item in listed)
+        raise NotLoadable(f"workflow {name!r} cannot be used: {detail}", hint="fix these lines", problems=listed)
     return WorkflowPlan(
         name=name,
         description=head.description,
@@ -107,23 +113,23 @@ def loads(text: str, name: str, limit: int) -> WorkflowPlan:
 
 
 def _sections(lines: Sequence[str], start: int, problems: list[tuple[int, str]]) -> list[_Section]:
-    found: list[_Section] = []
+    sections: list[_Section] = []
     for at, line in enumerate(lines[start:], start + 1):
         if hit := _SECTION.fullmatch(line.rstrip()):
-            found.append(_Section(number=int(hit[1]), line=at, text=hit[2].strip()))
-            if found[-1].number != len(found):
-                problems.append((at, f"step {hit[1]} stands where step {len(found)} belongs"))
+            sections.append(_Section(number=int(hit[1]), line=at, text=hit[2].strip()))
+            if sections[-1].number != len(sections):
+                problems.append((at, f"step {hit[1]} stands where step {len(sections)} belongs"))
         elif line.startswith("## "):
-            problems.append((at, f"{line[:60]!r} is not a step; write '## Step {len(found) + 1}: …'"))
-            found.append(_Section(number=len(found) + 1, line=at, text=""))  # the lines below belong to it
-        elif found and (item := _ITEM.fullmatch(line.strip())):
+            problems.append((at, f"{line[:60]!r} is not a step; write '## Step {len(sections) + 1}: …'"))
+            sections.append(_Section(number=len(sections) + 1, line=at, text=""))  # the lines below belong to it
+        elif sections and (item := _ITEM.fullmatch(line.strip())):
             key = _CHINESE.get(item[1], item[1].lower())
-            if key in found[-1].items:
+            if key in sections[-1].items:
                 problems.append((at, f"a second {key!r}"))
-            found[-1].items[key] = (_read(item[2]), at)
-        elif found and line.strip():
+            sections[-1].items[key] = (_read(item[2]), at)
+        elif sections and line.strip():
             problems.append((at, f"{line.strip()[:60]!r} is none of skill, agent, input, output"))
-    return found
+    return sections
 
 
 def _steps(sections: Sequence[_Section], problems: list[tuple[int, str]]) -> Iterator[WorkflowStep]:
@@ -147,9 +153,9 @@ def _steps(sections: Sequence[_Section], problems: list[tuple[int, str]]) -> Ite
 def _undeclared(head: Head, steps: Sequence[WorkflowStep]) -> list[tuple[int, str]]:
     if "depends_on" not in head.lines:
         return []  # already reported
-    wanted = dict.fromkeys(step.skill for step in steps if step.agent == "skills" and step.skill)
+    skills = dict.fromkeys(step.skill for step in steps if step.agent == "skills" and step.skill)
     line = head.line("depends_on")
-    return [(line, f"depends_on lacks {name!r}") for name in wanted if name not in head.depends_on]
+    return [(line, f"depends_on lacks {name!r}") for name in skills if name not in head.depends_on]
 
 
 def _yaml(value: dict[str, Any], indent: str = "") -> Iterator[str]:
@@ -249,12 +255,12 @@ def _values(source: str, head: Head, problems: list[tuple[int, str]]) -> dict[st
         mark = getattr(error, "problem_mark", None)
         problems.append((2 if mark is None else mark.line + 2, f"not YAML: {getattr(error, 'problem', '') or error}"))
         return None
-    found: dict[str, Any] = {}
-    _collect(node, "", found, head, problems)
-    return found
+    values: dict[str, Any] = {}
+    _collect(node, "", values, head, problems)
+    return values
 
 
-def _collect(node: Any, prefix: str, found: dict[str, Any], head: Head, problems: list[tuple[int, str]]) -> None:
+def _collect(node: Any, prefix: str, values: dict[str, Any], head: Head, problems: list[tuple[int, str]]) -> None:
     if node is None or node.id != "mapping":
         problems.append((2, "the frontmatter is not a mapping of keys to values"))
         return
@@ -264,21 +270,21 @@ def _collect(node: Any, prefix: str, found: dict[str, Any], head: Head, problems
             problems.append((line, f"a second {name!r}"))
         head.lines[name] = line
         if value.id == "mapping":
-            _collect(value, f"{name}.", found, head, problems)
+            _collect(value, f"{name}.", values, head, problems)
         elif value.id == "sequence":
-            found[name] = [item.value if item.id == "scalar" else None for item in value.value]
+            values[name] = [item.value if item.id == "scalar" else None for item in value.value]
         else:
-            found[name] = str(value.value)
+            values[name] = str(value.value)
 
 
 def _fill(head: Head, values: Mapping[str, Any], problems: list[tuple[int, str]]) -> None:
-    def take(key: str, read: Callable[[Any], T], otherwise: T, wanted: str) -> T:
+    def take(key: str, read: Callable[[Any], T], otherwise: T, expected: str) -> T:
         if key not in values:
             return otherwise
         try:
             return read(values[key])
         except (ValueError, KeyError, TypeError):
-            problems.append((head.line(key), f"{key!r} is {wanted}"))
+            problems.append((head.line(key), f"{key!r} is {expected}"))
             return otherwise
 
     head.name = take("name", _text, "", "one line of text")
@@ -347,10 +353,10 @@ def _paths(value: Any) -> tuple[str, ...]:
 
 
 def _box(value: Any) -> tuple[str, ...]:
-    found = _paths(value)
-    if any(PurePosixPath(path).parts[:2] != ("mybox", "workspace") for path in found):
+    paths = _paths(value)
+    if any(PurePosixPath(path).parts[:2] != ("mybox", "workspace") for path in paths):
         raise ValueError
-    return found
+    return paths
 
 
 def _file(value: Any) -> str:
@@ -373,8 +379,8 @@ def _inside(value: str) -> str:
 def stored_names(kernel: Kernel) -> list[str]:
     """The names that `#name` can call."""
     folder = kernel.root / FOLDER
-    found = sorted(path.stem for path in folder.glob("*.md")) if folder.is_dir() else []
-    return [name for name in found if NAME.fullmatch(name) and name != "README"]
+    names = sorted(path.stem for path in folder.glob("*.md")) if folder.is_dir() else []
+    return [name for name in names if NAME.fullmatch(name) and name != "README"]
 
 
 def load_stored(name: str, kernel: Kernel) -> WorkflowPlan:

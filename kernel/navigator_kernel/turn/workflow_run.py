@@ -96,10 +96,10 @@ def held_run(
         both = zip(run.plan.steps, plan.steps, strict=True)
         steps = tuple(replace(stored, input=given.input) for stored, given in both)
         run = replace(run, plan=replace(run.plan, steps=steps))
-        held = JournalledRun(kernel=kernel, context=context, run=run, agreed=agreed)
-        held.allow((*run.granted, *context.grants))
+        journalled = JournalledRun(kernel=kernel, context=context, run=run, agreed=agreed)
+        journalled.allow((*run.granted, *context.grants))
         try:
-            yield held
+            yield journalled
         except BaseException:
             journal.mark(token, "stopped")
             raise
@@ -297,8 +297,8 @@ def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
     """The data and the raw output, read from the file if they were too long for the report."""
     if report.offloaded:
         try:
-            held = json.loads(read_bounded(kernel.root / report.offloaded, WHOLE_LIMIT))
-            return dict(held["data"]), held["raw"]
+            whole = json.loads(read_bounded(kernel.root / report.offloaded, WHOLE_LIMIT))
+            return dict(whole["data"]), whole["raw"]
         except (OSError, ValueError, KeyError, TypeError, KernelError):
             pass  # the file has been removed; the report's own data is left
     return dict(report.data), report.raw
@@ -329,20 +329,20 @@ def grants(plan: WorkflowPlan, kernel: Kernel) -> tuple[str, ...]:
     (`installed`). Anything covered by neither is asked about when its turn comes. Consent to an MCP server is given to
     its whole command, when it is started.
     """
-    found: list[str] = []
+    subjects: list[str] = []
     coming: set[str] = set()
     for step in plan.steps:
         action = kernel.router.recognise(step.input)
         match step.agent, action:
             case "worker", Lifecycle(operation=operation, source=source, skills=skills):
-                found.append(f"skill.{' '.join(word for word in (operation, source, *skills) if word)}")
+                subjects.append(f"skill.{' '.join(word for word in (operation, source, *skills) if word)}")
                 coming |= set(skills) if operation == "install" else set()
             case "worker", Script(name=name) if name in kernel.scripts:
                 digest = hashlib.sha256(kernel.scripts[name].read_bytes()).hexdigest()
-                found.append(f"script:{name}@sha256:{digest}")
+                subjects.append(f"script:{name}@sha256:{digest}")
             case "skills", _:
-                found += _skill(step.skill, kernel) or ([f"type_a:{step.skill}"] if step.skill in coming else [])
-    return tuple(dict.fromkeys(found))
+                subjects += _skill(step.skill, kernel) or ([f"type_a:{step.skill}"] if step.skill in coming else [])
+    return tuple(dict.fromkeys(subjects))
 
 
 def installed(packet: Packet, granted: Sequence[str], kernel: Kernel) -> tuple[str, ...]:
