@@ -258,14 +258,14 @@ def _is_sure(text: str, group: list[re.Match[str]], parts: _Parts) -> bool:
     return "y" in parts and len(parts) > 1
 
 
-def _joint_days(text: str, left_time: _Time, other: _Time, today: date) -> Days | None:
-    """From the first day of `left_time` to the last of `other`, if the text between them says so. What one of them leaves
+def _joint_days(text: str, former: _Time, latter: _Time, today: date) -> Days | None:
+    """From the first day of `former` to the last of `latter`, if the text between them says so. What one of them leaves
     out, the other one states: "3 to 7 september", "between May and July 2026", "2026年3月到5月"."""
-    to, both = (pattern.fullmatch(text, left_time.end, other.start) for pattern in (_RANGE, _BOTH))
-    certain = left_time.sure or other.sure or _relation(text, left_time)
-    if not certain or not (to or (both and (other.sure or _END.match(text, other.end)))):
+    to, both = (pattern.fullmatch(text, former.end, latter.start) for pattern in (_RANGE, _BOTH))
+    certain = former.sure or latter.sure or _relation(text, former)
+    if not certain or not (to or (both and (latter.sure or _END.match(text, latter.end)))):
         return None
-    start, end = left_time.parts, other.parts
+    start, end = former.parts, latter.parts
     if start.keys() == {"d"} and "d" in end:
         start = {**end, **start}
     if end.keys() == {"d"} and "d" in start:
