@@ -1,4 +1,4 @@
-"""Stage 4: builds complete packets, or one question that lists all missing parameters (PKT-1..10, SEN-2, X-10)."""
+"""Builds complete packets, or one question that lists all missing parameters (PKT-1..10, SEN-2, X-10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 6: composes the reply from the final report, the three sections and the next session (OUT-1..6, X-24)."""
+"""Stage 5: composes the reply from the final report, the three sections and the next session (OUT-1..6, X-24)."""
 
 from __future__ import annotations
 

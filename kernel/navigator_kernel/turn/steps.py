@@ -284,7 +284,7 @@ def _label(step: BoundStep) -> str:
     return _NOT_WORD.sub("-", fold(word)).strip("-") or "step"
 
 
-# Binds a step of a plan to a skill, and finds its missing parameters (WFL-4..6, X-10, X-39).
+# One step: its skill, and its missing parameters (WFL-4..6, X-10, X-39)
 
 PLANNED = 0.6  # confidence from which a skill is put in a plan
 MANAGER = "skill_manager"  # the skill of lifecycle steps (AGT-6)

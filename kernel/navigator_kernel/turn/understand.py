@@ -1,4 +1,5 @@
-"""Stage 2: finds out what a message means, by the cheapest tier that is sure (INT-1..14, X-1)."""
+"""Stage 2: finds out what a message means, by the cheapest tier that is sure, and decides what to do about it
+(INT-1..14, COV-1..7, RTE-1..3, X-1, X-7, X-8)."""
 
 from __future__ import annotations
 
@@ -57,6 +58,11 @@ if TYPE_CHECKING:
 
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
 _AFTER_PLACE = r"(?:[ \t]+(?:folder|directory|dir)\b|[ \t]?(?:这个)?(?:目录|文件夹)?(?:里面?|下面?|中|内)?的?)"
+ENOUGH = 10  # installed skills; with fewer, the person is reminded (STA-3)
+FALLBACKS = 3  # INT-12
+NAMED = 0.4  # confidence from which a skill is taken that takes what the message names
+POSSIBLE = 0.1  # confidence from which a skill may be meant by a message that names what does not exist
+BEHIND = 0.1  # confidence of the next one, as a part of the first one's, up to which the first is far ahead
 ROUNDS = 2  # rounds of questions about one message (X-10)
 SURE = 0.9  # confidence from which each of two joined wishes has its own skill
 FAILURES = 2  # SAF-5: after this many in a row, nothing is tried again unless the person says what to change
@@ -283,14 +289,6 @@ def _retrieved(retrieval: Retrieval, request: PreprocessingResult) -> Intent:
     )
 
 
-# Stage 3: decides what to do about an intent (COV-1..7, RTE-1..3, X-7, X-8).
-
-FALLBACKS = 3  # INT-12
-NAMED = 0.4  # confidence from which a skill is taken that takes what the message names
-POSSIBLE = 0.1  # confidence from which a skill may be meant by a message that names what does not exist
-BEHIND = 0.1  # confidence of the next one, as a part of the first one's, up to which the first is far ahead
-
-
 def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteDecision:
     """Makes the decision. A named skill that does not exist is Unknown, never Direct (X-7, X-29)."""
     unreadable = [file for file in request.files if file.problem]
@@ -416,11 +414,8 @@ def _switched_off(name: str, catalogue: Catalogue) -> str:
     )
 
 
-# The first stages of the routing funnel from an intent and a decision: offered, shortlisted, chosen.
-
-
 def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[Body]:
-    """Yields the events in order."""
+    """The events of the routing funnel in order: offered, shortlisted, decided, chosen."""
     yield SkillsOffered(count=offered)
     if intent.retrieval is not None:
         retrieval = intent.retrieval
@@ -439,13 +434,9 @@ def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[B
         yield ClarificationAsked(question=decision.result.question, missing=decision.result.missing)
 
 
-# Stage 0: counts installed skills, and reminds the person if there are few (STA-1..4, X-34, X-44).
-
-ENOUGH = 10  # STA-3
-
-
 def precheck(catalogue: Catalogue, session: Session, hook: Callable[[int], object]) -> Notice | None:
-    """The notice to show, or None. A plugin's notice takes precedence."""
+    """The reminder that few skills are installed, once a session, or None (STA-1..4, X-34, X-44). A plugin's notice takes
+    precedence."""
     if session.notice_shown:
         return None
     count = catalogue.count_own()

@@ -1,4 +1,5 @@
-"""A workflow's run in the journal: what each step gets, what becomes of it, and what is asked after it (WFL-6..9)."""
+"""A workflow's run in the journal: what each step gets, what becomes of it, and what is asked after it; what the
+approval of a plan covers, and which files a step may name (WFL-6..9)."""
 
 from __future__ import annotations
 
@@ -56,7 +57,11 @@ if TYPE_CHECKING:
     from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowRun
 
 
+TEXT_LIMIT = 256 * 1024  # bytes of a file whose text is passed on
+WHOLE_LIMIT = 16 * 1024 * 1024  # bytes of an output stored in a file
 RETRIES = 2  # SAF-5: after this many failures in a row, a step is not offered again
+_SUFFIXES = {"markdown": "md", "json": "json", "text": "txt"}
+_ONCE = frozenset({"uninstall"})  # not idempotent; all other skill commands are
 ENDED = frozenset({"done", "aborted"})
 _FITTING = {"skills": Skills, "mcp": Mcp, "worker": Lifecycle | Script}  # the actions that each agent carries out
 
@@ -247,13 +252,6 @@ def _failures(run: WorkflowRun, number: int) -> int:
     return sum(report.state in {"error", "timeout", "partial"} and not report.unanswered for report in reports)
 
 
-# The data that a step passes to the next one, and the output of a workflow for the person (WFL-7, part 3 item 5).
-
-TEXT_LIMIT = 256 * 1024  # bytes of a file whose text is passed on
-WHOLE_LIMIT = 16 * 1024 * 1024  # bytes of an output stored in a file
-_SUFFIXES = {"markdown": "md", "json": "json", "text": "txt"}
-
-
 def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff:
     """Stores the whole report of step `number` as a JSON file, and returns it with the output and the files."""
     folder = workspace(kernel, token)
@@ -315,11 +313,6 @@ def _files(root: Path, folder: Path, report: Report) -> Iterator[FileReference]:
         except (OSError, UnicodeDecodeError, KernelError):
             text = ""
         yield FileReference(written=escape_controls(name), path=path, content=text)
-
-
-# Decides what the approval of a plan covers, which files a step may name, and which steps may be repeated.
-
-_ONCE = frozenset({"uninstall"})  # a second run finds nothing there; every other skill command ends the same way
 
 
 def grants(plan: WorkflowPlan, kernel: Kernel) -> tuple[str, ...]:
