@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import requirements_report
+from maintenance import requirements_report
 from requirement_marks import known
 
 pytestmark = pytest.mark.ci
