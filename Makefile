@@ -104,10 +104,10 @@ site: $(SITE)/made  ## Build the site in both languages into build/site and serv
 site-check: $(SITE)/made  ## Build the site with Zensical and with Material; a broken link fails
 	@$(SITE)/bin/python tests/maintenance/build_site.py zensical material
 
-requirements: $(STAMP)  ## List the requirements without a passing test (DUE="spine sessions" fails on those due)
+requirements: $(STAMP)  ## List the requirements without a passing test
 	@mkdir -p build
 	@-$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" --requirements-out=build/requirements.tsv
-	@$(TOOL).requirements_report build/requirements.tsv --due $(or $(DUE),spine)
+	@$(TOOL).requirements_report build/requirements.tsv
 
 lock: $(STAMP)  ## Update the lock file after a change to pyproject.toml (UPGRADE=1 takes newer packages)
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
