@@ -11,8 +11,10 @@ WIDE := $(REST) and (not ci or wide)
 MEASURED := $(REST) and (not ci or (wide and not further))
 # One more than processors: some tests wait
 WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-SOURCES := kernel agents bin tests docs
+SOURCES := kernel agents bin tests
 WEB := kernel/navigator_kernel/gateway/web
+# One that imports others of its folder, or the tests; tests/maintenance/README.md lists all of them
+TOOL := PYTHONPATH=tests $(BIN)/python -m maintenance
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
@@ -22,7 +24,7 @@ help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## Install a skill from a git repository, route a message to it, run it
-	@$(BIN)/python docs/demo.py
+	@$(BIN)/python tests/maintenance/demo.py
 
 test: $(STAMP)  ## Run lint and the tests, side by side
 	@$(MAKE) --no-print-directory -j 2 lint test-only
@@ -51,7 +53,7 @@ test-slow: $(STAMP)  ## Run the long soaks, then test-mutation
 	@$(MAKE) --no-print-directory test-mutation
 
 test-mutation: $(STAMP)  ## Change the code in many places and count the changes that no test notices (SAMPLE=all, SUBJECT=gate)
-	@$(BIN)/python tests/mutation.py $(SUBJECT) --sample $(or $(SAMPLE),150)
+	@$(BIN)/python tests/maintenance/mutation.py $(SUBJECT) --sample $(or $(SAMPLE),150)
 
 test-local-llm: $(STAMP) build/local-llm/made  ## Try everything that asks a model against a real one on this machine
 	@LOCAL_LLM=build/local-llm/bin/python $(BIN)/python -m pytest -v -n 0 -m local_llm --timeout 600 tests/local_llm
@@ -75,12 +77,12 @@ lint: $(STAMP)  ## Check style, types, imports, words and generated pages
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
 	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
-	@$(BIN)/python docs/plain_words.py
-	@test ! -d $(WEB)/node_modules || $(BIN)/python docs/build_page.py types
+	@$(BIN)/python tests/maintenance/plain_words.py
+	@test ! -d $(WEB)/node_modules || $(BIN)/python tests/maintenance/build_page.py types
 	@$(MAKE) --no-print-directory check-docs
 
 check-docs: $(STAMP)  ## Check that the generated parts of the pages are up to date
-	@$(BIN)/python docs/generate.py --check || { echo "run make docs" >&2; exit 1; }
+	@$(TOOL).generate --check || { echo "run make docs" >&2; exit 1; }
 	@test -z "$(COGGED)" || $(BIN)/cog --check --diff --verbosity=1 -P $(COGGED) || { echo "run make docs" >&2; exit 1; }
 
 format: $(STAMP)  ## Sort the imports and lay out the code
@@ -88,24 +90,24 @@ format: $(STAMP)  ## Sort the imports and lay out the code
 	@$(BIN)/ruff format --quiet $(SOURCES)
 
 page: $(STAMP)  ## Check the browser page and build it
-	@$(BIN)/python docs/build_page.py
+	@$(BIN)/python tests/maintenance/build_page.py
 
 docs: $(STAMP)  ## Regenerate the generated parts of the pages
 	@test -z "$(COGGED)" || $(BIN)/cog -r --verbosity=1 -P $(COGGED)
-	@$(BIN)/python docs/generate.py
+	@$(TOOL).generate
 
 site: $(SITE)/made  ## Build the site in both languages into build/site and serve it (PORT=8000)
-	@PYTHONPATH=docs $(SITE)/bin/python docs/build_site.py
+	@$(SITE)/bin/python tests/maintenance/build_site.py
 	@echo "http://127.0.0.1:$(or $(PORT),8000)/ (Ctrl-C ends it)" >&2
 	@$(SITE)/bin/python -m http.server --bind 127.0.0.1 --directory build/site $(or $(PORT),8000)
 
 site-check: $(SITE)/made  ## Build the site with Zensical and with Material; a broken link fails
-	@PYTHONPATH=docs $(SITE)/bin/python docs/build_site.py zensical material
+	@$(SITE)/bin/python tests/maintenance/build_site.py zensical material
 
-requirements: $(STAMP)  ## List the requirements without a passing test (DUE="spine sessions" fails on those due)
+requirements: $(STAMP)  ## List the requirements without a passing test
 	@mkdir -p build
 	@-$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" --requirements-out=build/requirements.tsv
-	@$(BIN)/python tests/requirements_report.py build/requirements.tsv --due $(or $(DUE),spine)
+	@$(TOOL).requirements_report build/requirements.tsv
 
 lock: $(STAMP)  ## Update the lock file after a change to pyproject.toml (UPGRADE=1 takes newer packages)
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
@@ -121,7 +123,7 @@ wheel: $(STAMP)  ## Build the source archive and the wheel into dist/
 
 release: $(STAMP)  ## Make a release (VERSION=1.4.0, DRY=1 leaves nothing)
 	@test -n "$(VERSION)" || { echo "say which: make release VERSION=1.4.0" >&2; exit 1; }
-	@$(BIN)/python docs/release.py $(VERSION) $(if $(DRY),--dry)
+	@$(TOOL).release $(VERSION) $(if $(DRY),--dry)
 
 ci:  ## Run what the continuous integration runs
 	@bash .ci/run

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from mutation import ROOT, Score, interval, row, settings
+from maintenance.mutation import ROOT, Score, interval, row, settings
 
 
 @pytest.mark.parametrize(

@@ -99,14 +99,14 @@ def test_importing_the_command_line_loads_nothing_heavy() -> None:
 
 
 def test_a_plain_question_is_answered_without_the_parser_of_command_lines(tmp_path: Path) -> None:
-    """ADR 18: importing it would take as long as the answer."""
+    """Importing it would take as long as the answer."""
     code = "import sys; from navigator_kernel.cli.main import run; run(['route', 'hello']); sys.exit('click' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=with_kernel(), capture_output=True, text=True)
     assert (done.returncode, done.stdout.partition(":")[0]) == (0, "direct"), done.stderr
 
 
 def test_patterns_of_a_module_wait_until_they_are_needed() -> None:
-    """ADR 18. Modules that run alone cannot use `navigator_kernel.text`."""
+    """Modules that run alone cannot use `navigator_kernel.text`."""
     alone = {"launcher.py", "module_call.py", "resident_client.py", "prompt_hook.py"}
     eager = [
         f"{path}:{node.lineno}"

@@ -26,12 +26,12 @@ import numpy as np
 
 from bench.encoders import Remembering, default_encoder
 from bench.environments import Absent, python_with
-from bench.fit_router import tables
 from bench.routing_errors import Mistake, mistake, page
 from bench.routing_metrics import Answered, auroc, coverage, ece, ndcg, routed, stray, top
 from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
 from bench.semantic_router_peer import SemanticRouter
 from bench.several_wishes import several
+from maintenance.fit_router import tables
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.entries import Entry

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import re
 import string
-import sys
 from pathlib import Path
 
 import pytest
 
 from cli.support import Place, place_in
+from maintenance.sentences import Sentence, every_sentence
 from navigator_kernel.language.chinese import FILE, approval_in, chinese_forms, in_language
 from navigator_kernel.language.wording import say, sentences
 from navigator_kernel.text import in_one_language
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
-try:
-    from sentences import Sentence, every_sentence
-finally:
-    sys.path.remove(str(DOCS))
-
+TOP = Path(__file__).resolve().parents[2]
 HAN = re.compile("[\u4e00-\u9fff]")
 HALF_WIDTH = re.compile("[\u4e00-\u9fff][,;:?!]|[,;:?!][\u4e00-\u9fff]|[\u4e00-\u9fff]\\.(?:\\s|$)")
 FORMS = chinese_forms()
-BY_HAND = "# What is put together elsewhere"  # the rest of the file is not found by docs/sentences.py
+BY_HAND = "# What is put together elsewhere"  # the rest of the file is not found by tests/maintenance/sentences.py
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +48,7 @@ class _Text(str):
 
 def test_every_sentence_that_a_person_can_see_has_a_chinese_form(every: list[Sentence]) -> None:
     missing = [(one.place, one.english) for one in every if not one.chinese]
-    assert not missing, "add them to kernel/navigator_kernel/language/chinese.tsv (docs/sentences.py --missing)"
+    assert not missing, "add them to language/chinese.tsv (tests/maintenance/sentences.py --missing)"
 
 
 def test_no_chinese_form_is_left_over(every: list[Sentence]) -> None:
@@ -136,7 +130,7 @@ def test_a_count_of_one_has_a_singular(key: str) -> None:
 
 def test_every_head_of_a_table_has_both_languages() -> None:
     heads = set()
-    for path in (DOCS.parent / "kernel/navigator_kernel/cli").rglob("*.py"):
+    for path in (TOP / "kernel/navigator_kernel/cli").rglob("*.py"):
         for hit in re.finditer(r"\btable\(\s*\(((?:\"[^\"]*\",? ?)+)\)", path.read_text("utf-8")):
             heads |= {name for name in re.split(r'", "|"', hit[1]) if name}
     assert {head for head in heads if f"head.{head}" not in sentences()} == set()

@@ -35,6 +35,10 @@ def test_every_link_of_a_page_for_contributors_leads_to_a_file(page: object) -> 
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+def test_there_are_at_most_15_decisions() -> None:
+    assert len(list(TOP.glob("docs/decisions/0*.md"))) <= 15
+
+
 @pytest.mark.parametrize("template", TEMPLATES[:-1], ids=lambda path: path.stem)
 def test_a_template_for_issues_has_the_head_that_hosts_read(template: object) -> None:
     head = yaml.safe_load((TOP / str(template)).read_text("utf-8").split("---\n")[1])

@@ -12,18 +12,13 @@ from typing import Any
 import pytest
 
 from cpu_time import ran
+from maintenance.compatibility import additions, breaks, excused, lowest_next, version_of
+from maintenance.public_surface import CHANGES, as_text, snapshot, surface
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+TESTS = Path(__file__).resolve().parents[1]
 SECONDS = 3.0  # processor seconds that one comparison may take
 Surface = dict[str, Any]
 Change = Callable[[Surface], Any]
-
-sys.path.insert(0, str(DOCS))
-try:
-    from compatibility import additions, breaks, excused, lowest_next, version_of
-    from public_surface import as_text, snapshot, surface
-finally:
-    sys.path.remove(str(DOCS))
 
 BREAKING: dict[str, tuple[Change, str]] = {
     "a command is removed": (lambda it: it["command"].pop("navigator why"), "navigator why"),
@@ -90,7 +85,7 @@ def today() -> Surface:
 
 
 def test_nothing_public_was_removed_or_changed_since_the_last_release(today: Surface) -> None:
-    assert [str(one) for one in breaks(snapshot(), today) if not excused(one, DOCS / "changes")] == []
+    assert [str(one) for one in breaks(snapshot(), today) if not excused(one, CHANGES)] == []
 
 
 @pytest.mark.parametrize("what", BREAKING)
@@ -148,7 +143,7 @@ def test_a_version_is_three_numbers(text: str) -> None:
 
 @pytest.mark.wide
 def test_two_processes_describe_the_same_surface_in_little_time(today: Surface) -> None:
-    program = "from public_surface import as_text, surface; print(as_text(surface()), end='')"
-    done = ran([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(DOCS), "PYTHONHASHSEED": "7"})
+    program = "from maintenance.public_surface import as_text, surface; print(as_text(surface()), end='')"
+    done = ran([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(TESTS), "PYTHONHASHSEED": "7"})
     assert (done.code, done.out) == (0, as_text(today))
     assert done.seconds < SECONDS

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from maintenance.release import last_release, write_changelog, write_version
+
 ROOT = Path(__file__).resolve().parents[2]
 FRAGMENT = "docs/changes/why.md"
 GONE = '"event": {\n "Gone": {"text": "str"},'
@@ -37,8 +39,12 @@ class Repository:
             self.git("commit", "--quiet", "--message", "A change")
 
     def release(self, *words: str) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, "PYTHONPATH": str(self.root / "kernel"), "PYTHONDONTWRITEBYTECODE": "1"}
-        argv = [sys.executable, "docs/release.py", *words]
+        env = {
+            **os.environ,
+            "PYTHONPATH": f"{self.root / 'kernel'}:{self.root / 'tests'}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        argv = [sys.executable, "-m", "maintenance.release", *words]
         return subprocess.run(argv, cwd=self.root, env=env, capture_output=True, text=True)
 
     def state(self) -> tuple[str, ...]:
@@ -100,10 +106,7 @@ def test_a_removed_public_thing_needs_a_fragment_and_a_major_version(repository:
     assert "2.0.0 is the lowest version that may follow: event `Gone` breaks" in done.stderr
 
 
-def test_fragments_become_the_changelog_of_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    from release import last_release, write_changelog, write_version
-
+def test_fragments_become_the_changelog_of_the_version(tmp_path: Path) -> None:
     for name, text in {
         "CHANGELOG.md": "# Changelog\n\nNewest first.\n\n## 1.0.0 (2026-01-01)\n\n- Old.\n",
         "docs/changes/README.md": "How.\n",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
+
+from maintenance.build_site import dead_links
 
 TOP = Path(__file__).resolve().parents[2]
 TRANSLATED = sorted((TOP / "docs/zh/guides").glob("*.md"))
@@ -44,12 +45,6 @@ class Quiet(SimpleHTTPRequestHandler):
         """Logs nothing."""
 
 
-@pytest.fixture
-def dead_links(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Iterator[str]]:
-    monkeypatch.syspath_prepend(str(TOP / "docs"))
-    return importlib.import_module("build_site").dead_links  # type: ignore[no-any-return]  # imported from a path
-
-
 RECORDED = "first-session"  # what is typed there is Chinese
 
 
@@ -76,9 +71,7 @@ def test_a_translated_guide_has_the_fences_of_the_english_one(page: Path) -> Non
         ("b.md", True),
     ],
 )
-def test_an_address_that_leads_nowhere_is_found(
-    address: str, is_dead: bool, dead_links: Callable[[Path], Iterator[str]], tmp_path: Path
-) -> None:
+def test_an_address_that_leads_nowhere_is_found(address: str, is_dead: bool, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(f'<h1 id="here">A</h1><a href="{address}">x</a>', "utf-8")
     (tmp_path / "b.html").write_text('<h1 id="there">B</h1>', "utf-8")
     assert list(dead_links(tmp_path)) == ([f"a.html: {address}"] if is_dead else [])

@@ -103,7 +103,7 @@ def test_it_keeps_to_the_specification_of_agent_skills(name: str) -> None:
     assert held["name"] == name
     assert re.fullmatch(
         r"[a-z0-9]+(-[a-z0-9]+)*", name.replace("task_manager", "task-manager")
-    )  # document 001 gives the name task_manager
+    )  # the name that FMT-11 asks for
     assert 0 < len(held["description"]) <= 1024 and not re.search(r"[<>]", held["description"])
     assert all(isinstance(value, str) for value in held["metadata"].values())
     assert all(key.startswith("navigator-") for key in held["metadata"])

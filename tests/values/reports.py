@@ -1,4 +1,4 @@
-"""The five reports of document 002 §4.2, with values where the document has dots, and the lines it prints for them."""
+"""One report in each of the five states, with its lines (RET-1)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _SCRIPT = lazy_compile(r"\bbin/(\w+\.py)\b")
 
 
 class ShippedPaths(Struct, frozen=True):
-    """The folders of this release: in the source tree, or inside the package (ADR 1)."""
+    """The folders of this release: in the source tree, or inside the package."""
 
     agents: Path
     skills: Path

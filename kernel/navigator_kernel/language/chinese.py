@@ -1,8 +1,8 @@
 """Says in Chinese what the kernel wrote in English: errors, hints, notes and help.
 
 Errors are written in English where they are raised. `chinese.tsv` has their templates (`no skill called {name!r} is
-installed`), each with its Chinese form; `docs/sentences.py` collects them from the code, and a test fails for one that
-is missing. Nothing here is loaded for a person who reads English.
+installed`), each with its Chinese form; `tests/maintenance/sentences.py` collects them from the code, and a test fails
+for one that is missing. Nothing here is loaded for a person who reads English.
 """
 
 from __future__ import annotations

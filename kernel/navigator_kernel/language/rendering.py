@@ -31,7 +31,7 @@ _PLAIN_KEY = lazy_compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_
 def render_report(report: Report, format: Format, style: Style) -> str:
     """The report as text without a newline at its end; text from elsewhere is cleaned.
 
-    `summary` is the status line, `detail` adds state, data and meta as document 002 §4.2 prints them; `raw` is the
+    `summary` is the status line, `detail` adds state, data and meta as RET-7 asks; `raw` is the
     output alone, or the detail if there is none. `json` is one object.
     """
     if style == "json":

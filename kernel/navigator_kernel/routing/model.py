@@ -1,4 +1,4 @@
-"""Turns features into an order and probabilities, with the weights of `tests/bench/fit_router.py`."""
+"""Turns features into an order and probabilities, with the weights of `tests/maintenance/fit_router.py`."""
 
 from __future__ import annotations
 

@@ -380,7 +380,7 @@ def _sections(
 
 
 def _action(packet: Packet) -> str:
-    """The call in the form of document 002 (PKT-1, PKT-7)."""
+    """The call in the form of PKT-1 and PKT-7."""
     prompt = packet.params.value("prompt") or f"{packet.task_spec.operation} {packet.task_spec.target}"
     return f'Task(subagent_type="{packet.agent}", prompt="{prompt}")'
 

@@ -90,7 +90,7 @@ class Packet(Struct, frozen=True, kw_only=True):
         }
 
     def to_yaml(self) -> str:
-        """The prompt of PKT-1 in the layout of document 002 §4.1, exact for any JSON value.
+        """The prompt of PKT-1, exact for any JSON value.
 
         Written by hand because it is on the path of every step: block mappings two deep, JSON below,
         which YAML 1.1 reads as flow style.

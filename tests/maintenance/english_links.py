@@ -17,7 +17,7 @@ _ENGLISH = re.compile(r'(href="(?:\.\./)+[^":]*?)(README|[^"/]+)\.md(?=[#"])')
 class EnglishLinks(Extension):  # type: ignore[misc] # the package has no types
     """Adds the change of links after everything else."""
 
-    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Markdown's own name
+    def extendMarkdown(self, md: Markdown) -> None:
         md.postprocessors.register(_Links(md), "english_links", -10)
 
 
@@ -28,6 +28,6 @@ class _Links(Postprocessor):  # type: ignore[misc] # the package has no types
         return _ENGLISH.sub(lambda found: f"{found[1]}{'index' if found[2] == 'README' else found[2]}.html", text)
 
 
-def makeExtension(**given: object) -> EnglishLinks:  # noqa: N802 - Markdown's own name
+def makeExtension(**given: object) -> EnglishLinks:
     """Called by Markdown with the extension's settings, of which there are none."""
     return EnglishLinks(**given)

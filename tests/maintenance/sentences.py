@@ -1,6 +1,6 @@
 """Prints every sentence that a person can see, as a table: where it stands in the code, English, Chinese.
 
-`python docs/sentences.py` prints all of them; with `--missing` the English ones without a Chinese form, as they belong
+`python tests/maintenance/sentences.py` prints all of them; with `--missing` the English ones without a Chinese form, as they belong
 into `language/chinese.tsv`, and ends with 1 where there is one.
 
 Most sentences are written where they are used, in English, with their values in place. Here each becomes a template
@@ -23,7 +23,7 @@ import click
 from navigator_kernel.language.chinese import chinese_forms
 from navigator_kernel.language.wording import sentences
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parents[2]
 FORMS = 24  # texts that one expression may be
 DEPTH = 6  # names and functions that are followed to a text
 # Keywords of any call, and functions of the terminal, whose texts are shown; all others are those of errors

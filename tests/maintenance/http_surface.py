@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compatibility import ANYTHING
+from maintenance.compatibility import ANYTHING
 
 if TYPE_CHECKING:
     from navigator_kernel.values.http.endpoint import Endpoint
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parents[2]
 
 REFERENCE = "#/components/schemas/"
 METHODS = ("get", "post", "put", "patch", "delete")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from mutmut.stats import status_by_exit_code
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/mutation"
 COPIED = ("tests", "agents", "bin", "docs", ".ci", ".claude", "README.md", "README.zh-CN.md", "CLAUDE.md", "Makefile")
 SEED = 29

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
+import yaml
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parents[2]
+RULES = TOP / "kernel/navigator_kernel/skills/scan/rules.yaml"
 SHIPPED_SKILLS = (
     "code-optimize", "code-review", "csv-report", "folder-inventory", "git-summary", "git-workflow", "json-table",
     "link-check", "log-summary", "master-orchestrator", "rust-dev", "task_manager", "todo-scan", "word-count",
@@ -34,8 +36,6 @@ def main() -> None:
 
 def whole_files() -> Mapping[Path, str]:
     """Path → text of everything that is generated as a whole."""
-    from rules import RULES, rules_json
-
     files = {TOP / "kernel/navigator_kernel/shipped/digests.json": digests(), RULES.with_suffix(".json"): rules_json()}
     files |= site_pages()
     for brief in sorted(TOP.glob("agents/*/brief.md")):
@@ -45,7 +45,7 @@ def whole_files() -> Mapping[Path, str]:
 
 def site_pages() -> Mapping[Path, str]:
     """The home pages of the site, and its list of pages for language models."""
-    from site_pages import home_page, llms_text
+    from maintenance.site_pages import home_page, llms_text
 
     docs = TOP / "docs"
     return {
@@ -53,6 +53,12 @@ def site_pages() -> Mapping[Path, str]:
         docs / "zh/index.md": home_page("README.zh-CN.md", at="zh"),
         docs / "llms.txt": llms_text(),
     }
+
+
+def rules_json() -> str:
+    """The tables of the content rules, one a line: JSON is read faster than YAML."""
+    tables = yaml.safe_load(RULES.read_text("utf-8"))
+    return "[\n" + ",\n".join(json.dumps(table, ensure_ascii=False) for table in tables) + "\n]\n"
 
 
 def digests() -> str:
@@ -68,7 +74,7 @@ def agent_page(brief: Path) -> str:
     """The host agents' copy of a brief (AGT-5), which says where it comes from."""
     head, _, body = brief.read_text("utf-8").partition("\n---\n")
     source = brief.relative_to(TOP).as_posix()
-    return f"{head}\n---\n\n<!-- generated from {source} by docs/generate.py; edit that file -->\n{body}"
+    return f"{head}\n---\n\n<!-- generated from {source} by tests/maintenance/generate.py; edit that file -->\n{body}"
 
 
 def authority_rows() -> Iterator[str]:
@@ -167,8 +173,7 @@ def setting_rows() -> Iterator[str]:
 
 def endpoint_rows() -> Iterator[str]:
     """Every endpoint of the HTTP API: method, path, role, what it does, and its statuses."""
-    from http_surface import endpoints
-
+    from maintenance.http_surface import endpoints
     from navigator_kernel.gateway.openapi import statuses, template_of
 
     yield "| method | path | role | what it does | statuses |"
@@ -195,7 +200,7 @@ def event_rows() -> Iterator[str]:
 
 def format_rows() -> Iterator[str]:
     """Every file that other programs may read, with its version and keys."""
-    from public_surface import formats
+    from maintenance.public_surface import formats
 
     yield "| file | version | keys |"
     yield "|---|---|---|"

@@ -1,6 +1,6 @@
 """Builds the site in both languages; a link or an anchor that leads nowhere ends it with 1.
 
-`python docs/build_site.py zensical material` builds it with both programs, the first into `build/site`.
+`python tests/maintenance/build_site.py zensical material` builds it with both programs, the first into `build/site`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parents[2]
 BUILD = TOP / "build"
 
 
@@ -38,7 +38,7 @@ def build(program: str, site: Path) -> None:
             argv = ["zensical", "build", "--clean", "--strict", "--config-file", config]
         else:
             argv = ["mkdocs", "--quiet", "build", "--strict", "--config-file", config, "--site-dir", str(out)]
-        env = os.environ | {"PYTHONPATH": str(TOP / "docs"), "NO_COLOR": "1"}
+        env = os.environ | {"PYTHONPATH": str(TOP / "tests" / "maintenance"), "NO_COLOR": "1"}
         done = subprocess.run(
             [sys.executable, "-m", *argv], cwd=TOP, env=env, capture_output=True, text=True, check=False
         )

@@ -1,4 +1,4 @@
-"""Fits the router: `python -m bench.fit_router FOLDER`, on the sets of FOLDER and `messages.tsv`.
+"""Fits the router: `PYTHONPATH=tests:kernel python -m maintenance.fit_router FOLDER`, on the sets of FOLDER and `messages.tsv`.
 
 Two things are fitted for routing by words and for routing by meaning: the order of candidates, and the probabilities
 that the first is right and that one of the first three is. A message decides nothing about itself: what is printed comes
@@ -23,9 +23,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from bench.fit_wanted import network_fit, wanting
 from bench.routing_catalogues import ALONE, Message, catalogues
 from bench.routing_metrics import Decided, report
+from maintenance.fit_wanted import network_fit, wanting
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex

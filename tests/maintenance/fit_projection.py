@@ -1,4 +1,4 @@
-"""Fits what turns the sentence encoder's 512 numbers into the 256 that are kept: `python -m bench.fit_projection FOLDER`.
+"""Fits what turns the sentence encoder's 512 numbers into the 256 that are kept: `PYTHONPATH=tests:kernel python -m maintenance.fit_projection FOLDER`.
 
 The directions are the principal ones of random phrases of its own vocabulary, so no set has a part in them. What is
 common to all documents, and to all questions, is taken away first: it says nothing about which one is meant.

@@ -1,8 +1,8 @@
 """Lists the words of `contributing/words.yaml` that stand in pages, in the strings and comments of the code, or in the
 docstrings, comments and names of the tests.
 
-`python docs/plain_words.py` prints `path:line: word (write: …)` for each one, and ends with 1 where there is one. Vale
-does the same with more rules, but its package fetches the program from a host that a build may not reach (decision 38).
+`python tests/maintenance/plain_words.py` prints `path:line: word (write: …)` for each one, and ends with 1 where there is one. Vale
+does the same with more rules, but its package fetches the program from a host that a build may not reach.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "CLAUDE.md", "docs/**/*.md", ".claude/**/*.md")
 TESTS = "tests/**/*.py"
 IN_TESTS = re.compile(r'def \w+|#.*|"""(?:.|\n)*?"""')
-CODE = ("kernel/navigator_kernel/**/*.py", "agents/**/*.py", "bin/*.py", "docs/*.py")
+CODE = ("kernel/navigator_kernel/**/*.py", "agents/**/*.py", "bin/*.py", "tests/maintenance/*.py")
 LEFT_OUT = (
     "docs/contributing",
     "docs/reference/routing-errors.md",

@@ -11,7 +11,7 @@ import yaml
 
 from navigator_kernel.cli.pages import first_sentence
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parents[2]
 DOCS = TOP / "docs"
 
 
@@ -24,7 +24,7 @@ def home_page(readme: str, *, at: str) -> str:
     text = re.sub(r"<!-- \[\[\[(?:cog.*?|end)\]\]\] -->\n", "", text, flags=re.DOTALL)
     text = re.sub(r"\]\(docs/([^)]+)\)", lambda found: f"]({_translated(found[1], at) or back + found[1]})", text)
     head, _, rest = text.partition("\n")
-    return f"{head}\n\n<!-- generated from {readme} by docs/generate.py; edit that file -->\n{rest}"
+    return f"{head}\n\n<!-- generated from {readme} by tests/maintenance/generate.py; edit that file -->\n{rest}"
 
 
 def llms_text() -> str:
@@ -52,7 +52,7 @@ def decision_rows() -> Iterator[str]:
 
 def library_blocks() -> Iterator[str]:
     """What mkdocstrings reads for each public name of the library, with its public members."""
-    from public_surface import library
+    from maintenance.public_surface import library
 
     for name, members in library():
         if name in {"__version__", "hookimpl"}:

@@ -1,6 +1,6 @@
 """Describes what is public: what follows semantic versions (docs/reference/public.md).
 
-`python docs/public_surface.py` compares it with the snapshot of the last release, docs/reference/public.json, and says
+`PYTHONPATH=tests python -m maintenance.public_surface` compares it with the snapshot of the last release, docs/reference/public.json, and says
 what would break; with `--write` it writes the snapshot, which a release does.
 
 The description is made of maps, lists and words. A name that goes away from a map breaks somebody's program, one that
@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from compatibility import breaks, excused
-from http_surface import operations, shape
 
-TOP = Path(__file__).resolve().parent.parent
+from maintenance.compatibility import breaks, excused
+from maintenance.http_surface import operations, shape
+
+TOP = Path(__file__).resolve().parents[2]
 SNAPSHOT = TOP / "docs" / "reference" / "public.json"
 OUTPUTS = TOP / "docs" / "reference" / "outputs.json"
 GUIDE = TOP / "docs" / "guides" / "use-as-a-library.md"
