@@ -46,7 +46,7 @@ ENGLISH_ONLY: Mapping[str, str] = {
     "/hookspecs.py": "authors of plugins",
     "/library/": "programs in Python",
     "/mcp_server/": "coding agents",
-    "/planner/": "models",
+    "/navigator_planner/": "models",
     "/plugins.py": "authors of plugins",
     "/state_graph.py": "programs in Python",
     "/tools/": "models",
@@ -75,7 +75,7 @@ def collected() -> Iterator[tuple[str, str]]:
     for name in CLICK:
         for text in _marked(Path(click.__file__).with_name(name)):
             yield f"click/{name}", text
-    paths = sorted([*(TOP / "kernel/navigator_kernel").rglob("*.py"), *TOP.glob("agents/*/*.py")])
+    paths = sorted([*(TOP / "kernel").rglob("*.py"), *TOP.glob("agents/*/*.py")])
     modules = [_Module(path) for path in paths if not any(part in path.as_posix() for part in ENGLISH_ONLY)]
     raising = _raising(modules)
     for module in modules:

@@ -290,7 +290,7 @@ def test_the_shipped_agents_are_listed(here: Place) -> None:
 
 def test_the_shipped_plugins_are_listed(here: Place) -> None:
     listed = here.json("plugin", "list")
-    assert {"agents:worker", "agents:skills", "agents:mcp", "agents:planner"} <= set(listed["plugins"])
+    assert {"agents:worker", "agents:skills", "agents:mcp", "planner"} <= set(listed["plugins"])
     assert (listed["untrusted"], listed["failures"]) == ([], [])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import secrets
 import shutil
 import sys
@@ -23,7 +24,7 @@ from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.project_state import BOX
 from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_lessons, open_sandbox, open_underway
-from navigator_kernel.bootstrap.places import box_of, private_writer, project_state
+from navigator_kernel.bootstrap.places import box_of, installed_plugins, private_writer, project_state
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
@@ -33,6 +34,7 @@ from navigator_kernel.storage_errors import LONGEST
 from navigator_kernel.text import numbered
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.entry_points import Installed
     from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Kernel
@@ -42,14 +44,12 @@ if TYPE_CHECKING:
 _EXTRAS = (
     ("llm", "pydantic_ai", "not installed; no model can be asked"),
     ("mcp", "mcp", "not installed"),
-    ("planner", "sqlalchemy", "not installed; tasks and notes cannot be kept"),
 )
 # The databases of a project's state, and what a person loses of a damaged one at worst
 _DATABASES = {
     "sessions.sqlite": "conversations",
     "workflows.sqlite": "workflow runs with their approvals",
     "conversations.sqlite": "which session a client of the API continues; it begins a new one with its own messages",
-    "planner.sqlite": "tasks, notes and dates",
 }
 _MARKS = {"damaged": "!!", "missing": "--", "note": "..", "ok": "ok"}
 _REPAIR = "navigator doctor --repair"
@@ -160,13 +160,37 @@ def _system(_: Checked) -> Iterator[Finding]:
     git_remedy = "" if git else "apt-get install git"
     yield Finding(what="git", state="ok" if git else "missing", detail=git or "not found", remedy=git_remedy)
     for extra, module, without in _EXTRAS:
-        there = find_spec(module) is not None
-        yield Finding(
-            what=f"extra {extra}",
-            state="ok" if there else "missing",
-            detail="installed" if there else without,
-            remedy="" if there else f"pip install 'navigator-kernel[{extra}]'",
-        )
+        yield _extra(f"navigator-kernel[{extra}]", extra, without, is_there=find_spec(module) is not None)
+    for plugin in installed_plugins():
+        if needed := _needed_by(plugin):
+            is_there = all(map(_is_installed, needed))
+            yield _extra(f"{plugin.package}[{plugin.name}]", plugin.name, "not installed", is_there=is_there)
+
+
+def _extra(package: str, extra: str, without: str, *, is_there: bool) -> Finding:
+    detail, remedy = ("installed", "") if is_there else (without, f"pip install '{package}'")
+    return Finding(what=f"extra {extra}", state="ok" if is_there else "missing", detail=detail, remedy=remedy)
+
+
+def _needed_by(plugin: Installed) -> list[str]:
+    """The packages of the extra that the plugin's package calls like the plugin."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires(plugin.package) or ()
+    except PackageNotFoundError:  # a source tree that is not installed
+        return []
+    of_extra = re.compile(rf"""extra *== *['"]{re.escape(plugin.name)}['"]""")
+    return [re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines if of_extra.search(line)]
+
+
+def _is_installed(package: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution(package) is not None
+    except PackageNotFoundError:
+        return False
 
 
 def _sandbox(_: Checked) -> Iterator[Finding]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from navigator_kernel.planner.store import open_sessions
 from navigator_kernel.tools.factory import FunctionTool, Sessions, ToolFactory
 from navigator_kernel.values.tool import ToolDef
+from navigator_planner.store import open_sessions
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import ProjectPorts
@@ -36,7 +36,7 @@ def open_toolkit(project: ProjectPorts) -> Toolkit:
 
 def registry(encoder: Callable[[], Any] = lambda: None) -> Mapping[str, ToolDef]:
     """The definitions of the tools. A new tool needs one line here, and its name in the skills that may call it."""
-    from navigator_kernel.planner import schemas, service
+    from navigator_planner import schemas, service
 
     notes, tasks = service.Notes(encoder), ("refresh:tasks", "toast")
     ask = "Really delete the task {task_id}? / 确定要删除任务 {task_id} 吗？"

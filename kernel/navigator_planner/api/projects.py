@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.planner import schemas
-from navigator_kernel.planner.api.answers import KeptProject, Number, Projects
-from navigator_kernel.planner.api.calls import ERRORS, created, in_session, numbered, place_in
 from navigator_kernel.tools.factory import plain
 from navigator_kernel.values.http.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tagged
 from navigator_kernel.values.http.cursors import Page
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
+from navigator_planner import schemas
+from navigator_planner.api.answers import KeptProject, Number, Projects
+from navigator_planner.api.calls import ERRORS, created, in_session, numbered, place_in
 
 if TYPE_CHECKING:
-    from navigator_kernel.planner.toolkit import OpenToolkit
+    from navigator_planner.toolkit import OpenToolkit
 
 
 async def list_projects(planner: OpenToolkit, call: Call) -> Answer:
@@ -21,7 +21,7 @@ async def list_projects(planner: OpenToolkit, call: Call) -> Answer:
     after, limit = place_in(call.query.cursor, Number) or 0, call.query.limit
 
     def listed(db: Any) -> dict[str, Any]:
-        from navigator_kernel.planner.service import project_list
+        from navigator_planner.service import project_list
 
         return numbered("projects", plain(project_list(db, after, limit + 1)), limit)
 
@@ -30,7 +30,7 @@ async def list_projects(planner: OpenToolkit, call: Call) -> Answer:
 
 async def read_project(planner: OpenToolkit, call: Call) -> Answer:
     def read(db: Any) -> Any:
-        from navigator_kernel.planner.service import project_get
+        from navigator_planner.service import project_get
 
         return plain(project_get(db, call.path["project"]))
 
@@ -39,7 +39,7 @@ async def read_project(planner: OpenToolkit, call: Call) -> Answer:
 
 async def create_project(planner: OpenToolkit, call: Call) -> Answer:
     def create(db: Any) -> Any:
-        from navigator_kernel.planner.service import project_create
+        from navigator_planner.service import project_create
 
         return plain(project_create(db, call.body.name))
 
@@ -52,7 +52,7 @@ async def delete_project(planner: OpenToolkit, call: Call) -> Answer:
     number = call.path["project"]
 
     def delete(db: Any) -> None:
-        from navigator_kernel.planner.service import project_delete, project_get
+        from navigator_planner.service import project_delete, project_get
 
         seen = project_get(db, number)
         refuse_another(plain(seen), call.headers)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from navigator_kernel.planner import schemas
-from navigator_kernel.planner.api.answers import KeptTask, Number, TaskFilter, Tasks
-from navigator_kernel.planner.api.calls import ERRORS, arguments, created, in_session, place_in, worked
 from navigator_kernel.tools.factory import plain
 from navigator_kernel.values.http.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tag_of, tagged
 from navigator_kernel.values.http.cursors import cursor_of
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, HttpProblem
+from navigator_planner import schemas
+from navigator_planner.api.answers import KeptTask, Number, TaskFilter, Tasks
+from navigator_planner.api.calls import ERRORS, arguments, created, in_session, place_in, worked
 
 if TYPE_CHECKING:
-    from navigator_kernel.planner.service import TaskPlace
-    from navigator_kernel.planner.toolkit import OpenToolkit, Toolkit
+    from navigator_planner.service import TaskPlace
+    from navigator_planner.toolkit import OpenToolkit, Toolkit
 
 _PLACE = tuple[Annotated[datetime, Meta(tz=True)] | None, Number, Number]
 
@@ -30,7 +30,7 @@ async def list_tasks(planner: OpenToolkit, call: Call) -> Answer:
     wanted = arguments(schemas.TaskList, **asked)
 
     def listed(db: Any) -> dict[str, Any]:
-        from navigator_kernel.planner.service import task_page
+        from navigator_planner.service import task_page
 
         found, last = task_page(db, wanted, after)
         return {"tasks": plain(found), "next": _cursor(last) if last else ""}
@@ -89,7 +89,7 @@ def _place(cursor: str) -> TaskPlace | None:
 
 
 def _task_place(start: datetime | None, priority: int, number: int) -> TaskPlace:
-    from navigator_kernel.planner.service import TaskPlace
+    from navigator_planner.service import TaskPlace
 
     try:
         return TaskPlace(start and start.astimezone(UTC), priority, number)

@@ -85,7 +85,7 @@ def _made(engine: Any) -> None:
     """Creates the tables and the default project in one transaction, which blocks other processes that do the same."""
     from sqlalchemy import insert, inspect, select
 
-    from navigator_kernel.planner.tables import DEFAULT_PROJECT, Base, Project
+    from navigator_planner.tables import DEFAULT_PROJECT, Base, Project
 
     first = select(Project.id).where(Project.id == DEFAULT_PROJECT)
     with engine.begin() as connection:

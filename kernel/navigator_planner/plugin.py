@@ -15,8 +15,8 @@ from navigator_kernel.values.http.endpoint import Endpoint
 def kernel_register_tools_and_endpoints(project: ProjectPorts) -> Iterator[Tool | Endpoint]:
     """Nothing without pydantic, no tools without SQLAlchemy: `doctor` says why, and each endpoint does."""
     try:
-        from navigator_kernel.planner.api import endpoints
-        from navigator_kernel.planner.toolkit import open_toolkit
+        from navigator_planner.api import endpoints
+        from navigator_planner.toolkit import open_toolkit
 
         toolkit = cache(partial(open_toolkit, project))
         yield from endpoints(toolkit)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from navigator_kernel.planner.api import notes, projects, tasks
+from navigator_planner.api import notes, projects, tasks
 
 if TYPE_CHECKING:
-    from navigator_kernel.planner.toolkit import OpenToolkit
     from navigator_kernel.values.http.endpoint import Endpoint
+    from navigator_planner.toolkit import OpenToolkit
 
 
 def endpoints(planner: OpenToolkit) -> Sequence[Endpoint]:

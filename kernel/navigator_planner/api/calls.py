@@ -10,13 +10,13 @@ import msgspec
 from pydantic import ValidationError
 
 from navigator_kernel.errors import Busy, KernelError, NotLoadable
-from navigator_kernel.planner.errors import ChangedMeanwhile, DefaultProject, NoSuchEntry
 from navigator_kernel.values.http.conditions import IF_MATCH, another_state, tag_of
 from navigator_kernel.values.http.cursors import cursor_of, place_of
 from navigator_kernel.values.http.endpoint import Answer, HttpProblem
+from navigator_planner.errors import ChangedMeanwhile, DefaultProject, NoSuchEntry
 
 if TYPE_CHECKING:
-    from navigator_kernel.planner.toolkit import OpenToolkit, Toolkit
+    from navigator_planner.toolkit import OpenToolkit, Toolkit
 
 T = TypeVar("T")
 HINT = "pip install 'navigator-kernel[gateway]'"

@@ -13,8 +13,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from navigator_kernel.planner.errors import ChangedMeanwhile, DefaultProject, NoSuchEntry
-from navigator_kernel.planner.schemas import (
+from navigator_planner.errors import ChangedMeanwhile, DefaultProject, NoSuchEntry
+from navigator_planner.schemas import (
     NoteCreate,
     NoteLinkCreate,
     NoteSearch,
@@ -24,7 +24,7 @@ from navigator_kernel.planner.schemas import (
     TaskSnooze,
     TaskUpdate,
 )
-from navigator_kernel.planner.tables import DEFAULT_PROJECT, Note, NoteLink, Project, Task
+from navigator_planner.tables import DEFAULT_PROJECT, Note, NoteLink, Project, Task
 
 NEAR = 2000  # newest notes that a search reads
 LINKS = 200  # newest links of one note

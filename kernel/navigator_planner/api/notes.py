@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from navigator_kernel.planner import schemas
-from navigator_kernel.planner.api.answers import (
+from navigator_kernel.values.http.conditions import IF_NONE_MATCH, tag_of, tagged
+from navigator_kernel.values.http.cursors import Page
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
+from navigator_planner import schemas
+from navigator_planner.api.answers import (
     FoundNotes,
     KeptLink,
     KeptNote,
@@ -16,7 +19,7 @@ from navigator_kernel.planner.api.answers import (
     Notes,
     Number,
 )
-from navigator_kernel.planner.api.calls import (
+from navigator_planner.api.calls import (
     ERRORS,
     arguments,
     created,
@@ -25,12 +28,9 @@ from navigator_kernel.planner.api.calls import (
     place_in,
     worked,
 )
-from navigator_kernel.values.http.conditions import IF_NONE_MATCH, tag_of, tagged
-from navigator_kernel.values.http.cursors import Page
-from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
 
 if TYPE_CHECKING:
-    from navigator_kernel.planner.toolkit import OpenToolkit
+    from navigator_planner.toolkit import OpenToolkit
 
 
 async def list_notes(planner: OpenToolkit, call: Call) -> Answer:
@@ -38,7 +38,7 @@ async def list_notes(planner: OpenToolkit, call: Call) -> Answer:
     before, limit = place_in(call.query.cursor, Number), call.query.limit
 
     def listed(db: Any) -> dict[str, Any]:
-        from navigator_kernel.planner.service import note_list
+        from navigator_planner.service import note_list
 
         return numbered("notes", note_list(db, before, limit + 1), limit)
 
@@ -47,7 +47,7 @@ async def list_notes(planner: OpenToolkit, call: Call) -> Answer:
 
 async def read_note(planner: OpenToolkit, call: Call) -> Answer:
     def read(db: Any) -> dict[str, Any]:
-        from navigator_kernel.planner.service import note_get
+        from navigator_planner.service import note_get
 
         return note_get(db, call.path["note"])
 
@@ -58,7 +58,7 @@ async def list_links(planner: OpenToolkit, call: Call) -> Answer:
     """Lists the notes that a note is linked with, in both directions."""
 
     def listed(db: Any) -> dict[str, Any]:
-        from navigator_kernel.planner.service import note_links
+        from navigator_planner.service import note_links
 
         return {"links": note_links(db, call.path["note"])}
 
