@@ -40,7 +40,9 @@ WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]+")  # what makes a text a sente
 WORD, VALUE = re.compile(r"(?<![\w./-])[a-z]{3,}(?![\w./-])"), re.compile(r"\{[^{}]*\}")
 # Folders and modules whose texts stay English, and who reads them
 ENGLISH_ONLY: Mapping[str, str] = {
-    "/acp/": "editors",
+    "/navigator_acp/agent.py": "editors",
+    "/navigator_acp/prompt.py": "editors",
+    "/navigator_acp/stdio.py": "editors",
     "/bootstrap/built_in.py": "models",
     "/gateway/": "programs that use the HTTP API; the page has its own texts",
     "/hookspecs.py": "authors of plugins",

@@ -192,7 +192,9 @@ def test_gc_under_a_clock_that_is_30_years_ahead_keeps_what_is_old_and_says_so(h
     assert not name.exists()
 
 
-def test_gc_removes_recordings_of_an_earlier_version_and_old_sessions_of_single_calls_and_no_others(here: Place) -> None:
+def test_gc_removes_recordings_of_an_earlier_version_and_old_sessions_of_single_calls_and_no_others(
+    here: Place,
+) -> None:
     here.run("ask", "--session", "mine", "hello there")
     sessions, name = open_sessions(here.root), "t1.openai-20260131-093000123-9f3ac1"
     sessions.save(Session(id=name, turn=1))

@@ -50,7 +50,9 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_installs_the_kernel_and_its_plugins_only(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         tops = {name.partition("/")[0] for name in archive.namelist()}
-    assert {name for name in tops if not name.endswith(".dist-info")} == {path.name for path in (ROOT / "kernel").iterdir() if (path / "__init__.py").exists()}
+    assert {name for name in tops if not name.endswith(".dist-info")} == {
+        path.name for path in (ROOT / "kernel").iterdir() if (path / "__init__.py").exists()
+    }
 
 
 def test_kernel_and_agents_still_come_from_their_own_packages(scripts: Path, tmp_path: Path) -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 OF_CLIENTS: Mapping[str, tuple[str, str]] = {
-    "acp.skill": ("skill {skill}", "技能 {skill}"),
-    "acp.allow": ("Yes, this once", "同意这一次"),
-    "acp.session": ("Yes, in this session", "同意，本次会话中有效"),
-    "acp.reject": ("No", "不同意"),
     "host.is.yes": ("yes", "是"),
     "host.is.no": ("no", "否"),
     "host.is.partly": ("partly", "部分"),

@@ -16,7 +16,7 @@ from acp import run_agent
 from navigator_kernel.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from navigator_kernel.acp.agent import KernelAgent
+    from navigator_acp.agent import KernelAgent
 
 LONGEST = 16 * 1024 * 1024  # bytes of a message
 _PARSE, _INVALID = (-32700, "Parse error"), (-32600, "Invalid request")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,18 +25,16 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
-from navigator_kernel import __version__
-from navigator_kernel.acp.conversation import Conversation
-from navigator_kernel.acp.prompt import message_of
-from navigator_kernel.adapters.clock import SystemClock, TimedIds
+from navigator_acp.conversation import Conversation
+from navigator_acp.prompt import message_of
+from navigator_kernel import Kernel, __version__
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
-from navigator_kernel.library.kernel import Kernel
 from navigator_kernel.text import clean, shorten
 
 if TYPE_CHECKING:
     from acp.interfaces import Client
 
-    from navigator_kernel.acp.prompt import Block
+    from navigator_acp.prompt import Block
 
 COMMANDS = 100  # skills offered as commands; any other can be typed
 DESCRIBED = 200  # characters of a description
@@ -51,7 +50,6 @@ class KernelAgent:
         self._client: Client | None = None
         self._kernels: dict[Path, Kernel] = {}
         self._sessions: dict[str, Conversation] = {}
-        self._ids = TimedIds(SystemClock())
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_connect(self, client: Client) -> None:
@@ -72,7 +70,7 @@ class KernelAgent:
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
         """Creates a session of the project at `cwd`."""
         with _errors():
-            held = self._open(cwd, f"acp-{self._ids.new()}")
+            held = self._open(cwd, f"acp-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(4).hex()}")
         self._later(self._offer(held))
         return NewSessionResponse(session_id=held.name)
 

@@ -18,8 +18,9 @@ from acp.helpers import (
 from acp.helpers import update_tool_call as update_call
 from acp.schema import ToolCallUpdate
 
-from navigator_kernel.acp.answer import fenced
-from navigator_kernel.acp.calls import kind_of, locations_of, shown_input, status_of, title_of
+from navigator_acp.answer import fenced
+from navigator_acp.calls import kind_of, locations_of, shown_input, status_of, title_of
+from navigator_acp.words import say
 from navigator_kernel.events import (
     ApprovalRequested,
     Event,
@@ -34,7 +35,7 @@ from navigator_kernel.events import (
     ToolCallStarted,
     UICommand,
 )
-from navigator_kernel.language.wording import because_of, say
+from navigator_kernel.language.wording import because_of
 from navigator_kernel.text import Language, clean, shorten
 
 if TYPE_CHECKING:

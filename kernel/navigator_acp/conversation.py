@@ -10,19 +10,18 @@ from acp import RequestError
 from acp.helpers import update_tool_call as update_call
 from acp.schema import AllowedOutcome, PermissionOption
 
-from navigator_kernel.acp.answer import failure_text, rest_of
-from navigator_kernel.acp.calls import status_of
-from navigator_kernel.acp.updates import Updates
+from navigator_acp.answer import failure_text, rest_of
+from navigator_acp.calls import status_of
+from navigator_acp.updates import Updates
+from navigator_acp.words import say
 from navigator_kernel.errors import KernelError
-from navigator_kernel.language.wording import say
 
 if TYPE_CHECKING:
     from acp.helpers import SessionUpdate
     from acp.interfaces import Client
     from acp.schema import StopReason
 
-    from navigator_kernel.library.kernel import Kernel
-    from navigator_kernel.library.run import Run
+    from navigator_kernel import Kernel, Run
     from navigator_kernel.text import Language
     from navigator_kernel.values.approval import Approval
     from navigator_kernel.values.reply import Reply
@@ -126,7 +125,7 @@ class Conversation:
 
 def _options(approval: Approval, language: Language) -> list[PermissionOption]:
     """The possible answers. A yes for the session is offered only if it is bound to bytes; none is permanent."""
-    once = PermissionOption(option_id="allow", name=say("acp.allow", language), kind="allow_once")
-    session = PermissionOption(option_id="allow_session", name=say("acp.session", language), kind="allow_always")
-    reject = PermissionOption(option_id="reject", name=say("acp.reject", language), kind="reject_once")
+    once = PermissionOption(option_id="allow", name=say("allow", language), kind="allow_once")
+    session = PermissionOption(option_id="allow_session", name=say("session", language), kind="allow_always")
+    reject = PermissionOption(option_id="reject", name=say("reject", language), kind="reject_once")
     return [once, *([session] if approval.lasts else []), reject]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
+from pathlib import Path
 
 import click
 
-from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, note, say_lines
-from navigator_kernel.cli.project import App
+from navigator_kernel.commands import document, json_option, note, say_lines
 from navigator_kernel.errors import NotLoadable, UsageProblem
 from navigator_kernel.text import clean, numbered
 
@@ -26,25 +24,38 @@ class _CleanLog(logging.Formatter):
         return clean(f"{record.getMessage()}: {error}" if error else record.getMessage(), lines=False)
 
 
-@click.command("acp")
-@click.option("--check", is_flag=True, help="List the commands that an editor would offer for this project, and exit.")
-@json_option
-@pass_app
-def command(app: App, *, check: bool, as_json: bool) -> None:
-    """Serve this person's skills to an editor over stdin and stdout (Agent Client Protocol).
+def command_for(root: Path) -> click.Command:
+    """The command `acp` for the project at `root`."""
 
-    The editor starts it and names the project's folder for each session. It asks you in the editor where it would ask
-    you at the terminal; no answer there lasts longer than its session.
-    """
+    @click.command("acp", short_help="Serve your skills to an editor (Agent Client Protocol)")
+    @click.option(
+        "--check", is_flag=True, help="List the commands that an editor would offer for this project, and exit."
+    )
+    @json_option
+    def command(*, check: bool, as_json: bool) -> None:
+        """Serve this person's skills to an editor over stdin and stdout (Agent Client Protocol).
+
+        The editor starts it and names the project's folder for each session. It asks you in the editor where it would
+        ask you at the terminal; no answer there lasts longer than its session.
+        """
+        _serve(root, check=check, as_json=as_json)
+
+    return command
+
+
+def _serve(root: Path, *, check: bool, as_json: bool) -> None:
+    import asyncio
+
     try:
-        from navigator_kernel.acp.agent import KernelAgent, commands_of
-        from navigator_kernel.acp.stdio import serve
-        from navigator_kernel.library.kernel import Kernel
+        from navigator_acp.agent import KernelAgent, commands_of
+        from navigator_acp.stdio import serve
     except ImportError as error:
         hint = "pip install 'navigator-kernel[acp]'"
         raise NotLoadable("ACP needs the extra 'acp', which is not installed", hint=hint) from error
     if check:
-        offered = [one.name for one in commands_of(Kernel(app.root))]
+        from navigator_kernel import Kernel
+
+        offered = [one.name for one in commands_of(Kernel(root))]
         _told(offered, as_json=as_json)
     elif as_json:
         raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --check")
