@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
@@ -44,8 +45,6 @@ def command_for(root: Path) -> click.Command:
 
 
 def _serve(root: Path, *, check: bool, as_json: bool) -> None:
-    import asyncio
-
     try:
         from navigator_acp.agent import KernelAgent, commands_of
         from navigator_acp.stdio import serve

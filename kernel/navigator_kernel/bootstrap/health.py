@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import secrets
 import shutil
 import sys
@@ -31,7 +30,7 @@ from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
 from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
 from navigator_kernel.storage_errors import LONGEST
-from navigator_kernel.text import numbered
+from navigator_kernel.text import lazy_compile, numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.entry_points import Installed
@@ -51,6 +50,7 @@ _DATABASES = {
     "workflows.sqlite": "workflow runs with their approvals",
     "conversations.sqlite": "which session a client of the API continues; it begins a new one with its own messages",
 }
+_PACKAGE = lazy_compile(r"[\w.-]+")
 _MARKS = {"damaged": "!!", "missing": "--", "note": "..", "ok": "ok"}
 _REPAIR = "navigator doctor --repair"
 _MIB = 1024 * 1024
@@ -180,8 +180,8 @@ def _needed_by(plugin: Installed) -> list[str]:
         lines = requires(plugin.package) or ()
     except PackageNotFoundError:  # a source tree that is not installed
         return []
-    of_extra = re.compile(rf"""extra *== *['"]{re.escape(plugin.name)}['"]""")
-    return [re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines if of_extra.search(line)]
+    marked = [(line, line.partition(";")[2].replace(" ", "").replace('"', "'")) for line in lines]
+    return [_PACKAGE.findall(line)[0] for line, marker in marked if f"extra=='{plugin.name}'" in marker]
 
 
 def _is_installed(package: str) -> bool:
