@@ -90,7 +90,7 @@ class Updates:
             case SkillActivated(skill=skill) if skill not in self._seen:
                 self._seen.add(skill)
                 why = f" ({self._why})" if self._why else ""
-                yield _thought(f"{say('acp.skill', self.language, skill=skill)}{why}")
+                yield _thought(f"{say('skill', self.language, skill=skill)}{why}")
             case Progress(text=text) | UICommand(type="toast", payload={"message": str(text)}):
                 yield _thought(text)
 
