@@ -48,6 +48,7 @@ ENGLISH_ONLY: Mapping[str, str] = {
     "/hookspecs.py": "authors of plugins",
     "/library/": "programs in Python",
     "/mcp_server/": "coding agents",
+    "/navigator_ag_ui/": "programs that use AG-UI",
     "/navigator_planner/": "models",
     "/plugins.py": "authors of plugins",
     "/state_graph.py": "programs in Python",

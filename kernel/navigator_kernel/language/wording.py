@@ -7,7 +7,6 @@ from typing import Any
 
 from navigator_kernel.language.client_wording import OF_CLIENTS
 from navigator_kernel.language.model_wording import OF_MODELS
-from navigator_kernel.language.page_wording import OF_PAGES
 from navigator_kernel.language.skill_wording import OF_SKILLS
 from navigator_kernel.language.terminal_wording import OF_TERMINALS
 from navigator_kernel.language.why_wording import OF_WHY
@@ -466,7 +465,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
     **OF_SKILLS,
     **OF_TERMINALS,
-    **OF_PAGES,
     **OF_WHY,
     **OF_MODELS,
     **OF_CLIENTS,

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from navigator_kernel.bootstrap.turns import LONGEST
 from navigator_kernel.values.http.endpoint import HttpProblem, SessionName
 
 ASIDE = frozenset({"developer", "system", "activity", "reasoning"})  # roles that are not part of the conversation
@@ -74,7 +73,7 @@ class UnansweredCall(Struct, frozen=True):
 def message_of(asked: RunAgentInput) -> str:
     """The text of the last message, empty if it is not the person's."""
     said = [message for message in asked.messages if message.role not in ASIDE]
-    return _text(said[-1].content)[: LONGEST + 1] if said and said[-1].role == "user" else ""
+    return _text(said[-1].content) if said and said[-1].role == "user" else ""
 
 
 def unanswered_call(asked: RunAgentInput) -> UnansweredCall | None:

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from navigator_ag_ui.input import UnansweredCall
 from navigator_kernel.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -34,7 +35,6 @@ from navigator_kernel.events import (
     UICommand,
     Usage,
 )
-from navigator_kernel.gateway.projections.ag_ui_input import UnansweredCall
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language
 
