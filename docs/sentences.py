@@ -51,7 +51,8 @@ ENGLISH_ONLY: Mapping[str, str] = {
     "/navigator_ag_ui/": "programs that use AG-UI",
     "/navigator_planner/": "models",
     "/plugins.py": "authors of plugins",
-    "/state_graph.py": "programs in Python",
+    "/navigator_langgraph/": "programs in Python",
+    "/turn_steps.py": "programs in Python",
     "/tools/": "models",
 }
 
