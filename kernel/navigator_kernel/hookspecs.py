@@ -48,9 +48,10 @@ def kernel_register_tools(root: Path) -> Iterable[Tool]:
 @hookspec
 def kernel_register_tools_and_endpoints(project: ProjectPorts) -> Iterable[Tool | Endpoint]:
     """Returns tools for models, and endpoints for `navigator serve` (`values.http.endpoint`), that keep files of their
-    own or encode texts. An endpoint has a path below `/api/`, a role and a `service`, its handler's first argument.
-    All are used, tools after those of `kernel_register_tools`, endpoints after the kernel's; if two have the same name,
-    or two endpoints the same method and path, the first registered wins."""
+    own or encode texts. An endpoint has a path below `/api/` or `/<plugin>`, a role, and a `service`, its handler's
+    first argument; without one that is `ports.ServedTurns`, the turns of the server. A handler that streams returns a
+    `values.http.sse.EventStream`. All are used, tools after those of `kernel_register_tools`, endpoints after the
+    kernel's; if two have the same name, or two endpoints the same method and path, the first registered wins."""
     return ()
 
 

@@ -17,7 +17,7 @@ import pluggy
 from msgspec import Struct, field
 
 from navigator_kernel import guard, hookspecs
-from navigator_kernel.adapters.entry_points import Installed
+from navigator_kernel.adapters.entry_points import OWN, Installed
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.text import clean, suggestions
 
@@ -211,10 +211,10 @@ def add_folders(
 
 
 def add_entry_points(plugins: Plugins, found: Sequence[Installed]) -> None:
-    """Loads and registers plugins of installed packages."""
+    """Loads and registers plugins of installed packages, this one's own among them."""
     for one in found:
         plugins.packages[one.name] = one
-        plugins.add(one.name, lambda value=one.value: _imported(value))  # type: ignore[misc]  # mypy cannot see its type
+        plugins.add(one.name, lambda value=one.value: _imported(value), shipped=one.package == OWN)  # type: ignore[misc]  # mypy cannot see its type
 
 
 def _imported(value: str) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -17,14 +17,15 @@ if TYPE_CHECKING:  # for a faster start: modules needed only for types are not i
     from pathlib import Path
 
     from navigator_kernel.config.settings import Settings
-    from navigator_kernel.events import Event
+    from navigator_kernel.events import ApprovalRequested, Event
     from navigator_kernel.model_ports import Encoder, Judge, ModelRegistry, Specialist, Tools, Underway
     from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.context import Memory
+    from navigator_kernel.values.http.endpoint import Caller
     from navigator_kernel.values.job import Job, Outcome, Want
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.report import Report
-    from navigator_kernel.values.request import FileReference, Session
+    from navigator_kernel.values.request import FileReference, Said, Session
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
     from navigator_kernel.values.route import Action, Retrieval
     from navigator_kernel.values.standing import Standing
@@ -327,6 +328,37 @@ class ProjectPorts(Struct, frozen=True, kw_only=True):
     state: Path
     writer: Writer
     encoder: Callable[[], Encoder | None]
+
+
+class ServedRun(Struct, frozen=True, kw_only=True):
+    """A run and its events to its end, in batches; an empty batch comes from time to time, for a sign of life."""
+
+    id: str
+    events: AsyncIterator[Sequence[Event]]
+
+
+class ServedTurns(Protocol):
+    """The turns of `navigator serve`, which an endpoint of a plugin without a `service` gets. A session has the name
+    that the caller has for it; sessions and runs of other tokens do not exist for the caller."""
+
+    async def say(self, caller: Caller, session: str, text: str) -> ServedRun:
+        """Begins a run with a message, and returns it after its first event. A client that leaves does not end it.
+        UsageProblem for an empty or too long message, Busy if the session has a run under way."""
+
+    async def answer(
+        self, caller: Caller, approval: str, answer: Literal["yes", "session", "no", "cancel"]
+    ) -> ServedRun:
+        """Begins the run that continues with the answer. HttpProblem 403 for a yes of a token that may not approve;
+        NotFound if nothing waits under this id."""
+
+    async def waiting(self, caller: Caller, session: str) -> ApprovalRequested | None:
+        """The approval that the session waits for."""
+
+    async def last(self, caller: Caller, session: str) -> ServedRun | None:
+        """The run under way in the session, else its last one, with all its events."""
+
+    async def history(self, caller: Caller, session: str, most: int) -> Sequence[Said]:
+        """The last entries of the session, oldest first; NotFound for an unknown session."""
 
 
 class Dispatcher(Protocol):

@@ -86,9 +86,9 @@ def conversations(folder: Path) -> Path:
 def planner(folder: Path) -> Path:
     """The database of a plugin, whose tables only the file itself names."""
     pytest.importorskip("sqlalchemy")
-    from navigator_kernel.planner.store import open_sessions
-    from navigator_kernel.planner.toolkit import registry
     from navigator_kernel.tools.factory import ToolFactory
+    from navigator_planner.store import open_sessions
+    from navigator_planner.toolkit import registry
 
     file = folder / "planner.sqlite"
     opened = open_sessions(file, lambda: None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -18,8 +19,21 @@ from architecture.source import ROOT, python_files, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
-OPEN_TO_AGENTS = {"hookspecs", "ports", "model_ports", "values", "language", "events", "errors", "storage_errors"}
+CORE = "kernel/navigator_kernel"
+OPEN_TO_AGENTS = {
+    "hookspecs",
+    "ports",
+    "model_ports",
+    "values",
+    "language",
+    "events",
+    "errors",
+    "storage_errors",
+    "text",
+}
+OPEN_TO_PLUGINS = {*OPEN_TO_AGENTS, "commands", "turn_steps"}
 NOT_AT_START = {
     "numpy", "tantivy", "git", "pydantic", "mcp", "rich", "tinydb", "jinja2", "importlib.metadata",
 }  # fmt: skip
@@ -69,22 +83,32 @@ def test_the_import_contracts_hold() -> None:
 def test_agents_import_only_the_open_part_of_the_kernel() -> None:
     wanted = {(str(path), part) for path in python_files("agents") for part in kernel_parts(path)}
     assert {part for _, part in wanted}, "no agent imports the kernel: is this the right folder?"
-    own = ("agents/planner/agent.py", "planner")  # its own package, which nothing else imports
-    assert {(path, part) for path, part in wanted if part not in OPEN_TO_AGENTS} == {own}
+    assert [(path, part) for path, part in wanted if part not in OPEN_TO_AGENTS] == []
 
 
-def test_a_contract_names_every_part_of_the_kernel_that_the_planner_may_not_import() -> None:
+def test_the_contracts_name_every_plugin_and_every_part_of_the_kernel_that_is_closed_to_them() -> None:
     """A new package is closed to plugins until somebody opens it."""
-    contracts = tomllib.loads(read(ROOT / "pyproject.toml"))["tool"]["importlinter"]["contracts"]
-    (closed,) = (set(one["forbidden_modules"]) for one in contracts if one["type"] == "forbidden")
-    parts = {path.parts[2].removesuffix(".py") for path in map(Path, python_files("kernel"))} - {"__init__", "__main__"}
-    assert closed == {f"navigator_kernel.{part}" for part in parts - OPEN_TO_AGENTS - {"planner"}}
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))
+    contracts = {one["name"]: one for one in project["tool"]["importlinter"]["contracts"]}
+    unaware, closed = contracts["the kernel knows no plugin"], contracts["a plugin imports what is open to plugins"]
+    assert set(unaware["forbidden_modules"]) == set(closed["source_modules"]) == plugin_packages()
+    assert {value.partition(".")[0] for value in own_entry_points(project).values()} <= plugin_packages()
+    parts = {path.parts[2].removesuffix(".py") for path in python_files(CORE)} - {"__init__", "__main__"}
+    assert set(closed["forbidden_modules"]) == {f"navigator_kernel.{part}" for part in parts - OPEN_TO_PLUGINS}
+
+
+def test_the_kernel_does_not_name_its_plugins() -> None:
+    """Neither their packages nor their names, in code and in strings."""
+    points = own_entry_points(tomllib.loads(read(ROOT / "pyproject.toml")))
+    named = re.compile(rf"\b(?:{'|'.join([*plugin_packages(), *points])})\b", re.IGNORECASE)
+    told = [(str(path), hit.group()) for path in python_files(CORE) for hit in named.finditer(read(path))]
+    assert told == []
 
 
 @pytest.mark.requirement("RTE-36")
 def test_tools_models_and_memory_know_nothing_of_routing() -> None:
-    unaware = ("tools", "planner", "adapters/models", "adapters/stores/preferences.py")
-    places = [f"kernel/navigator_kernel/{place}" for place in unaware]
+    unaware = ("navigator_kernel/tools", "navigator_planner", "navigator_kernel/adapters/models")
+    places = [f"kernel/{place}" for place in (*unaware, "navigator_kernel/adapters/stores/preferences.py")]
     files = [path for path in python_files("kernel") if any(str(path).startswith(place) for place in places)]
     assert len(files) > len(unaware)
     assert [(str(path), part) for path in files for part in kernel_parts(path) if part in {"routing", "stages"}] == []
@@ -152,6 +176,16 @@ def module_name(path: Path) -> str:
     if path.parts[0] != "kernel":
         return str(path)
     return ".".join(path.with_suffix("").parts[1:]).removesuffix(".__init__")
+
+
+def plugin_packages() -> set[str]:
+    """The packages beside the core."""
+    return {path.parts[1] for path in python_files("kernel")} - {"navigator_kernel"}
+
+
+def own_entry_points(project: dict[str, Any]) -> dict[str, str]:
+    points: dict[str, str] = project["project"]["entry-points"]["navigator"]
+    return points
 
 
 def with_kernel() -> dict[str, str]:

@@ -12,7 +12,7 @@ from architecture.source import python_files, read
 FUNCTIONS = frozenset("compile match fullmatch search sub subn split findall finditer template".split())
 # The calls that compile something other than a pattern of the kernel
 EXCEPT = {
-    "kernel/navigator_kernel/planner/schemas.py": "a plugin does not import `text`; its pattern repeats nothing",
+    "kernel/navigator_planner/schemas.py": "a plugin does not import `text`; its pattern repeats nothing",
     "kernel/navigator_kernel/text.py": "the constructor",
     "kernel/navigator_kernel/tools/reading.py": "checks a model's pattern, which a child process with limits runs",
     "kernel/navigator_kernel/tools/search_child.py": "that child process",

@@ -24,7 +24,7 @@ EXCEPT = {
     "kernel/navigator_kernel/adapters/processes/marks.py": "in the place of a program in the sandbox, in its own folders",
     "kernel/navigator_kernel/adapters/sources/repo_cache.py": "the mode of its own folder",
     "kernel/navigator_kernel/adapters/stores/salvage.py": "a database, which SQLite itself writes; replaced in one step",
-    "kernel/navigator_kernel/planner/store.py": "a database, which SQLite itself writes",
+    "kernel/navigator_planner/store.py": "a database, which SQLite itself writes",
     "kernel/navigator_kernel/storage_errors.py": "a trial of the disk, beside a database that SQLite could not write",
     "kernel/navigator_kernel/cli/main.py": "the null device",
     "kernel/navigator_kernel/cli/route/resident.py": "a socket in the runtime folder",

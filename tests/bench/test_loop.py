@@ -27,11 +27,11 @@ from navigator_kernel.config.settings import ModelProvider, Models, Settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.events import Body, Event, StepStarted
 from navigator_kernel.ports import Kernel
-from navigator_kernel.state_graph import state_graph
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall
 from navigator_kernel.values.packet import Packet, packet_from
 from navigator_kernel.values.request import Message, Session
+from navigator_langgraph import state_graph
 from specialist.at_work import WORK, Table
 from specialist.turns import song
 

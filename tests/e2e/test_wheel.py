@@ -47,10 +47,12 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return venv / "bin"
 
 
-def test_the_wheel_installs_one_package_only(wheel: Path) -> None:
+def test_the_wheel_installs_the_kernel_and_its_plugins_only(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         tops = {name.partition("/")[0] for name in archive.namelist()}
-    assert {name for name in tops if not name.endswith(".dist-info")} == {"navigator_kernel"}
+    assert {name for name in tops if not name.endswith(".dist-info")} == {
+        path.name for path in (ROOT / "kernel").iterdir() if (path / "__init__.py").exists()
+    }
 
 
 def test_kernel_and_agents_still_come_from_their_own_packages(scripts: Path, tmp_path: Path) -> None:

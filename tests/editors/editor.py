@@ -12,8 +12,8 @@ from typing import Any, TypeVar, cast
 from acp import PROTOCOL_VERSION, connect_to_agent, run_agent, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
-from navigator_kernel.acp.agent import KernelAgent
-from navigator_kernel.acp.stdio import Lines
+from navigator_acp.agent import KernelAgent
+from navigator_acp.stdio import Lines
 
 T = TypeVar("T")
 CANCEL = "cancel"

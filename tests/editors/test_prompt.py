@@ -11,8 +11,8 @@ from acp.schema import ResourceContentBlock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.acp.calls import MOST, TEXT, kind_of, locations_of, shown_input, title_of
-from navigator_kernel.acp.prompt import message_of
+from navigator_acp.calls import MOST, TEXT, kind_of, locations_of, shown_input, title_of
+from navigator_acp.prompt import message_of
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.values.request import Message

@@ -10,8 +10,8 @@ from acp import RequestError
 from cli.support import Place, below, place_in, type_a
 from editors.editor import Editor, said, talk
 from models.wire_server import HELLO, WireServer
+from navigator_acp.agent import COMMANDS, DESCRIBED
 from navigator_kernel import Kernel
-from navigator_kernel.acp.agent import COMMANDS, DESCRIBED
 from specialist.turns import of_phase_two, says
 
 SKILLS = ".claude/skills"

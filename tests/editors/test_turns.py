@@ -15,8 +15,8 @@ from editors.editor import CANCEL, Editor, said, talk
 from gateway.served import edit_of
 from library.test_kernel import all_gone, begun
 from models.wire_server import Said, WireServer
+from navigator_acp.updates import Updates
 from navigator_kernel import Event, Kernel
-from navigator_kernel.acp.updates import Updates
 from navigator_kernel.events import Body, Progress, UICommand
 from specialist.turns import says, settings
 

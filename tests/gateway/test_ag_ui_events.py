@@ -9,6 +9,7 @@ import pytest
 
 from gateway.ag_ui import Event as Sent
 from gateway.ag_ui import in_order, kinds, of_kind
+from navigator_ag_ui.events import AgUiRun, Thread
 from navigator_kernel.events import (
     Body,
     Event,
@@ -22,7 +23,6 @@ from navigator_kernel.events import (
     ToolCallStarted,
     Usage,
 )
-from navigator_kernel.gateway.projections.ag_ui_events import AgUiRun, Thread
 
 pytestmark = pytest.mark.wide
 

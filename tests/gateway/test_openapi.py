@@ -15,8 +15,8 @@ from navigator_kernel.config.settings import load_settings
 from navigator_kernel.gateway.gateway import Gateway
 from navigator_kernel.gateway.openapi import document, statuses, template_of
 from navigator_kernel.gateway.server import endpoints_of
-from navigator_kernel.planner.toolkit import registry
 from navigator_kernel.values.http.endpoint import Endpoint
+from navigator_planner.toolkit import registry
 
 BODIES = {
     ("/api/tasks", "post"): "task_create",

@@ -17,7 +17,7 @@ import pytest
 from cli.support import SOURCE
 from gateway.served import Person, Served, serving
 from models.wire_server import Said, WireServer
-from navigator_kernel.planner.store import URL
+from navigator_planner.store import URL
 from specialist.turns import says
 
 WHEN, END, LATER = "2026-11-27T15:00:00+08:00", "2026-11-27T16:30:00+08:00", "2026-11-28T09:30:00+08:00"

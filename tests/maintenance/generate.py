@@ -97,17 +97,19 @@ def skill_command_rows() -> Iterator[str]:
 
 def command_rows() -> Iterator[str]:
     """The same of every other command."""
-    from navigator_kernel.cli.registry import COMMANDS, navigator
+    from navigator_kernel.cli.registry import COMMANDS, EVERYDAY, navigator
 
     yield "| Intent | Command Signature | Note |"
     yield "|---|---|---|"
-    for name, (_, text) in sorted(COMMANDS.items()):
-        held = navigator.get_command(click.Context(navigator), name)
-        if name == "skill" or held is None:
+    context = click.Context(navigator)
+    for name in navigator.list_commands(context):
+        held = navigator.get_command(context, name)
+        if name in {"skill", *EVERYDAY} or held is None:
             continue
         if isinstance(held, click.Group):
             yield from list(_rows(f"navigator {name}", held))[2:]
         else:
+            text = COMMANDS[name][1] if name in COMMANDS else held.get_short_help_str(200)
             yield _row(text, f"navigator {name}", held)
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "CLAUDE.md", "docs/**/*.md", ".claude/**/*.md")
 TESTS = "tests/**/*.py"
 IN_TESTS = re.compile(r'def \w+|#.*|"""(?:.|\n)*?"""')
-CODE = ("kernel/navigator_kernel/**/*.py", "agents/**/*.py", "bin/*.py", "tests/maintenance/*.py")
+CODE = ("kernel/*/**/*.py", "agents/**/*.py", "bin/*.py", "tests/maintenance/*.py")
 LEFT_OUT = (
     "docs/contributing",
     "docs/reference/routing-errors.md",

@@ -40,15 +40,19 @@ WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]+")  # what makes a text a sente
 WORD, VALUE = re.compile(r"(?<![\w./-])[a-z]{3,}(?![\w./-])"), re.compile(r"\{[^{}]*\}")
 # Folders and modules whose texts stay English, and who reads them
 ENGLISH_ONLY: Mapping[str, str] = {
-    "/acp/": "editors",
+    "/navigator_acp/agent.py": "editors",
+    "/navigator_acp/prompt.py": "editors",
+    "/navigator_acp/stdio.py": "editors",
     "/bootstrap/built_in.py": "models",
     "/gateway/": "programs that use the HTTP API; the page has its own texts",
     "/hookspecs.py": "authors of plugins",
     "/library/": "programs in Python",
     "/mcp_server/": "coding agents",
-    "/planner/": "models",
+    "/navigator_ag_ui/": "programs that use AG-UI",
+    "/navigator_planner/": "models",
     "/plugins.py": "authors of plugins",
-    "/state_graph.py": "programs in Python",
+    "/navigator_langgraph/": "programs in Python",
+    "/turn_steps.py": "programs in Python",
     "/tools/": "models",
 }
 
@@ -75,7 +79,7 @@ def collected() -> Iterator[tuple[str, str]]:
     for name in CLICK:
         for text in _marked(Path(click.__file__).with_name(name)):
             yield f"click/{name}", text
-    paths = sorted([*(TOP / "kernel/navigator_kernel").rglob("*.py"), *TOP.glob("agents/*/*.py")])
+    paths = sorted([*(TOP / "kernel").rglob("*.py"), *TOP.glob("agents/*/*.py")])
     modules = [_Module(path) for path in paths if not any(part in path.as_posix() for part in ENGLISH_ONLY)]
     raising = _raising(modules)
     for module in modules:

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.planner.store import URL, open_sessions
-from navigator_kernel.planner.toolkit import registry
 from navigator_kernel.tools.factory import FunctionTool, ToolFactory
+from navigator_planner.store import URL, open_sessions
+from navigator_planner.toolkit import registry
 from ports import free_port
 
 Tools = Callable[[], dict[str, FunctionTool]]

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import KernelError
-from navigator_kernel.planner.errors import ChangedMeanwhile
-from navigator_kernel.planner.schemas import NoteCreate, NoteSearch, TaskChange, TaskId, TaskList, TaskUpdate
-from navigator_kernel.planner.service import (
+from navigator_kernel.tools.factory import FunctionTool
+from navigator_planner.errors import ChangedMeanwhile
+from navigator_planner.schemas import NoteCreate, NoteSearch, TaskChange, TaskId, TaskList, TaskUpdate
+from navigator_planner.service import (
     Notes,
     project_create,
     project_delete,
@@ -24,9 +25,8 @@ from navigator_kernel.planner.service import (
     task_page,
     task_update,
 )
-from navigator_kernel.planner.store import URL, open_sessions
-from navigator_kernel.planner.tables import Task
-from navigator_kernel.tools.factory import FunctionTool
+from navigator_planner.store import URL, open_sessions
+from navigator_planner.tables import Task
 from planner.conftest import both
 
 WHEN, LATER = "2026-11-23T15:00:00+08:00", "2026-11-24T09:30:00+08:00"
@@ -207,8 +207,8 @@ def test_many_at_once_lose_nothing(planner: Planner) -> None:
 @pytest.mark.usefixtures("planner")
 def test_processes_that_begin_at_once_all_get_in(tmp_path: Path) -> None:
     words = (
-        "import sys; from pathlib import Path; from navigator_kernel.planner.store import open_sessions; "
-        "from navigator_kernel.planner.tables import Project; "
+        "import sys; from pathlib import Path; from navigator_planner.store import open_sessions; "
+        "from navigator_planner.tables import Project; "
         "print(open_sessions(Path(sys.argv[1]), lambda: None)().get(Project, 1).name)"
     )
     argv = [sys.executable, "-c", words, str(tmp_path / "planner.sqlite")]

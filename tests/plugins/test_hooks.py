@@ -81,10 +81,12 @@ def kernel_register_dispatchers(agents):
 """
 COMMAND = """
 import click
+from navigator_kernel.commands import document, json_option, lines
 
-@click.command("hello")
-def hello():
-    click.echo("hello from a plugin")
+@click.command("hello", short_help="Say hello")
+@json_option
+def hello(as_json):
+    document({"said": "hello"}) if as_json else lines("hello from a plugin")
 
 @click.command("skill")
 def skill():
@@ -267,6 +269,16 @@ def test_kernel_register_commands_adds_a_command(root: Path, install: Any, capsy
     install(COMMAND)
     assert run(["--root", str(root), "hello"]) == 0
     assert capsys.readouterr().out == "hello from a plugin\n"
+
+
+def test_a_command_of_a_plugin_stands_in_the_help_and_prints_a_document(
+    root: Path, install: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(COMMAND)
+    assert run(["--root", str(root), "--help"]) == 0
+    assert "  hello       Say hello\n" in capsys.readouterr().out
+    assert run(["--root", str(root), "hello", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"exit_code": 0, "said": "hello"}
 
 
 def test_kernel_register_commands_cannot_replace_a_command_of_the_kernel(root: Path, install: Any) -> None:

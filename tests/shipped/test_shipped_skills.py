@@ -14,12 +14,12 @@ import pytest
 import yaml
 
 from navigator_kernel.bootstrap.places import shipped_digests, shipped_home
-from navigator_kernel.planner.toolkit import registry
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.digest import shipped_digest
 from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.skills.formats.template import Filling, fill_argv
 from navigator_kernel.values.resource import SkillDef
+from navigator_planner.toolkit import registry
 from shipped.place import NAMES, Place, script_of
 
 TOP = Path(__file__).parents[2]

@@ -19,10 +19,10 @@ from navigator_kernel.config.settings import ModelProvider, Models, Settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.events import Event
 from navigator_kernel.ports import Kernel
-from navigator_kernel.state_graph import state_graph
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.request import Said as Entry
+from navigator_langgraph import state_graph
 from person_state import accept
 from specialist.turns import song
 from turns.conftest import SHOUT, TEXT, Standing, put

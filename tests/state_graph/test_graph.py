@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from models.wire_server import HELLO, Said, WireServer
-from navigator_kernel.state_graph import state_graph
+from navigator_langgraph import state_graph
 from specialist.turns import of_phase_two
 from state_graph.conftest import kernel_at, says
 from state_graph.test_both_engines import CREATE, rows

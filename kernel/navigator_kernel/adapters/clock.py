@@ -1,4 +1,4 @@
-"""The clock and the ids of runs, as ports, so that a run can be replayed byte for byte."""
+"""The clock and the ids of runs, as ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Lists the plugins of installed packages without importing them, or their loaders."""
+"""Lists the plugins of installed packages, and in a source tree this project's own, without importing them or their
+loaders."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
 GROUP = "navigator"
+OWN = "navigator-kernel"  # the distribution of this package, which has plugins of its own beside it
+_PROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"  # of the source tree, if this is one
 ENVIRONMENTS = 16  # environments in the cache, newest first: sys.path can begin with the current folder, so keys differ
 
 
@@ -45,7 +48,7 @@ def _scanned() -> list[Installed]:
     value, which fails when it is loaded."""
     from importlib.metadata import distributions
 
-    found: dict[str, list[Installed]] = {}
+    found: dict[str, list[Installed]] = {OWN: _of_source_tree()} if _is_source_tree() else {}
     for package in distributions():
         place = Path(str(getattr(package, "_path", ""))).stem
         try:
@@ -55,6 +58,19 @@ def _scanned() -> list[Installed]:
         except Exception:  # noqa: BLE001 - metadata may have any form
             found.setdefault(place, [Installed(place, "", place)])
     return sorted(point for points in found.values() for point in points)
+
+
+def _is_source_tree() -> bool:
+    return _PROJECT.parent.joinpath("kernel") == Path(__file__).resolve().parents[2] and _PROJECT.is_file()
+
+
+def _of_source_tree() -> list[Installed]:
+    """The project's own entry points. Metadata that an editable install wrote may be older, or missing."""
+    import tomllib
+
+    project = tomllib.loads(_PROJECT.read_text("utf-8"))["project"]
+    points = project.get("entry-points", {}).get(GROUP, {})
+    return [Installed(name, value, OWN, project["version"]) for name, value in points.items()]
 
 
 def _kept(cache: Path) -> list[dict[str, Any]]:
@@ -76,7 +92,7 @@ def _keep(cache: Path, body: list[dict[str, Any]], writer: Callable[[], Writer])
 
 def _environment_key() -> list[list[Any]]:
     key: list[list[Any]] = [[sys.prefix, sys.version_info[:3], Installed._fields]]
-    for entry in sys.path:
+    for entry in (*sys.path, *([str(_PROJECT)] if _is_source_tree() else ())):
         try:
             key.append([entry, Path(entry).stat().st_mtime_ns])
         except OSError:

@@ -23,16 +23,17 @@ from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.project_state import BOX
 from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_lessons, open_sandbox, open_underway
-from navigator_kernel.bootstrap.places import box_of, private_writer, project_state
+from navigator_kernel.bootstrap.places import box_of, installed_plugins, private_writer, project_state
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
 from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
 from navigator_kernel.storage_errors import LONGEST
-from navigator_kernel.text import numbered
+from navigator_kernel.text import lazy_compile, numbered
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.entry_points import Installed
     from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Kernel
@@ -42,19 +43,17 @@ if TYPE_CHECKING:
 _EXTRAS = (
     ("llm", "pydantic_ai", "not installed; no model can be asked"),
     ("mcp", "mcp", "not installed"),
-    ("planner", "sqlalchemy", "not installed; tasks and notes cannot be kept"),
 )
 # The databases of a project's state, and what a person loses of a damaged one at worst
 _DATABASES = {
     "sessions.sqlite": "conversations",
     "workflows.sqlite": "workflow runs with their approvals",
     "conversations.sqlite": "which session a client of the API continues; it begins a new one with its own messages",
-    "planner.sqlite": "tasks, notes and dates",
 }
+_PACKAGE = lazy_compile(r"[\w.-]+")
 _MARKS = {"damaged": "!!", "missing": "--", "note": "..", "ok": "ok"}
 _REPAIR = "navigator doctor --repair"
 _MIB = 1024 * 1024
-_TAPES = 32 * _MIB  # bytes of the newest recordings that are read
 _FULL, _NARROW = 16 * _MIB, 512 * _MIB  # bytes of free space: nothing works, and a run may not have what it is allowed
 _RUBBISH = 64 * _MIB  # bytes of left-overs that are worth a line
 
@@ -161,13 +160,37 @@ def _system(_: Checked) -> Iterator[Finding]:
     git_remedy = "" if git else "apt-get install git"
     yield Finding(what="git", state="ok" if git else "missing", detail=git or "not found", remedy=git_remedy)
     for extra, module, without in _EXTRAS:
-        there = find_spec(module) is not None
-        yield Finding(
-            what=f"extra {extra}",
-            state="ok" if there else "missing",
-            detail="installed" if there else without,
-            remedy="" if there else f"pip install 'navigator-kernel[{extra}]'",
-        )
+        yield _extra(f"navigator-kernel[{extra}]", extra, without, is_there=find_spec(module) is not None)
+    for plugin in installed_plugins():
+        if needed := _needed_by(plugin):
+            is_there = all(map(_is_installed, needed))
+            yield _extra(f"{plugin.package}[{plugin.name}]", plugin.name, "not installed", is_there=is_there)
+
+
+def _extra(package: str, extra: str, without: str, *, is_there: bool) -> Finding:
+    detail, remedy = ("installed", "") if is_there else (without, f"pip install '{package}'")
+    return Finding(what=f"extra {extra}", state="ok" if is_there else "missing", detail=detail, remedy=remedy)
+
+
+def _needed_by(plugin: Installed) -> list[str]:
+    """The packages of the extra that the plugin's package calls like the plugin."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires(plugin.package) or ()
+    except PackageNotFoundError:  # a source tree that is not installed
+        return []
+    marked = [(line, line.partition(";")[2].replace(" ", "").replace('"', "'")) for line in lines]
+    return [_PACKAGE.findall(line)[0] for line, marker in marked if f"extra=='{plugin.name}'" in marker]
+
+
+def _is_installed(package: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution(package) is not None
+    except PackageNotFoundError:
+        return False
 
 
 def _sandbox(_: Checked) -> Iterator[Finding]:
@@ -402,26 +425,11 @@ def _write_home_note(file: Path) -> list[str]:
 
 
 def _runs(checked: Checked) -> Iterator[Finding]:
-    """Unfinished work of models, and recordings of runs."""
-    from navigator_kernel.bootstrap.tapes import load_tape
-
+    """Unfinished work of models."""
     left = open_underway(checked.root, lambda value: value)
     for file in left.damaged():
         loss = f"the work of run {file.stem} cannot go on; send its message again"
         yield _unreadable("unfinished work", f"{str(file)!r} cannot be read", file, loss)
-    tapes = sorted((checked.state.folder / "tapes").glob("*.json"), reverse=True)  # a run's id begins with its time
-    total, damaged = 0, 0
-    for file in tapes:
-        total += file.stat().st_size
-        if total > _TAPES:
-            break
-        try:
-            load_tape(checked.root, file.stem)
-        except KernelError as error:
-            damaged += 1
-            yield _unreadable("recording", error.message, file, "it cannot be replayed")
-    if not damaged:
-        yield Finding(what="recordings", state="ok", detail=numbered(len(tapes), "run"))
 
 
 def _audit(checked: Checked) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 import navigator_kernel
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.entry_points import Installed, entry_points
+from navigator_kernel.adapters.entry_points import OWN, Installed, entry_points
 from navigator_kernel.adapters.stores.person_home import make_home
 from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState
 from navigator_kernel.config.project_root import foreign, is_project, is_usable, nearest
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 OLD_STATE = (
     "sessions.sqlite",
     "workflows.sqlite",
-    "planner.sqlite",
     "lessons.json",
     "usage.json",
     "disabled.json",
@@ -162,12 +161,11 @@ def left_out() -> frozenset[str]:
 
 
 def installed_plugins() -> list[Installed]:
-    """Entry points of the group `navigator`, from the cache, but for those that are left out."""
+    """Entry points of the group `navigator`, from the cache, but for those that are left out; `off` leaves out all but
+    this package's own."""
     folder, without = user_state() / "cache", left_out()
-    if "off" in without:
-        return []
     found = entry_points(folder / "plugins.json", lambda: private_writer(folder))
-    return [one for one in found if one.name not in without]
+    return [one for one in found if one.name not in without and (one.package == OWN or "off" not in without)]
 
 
 def standing_places() -> dict[str, Path]:

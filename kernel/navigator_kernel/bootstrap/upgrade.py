@@ -30,15 +30,15 @@ def upgrade(root: Path) -> list[str]:
     inode's change time decides (inode(7)), because no archive and no checkout can set it.
     """
     old, since = root / "mybox" / "state", upgraded_at(user_state())
-    mine = [name for name in _MOVED if _changed_at(old / name) < since]
+    of_plugins = {path.name: _as_it_is for path in sorted(old.glob("*.sqlite")) if path.name not in _MOVED}
+    files = {**_MOVED, **of_plugins}
+    mine = [name for name in files if _changed_at(old / name) < since]
     if not mine:
         return []
     state = project_state(root)
     state.claim()
     writer = state_writer(state)
-    moved = [name for name in mine if _move(old / name, state.folder / _TARGETS.get(name, name), _MOVED[name], writer)]
-    with suppress(OSError, KernelError):
-        _move_tapes(root, state.folder, writer)
+    moved = [name for name in mine if _move(old / name, state.folder / _TARGETS.get(name, name), files[name], writer)]
     writer.write(state.folder / "upgraded.json", json.dumps({"v": 1, "moved": moved}).encode())
     _remove(root, [old / f"{name}{suffix}" for name in moved for suffix in ("", "-wal", "-shm")])
     return [
@@ -112,13 +112,6 @@ def _as_it_is(_: Path) -> None:
     return
 
 
-def _move_tapes(root: Path, state: Path, writer: FolderWriter) -> None:
-    source, target = root / "mybox" / "logs" / "tapes", state / "tapes"
-    for tape in sorted(source.glob("*.json")) if not source.is_symlink() else ():
-        if not (target / tape.name).exists():
-            writer.write(target / tape.name, read_bounded(tape, SIZE_LIMIT), mode=0o600)
-
-
 def _about_trust() -> Iterator[str]:
     dropped = open_consents().dropped()
     if dropped:
@@ -129,7 +122,6 @@ def _about_trust() -> Iterator[str]:
 _MOVED: dict[str, Clean | None] = {
     "sessions.sqlite": _without_session_grants,
     "workflows.sqlite": _without_run_grants,
-    "planner.sqlite": _as_it_is,
     "lessons.json": None,
     "usage.json": None,
     "disabled.json": None,

@@ -1,4 +1,5 @@
-"""All commands by name; a command's module is imported when the command is called. Plugins add commands."""
+"""All commands by name; a command's module is imported when the command is called. Plugins add commands, which are
+imported for `--help`, too."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,16 +17,14 @@ from navigator_kernel.errors import KernelError
 from navigator_kernel.text import suggestions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from navigator_kernel.plugins import Plugins
 
 _HOOK = "kernel_register_commands"
 _PLUGIN = "navigator.plugin"  # in a context's `meta`: the plugin whose command runs
+_COMMANDS = "navigator.commands"  # and the commands of plugins
 
 # name → (module, or module:command, help); the help is here so that `navigator --help` loads nothing
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "acp": ("commands.acp", "Serve your skills to an editor (Agent Client Protocol)"),
     "agent": ("commands.agent", "Subagents: list"),
     "ask": ("chat.ask", "Send one message and print the reply"),
     "chat": ("chat.chat", "Start a conversation"),
@@ -47,7 +47,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "commands.project",
         "Projects and their states: show, list, adopt, forget, trust, distrust",
     ),
-    "replay": ("commands.replay", "Replay a past turn from its recording and show any difference"),
     "route": ("route.route", "Show which skill a message would be routed to"),
     "serve": ("commands.serve", "Serve this project over HTTP: chat, events, skills and OpenAI's API"),
     "session": ("commands.session", "Conversations that were kept: list, show, resume, export, delete"),
@@ -81,7 +80,7 @@ class Commands(click.Group):
     """A group that imports a command's module when the command is called; plugins add to it by name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted((*COMMANDS, *EVERYDAY))
+        return sorted((*COMMANDS, *EVERYDAY, *plugin_commands(ctx)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in EVERYDAY:
@@ -90,7 +89,16 @@ class Commands(click.Group):
             module, _, name = COMMANDS[cmd_name][0].partition(":")
             found: click.Command = getattr(importlib.import_module(f"navigator_kernel.cli.{module}"), name or "command")
             return found
-        return _of_plugins(ctx, cmd_name)
+        return plugin_commands(ctx).get(cmd_name, ("", None))[1]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and name not in {*COMMANDS, *EVERYDAY}:  # from here on stdout is the plugin's, and errors
+            ctx.meta[_PLUGIN] = plugin_commands(ctx)[name][0]
+            guard.give_stdout()
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -116,7 +124,9 @@ class Commands(click.Group):
         with formatter.section("Everyday commands"):
             formatter.write_dl([(name, text) for name, (_, text) in EVERYDAY.items()])
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+            texts = {name: text for name, (_, text) in COMMANDS.items()}
+            texts |= {name: command.get_short_help_str(200) for name, (_, command) in plugin_commands(ctx).items()}
+            formatter.write_dl(sorted(texts.items()))
 
 
 def _of_skills(ctx: click.Context, name: str) -> click.Command | None:
@@ -125,20 +135,25 @@ def _of_skills(ctx: click.Context, name: str) -> click.Command | None:
     return skills.get_command(ctx, name)
 
 
-def _of_plugins(ctx: click.Context, name: str) -> click.Command | None:
-    """The command of a plugin. From here on stdout is its own, and so are its errors."""
-    from navigator_kernel.bootstrap.extensions import open_plugins
-    from navigator_kernel.cli.app import app_of
+def plugin_commands(ctx: click.Context) -> Mapping[str, tuple[str, click.Command]]:
+    """The commands that plugins of installed packages add, by name, each with its plugin."""
+    from navigator_kernel.bootstrap.places import find_root, installed_plugins
+    from navigator_kernel.plugins import add_entry_points, build_manager
 
-    root = app_of(ctx).root
-    plugin, command = plugin_commands(open_plugins(root, agents=False).plugins, root).get(name, ("", None))
-    if command is not None:
-        ctx.meta[_PLUGIN] = plugin
-        guard.give_stdout()
-    return command
+    top = ctx.find_root()
+    if _COMMANDS not in top.meta:
+        try:
+            root = find_root(Path.cwd(), top.params.get("root"))
+        except KernelError:  # another user's folder, or none
+            root = Path.home()
+        plugins = build_manager()
+        add_entry_points(plugins, installed_plugins())
+        top.meta[_COMMANDS] = commands_of(plugins, root)
+    found: Mapping[str, tuple[str, click.Command]] = top.meta[_COMMANDS]
+    return found
 
 
-def plugin_commands(plugins: Plugins, root: Path) -> Mapping[str, tuple[str, click.Command]]:
+def commands_of(plugins: Plugins, root: Path) -> Mapping[str, tuple[str, click.Command]]:
     """The commands that plugins add, by name, each with its plugin. One with a name that is taken, and what is not a
     command, is recorded as a failure."""
     found: dict[str, tuple[str, click.Command]] = {}

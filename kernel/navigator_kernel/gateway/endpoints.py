@@ -15,7 +15,9 @@ from starlette.routing import Route
 
 from navigator_kernel.gateway.logs import log_answer
 from navigator_kernel.gateway.problems import ProblemResponse, problem_of
+from navigator_kernel.gateway.streams.sse import response_of
 from navigator_kernel.values.http.endpoint import JSON, Answer, Call, Caller, Endpoint, HttpProblem
+from navigator_kernel.values.http.sse import EventStream
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -133,6 +135,8 @@ def is_pydantic(kind: Any) -> bool:
 
 
 def _response(endpoint: Endpoint, value: Any) -> Any:
+    if isinstance(value, EventStream):
+        return response_of(value)
     if isinstance(value, Response) or (callable(value) and not isinstance(value, Struct)):
         return value
     answer = value if isinstance(value, Answer) else Answer(value=value, status=endpoint.status)

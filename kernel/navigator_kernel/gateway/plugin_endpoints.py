@@ -9,30 +9,36 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from navigator_kernel.gateway.streams.sse import response_of
 from navigator_kernel.guard import as_error
 from navigator_kernel.values.http.endpoint import JSON, Call, Endpoint, Handler, HttpProblem
+from navigator_kernel.values.http.sse import EventStream
 
 if TYPE_CHECKING:
     from navigator_kernel.plugins import Plugins
-    from navigator_kernel.ports import ProjectPorts
+    from navigator_kernel.ports import ProjectPorts, ServedTurns
 
 HOOK = "kernel_register_tools_and_endpoints"
 
 
 def plugin_endpoints(
-    plugins: Plugins, project: ProjectPorts, own: Sequence[Endpoint], seconds: float
+    plugins: Plugins, project: ProjectPorts, own: Sequence[Endpoint], seconds: float, turns: ServedTurns | None = None
 ) -> Sequence[Endpoint]:
-    """The endpoints of all plugins, each with `seconds` for an answer. One that is invalid, or repeats one of `own` or
-    of an earlier plugin, is left out and recorded as a failure."""
+    """The endpoints of all plugins, each with `seconds` for an answer; those without a service get `turns`. One that is
+    invalid, or repeats one of `own` or of an earlier plugin, is left out and recorded as a failure."""
     held = list(own)
     for plugin, endpoint in plugins.all(HOOK, project, lambda item: item if isinstance(item, Endpoint) else None):
         if endpoint is None:  # a tool
             continue
-        if wrong := next(_faults(endpoint, held), ""):
+        if wrong := next(_faults(endpoint, held, plugin), ""):
             plugins.fail(plugin, HOOK, ValueError(wrong))
-        elif plugins.is_shipped(plugin):
+            continue
+        in_server = endpoint.media != JSON or endpoint.service is None  # streams and turns belong to the server's loop
+        if endpoint.service is None:
+            endpoint = replace(endpoint, service=turns)
+        if plugins.is_shipped(plugin):
             held.append(endpoint)
-        elif endpoint.media != JSON:
+        elif in_server:
             held.append(replace(endpoint, handler=_isolated(plugins, plugin, endpoint.handler)))
         else:
             held.append(replace(endpoint, handler=_guarded(plugins, plugin, endpoint.handler, seconds)))
@@ -59,7 +65,7 @@ def _guarded(plugins: Plugins, plugin: str, handler: Handler, seconds: float) ->
 
 
 def _isolated(plugins: Plugins, plugin: str, handler: Handler) -> Handler:
-    """A handler that answers with a stream, in the server's event loop: what feeds the stream belongs to that loop."""
+    """The handler, run in the server's event loop."""
 
     @wraps(handler)
     async def handled(service: Any, call: Call) -> Any:
@@ -70,6 +76,7 @@ def _isolated(plugins: Plugins, plugin: str, handler: Handler) -> Handler:
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             plugins.fail(plugin, f"endpoint {handler.__name__}", as_error(error))
             raise as_error(error) from None
+        answer = response_of(answer) if isinstance(answer, EventStream) else answer
         return _streamed(answer) if callable(answer) else answer
 
     return handled
@@ -89,9 +96,9 @@ def _streamed(answer: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable
     return body
 
 
-def _faults(endpoint: Endpoint, held: Sequence[Endpoint]) -> Iterator[str]:
+def _faults(endpoint: Endpoint, held: Sequence[Endpoint], plugin: str) -> Iterator[str]:
     place = f"{endpoint.method} {endpoint.path}"
-    if not endpoint.path.startswith("/api/") or endpoint.role is None or endpoint.service is None:
-        yield f"{place} needs a path below /api/, a role and a service"
+    if not f"{endpoint.path}/".startswith(("/api/", f"/{plugin}/")) or endpoint.role is None:
+        yield f"{place} needs a role, and a path below /api/ or /{plugin}"
     if any(one.name == endpoint.name or (one.method, one.path) == (endpoint.method, endpoint.path) for one in held):
         yield f"{place} ({endpoint.name}) already exists"

@@ -35,8 +35,9 @@ from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.page_files import page_files, page_routes
 from navigator_kernel.gateway.plugin_endpoints import plugin_endpoints
 from navigator_kernel.gateway.problems import ProblemResponse
-from navigator_kernel.gateway.projections import ag_ui, openai
+from navigator_kernel.gateway.projections import openai
 from navigator_kernel.gateway.projections.openai_errors import OpenAIErrors
+from navigator_kernel.gateway.served_turns import GatewayTurns
 from navigator_kernel.values.http.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ ENDPOINTS: Sequence[Endpoint] = (
     *workflows.ENDPOINTS,
     *workflow_files.ENDPOINTS,
     *status.ENDPOINTS,
-    *ag_ui.ENDPOINTS,
     *openai.ENDPOINTS,
 )
 
@@ -92,7 +92,9 @@ def endpoints_of(gateway: Gateway) -> Sequence[Endpoint]:
     """The kernel's endpoints, those of plugins, and the one that describes all of them."""
     shared = gateway.workers.pool.shared
     project = project_ports(gateway.root, shared.meaning)
-    more = plugin_endpoints(shared.extensions.plugins, project, ENDPOINTS, gateway.settings.timeout)
+    more = plugin_endpoints(
+        shared.extensions.plugins, project, ENDPOINTS, gateway.settings.timeout, GatewayTurns(gateway)
+    )
     return described((*ENDPOINTS, *more))
 
 

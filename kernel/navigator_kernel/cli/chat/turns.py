@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session
 
-
 SHOWN = 200  # characters of a message
 
 
@@ -61,7 +60,7 @@ def is_answer(message: Message, session: Session) -> bool:
 
 def turns_of(app: App) -> Turns:
     """The turns of this command line."""
-    return Turns(kernel=app.kernel, tape=app.tape, sessions=lambda: app.sessions)
+    return Turns(kernel=app.kernel, sessions=lambda: app.sessions)
 
 
 def _missed(error: Busy) -> None:

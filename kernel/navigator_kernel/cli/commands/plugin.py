@@ -77,9 +77,9 @@ def tried(app: App) -> Sequence[Failure]:
 
 
 def _try_commands(plugins: Plugins, root: Path) -> None:
-    from navigator_kernel.cli.registry import plugin_commands
+    from navigator_kernel.cli.registry import commands_of
 
-    plugin_commands(plugins, root)
+    commands_of(plugins, root)
 
 
 def _try_endpoints(plugins: Plugins, project: ProjectPorts) -> None:

@@ -15,17 +15,18 @@ from navigator_kernel.gateway.runs import Run, may_approve
 from navigator_kernel.gateway.streams.feeds import RECENT
 from navigator_kernel.gateway.streams.page_events import LAST
 from navigator_kernel.gateway.streams.page_frames import Frames, as_sent
-from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
+from navigator_kernel.gateway.streams.sse import EventStreamResponse
 from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
+from navigator_kernel.values.http.sse import EVENT_STREAM, PING, frame
 from navigator_kernel.values.request import Message, Session
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.streams.feeds import Feed
+    from navigator_kernel.values.http.endpoint import Caller
 
-EVENT_STREAM = "text/event-stream"
 _POSITION = lazy_compile(r"([a-z0-9-]{1,80}):(\d{1,9})")
 
 Which = Literal["page", "all"]
@@ -60,14 +61,14 @@ class Following(Struct, frozen=True, forbid_unknown_fields=True):
 
 async def chat(gateway: Gateway, call: Call) -> EventStreamResponse:
     """Streams the events of a run. The run goes on if the client disconnects: its events can be followed later."""
-    run = await begin(gateway, call, call.path["session"], call.body)
+    run = await begin(gateway, call.caller, call.path["session"], call.body)
     frames = _frames(run.feed, call.path["session"], call.query.events)
     return EventStreamResponse(_pieces(run.feed.read(), frames), ((b"x-run-id", run.id.encode()),))
 
 
 async def start_run(gateway: Gateway, call: Call) -> StartedRun:
     """Starts a run and returns at once; follow its events with `GET /api/runs/{run}/events`."""
-    run = await begin(gateway, call, call.path["session"], call.body)
+    run = await begin(gateway, call.caller, call.path["session"], call.body)
     return StartedRun(run=run.id, session=call.path["session"])
 
 
@@ -111,16 +112,16 @@ async def _all_pieces(gateway: Gateway, call: Call, after: int, *, missed: bool)
                 yield frame(sent.data, event=sent.event, name=f"{feeds.epoch}:{held.number}")
 
 
-async def begin(gateway: Gateway, call: Call, session: str, body: ChatMessage) -> Run:
+async def begin(gateway: Gateway, caller: Caller, session: str, body: ChatMessage) -> Run:
     """Starts the run of a message and waits for its first event; raises the error if it cannot start."""
     refuse_message(body.message)
-    name = gateway.session_id(call.caller, session)
+    name = gateway.session_id(caller, session)
     message = Message(text=body.message, attended=False, language=body.language)
 
     def asked(turns: Turns) -> tuple[Message, Session]:
         return message, turns.session(name)
 
-    run = gateway.runs.start(name, asked, partial(may_approve, call.caller))
+    run = gateway.runs.start(name, asked, partial(may_approve, caller))
     await run.begun()
     return run
 

@@ -27,9 +27,10 @@ from navigator_kernel.gateway.projections.openai_turn import (
     WholeAnswer,
     begin,
 )
-from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
+from navigator_kernel.gateway.streams.sse import EventStreamResponse
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
+from navigator_kernel.values.http.sse import PING, frame
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway

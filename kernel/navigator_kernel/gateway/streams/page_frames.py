@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.events import Event, RunStarted
 from navigator_kernel.gateway.streams.page_events import Shown, shown, whole
-from navigator_kernel.gateway.streams.sse import frame
+from navigator_kernel.values.http.sse import frame
 
 if TYPE_CHECKING:
     from navigator_kernel.text import Language

@@ -1,4 +1,4 @@
-"""Server-sent events (WHATWG HTML, 9.2): lines end in LF, and a client that stops reading costs nothing."""
+"""Sends server-sent events; a client that stops reading costs nothing."""
 
 from __future__ import annotations
 
@@ -7,27 +7,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
-
 from navigator_kernel.gateway.access import ENDED, LAST_EVENT
 from navigator_kernel.values.http.endpoint import HttpProblem
+from navigator_kernel.values.http.sse import EventStream, frame
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-PING = b": ping\n\n"
 HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 )
-
-
-def frame(data: Any, *, event: str = "", name: str = "") -> bytes:
-    """One event: `data` as JSON, with its type and id if they are given."""
-    head = (f"id: {name}\n" if name else "") + (f"event: {event}\n" if event else "")
-    return head.encode() + b"data: " + msgspec.json.encode(data, enc_hook=str) + b"\n\n"
 
 
 def token_ended() -> bytes:
@@ -67,6 +59,11 @@ class EventStreamResponse:
             async for piece in pieces:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def response_of(answer: EventStream) -> EventStreamResponse:
+    headers = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers.items())
+    return EventStreamResponse(answer.pieces, headers, lambda: answer.last)
 
 
 async def _cancelled_by_its_client(task: asyncio.Task[Any], receive: Receive) -> None:

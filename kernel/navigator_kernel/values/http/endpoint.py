@@ -65,7 +65,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """`body`, `query` and `answer` are types that msgspec reads, or models of pydantic; `media` is the type of a
     stream. `parts` are the types of the path's parts that are not plain text; `headers` are those that the handler
     reads, `sends` those of its answer. `errors` are statuses in addition to those of every endpoint. The handler's
-    first argument is `service`, or the gateway if there is none."""
+    first argument is `service`; without one it is the gateway, and in a plugin the server's turns."""
 
     method: str
     path: str

@@ -1,1 +1,0 @@
-"""The kernel as an agent of the Agent Client Protocol (ACP), for editors."""

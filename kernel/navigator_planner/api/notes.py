@@ -1,0 +1,164 @@
+"""Endpoints for notes and the links between them, with the same functions as the tools of chat (TOL-13)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from navigator_kernel.values.http.conditions import IF_NONE_MATCH, tag_of, tagged
+from navigator_kernel.values.http.cursors import Page
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
+from navigator_planner import schemas
+from navigator_planner.api.answers import (
+    FoundNotes,
+    KeptLink,
+    KeptNote,
+    LinkedNotes,
+    NoteQuery,
+    Notes,
+    Number,
+)
+from navigator_planner.api.calls import (
+    ERRORS,
+    arguments,
+    created,
+    in_session,
+    numbered,
+    place_in,
+    worked,
+)
+
+if TYPE_CHECKING:
+    from navigator_planner.toolkit import OpenToolkit
+
+
+async def list_notes(planner: OpenToolkit, call: Call) -> Answer:
+    """Lists notes, newest first."""
+    before, limit = place_in(call.query.cursor, Number), call.query.limit
+
+    def listed(db: Any) -> dict[str, Any]:
+        from navigator_planner.service import note_list
+
+        return numbered("notes", note_list(db, before, limit + 1), limit)
+
+    return tagged(await in_session(planner, listed), call.headers)
+
+
+async def read_note(planner: OpenToolkit, call: Call) -> Answer:
+    def read(db: Any) -> dict[str, Any]:
+        from navigator_planner.service import note_get
+
+        return note_get(db, call.path["note"])
+
+    return tagged(await in_session(planner, read), call.headers)
+
+
+async def list_links(planner: OpenToolkit, call: Call) -> Answer:
+    """Lists the notes that a note is linked with, in both directions."""
+
+    def listed(db: Any) -> dict[str, Any]:
+        from navigator_planner.service import note_links
+
+        return {"links": note_links(db, call.path["note"])}
+
+    return tagged(await in_session(planner, listed), call.headers)
+
+
+async def create_note(planner: OpenToolkit, call: Call) -> Answer:
+    made = await worked(planner, lambda kit: kit.tools["note_create"].call(call.body))
+    return created(made, f"/api/notes/{made['id']}")
+
+
+async def search_notes(planner: OpenToolkit, call: Call) -> Answer:
+    """Searches notes by meaning, best first; without an encoder by words."""
+    wanted = arguments(schemas.NoteSearch, **msgspec.structs.asdict(call.query))
+    found = await worked(planner, lambda kit: kit.tools["note_search"].call(wanted))
+    return tagged({"notes": found}, call.headers)
+
+
+async def create_link(planner: OpenToolkit, call: Call) -> Answer:
+    made = await worked(planner, lambda kit: kit.tools["link_create"].call(call.body))
+    return Answer(value=made, status=201, headers={"etag": tag_of(made)})
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/api/notes",
+        role="read",
+        summary="List notes, newest first",
+        handler=list_notes,
+        tag="notes",
+        query=Page,
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=Notes,
+        errors=ERRORS,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/notes",
+        role="chat",
+        summary="Write a note",
+        handler=create_note,
+        tag="notes",
+        body=schemas.NoteCreate,
+        sends=("ETag", "Location"),
+        answer=KeptNote,
+        status=201,
+        errors=ERRORS,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/notes/search",
+        role="read",
+        summary="Search notes by what they mean",
+        handler=search_notes,
+        tag="notes",
+        query=NoteQuery,
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=FoundNotes,
+        errors=ERRORS,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/notes/{note}",
+        role="read",
+        summary="Read a note",
+        handler=read_note,
+        tag="notes",
+        parts={"note": Number},
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=KeptNote,
+        errors=(404, *ERRORS),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/notes/{note}/links",
+        role="read",
+        summary="List the notes that a note is linked with",
+        handler=list_links,
+        tag="notes",
+        parts={"note": Number},
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=LinkedNotes,
+        errors=(404, *ERRORS),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/links",
+        role="chat",
+        summary="Link two notes",
+        handler=create_link,
+        tag="notes",
+        body=schemas.NoteLinkCreate,
+        sends=("ETag",),
+        answer=KeptLink,
+        status=201,
+        errors=(404, 409, *ERRORS),
+    ),
+)

@@ -1,0 +1,184 @@
+"""Endpoints for tasks, with the same functions as the tools of chat (TOL-13)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from navigator_kernel.tools.factory import plain
+from navigator_kernel.values.http.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tag_of, tagged
+from navigator_kernel.values.http.cursors import cursor_of
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, HttpProblem
+from navigator_planner import schemas
+from navigator_planner.api.answers import KeptTask, Number, TaskFilter, Tasks
+from navigator_planner.api.calls import ERRORS, arguments, created, in_session, place_in, worked
+
+if TYPE_CHECKING:
+    from navigator_planner.service import TaskPlace
+    from navigator_planner.toolkit import OpenToolkit, Toolkit
+
+_PLACE = tuple[Annotated[datetime, Meta(tz=True)] | None, Number, Number]
+
+
+async def list_tasks(planner: OpenToolkit, call: Call) -> Answer:
+    """Lists tasks by their time, those without one last."""
+    asked = msgspec.structs.asdict(call.query)
+    after = _place(asked.pop("cursor"))
+    wanted = arguments(schemas.TaskList, **asked)
+
+    def listed(db: Any) -> dict[str, Any]:
+        from navigator_planner.service import task_page
+
+        found, last = task_page(db, wanted, after)
+        return {"tasks": plain(found), "next": _cursor(last) if last else ""}
+
+    return tagged(await in_session(planner, listed), call.headers)
+
+
+async def read_task(planner: OpenToolkit, call: Call) -> Answer:
+    wanted = schemas.TaskId(task_id=call.path["task"])
+    return tagged(await worked(planner, lambda kit: kit.tools["task_get"].call(wanted)), call.headers)
+
+
+async def create_task(planner: OpenToolkit, call: Call) -> Answer:
+    made = await worked(planner, lambda kit: kit.tools["task_create"].call(call.body))
+    return created(made, f"/api/tasks/{made['id']}")
+
+
+async def update_task(planner: OpenToolkit, call: Call) -> Answer:
+    """Changes only the fields that `changes` names."""
+    given = schemas.TaskUpdate(task_id=call.path["task"], changes=call.body.changes)
+    return await _changed(planner, call, "task_update", given)
+
+
+async def snooze_task(planner: OpenToolkit, call: Call) -> Answer:
+    """Moves the start of the task to `until`; it takes as long as before."""
+    given = schemas.TaskSnooze(task_id=call.path["task"], until=call.body.until)
+    return await _changed(planner, call, "task_snooze", given)
+
+
+async def delete_task(planner: OpenToolkit, call: Call) -> Answer:
+    """Deletes the task at once: a client asks its person itself."""
+    await _changed(planner, call, "task_delete", schemas.TaskId(task_id=call.path["task"]))
+    return Answer(status=204)
+
+
+async def _changed(planner: OpenToolkit, call: Call, tool: str, given: Any) -> Answer:
+    """Changes one task, if it is in the state that `If-Match` names."""
+    wanted = schemas.TaskId(task_id=call.path["task"])
+
+    def change(kit: Toolkit) -> Any:
+        seen = []  # SQLAlchemy reads an unreferenced row again, and would change a state that was not checked
+
+        def check(db: Any) -> None:
+            seen.append(kit.tools["task_get"].definition.func(db, wanted))
+            refuse_another(plain(seen[0]), call.headers)
+
+        return kit.tools[tool].call(given, check)
+
+    value = await worked(planner, change, call.headers)
+    return Answer(value=value, headers={"etag": tag_of(value)})
+
+
+def _place(cursor: str) -> TaskPlace | None:
+    found = place_in(cursor, _PLACE)
+    return None if found is None else _task_place(*found)
+
+
+def _task_place(start: datetime | None, priority: int, number: int) -> TaskPlace:
+    from navigator_planner.service import TaskPlace
+
+    try:
+        return TaskPlace(start and start.astimezone(UTC), priority, number)
+    except OverflowError:
+        raise HttpProblem(400, "usage", "the cursor is not one of this list") from None
+
+
+def _cursor(place: TaskPlace) -> str:
+    return cursor_of(msgspec.json.encode(tuple(place)).decode())
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/api/tasks",
+        role="read",
+        summary="List tasks by their time",
+        handler=list_tasks,
+        tag="tasks",
+        query=TaskFilter,
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=Tasks,
+        errors=ERRORS,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/tasks",
+        role="chat",
+        summary="Create a task",
+        handler=create_task,
+        tag="tasks",
+        body=schemas.TaskCreate,
+        sends=("ETag", "Location"),
+        answer=KeptTask,
+        status=201,
+        errors=(404, 409, *ERRORS),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/tasks/{task}",
+        role="read",
+        summary="Read a task",
+        handler=read_task,
+        tag="tasks",
+        parts={"task": Number},
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=KeptTask,
+        errors=(404, *ERRORS),
+    ),
+    Endpoint(
+        method="PATCH",
+        path="/api/tasks/{task}",
+        role="chat",
+        summary="Change fields of a task",
+        handler=update_task,
+        tag="tasks",
+        body=schemas.TaskChanges,
+        parts={"task": Number},
+        headers=(IF_MATCH,),
+        sends=("ETag",),
+        answer=KeptTask,
+        errors=(404, 409, 412, *ERRORS),
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/tasks/{task}",
+        role="chat",
+        summary="Delete a task",
+        handler=delete_task,
+        tag="tasks",
+        parts={"task": Number},
+        headers=(IF_MATCH,),
+        status=204,
+        errors=(404, 409, 412, *ERRORS),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/tasks/{task}/snooze",
+        role="chat",
+        summary="Postpone a task",
+        handler=snooze_task,
+        tag="tasks",
+        body=schemas.TaskUntil,
+        parts={"task": Number},
+        headers=(IF_MATCH,),
+        sends=("ETag",),
+        answer=KeptTask,
+        errors=(404, 409, 412, *ERRORS),
+    ),
+)
