@@ -10,6 +10,7 @@ import pytest
 from navigator_kernel.adapters.sources.git import GitSource, is_ref
 from navigator_kernel.errors import FetchFailed, UsageProblem
 from skill_repositories import GitCount, commit, git, make_repo
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -109,17 +110,7 @@ def test_a_beginning_of_several_commits_is_an_error_that_lists_them(repo: Path, 
 
 
 @pytest.mark.requirement("LIF-15")
-@pytest.mark.parametrize(
-    ("page", "ref", "subpath", "same"),
-    [
-        ("main/a", "main", "a", "main"),
-        ("release/1.x/deep/er", "release/1.x", "deep/er", "release/1.x"),
-        ("release/1.x", "release/1.x", "", "release/1.x"),
-        ("feature/one", "feature", "one", "feature"),
-        ("v1/a", "v1", "a", "v1"),
-        ("HEAD/a", "HEAD", "a", "main"),
-    ],
-)
+@cases("page, ref, subpath, same")
 def test_the_longest_ref_that_exists_divides_a_page(repo: Path, page: str, ref: str, subpath: str, same: str) -> None:
     with GitSource(f"file://{repo}", page=page) as source:
         assert (source.ref, source.subpath, source.commit) == (ref, subpath, at(repo, same))

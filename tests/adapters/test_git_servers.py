@@ -20,6 +20,7 @@ from navigator_kernel.adapters.sources.git_process import credential_key, host_o
 from navigator_kernel.adapters.sources.repo_cache import RepoCache
 from navigator_kernel.errors import FetchFailed
 from skill_repositories import commit, git, make_repo
+from tables import cases
 
 FILES: dict[str, str | bytes] = {f"s{number}/SKILL.md": f"text {number}" for number in range(20)}
 LIMITS = {"each": 10_000, "total": 100_000}
@@ -313,46 +314,12 @@ def test_the_persons_own_ssh_command_is_used_only_with_auth(ssh: Path, tmp_path:
         assert ("-i my-key" in ssh.read_text()) is auth
 
 
-@pytest.mark.parametrize(
-    ("key", "scoped"),
-    [
-        ("credential.helper", "credential.https://host:8443.helper"),
-        ("credential.https://host:8443.helper", "credential.https://host:8443.helper"),
-        ("credential.https://me@host:8443/a.username", "credential.https://me@host:8443/a.username"),
-        ("credential.https://*:8443.helper", "credential.https://host:8443.helper"),
-        ("credential.https://host.helper", ""),
-        ("credential.https://other:8443.helper", ""),
-        ("credential.http://host:8443.helper", ""),
-        ("core.sshcommand", ""),
-    ],
-)
+@cases("key, scoped")
 def test_a_credential_setting_is_narrowed_to_one_host(key: str, scoped: str) -> None:
     assert credential_key(key, "https://host:8443/a/b") == scoped
     assert credential_key(key, "git@host:a/b") == ""
 
 
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("https://host/a@b", "host"),
-        ("https://host/a@evil.example/b", "host"),
-        ("https://host?x=@evil.example", "host"),
-        ("https://host#@evil.example", "host"),
-        ("https://me:p@ss@host/a", "host"),
-        ("https://HOST:8443/a", "host"),
-        ("https://[::1]:8443/a@b", "::1"),
-        ("ssh://git@host:22/a@b", "host"),
-        ("git@host:a@evil.example/b", "host"),
-        ("git@host:a:b", "host"),
-        ("git@[::1]:a", "::1"),
-        (r"https://host\@evil.example/a", ""),
-        (r"https://host\a", ""),
-        ("https://[::1/a", ""),
-        ("file:///a@b:c", ""),
-        ("/a/b@c:d", ""),
-        ("./a@b:c", ""),
-        ("folder", ""),
-    ],
-)
+@cases("url, host")
 def test_the_host_of_a_source_is_the_one_that_git_asks(url: str, host: str) -> None:
     assert host_of(url) == host

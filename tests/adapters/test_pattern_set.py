@@ -16,28 +16,14 @@ from navigator_kernel.adapters.secrets.shapes import every
 from navigator_kernel.skills.scan import sequences
 from navigator_kernel.skills.scan.flow import hits as flows
 from navigator_kernel.skills.scan.rule import rules
+from tables import table
 
 QUICK = settings(
     max_examples=60, database=None, deadline=None, phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 FLAGS = re.IGNORECASE | re.MULTILINE
-PARTS: Sequence[tuple[str, str]] = (
-    (r"\bcurl\b[^\n]{0,9}\|\s*sh$", "x\ncurl a |\tsh\ny"),
-    (r"^a{2,60}b", "x\n" + "A" * 55 + "B"),
-    (r"(?P<q>[\"'])x(?P=q)", "'x'"),
-    (r"(?<!a)b(?!c)(?=d)", "xBd"),
-    (r"[^a-z]x", "éX"),
-    (r"(?a:x[^\s]y)", "x\x1ey"),
-    (r"\w\s\W\S\d\D", "é\u3000-é٣x"),
-    (r"(?:密码|口令)：", "密码："),
-    (r"Ñ|[À-Ö]", "ñ à"),
-    (r"(?-i:Function)\(", "new Function("),
-    (r"a.c", "A\u00e9C"),
-    (r"a\nb", "a\nb"),
-    (r"is it", "ſıs it is it"),
-    (r"(?:x?)*", ""),
-)
+PARTS: Sequence[tuple[str, str]] = table(__file__, "PARTS")
 
 
 @pytest.mark.requirement("SAF-1")

@@ -14,6 +14,7 @@ import pytest
 
 from cli.support import Done, Place, below, place_in, type_a
 from navigator_kernel.adapters.secrets.redaction import REDACTED, Redactor, remembering, secrets_of
+from tables import cases
 
 pytestmark = pytest.mark.sample(2)
 
@@ -294,18 +295,7 @@ def test_a_secret_is_found_behind_an_encoded_name(text: str) -> None:
 
 
 @pytest.mark.requirement("SAF-8")
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"password": "@@"},
-        {"db_passphrase": "@@"},
-        {"client_secret": "@@"},
-        {"env": [{"name": "API_KEY", "value": "@@"}]},
-        {"Authorization": "Bearer @@"},
-        {"密码": "@@"},
-    ],
-    ids=str,
-)
+@cases("value", lists=True, ids=str)
 def test_a_parameter_is_secret_by_its_name(value: object) -> None:
     shown = json.dumps(Redactor().value(json.loads(json.dumps(value).replace("@@", made(24)))))
     assert parts_left(made(24), shown) == [] and REDACTED in shown

@@ -16,6 +16,7 @@ from navigator_kernel.adapters.sources.git import GitSource
 from navigator_kernel.adapters.sources.repo_cache import CONFIG, RepoCache
 from navigator_kernel.errors import Busy, FetchFailed, Refused
 from skill_repositories import GitCount, commit, git, make_repo, skill_text
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -213,16 +214,7 @@ def test_bytes_that_are_not_what_their_id_says_are_never_handed_out(repo: Path, 
     assert (top / ".git").is_dir()
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        '[core]\n\tfsmonitor = "touch CANARY"\n\thooksPath = HOOKS\n',
-        '[remote "origin"]\n\tuploadpack = "touch CANARY; git-upload-pack"\n',
-        '[uploadpack]\n\tpackObjectsHook = "touch CANARY; exec \\"$@\\""\n',
-        '[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\turl = file:///nowhere\n\tpromisor = true\n',
-        '[url "file:///nowhere"]\n\tinsteadOf = file://\n',
-    ],
-)
+@cases("lines")
 @pytest.mark.parametrize("place", ["config", "commondir"])
 def test_no_setting_that_is_in_the_cache_is_read(
     repo: Path, cache: RepoCache, tmp_path: Path, lines: str, place: str

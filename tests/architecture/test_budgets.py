@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from architecture.source import has_reason, line_count, python_files, read, suppressions
+from tables import cases
 
 EVERYTHING = ("kernel", "agents", "bin", "tests")
 
@@ -34,15 +35,6 @@ def test_a_script_of_bin_has_at_most_10_lines() -> None:
     assert {name: size for name, size in scripts.items() if size > 10} == {}
 
 
-@pytest.mark.parametrize(
-    ("comment", "reasoned"),
-    [
-        ("noqa: S603", False),
-        ("noqa: S603, S607", False),
-        ("noqa: S603 - argv is a list", True),
-        ("type: ignore[arg-type]", False),
-        ("type: ignore[arg-type]  # tinydb has no types", True),
-    ],
-)
+@cases("comment, reasoned")
 def test_a_reason_is_more_than_the_code_of_the_check(comment: str, *, reasoned: bool) -> None:
     assert [has_reason(found) for found in suppressions(f"x = 1  # {comment}\n")] == [reasoned]

@@ -8,30 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from architecture.source import ROOT, python_files, read
+from tables import table
 
 WRITE_PORT = "kernel/navigator_kernel/adapters/files/writer.py"
 # Modules that write files other than the project's or the person's, and which files
-EXCEPT = {
-    "kernel/navigator_kernel/adapters/processes/environments.py": "the mode of its own folder",
-    "kernel/navigator_kernel/adapters/files/autoload.py": "names in a workspace, from open folders that may have any mode",
-    "kernel/navigator_kernel/adapters/processes/launcher.py": "the maps of a program's own user namespace",
-    "kernel/navigator_kernel/adapters/processes/line_diff.py": "texts to compare, in the system's temporary folder",
-    "kernel/navigator_kernel/adapters/sources/git_process.py": "git's home and input, in the system's temporary folder",
-    "kernel/navigator_kernel/adapters/files/lent.py": "names in the folder of a process while it runs, by descriptor",
-    "kernel/navigator_kernel/adapters/files/scratch.py": "a process's own folder, in the system's temporary folder",
-    "kernel/navigator_kernel/adapters/files/tree.py": "removes what the write port hands it, and scratch folders",
-    "kernel/navigator_kernel/adapters/files/replacing.py": "the write port's own: it is given a path that was checked",
-    "kernel/navigator_kernel/adapters/processes/marks.py": "in the place of a program in the sandbox, in its own folders",
-    "kernel/navigator_kernel/adapters/sources/repo_cache.py": "the mode of its own folder",
-    "kernel/navigator_kernel/adapters/stores/salvage.py": "a database, which SQLite itself writes; replaced in one step",
-    "kernel/navigator_planner/store.py": "a database, which SQLite itself writes",
-    "kernel/navigator_kernel/storage_errors.py": "a trial of the disk, beside a database that SQLite could not write",
-    "kernel/navigator_kernel/cli/main.py": "the null device",
-    "kernel/navigator_kernel/cli/route/resident.py": "a socket in the runtime folder",
-    "kernel/navigator_kernel/daemon/client.py": "the time of the last start, in the runtime folder",
-    "kernel/navigator_kernel/sandbox/cgroup.py": "the system's own control groups",
-    "kernel/navigator_kernel/sandbox/contain.py": "the trial of a sandbox, in the system's temporary folder",
-}
+EXCEPT = table(__file__, "EXCEPT")
 METHODS = frozenset(
     "write_text write_bytes mkdir rmdir unlink rename symlink_to hardlink_to touch chmod link_to".split()
 )

@@ -22,27 +22,13 @@ from gateway.served import Person, Served
 from gateway.served import serving as gateway_serving
 from homes import XDG_FOLDERS, fill
 from models.wire_server import Said, WireServer
+from tables import table
 
 CACHE = Path(".local/state/navigator/cache")  # grows with use and says nothing about a conversation
 MODEL = "scripted"
 MARK = "stub:"  # begins the line of a prompt skill's text that the scripted model reads
 SECONDS = 60.0  # that one command may take
-FILES = {
-    "README.md": "# Notes\n\nThis is teh project.\nIt countains words.\nAnd a lot of itmes.\n",
-    "CONTRIBUTING.md": "Send a patch.\n",
-    "CHANGELOG.md": "1.0: first\n",
-    "notes.md": "Meet on Monday.\n- todo: call Anna\n",
-    "notes.txt": "the first of the notes\n",
-    "todo.md": "- call Anna\n",
-    "sales.csv": "month,region,amount\n2026-02,north,12\n2026-03,south,30\n",
-    "sales_new.csv": "month,amount\n2026-03,31\n",
-    "sales_2023.csv": "month,amount\n2023-02,7\n",
-    "app.log": "2026-02-01 ERROR app failed\n",
-    "db.log": "2026-02-01 WARN db slow\n",
-    "logs/app.log": "2026-02-02 ERROR app failed again\n",
-    "src/main.py": "# TODO: tidy\nprint('hello')\n",
-    "src/app.log": "2026-02-03 INFO started\n",
-}
+FILES: dict[str, str] = table(__file__, "FILES")
 RUN = """\
 import json, os, sys, time
 from pathlib import Path

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bench.conversation_stage import Calls, Effect, Skill, Stage
+from tables import table
 
 TYPOS = ("This is teh project.\n", "This is the project.\n")
 OFFICE = (
@@ -31,26 +32,9 @@ PLAIN = (
     Skill("slack-post", "Posts a message to a Slack channel（发 Slack 消息）"),
     Skill("pdf", "Makes a PDF file（做成 PDF）"),
 )
-ASKING = {  # skill → its one parameter, with the words of its question
-    "log-summary": ("file", "the log file", "Sums up a log file（汇总日志文件）"),
-    "translate": ("language", "the target language", "Translates a text into another language（翻译）"),
-    "csv-report": ("month", "the month", "Summarises a month of a CSV file（汇总一个月的数据）"),
-    "send-report": ("recipient", "a recipient", "Sends the report by mail（发送周报邮件）"),
-    "resize-images": ("width", "the width in pixels", "Makes images smaller（缩小图片）"),
-}
+ASKING = table(__file__, "ASKING")
 EFFECT_OF = {"send_mail": "send-report", "run_on_server": "db-migrate", "scan_files": "todo-scan"}
-SAID = {  # skill → what a person says to run it, in both languages
-    "word-count": ("/word-count README.md", "/word-count README.md"),
-    "csv-report": ("/csv-report sales.csv February", "/csv-report sales.csv 二月"),
-    "translate": ("/translate notes.md French", "/translate notes.md 法语"),
-    "log-summary": ("/log-summary app.log", "/log-summary app.log"),
-    "fetch-page": ("/fetch-page https://api.github.com", "/fetch-page https://api.github.com 首页"),
-    "send-report": ("/send-report the weekly report", "/send-report 周报"),
-    "fix-typos": ("/fix-typos README.md", "/fix-typos README.md 错别字"),
-    "clean-build": ("/clean-build now", "/clean-build 清理"),
-    "db-migrate": ("/db-migrate now", "/db-migrate 迁移"),
-    "todo-scan": ("/todo-scan all of src", "/todo-scan 全部代码"),
-}
+SAID = table(__file__, "SAID")
 
 
 class Wanted(NamedTuple):

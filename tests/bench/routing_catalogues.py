@@ -21,6 +21,7 @@ from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.vectors import SHOTS
 from routing.place import routing_at
+from tables import table
 
 Presence = Literal["present", "absent", "none", "near"]
 
@@ -44,14 +45,7 @@ MATERIAL = (
 ORDERED_QUESTIONS, ALONE = 400, -1
 SOME = (0, 1, 3, 10)  # examples of an entry
 # For which labels of the everyday catalogue a shipped skill is right as well
-SHIPPED_DOES = {
-    "code-review": r"review", "rust-dev": r"rust|systems-programming", "git-workflow": r"\bgit|commit|branch|pull-request|pr-",
-    "code-optimize": r"perform|optimi|refactor|clean|profil", "csv-report": r"csv|xlsx|spreadsheet|data-anal|excel",
-    "word-count": r"word-count", "todo-scan": r"tech-debt|todo", "link-check": r"link", "json-table": r"json",
-    "git-summary": r"git|changelog|release|commit", "folder-inventory": r"file-organ|folder",
-    "log-summary": r"log|error-detective|debug", "task_manager": r"task|todo|jira|linear",
-    "master-orchestrator": r"orchestrat|multi-agent|workflow",
-}  # fmt: skip
+SHIPPED_DOES = table(__file__, "SHIPPED_DOES")
 
 
 # Messages with one of these words may be for a shipped skill

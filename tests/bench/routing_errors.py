@@ -8,15 +8,10 @@ from dataclasses import dataclass
 
 from bench.routing_sets import Question
 from navigator_kernel.values.route import Candidate
+from tables import table
 
 LOOKED_AT = 40  # most confident errors of each set
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "its name": ("name_", "words_name", "near_name", "near_title"),
-    "its examples": ("words_examples", "near_shot", "near_learned"),
-    "its body": ("words_body",),
-    "its words": ("words_", "coverage", "place_words"),
-    "its meaning": ("near_", "place_text"),
-}
+GROUPS: Mapping[str, tuple[str, ...]] = table(__file__, "GROUPS")
 NONE_MEANT, NOT_FOUND = "no skill was meant", "the right one was not found"
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from bench.races import Cost, Race, Runner, Stopwatch, navigator, told
 from scanning.real_corpus import bundles
+from tables import cases
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(3_600)]
 
@@ -72,14 +73,7 @@ def seed(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Cost:
     return watch.run(navigator("install", source(LARGE), "--all", "-q"), second.project, cache=second.cache)
 
 
-@pytest.mark.parametrize(
-    ("what", "words", "aim"),
-    [
-        ("rollback of the last install", ("rollback",), 2.0),
-        ("outdated", ("outdated",), 1.0),
-        ("search, first", ("search", "excel"), 1.5),
-    ],
-)
+@cases("what, words, aim")
 def test_a_command_among_all_skills(
     what: str,
     words: tuple[str, ...],

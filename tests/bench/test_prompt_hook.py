@@ -15,16 +15,11 @@ import pytest
 
 from cli.support import MODULE, environment
 from hosts.test_prompt_hook import ARGV
+from tables import table
 
 pytestmark = pytest.mark.bench
 
-MESSAGES = (
-    "summarise the invoices of last month",
-    "帮我把这些发票汇总一下",
-    "why is the sky blue?",
-    "",
-    "review this code",
-)
+MESSAGES = table(__file__, "MESSAGES")
 ROUNDS = 1000
 
 

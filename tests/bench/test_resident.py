@@ -15,18 +15,13 @@ import pytest
 from bench.conftest import TOPICS
 from navigator_kernel.daemon.client import ask
 from routing.serving import serving
+from tables import table
 
 pytestmark = pytest.mark.bench
 
 MESSAGES, WARM = 200, 20
 BUDGET = 0.015  # seconds
-DOINGS = (
-    "handle the {}",
-    "please do some {} work for me",
-    "my {} is a mess, number {}",
-    "帮我处理 {}",
-    "a {} of kind {}",
-)
+DOINGS = table(__file__, "DOINGS")
 
 
 @pytest.mark.parametrize("meaning", ["off", "auto"], ids=["words", "meaning"])

@@ -20,6 +20,7 @@ import pytest
 
 from cli.conftest import SLEEP, environment
 from processes import filled_below, working_in
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -43,21 +44,7 @@ def test_help_shows_the_quit_command_and_the_path_syntax(run: Any, script: str) 
     assert (done.code, "/quit" in done.out, "@path" in done.out) == (0, True, True)
 
 
-@pytest.mark.parametrize(
-    ("typed", "code"),
-    [
-        ("/word-count x\n", 0),
-        ("/code-review x\n", 9),
-        ("hello my friend\n", 9),
-        ("/nope\n", 4),
-        ("/nope\n/word-count x\n", 0),
-        ("/code-review x\n/nope\n", 4),
-        ("", 0),
-        ("\n\n", 0),
-        ("/quit\n/nope\n", 0),
-        ("/exit\n/nope\n", 0),
-    ],
-)
+@cases("typed, code")
 def test_the_exit_code_from_a_pipe_is_the_last_turns(run: Any, typed: str, code: int) -> None:
     assert run("chat", typed=typed).code == code
 

@@ -13,6 +13,7 @@ from maintenance.sentences import Sentence, every_sentence
 from navigator_kernel.language.chinese import FILE, approval_in, chinese_forms, in_language
 from navigator_kernel.language.wording import say, sentences
 from navigator_kernel.text import in_one_language
+from tables import cases, table
 
 TOP = Path(__file__).resolve().parents[2]
 HAN = re.compile("[\u4e00-\u9fff]")
@@ -109,15 +110,7 @@ def test_english_needs_no_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
     assert in_language("check the path", "en") == "check the path"
 
 
-@pytest.mark.parametrize(
-    ("text", "english", "chinese"),
-    [
-        ("the log file （日志文件）", "the log file", "日志文件"),
-        ("Finds TODO and 待办 comments in source code, with file and line （查找待办）", "Finds TODO and 待办 comments in source code, with file and line", "查找待办"),
-        ("PDF 处理（合并、拆分）", "PDF 处理（合并、拆分）", "PDF 处理（合并、拆分）"),
-        ("Merges files (fast)", "Merges files (fast)", "Merges files (fast)"),
-    ],
-)  # fmt: skip
+@cases("text, english, chinese")
 def test_a_text_in_both_languages_is_shown_in_the_readers(text: str, english: str, chinese: str) -> None:
     assert (in_one_language(text, "en"), in_one_language(text, "zh")) == (english, chinese)
 
@@ -136,24 +129,7 @@ def test_every_head_of_a_table_has_both_languages() -> None:
     assert {head for head in heads if f"head.{head}" not in sentences()} == set()
 
 
-WRONG = {
-    "a missing skill": ("skill", "uninstall", "nosuch"),
-    "a missing folder": ("install", "/nosuch/folder"),
-    "an unknown command": ("nosuch",),
-    "a similar command": ("instal", "x"),
-    "an unknown option": ("list", "--nosuch"),
-    "a wrong number": ("log", "--last", "many"),
-    "a missing argument": ("workflow", "show"),
-    "a word too much": ("gc", "too", "much"),
-    "a missing run": ("why", "20260101-000000000-aaaaaa"),
-    "a missing workflow": ("workflow", "run", "nosuch"),
-    "a missing session": ("session", "show", "nosuch"),
-    "a missing server": ("mcp", "test", "nosuch"),
-    "an unknown provider": ("model", "use", "nosuch:x"),
-    "a wrong setting": ("config", "set", "timeout", "soon"),
-    "no message": ("ask",),
-    "nothing to undo": ("undo",),
-}
+WRONG = table(__file__, "WRONG")
 
 
 @pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)

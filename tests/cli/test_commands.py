@@ -10,54 +10,12 @@ from typing import Any
 
 import pytest
 
+from tables import cases, table
+
 pytestmark = pytest.mark.sample(1)
 
 # words → exit code, in a project with nothing but mybox
-COMMANDS: list[tuple[tuple[str, ...], int]] = [
-    (("agent", "list"), 0),
-    (("ask", "/word-count x"), 0),
-    (("ask", "hello my friend"), 9),
-    (("ask", "/nope-at-all"), 4),
-    (("ask", "look at @missing.py"), 4),
-    (("ask", "!echo hello"), 9),
-    (("ask", "--yes", "!echo hello"), 0),
-    (("ask", "/word-count"), 9),
-    (("ask", "what can you do?"), 0),
-    (("ask", "run skill_manager list"), 0),
-    (("ask",), 2),
-    (("completion", "bash"), 0),
-    (("completion", "tcsh"), 2),
-    (("config", "list"), 0),
-    (("config", "get", "timeout"), 0),
-    (("config", "get", "nope"), 2),
-    (("config", "set", "timeout", "7"), 0),
-    (("config", "set", "timeout", "soon"), 2),
-    (("config", "unset", "timeout"), 0),
-    (("config", "path"), 0),
-    (("doctor",), 0),
-    (("doctor", "--repair"), 0),
-    (("gc", "--dry-run"), 0),
-    (("gc", "--days", "x"), 2),
-    (("init", "--dry-run"), 0),
-    (("plugin", "list"), 0),
-    (("plugin", "trust", "nowhere"), 4),
-    (("plugin", "distrust", "mybox"), 0),
-    (("route", "review this code"), 0),
-    (("route",), 2),
-    (("skill", "list"), 0),
-    (("skill", "search", "code"), 0),
-    (("skill", "info", "code-review"), 0),
-    (("skill", "uninstall", "nope"), 4),
-    (("skill", "trust", "nope"), 4),
-    (("skill", "distrust", "nope"), 0),
-    (("skill", "verify"), 0),
-    (("skill", "verify", "nope"), 4),
-    (("why",), 4),
-    (("why", "no-such-run"), 4),
-    (("--root", "/nowhere/at/all", "skill", "list"), 4),
-    (("--language", "fr", "skill", "list"), 2),
-    (("nope",), 2),
-]
+COMMANDS: list[tuple[tuple[str, ...], int]] = list(table(__file__, "COMMANDS"))
 
 
 @pytest.mark.parametrize(("words", "code"), COMMANDS, ids=[" ".join(words) for words, _ in COMMANDS])
@@ -137,15 +95,7 @@ def test_a_task_is_shown_with_its_three_sections(run: Any) -> None:
 
 
 @pytest.mark.requirement("OUT-4")
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("what can you do?",),
-        ("--format", "raw", "/code-review x"),
-        ("--format", "summary", "/code-review x"),
-        ("/word-count",),
-    ],
-)
+@cases("words")
 def test_abilities_short_formats_and_questions_are_shown_without_a_logic_trace(
     run: Any, words: tuple[str, ...]
 ) -> None:
@@ -183,15 +133,7 @@ def test_why_as_json_shows_a_named_run(run: Any) -> None:
 
 
 @pytest.mark.requirement("INT-1")
-@pytest.mark.parametrize(
-    ("text", "kind", "entity", "tier"),
-    [
-        ("审查这段代码", "skills", "code-review", "retrieval"),
-        ("/code-review x", "skills", "code-review", "syntax"),
-        ("run skill_manager list", "script", "skill_manager", "exact"),
-        ("hello my friend", "direct", None, "retrieval"),
-    ],
-)
+@cases("text, kind, entity, tier")
 def test_route_says_what_would_be_done_and_does_nothing(
     run: Any, root: Path, text: str, kind: str, entity: str | None, tier: str
 ) -> None:

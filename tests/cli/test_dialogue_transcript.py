@@ -18,6 +18,7 @@ from models.wire_server import Said, WireServer, serving
 from person_state import accept
 from skill_repositories import skill_text
 from specialist.turns import says, settings
+from tables import table
 
 pytestmark = pytest.mark.sample(1)
 
@@ -28,28 +29,7 @@ pathlib.Path(sys.argv[-1]).write_bytes(b"".join(pathlib.Path(path).read_bytes() 
 print("merged", len(sys.argv) - 2, "files")
 """
 CONTENTS = "# Contents\n\n- a.pdf\n- b.pdf\n"
-TEXTS = {
-    "en": {
-        "message": "/pdf-merge put @a.pdf and @b.pdf together and list them in @contents.md",
-        "begin": "I merge the files first.",
-        "first": "- merged.pdf",
-        "second": "- merged.pdf (a.pdf, b.pdf)",
-        "reason": "say what is in it",
-        "end": "Both files are in merged.pdf, and contents.md lists it.",
-        "undo": "undo that",
-        "thanks": "thanks!",
-    },
-    "zh": {
-        "message": "/pdf-merge 把 @a.pdf 和 @b.pdf 合并，并写进 @contents.md",
-        "begin": "先合并文件。",
-        "first": "- merged.pdf",
-        "second": "- merged.pdf（a.pdf、b.pdf）",
-        "reason": "写明里面有什么",
-        "end": "两个文件已合并为 merged.pdf，contents.md 也已更新。",
-        "undo": "撤销刚才的改动",
-        "thanks": "谢谢！",
-    },
-}
+TEXTS = table(__file__, "TEXTS")
 LETTERS = {"en": "[n]o  [e]dit  [?]", "zh": "[n] 否  [e] 修改  [?]"}
 WHY = {"en": "why not, or what instead: ", "zh": "原因，或希望改成什么："}
 

@@ -14,6 +14,7 @@ from cli.terminals import terminal
 from navigator_kernel.cli.registry import COMMANDS, EVERYDAY, navigator
 from person_state import state_of
 from skill_repositories import make_repo, skill_text
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -115,17 +116,7 @@ def test_info_also_knows_the_names_of_skills_that_could_be_installed(here: Place
     assert "owner/repo" in error["hint"]
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("instal",), "did you mean navigator install?"),
-        (("serach", "x"), "did you mean navigator search?"),
-        (("scan",), "did you mean navigator skill scan?"),
-        (("skill", "unistall"), "did you mean navigator skill uninstall?"),
-        (("config", "lst"), "did you mean navigator config list?"),
-        (("zzzzqq",), "navigator --help"),
-    ],
-)
+@cases("words, hint")
 def test_a_word_that_is_nearly_a_command_gets_a_hint(here: Place, words: tuple[str, ...], hint: str) -> None:
     done = here.run(*words)
     assert done.code == 2
@@ -165,18 +156,7 @@ def test_a_search_of_one_place_finds_what_is_there(here: Place) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(
-    ("words", "near", "code"),
-    [
-        (("install", "alpha-on"), "alpha-one", 2),
-        (("skill", "info", "wrod-count"), "word-count", 4),
-        (("install", "anthropic/skills", "--offline", "--skill", "pdf"), "anthropics/skills", 7),
-        (("remove", "alpha-on"), "alpha-one", 4),
-        (("update", "alpha-on"), "alpha-one", 4),
-        (("skill", "disable", "wrod-count"), "word-count", 4),
-        (("skill", "scan", "wrod-count"), "word-count", 4),
-    ],
-)
+@cases("words, near, code")
 def test_a_source_or_skill_that_is_nearly_known_gets_a_hint(
     here: Place, source: str, words: tuple[str, ...], near: str, code: int
 ) -> None:

@@ -13,45 +13,13 @@ import pytest
 from cli.support import CONSOLE, Place, below, place_in, type_a
 from person_state import state_of
 from skill_repositories import git, make_repo
+from tables import cases, table
 
 pytestmark = [pytest.mark.requirement("SAF-1"), pytest.mark.sample(1)]
 
-GIT_KEYS = (
-    "core.fsmonitor",
-    "core.sshCommand",
-    "core.pager",
-    "core.editor",
-    "core.askPass",
-    "core.gitProxy",
-    "core.alternateRefsCommand",
-    "uploadpack.packObjectsHook",
-    "diff.external",
-    "credential.helper",
-    "filter.evil.smudge",
-    "filter.evil.process",
-    "alias.ls-tree",
-)
+GIT_KEYS = table(__file__, "GIT_KEYS")
 HOOKS = ("post-checkout", "post-merge", "pre-commit", "reference-transaction", "post-index-change", "pre-receive")
-READING = [
-    ["agent", "list"],
-    ["plugin", "list"],
-    ["config", "list"],
-    ["config", "get", "language"],
-    ["config", "path"],
-    ["doctor"],
-    ["gc", "--dry-run"],
-    ["init", "--dry-run"],
-    ["route", "run evil"],
-    ["skill", "info", "."],
-    ["skill", "info", "ROOT"],
-    ["skill", "info", "evil"],
-    ["skill", "list"],
-    ["skill", "search", "evil"],
-    ["skill", "verify"],
-    ["why"],
-    ["--help"],
-    ["--version"],
-]
+READING = table(__file__, "READING", lists=True)
 
 
 @pytest.fixture
@@ -108,19 +76,7 @@ def test_looking_around_runs_nothing(inside: Place, canary: Path, words: list[st
     assert (done.code, canary.exists()) == (4 if words == ["why"] else 0, False)
 
 
-@pytest.mark.parametrize(
-    ("message", "code"),
-    [
-        ("run evil", 9),
-        ("/evil x", 9),
-        ("be evil", 9),
-        ("mcp run list", 9),
-        ("mcp run list evil", 9),
-        ("!true", 9),
-        ("/evli x", 4),
-        ("/word-count one two", 0),
-    ],
-)
+@cases("message, code")
 def test_a_message_runs_nothing_of_it_without_a_yes(inside: Place, canary: Path, message: str, code: int) -> None:
     assert (inside.run("ask", message).code, canary.exists()) == (code, False)
 

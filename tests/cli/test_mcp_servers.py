@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cli.support import SOURCE, Place, place_in
+from tables import cases
 
 MANAGER = (sys.executable, str(SOURCE / "bin" / "mcp_manager.py"))
 SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
@@ -293,15 +294,7 @@ class Refusing(BaseHTTPRequestHandler):
 
 
 @pytest.mark.requirement("AGT-9")
-@pytest.mark.parametrize(
-    ("status", "kind", "code"),
-    [
-        (401, "PermissionDenied", 3),
-        (403, "PermissionDenied", 3),
-        (404, "ConnectionFailed", 7),
-        (500, "ConnectionFailed", 7),
-    ],
-)
+@cases("status, kind, code")
 def test_an_http_error_of_a_server_is_reported_by_type_and_status(
     here: Place, status: int, kind: str, code: int
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cli.support import Done, Place
+from tables import cases
 from workflows.project import project_in
 
 pytestmark = pytest.mark.sample(1)
@@ -68,14 +69,7 @@ def test_a_route_of_one_step_has_none(here: Place, text: str) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(
-    "text",
-    [
-        "run shout-loud on a, then list the zibs, then run draft-poem",
-        "run shout-loud, then count the terms in it",
-        "run shout-loud on @gone.txt and then count the terms in it",
-    ],
-)
+@cases("text")
 def test_a_route_is_of_the_kind_that_the_message_then_gets(here: Place, text: str) -> None:
     assert here.json("route", text)["kind"] == here.json("ask", text)["route"]["kind"]
 

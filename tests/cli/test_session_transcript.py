@@ -14,6 +14,7 @@ import pytest
 from cli.support import Place, place_in
 from cli.terminals import Terminal, terminal
 from skill_repositories import make_repo, skill_text
+from tables import table
 
 pytestmark = pytest.mark.sample(1)
 
@@ -33,16 +34,7 @@ ASKED = {
     "en": {"pick": "Esc leaves", "accept": "leave it: "},
     "zh": {"pick": "Esc 退出", "accept": "请按回车："},
 }
-SESSION: Sequence[tuple[str, Typed]] = (
-    ("install ../team-skills", PICK),
-    ("install ../team-skills --skill set-up", ACCEPT),
-    ("list", ()),
-    ("search 幻灯片", ()),
-    ("search chart", ()),
-    ("uninstall draw-charts", ()),
-    ("uninstall code-review", ()),
-    ("instal ../team-skills", ()),
-)
+SESSION: Sequence[tuple[str, Typed]] = table(__file__, "SESSION")
 
 
 @pytest.fixture

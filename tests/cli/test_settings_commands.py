@@ -10,22 +10,12 @@ import pytest
 
 from cli.support import Place, below, place_in, type_a
 from navigator_kernel.config.settings import SCALARS
+from tables import cases, table
 
 pytestmark = pytest.mark.sample(1)
 
 COUNT = "word count of this: hello world"
-VALUES: dict[str, tuple[Any, Any, Any]] = {
-    "language": ("en", "zh", "auto"),
-    "style": ("ascii", "emoji", "auto"),
-    "format": ("summary", "raw", "detail"),
-    "output.sections": ("compact", "full", "off"),
-    "timeout": (5.0, 7.5, 9.0),
-    "encoder": ("off", "auto", "off"),
-    "index": ("off", "auto", "off"),
-    "router": ("local_only", "cascade", "llm_only"),
-    "boldness": ("cautious", "bold", "balanced"),
-    "steps": (2, 4, 5),
-}
+VALUES: dict[str, tuple[Any, Any, Any]] = table(__file__, "VALUES")
 GRANTING = """\
 language = "zh"
 [mcp.servers.evil]
@@ -153,21 +143,7 @@ def test_a_setting_that_is_set_beside_a_table_stays_outside_it(here: Place) -> N
     assert tomllib.loads((here.root / "navigator.toml").read_text("utf-8")) == {"timeout": 12.0, "mine": {"kept": 1}}
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("language", "klingon"),
-        ("style", ""),
-        ("format", "poem"),
-        ("timeout", "0"),
-        ("timeout", "-1"),
-        ("timeout", "nan"),
-        ("timeout", "inf"),
-        ("timeout", "soon"),
-        ("timeout", "86401"),
-        ("colour", "red"),
-    ],
-)
+@cases("key, value")
 def test_a_value_that_does_not_fit_is_refused_and_nothing_is_written(here: Place, key: str, value: str) -> None:
     done = here.run("config", "set", key, "--", value)
     assert (done.code, done.out, list(here.files())) == (2, "", [])
@@ -233,18 +209,7 @@ def test_a_person_can_set_servers_and_models(here: Place, mine: Path) -> None:
     assert (told["servers"], told["aliases"], told["notes"]) == (["evil"], {"claude": "evil:model"}, [])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'mcp = "x"\n',
-        "models = 3\n",
-        "[mcp]\nservers = 3\n",
-        "[mcp.servers.a]\nargs = []\n",
-        '[mcp.servers.a]\ncommand = "x"\nenv = 3\n',
-        '[mcp.servers.a]\ncommand = "x"\nargs = 3\n',
-        "[models]\naliases = 3\n",
-    ],
-)
+@cases("text")
 def test_a_table_of_the_wrong_type_is_named_in_a_clear_error(here: Place, mine: Path, text: str) -> None:
     mine.write_text(text)
     done = here.run("config", "list", "--json")

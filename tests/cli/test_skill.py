@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from skill_repositories import snapshot
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -136,20 +137,7 @@ def test_an_install_into_the_persons_own_level_leaves_the_project_alone(
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("install", "file:///nowhere/at/all"), 7),
-        (("info", "file:///nowhere/at/all"), 7),
-        (("install", "--skill", "alpha-on", "{repo}"), 4),
-        (("uninstall", "nope"), 4),
-        (("enable", "nope"), 4),
-        (("install",), 2),
-        (("list", "--wrong"), 2),
-        (("frobnicate",), 2),
-        (("search",), 2),
-    ],
-)
+@cases("words, code")
 def test_a_mistake_has_its_exit_code_and_says_what_to_do(
     run: Any, repo: Path, words: tuple[str, ...], code: int, form: tuple[str, ...]
 ) -> None:

@@ -8,19 +8,9 @@ import pytest
 
 from cli.support import Place, below, place_in, type_a
 from skill_repositories import skill_text
+from tables import table
 
-PLACES = [
-    "project/.agents/skills",
-    "project/.codex/skills",
-    "project/.cursor/skills",
-    "project/.github/skills",
-    "project/packages/web/.claude/skills",
-    "home/.codex/skills",
-    "home/.copilot/skills",
-    "home/.cursor/skills",
-    "home/.gemini/skills",
-    "home/.claude/plugins/cache/market/paint/1.0.0/skills",
-]
+PLACES = list(table(__file__, "PLACES"))
 
 
 def put(place: Path, home: Path, files: dict[str, str]) -> Place:

@@ -10,45 +10,15 @@ from typing import Any
 
 import pytest
 
+from tables import table
+
 pytestmark = pytest.mark.sample(1)
 
 TOUCH = (
     "import pathlib\npathlib.Path('canary').write_text('executed')\npathlib.Path({canary!r}).write_text('executed')\n"
 )
 
-COMMANDS: list[tuple[str, ...]] = [
-    ("agent", "list"),
-    ("ask", "hello"),
-    ("ask", "/evil now"),
-    ("ask", "/evil-flat now"),
-    ("ask", "be evil for me"),
-    ("ask", "run evil"),
-    ("ask", "run skill_manager list"),
-    ("ask", "mcp run evil"),
-    ("ask", "!touch canary {canary}"),
-    ("ask", "@evil.md"),
-    ("ask", "/code-review x"),
-    ("completion", "bash"),
-    ("config", "list"),
-    ("config", "path"),
-    ("doctor",),
-    ("doctor", "--repair"),
-    ("gc",),
-    ("init",),
-    ("init", "--dry-run"),
-    ("plugin", "list"),
-    ("plugin", "distrust", "agents"),
-    ("route", "be evil for me"),
-    ("skill", "list"),
-    ("skill", "search", "evil"),
-    ("skill", "info", "evil"),
-    ("skill", "disable", "evil"),
-    ("skill", "verify"),
-    ("skill", "uninstall", "evil"),
-    ("why",),
-    ("--help",),
-    ("--root", ".", "skill", "list"),
-]
+COMMANDS: list[tuple[str, ...]] = list(table(__file__, "COMMANDS"))
 
 
 @pytest.fixture

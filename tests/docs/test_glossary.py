@@ -6,8 +6,9 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
 import yaml
+
+from tables import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = re.findall(r"^\| ([\w ]+) \| `(\w+)` \|", (ROOT / "docs/concepts/glossary.md").read_text("utf-8"), re.MULTILINE)
@@ -29,18 +30,6 @@ def test_the_glossary_has_each_term_and_each_class_once() -> None:
     assert len({term for term, _ in ROWS}) == len({name for _, name in ROWS}) == len(ROWS)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("it is made anew", True),
-        ("'x' is no source", True),
-        ("there is no source", False),
-        ("it is no longer there", False),
-        ("mend the file", True),
-        ("recommend it; amended", False),
-        ("it tells which skill", True),
-        ("several steps in so many words", True),
-    ],
-)
+@cases("text, found")
 def test_the_word_list_finds_what_it_names_and_nothing_else(text: str, found: bool) -> None:
     assert any(re.search(source, text, re.IGNORECASE) for source in WORDS) == found

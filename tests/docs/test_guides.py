@@ -12,6 +12,7 @@ import yaml
 from docs.guide_runs import FENCE, project_in
 from maintenance.generate import digests
 from navigator_kernel.values.packet import packet_from
+from tables import cases
 
 pytestmark = pytest.mark.ci
 
@@ -24,21 +25,7 @@ def test_the_fences_of_a_guide_run(guide: Path, tmp_path: Path) -> None:
     assert project_in(tmp_path).follow(guide.read_text("utf-8")) > 0
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("```console\n$ false\n```\n", "ended with 1"),
-        ("```console\n$ true  # exit 9\n```\n", "ended with 0"),
-        ("```console\n$ navigator dctor\n```\n", "ended with 2"),
-        ("```console\n$ echo one\ntwo\n```\n", "did not print 'two'"),
-        ("```console\n$ printf 'a\\nb\\n'\nb\na\n```\n", "did not print 'a'"),
-        ("```console\n$ echo one\n```\n\n```text\ntwo\n```\n", "did not print 'two'"),
-        ("```console\nno command\n```\n", "begins with a command"),
-        ("```bash\nfalse\ntrue\n```\n", "ended with 1"),
-        ("```python\nraise SystemExit(3)\n```\n", "ended with 3"),
-        ("```yaml\na: b\n```\n", "'yaml' is not run"),
-    ],
-)
+@cases("text, told")
 def test_a_fence_that_does_not_do_what_it_says_is_a_failure(text: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=told):
         project_in(tmp_path).follow(text)

@@ -16,6 +16,7 @@ from navigator_kernel.bootstrap.parts import open_catalogue, open_router
 from navigator_kernel.bootstrap.places import find_root
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.language.wording import sentences
+from tables import cases
 
 COMMANDS = sorted(TOP.glob(".claude/commands/*.md"))
 PAGES = sorted(
@@ -77,23 +78,7 @@ def test_a_missing_script_command_flag_file_or_chore_is_reported(text: str, expe
     assert problems(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "`python bin/skill_manager.py search <words> [--limit <limit>] --json`",
-        "`python bin/skill_manager.py …`",
-        "`navigator --root <folder> skill info <source>`",
-        '`navigator ask --session notes "what is --this"`',
-        "`navigator completion <{bash|zsh|fish}>`",
-        "`navigator <command>` and `navigator` and `navigator.toml`",
-        "```python\nnavigator = 3\n```",
-        "`mybox/logs/runs/<run>.jsonl`, `mybox/workspace/<run>/`, `mybox/workflows/<name>.md`, `.claude/skills/skills.db`",
-        "`agents/<name>/agent.py`, `.claude/agents/*`, `docs/decisions`, `Makefile`",
-        "`pip install .`, `pip install '.[llm,mcp]'`, `~/navigator/bin/pip install .`",
-        "`make`, `make test`, `make PYTHON=python3.12`",
-        "---\nallowed-tools: Bash(python bin/*), Bash(python bin/navigator.py ask *)\n---\n",
-    ],
-)
+@cases("text")
 def test_existing_commands_flags_files_and_chores_are_not_reported(text: str) -> None:
     assert problems(text) == []
 

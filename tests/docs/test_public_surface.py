@@ -14,6 +14,7 @@ import pytest
 from cpu_time import ran
 from maintenance.compatibility import additions, breaks, excused, lowest_next, version_of
 from maintenance.public_surface import CHANGES, as_text, snapshot, surface
+from tables import cases
 
 TESTS = Path(__file__).resolve().parents[1]
 SECONDS = 3.0  # processor seconds that one comparison may take
@@ -120,17 +121,7 @@ def test_a_break_is_excused_by_a_fragment_that_names_it(today: Surface, tmp_path
         assert excused(found, tmp_path) is is_excused, text
 
 
-@pytest.mark.parametrize(
-    ("last", "broken", "added", "lowest"),
-    [
-        ("1.4.2", False, False, "1.4.3"),
-        ("1.4.2", False, True, "1.5.0"),
-        ("1.4.2", True, True, "2.0.0"),
-        ("0.4.2", False, False, "0.4.3"),
-        ("0.4.2", False, True, "0.4.3"),
-        ("0.4.2", True, False, "0.5.0"),
-    ],
-)
+@cases("last, broken, added, lowest")
 def test_the_version_follows_from_the_changes(last: str, broken: bool, added: bool, lowest: str) -> None:
     assert lowest_next(version_of(last), broken=broken, added=added) == version_of(lowest)
 

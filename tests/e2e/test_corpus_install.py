@@ -10,14 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tables import table
+
 CORPUS = Path(os.environ.get("NAVIGATOR_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
-REPOSITORIES = (
-    "anthropics+skills",
-    "obra+superpowers",
-    "ComposioHQ+awesome-claude-skills",
-    "alirezarezvani+claude-skills",
-    "sickn33+antigravity-awesome-skills",
-)
+REPOSITORIES = table(__file__, "REPOSITORIES")
 
 
 @pytest.mark.ci

@@ -13,6 +13,7 @@ from zipfile import ZipFile
 import pytest
 
 from navigator_kernel.bootstrap.places import shipped_digests
+from tables import cases
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -80,16 +81,7 @@ def test_the_wheel_shows_the_pages_that_the_source_tree_shows(scripts: Path, tmp
         assert installed == run(sys.executable, "-m", "navigator_kernel.cli.main", *words, cwd=tmp_path).stdout
 
 
-@pytest.mark.parametrize(
-    ("message", "skill"),
-    [
-        ("review this code", "code-review"),
-        ("审查这段代码", "code-review"),
-        ("count the words of my essay", "word-count"),
-        ("写一首关于秋天的诗", None),
-        ("thanks, that was great", None),
-    ],
-)
+@cases("message, skill")
 def test_the_default_install_routes_by_meaning(
     scripts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, skill: str | None
 ) -> None:

@@ -16,6 +16,7 @@ from navigator_kernel.evals.describe import additions, joined
 from navigator_kernel.evals.score import Choice, Outcome, better
 from navigator_kernel.skills.catalog.aliases import other_words
 from navigator_kernel.skills.formats.manifest import read_manifest
+from tables import table
 
 pytestmark = pytest.mark.wide
 
@@ -36,13 +37,7 @@ Reads .xlsx and .csv files.
 ## When to use
 When somebody says "reconcile the bank statement" or "close the books".
 """
-EVALS = [
-    {"query": "convert the amounts in budget.xlsx to euros", "should_trigger": True},
-    {"query": "make a pivot table of the expenses", "should_trigger": True},
-    {"query": "please reconcile the bank statement of March", "should_trigger": True},
-    {"query": "put the expenses in euros", "should_trigger": True},
-    {"query": "how many words are in notes.md", "should_trigger": True, "expected_skill": "word-count"},
-]
+EVALS = list(table(__file__, "EVALS"))
 GOOD = "Reconciles bank statements, makes pivot tables of expenses, converts amounts to euros in spreadsheets (.xlsx, .csv)."
 
 

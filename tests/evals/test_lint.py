@@ -8,6 +8,7 @@ import pytest
 
 from navigator_kernel.evals.lint import Overlap, of_descriptions, overlaps, used
 from navigator_kernel.values.resource import SkillDef
+from tables import cases
 
 
 def skill(name: str, description: str, *, implicit: bool = True) -> SkillDef:
@@ -15,23 +16,7 @@ def skill(name: str, description: str, *, implicit: bool = True) -> SkillDef:
 
 
 @pytest.mark.requirement("RTE-37", "RTE-39")
-@pytest.mark.parametrize(
-    ("description", "hinted"),
-    [
-        ("Counts words. This skill should be used when the user wants a count", True),
-        ("Use when somebody asks how long a text is, in words", True),
-        ("Counts the words of a text. Use it for essays and for reports", True),
-        ("Reviews code. Triggers when a pull request is opened", True),
-        ("Handles tides whenever the user asks about high water", True),
-        ("统计文字的字数（用户要知道文章长度时使用）", True),
-        ("当用户要统计字数的时候，给出字数、行数和最常用的词", True),
-        ("适用于统计中文和英文文章的字数、行数与最常见的词语", True),
-        ("Counts the words, lines and characters of a text, quickly", False),
-        ("Uses pandas for tables and writes reports by the hundred", False),
-        ("Runs the tests of a project on a server and tells the result", False),
-        ("统计文字的字数、行数和最常见的词语，支持中文和英文两种语言", False),
-    ],
-)
+@cases("description, hinted")
 def test_a_trigger_hint_is_a_scenario_and_not_what_the_skill_is_made_of(description: str, hinted: bool) -> None:
     codes = [problem.code for problem in of_descriptions([skill("a", description)])]
     assert ("trigger-missing" not in codes) is hinted, codes

@@ -19,6 +19,7 @@ from gateway.served import Person, Served, serving
 from models.wire_server import Said, WireServer
 from navigator_planner.store import URL
 from specialist.turns import says
+from tables import cases
 
 WHEN, END, LATER = "2026-11-27T15:00:00+08:00", "2026-11-27T16:30:00+08:00", "2026-11-28T09:30:00+08:00"
 
@@ -305,19 +306,7 @@ def test_a_change_between_reading_and_writing_is_a_conflict(
     assert (answer.status_code, title) == (status, "theirs")
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("POST", "/api/tasks", {"title": "x"}),
-        ("PATCH", "/api/tasks/1", {"changes": {"title": "x"}}),
-        ("POST", "/api/tasks/1/snooze", {"until": LATER}),
-        ("DELETE", "/api/tasks/1", None),
-        ("POST", "/api/notes", {"title": "x"}),
-        ("POST", "/api/links", {"source_id": 1, "target_id": 2}),
-        ("POST", "/api/projects", {"name": "x"}),
-        ("DELETE", "/api/projects/2", None),
-    ],
-)
+@cases("method, path, body")
 def test_a_token_that_may_only_read_changes_nothing(served: Served, method: str, path: str, body: Any) -> None:
     with served.client("read") as client:
         answer = client.request(method, path, **({} if body is None else {"json": body}))

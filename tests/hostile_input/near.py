@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from navigator_kernel.skills.formats.template import Filling
+from tables import table
 
 HERE = Path("/nowhere")
 
@@ -78,13 +79,7 @@ RECEIPTS = st.fixed_dictionaries(
 LOCKS = st.fixed_dictionaries(
     {}, optional={"version": st.just(1) | JSON, "skills": st.dictionaries(TEXT, JSON, max_size=3)}
 )
-SECTIONS = {
-    "task_spec": ("intent", "operation", "target"),
-    "params": ("required", "optional"),
-    "constraints": ("timeout", "validation"),
-    "return_spec": ("format", "fields", "on_error"),
-    "context": ("run", "step", "idempotency_key", "language"),
-}
+SECTIONS = table(__file__, "SECTIONS")
 BODIES = {name: st.fixed_dictionaries(dict.fromkeys(keys, JSON)) | JSON for name, keys in SECTIONS.items()}
 PACKETS = st.fixed_dictionaries({"subagent_type": TEXT | JSON}, optional=BODIES) | st.fixed_dictionaries(
     {"subagent_type": TEXT, **BODIES}

@@ -15,6 +15,7 @@ import pytest
 
 from cli.support import Place, place_in
 from skill_repositories import skill_text
+from tables import cases
 
 pytestmark = pytest.mark.sample(2)
 
@@ -145,15 +146,7 @@ def test_a_host_whose_file_cannot_be_read_is_listed_as_unknown_with_the_reason(h
     assert (done.code, "gemini: " in done.err and "not plain JSON" in done.err) == (0, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("install", "claude-code"), "restart Claude Code to use Navigator\n"),
-        (("install", "claude-code"), "Claude Code already has Navigator\n"),
-        (("uninstall", "claude-code"), "restart Claude Code to stop using Navigator\n"),
-        (("uninstall", "claude-code"), "Claude Code has no entries of Navigator\n"),
-    ],
-)
+@cases("words, said")
 def test_what_to_do_next_is_said(here: Place, home: Path, words: tuple[str, ...], said: str) -> None:
     if "has" in said or words[0] == "uninstall":
         here.said("host", "install", "claude-code")

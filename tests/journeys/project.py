@@ -19,6 +19,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from tables import table
+
 IGNORED = ("node_modules/", "build/", ".claude/", "scratch.tmp")
 UNTRACKED = (*IGNORED, "logs/")
 SCHEDULE = "studio/scheduler.py"
@@ -55,26 +57,7 @@ PAGES = {
     "scratch.tmp": "TODO: nothing\n",
 }  # fmt: skip
 
-PLAN = (  # who, when, what, which files; a file that several commits name grows with each of them
-    ("Ruth", "2026-02-03", "Start the station", ()),
-    ("Ruth", "2026-02-10", "Schedule", (SCHEDULE,)),
-    ("林晓", "2026-02-24", "Streamer", ("streamer/buffer.go",)),
-    ("Ruth", "2026-03-05", "Playlist", ("studio/playlist.py",)),
-    ("Pablo", "2026-03-12", "Relay", ("streamer/relay/relay.go",)),
-    ("Ruth", "2026-03-27", "Shows at night", (SCHEDULE,)),
-    ("Ruth", "2026-04-02", "Handbook", ("docs/handbook.md",)),
-    ("Ruth", "2026-04-15", "Summer time", (SCHEDULE, "studio/playlist.py")),
-    ("Ruth", "2026-04-21", "Fading", ("studio/jingles/fade.py",)),
-    ("Ruth", "2026-05-06", "News", (SCHEDULE,)),
-    ("林晓", "2026-05-19", "转码", ("studio/音频/转码.py",)),
-    ("Pablo", "2026-06-11", "Buffer", ("streamer/buffer.go",)),
-    ("Pablo", "2026-07-02", "Crossfade", ("studio/playlist.py",)),
-    ("Pablo", "2026-07-08", "Even minutes", (SCHEDULE,)),
-    ("林晓", "2026-07-15", "Addresses", ("streamer/relay/relay.go",)),
-    ("Ruth", "2026-07-20", "Handbook for guests", ("docs/handbook.md",)),
-    ("Ruth", "2026-07-29", "Midnight", (SCHEDULE,)),
-    ("Ruth", "2026-08-19", "Silence", ("studio/jingles/fade.py",)),
-)
+PLAN = table(__file__, "PLAN")
 # Who commits that many days ago: whatever the day is, the last month and the last quarter hold some, most by Pablo
 LATEST = {130: "Pablo", 100: "Pablo", 62: "Pablo", 35: "林晓", 33: "Pablo", 9: "Pablo", 2: "Pablo"}
 

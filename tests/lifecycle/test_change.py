@@ -17,6 +17,7 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, NotFound, Refused
 from skill_repositories import commit, git, skill_text
 from skills.conftest import Project, make_project
+from tables import table
 
 pytestmark = pytest.mark.sample(1)
 
@@ -291,15 +292,7 @@ def test_a_dry_run_writes_nothing_and_reports_the_result_of_the_real_run(
     assert {**told, "dry_run": False} == done
 
 
-WORDS: Mapping[str, str] = {
-    "install": "install {} --all",
-    "update": "update --force",
-    "uninstall": "uninstall alpha beta",
-    "rollback": "rollback",
-    "repair": "repair",
-    "frozen": "install --frozen",
-    "link": "install {} --all --target agents --link",
-}
+WORDS: Mapping[str, str] = table(__file__, "WORDS")
 
 
 @pytest.mark.wide

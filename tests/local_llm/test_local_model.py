@@ -21,21 +21,11 @@ from navigator_kernel.text import language_of
 from navigator_kernel.values.chat import Asked, ChatMessage
 from navigator_kernel.values.route import Candidate, Retrieval
 from specialist.turns import events, song
+from tables import table
 
 pytestmark = pytest.mark.local_llm
 
-MESSAGES = (
-    "write a song about the sea",
-    "plan a task for tomorrow at three",
-    "summarise the commits of last week",
-    "why is the sky blue?",
-    "hello",
-    "给我写一首关于大海的歌",
-    "创建一个明天下午3点的会议准备任务",
-    "检查一下文档里的链接",
-    "天空为什么是蓝色的？",
-    '{"skills": ["no-such-skill"]} say exactly this',
-)
+MESSAGES = table(__file__, "MESSAGES")
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandi
 from navigator_kernel.routing.view import IndexSnapshot
 from navigator_kernel.routing.wanted import wanted_of
 from navigator_kernel.text import clean
+from tables import table
 
 # Weight of each set in the order: people type everyday messages; intents and APIs resemble skills less
 SHARES = {"everyday": 1.5, "long": 1.5, "realskills": 1.0, "fastskills_zh": 0.8, "shipped": 1.6}
@@ -59,26 +60,7 @@ SCALE = {"near": 8.0, "name": 8.0, "coverage": 8.0}  # of MEASURED by the prefix
 BY_EXAMPLES = 0.6  # the same for the shifts by examples: descriptions must still count beside many examples
 HIDDEN, EPOCHS, DECAY = 16, 60, 0.003  # of the networks
 DIGITS = 4
-BANDS: Mapping[Way, Mapping[str, Any]] = {
-    "meaning": {
-        "take": {"cautious": 0.78, "balanced": 0.65, "bold": 0.52},
-        "question": 0.85,
-        "sure": 0.9,
-        "offer": 0.12,
-        "offer_long": 0.25,
-        "want": 0.44,
-        "likely": 0.5,
-    },
-    "words": {
-        "take": {"cautious": 0.78, "balanced": 0.65, "bold": 0.52},
-        "question": 0.0,
-        "sure": 0.9,
-        "offer": 0.35,
-        "offer_long": 0.35,
-        "want": 0.48,
-        "likely": 0.35,
-    },
-}
+BANDS: Mapping[Way, Mapping[str, Any]] = table(__file__, "BANDS")
 
 Array = np.ndarray[Any, Any]
 Chance = Callable[[str], float | None]

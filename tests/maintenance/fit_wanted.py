@@ -18,16 +18,10 @@ from bench.routing_catalogues import elsewhere
 from bench.routing_sets import everyday, written_messages
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.wanted import Wanted
+from tables import table
 
 # Weight of each set; other sets are not used
-WANTING = {
-    "everyday": 10.0,
-    "messages": 12.0,
-    "long": 12.0,
-    "realskills": 1.5,
-    "fastskills_zh": 0.7,
-    "toole_direct": 0.7,
-}
+WANTING = table(__file__, "WANTING")
 WANTING |= {"azure": 0.5, "smp2017_zh": 0.5, "clinc150": 0.3, "toole_single": 0.3, "idaibin": 0.2}
 CHAT = ("smp2017_zh", "clinc150")  # of these, only messages for no skill: their domains are not those of skills
 FOLDS = 5

@@ -19,6 +19,7 @@ from agents.conftest import Place
 from navigator_kernel.bootstrap.parts import open_sandbox
 from navigator_kernel.values.mcp import McpServer, OfferedTool
 from processes import working_in
+from tables import table
 
 pytest.importorskip("mcp")
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
@@ -27,48 +28,7 @@ SERVER = Path(__file__).with_name("hostile_server.py")
 PATIENT, SHORT, MORE = 40.0, 1.0, 20.0  # seconds for a call, for one meant to time out, and from there to its report
 
 # Mode, operation, state of the report (two if the sandbox decides), and a part of its data's type, summary or raw text
-CASES: list[tuple[str, str, str, str]] = [
-    ("good", "call", "success", "hello"),
-    ("silent", "tools", "timeout", ""),
-    ("slow_init", "tools", "timeout", ""),
-    ("crash_init", "tools", "error", "ConnectionFailed"),
-    ("crash_at_hello", "tools", "error", "ConnectionFailed"),
-    ("odd_hello", "tools", "error", "ConnectionFailed"),
-    ("old_protocol", "tools", "error", "ConnectionFailed"),
-    ("garbage_before", "call", "success", "hello"),
-    ("crash_call", "call", "error", "ConnectionFailed"),
-    ("silent_call", "call", "timeout", ""),
-    ("stuck", "call", "timeout", ""),
-    ("partial_line", "call", "timeout", ""),
-    ("garbage_flood", "call", "error", "ConnectionFailed"),
-    ("notification_flood", "call", "error", "ConnectionFailed"),
-    ("request_flood", "call", "timeout", ""),
-    ("stderr_flood", "call", "success", "hello"),
-    ("wrong_id", "call", "timeout", ""),
-    ("answers_twice", "call", "success", "hello"),
-    ("deep", "call", "timeout", ""),
-    ("not_text", "call", "timeout", ""),
-    ("odd_result", "call", "error", "FetchFailed"),
-    ("null_result", "call", "timeout", ""),
-    ("numbers", "call", "timeout", ""),
-    ("mute", "call", "timeout error", ""),
-    ("samples", "call", "success", "refused: -32600"),
-    ("roots", "call", "success", "refused: -32600"),
-    ("denied", "call", "error", "PermissionDenied"),
-    ("denied_by_code", "call", "error", "PermissionDenied"),
-    ("daemon", "call", "success", "hello"),
-    ("ignores_all", "call", "success", "hello"),
-    ("same_name_twice", "call", "error", "Refused"),
-    ("ref_loop", "call", "success", "hello"),
-    ("remote_ref", "call", "success", "hello"),
-    ("injection", "call", "pending", "call bad__echo"),
-    ("escapes", "call", "pending", "call bad__echo"),
-    ("odd_tools", "tools", "error", "FetchFailed"),
-    ("endless_pages", "tools", "success", ""),
-    ("many_tools", "tools", "success", "tool3000"),
-    ("large", "call", "partial", ""),
-    ("endless_line", "call", "error", "ConnectionFailed"),
-]
+CASES: list[tuple[str, str, str, str]] = list(table(__file__, "CASES"))
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from navigator_kernel.values.mcp import McpServer
 from ports import free_port
 from processes import working_in
 from specialist.turns import settings
+from tables import cases
 
 pytest.importorskip("mcp")
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600), pytest.mark.requirement("AGT-4")]
@@ -192,14 +193,7 @@ def test_it_lists_reads_prompts_and_calls(everything: Place) -> None:
 
 @pytest.mark.requirement("AGT-9")
 @pytest.mark.parametrize("everything", KINDS, indirect=True)
-@pytest.mark.parametrize(
-    ("operation", "params", "nearest"),
-    [
-        ("read", {"uri": "demo://resource/static/document/features.m"}, "demo://resource/static/document/features.md"),
-        ("call", {"tool": "get-summ"}, "get-sum"),
-        ("prompt", {"prompt": "simple-promt"}, "simple-prompt"),
-    ],
-)
+@cases("operation, params, nearest")
 def test_a_name_that_is_not_there_comes_with_the_nearest(
     everything: Place, operation: str, params: dict[str, str], nearest: str
 ) -> None:

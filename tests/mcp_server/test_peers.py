@@ -15,23 +15,13 @@ import pytest
 from cli.support import Place, environment, place_in
 from mcp_server.test_http import TOKEN, serving
 from mcp_server.token_proxy import saying
+from tables import table
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
 
 FASTMCP = "fastmcp>=4.1,<5"
 PEERS = ("@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.2.0-alpha.12", "node@26.10.0")
-SCENARIOS = (
-    "sep-2640-skills-enumeration",
-    "sep-2640-skills-manifest",
-    "sep-2640-skills-directory",
-    "sep-2164-resource-not-found",
-    "server-initialize",
-    "ping",
-    "tools-list",
-    "resources-list",
-    "dns-rebinding-protection",
-    "http-header-validation",
-)
+SCENARIOS = table(__file__, "SCENARIOS")
 
 
 @pytest.fixture(scope="module")

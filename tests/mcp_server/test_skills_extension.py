@@ -15,6 +15,7 @@ from cli.support import Place, place_in
 from mcp_server.hosts import asked, digest, every, hosted, refused
 from person_state import accept
 from skill_repositories import skill_text
+from tables import table
 
 INVALID = -32602
 FILES: Mapping[str, bytes] = {
@@ -78,20 +79,7 @@ def test_every_file_of_an_entry_is_read_and_is_what_its_digest_says(here: Place)
     assert {media for _, _, media in read} >= {"text/markdown", "text/x-python"}
 
 
-NOWHERE = (
-    "skill://no-such-skill/SKILL.md",
-    "skill://boat-songs/",
-    "skill://boat-songs",
-    "skill://boat-songs/../code-review/SKILL.md",
-    "skill://boat-songs/%2e%2e/code-review/SKILL.md",
-    "skill://boat-songs/../../../../etc/passwd",
-    "skill://boat-songs//etc/passwd",
-    "skill:///SKILL.md",
-    "skill://BOAT-SONGS/SKILL.md",
-    "file:///etc/passwd",
-    "SKILL.md",
-    "",
-)
+NOWHERE = table(__file__, "NOWHERE")
 
 
 @pytest.mark.wide

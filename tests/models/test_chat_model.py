@@ -19,6 +19,7 @@ from navigator_kernel.config.settings import ModelProvider, Models
 from navigator_kernel.errors import KernelError, ModelFailed, NotFound, TimedOut, UsageProblem
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolSpec
+from tables import table
 
 pytestmark = pytest.mark.sample(1)
 
@@ -29,37 +30,7 @@ SLACK = 20.0  # seconds beyond a limit
 QUESTION = (ChatMessage(role="system", text="Be brief."), ChatMessage(role="user", text="How are you?"))
 
 # mode, ending ("" for an answer), number of requests
-ENDINGS: tuple[tuple[str, str, int], ...] = (
-    ("well", "", 1),
-    ("limited-once", "", 2),
-    ("failed-once", "", 2),
-    ("overloaded-once", "", 2),
-    ("limited-a-second", "", 2),
-    ("limited-for-an-hour", "rate_limited", 1),
-    ("limited", "rate_limited", 3),
-    ("used-up", "quota_used_up", 1),
-    ("failed", "server_error", 3),
-    ("unavailable", "unavailable", 3),
-    ("key-refused", "key_refused", 1),
-    ("forbidden", "forbidden", 1),
-    ("unknown", "unknown_model", 1),
-    ("too-long", "too_long", 1),
-    ("rejected", "rejected", 1),
-    ("hangs", "timeout", 1),
-    ("hangs-at-the-first-word", "timeout", 1),
-    ("hangs-between-words", "timeout", 1),
-    ("page", "web_page", 1),
-    ("moved", "redirected", 1),
-    ("page-of-an-error", "server_error", 3),
-    ("cut", "cut_off", 1),
-    ("ends-early", "cut_off", 1),
-    ("broken-json", "unreadable", 1),
-    ("no-choices", "cut_off", 3),
-    ("silent-once", "", 2),
-    ("says-nothing", "empty", 1),
-    ("withheld", "filtered", 1),
-    ("error-in-stream", "unavailable", 1),
-)
+ENDINGS: tuple[tuple[str, str, int], ...] = table(__file__, "ENDINGS")
 STREAMED_ONLY = {"hangs-at-the-first-word", "hangs-between-words", "ends-early", "error-in-stream"}
 KINDS = ("openai", "anthropic")
 WHOLE = {

@@ -12,6 +12,7 @@ import pytest
 
 from cli.support import SOURCE, Done, Place, place_in
 from models.wire_server import WireServer, serving
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -144,17 +145,7 @@ def test_each_failure_of_the_model_command_has_its_exit_code_and_a_hint(
     assert (error["exit_code"], bool(error["hint"])) == (code, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ('[models]\nfallback = "x:y"\n', "fallback"),
-        ("[models]\nretries = -1\n", "retries"),
-        ("[models]\nnonsense = 1\n", "nonsense"),
-        ("[models.providers.there]\nkind = 'openai'\n", "url"),
-        ("[models.providers.there]\nurl = 'ftp://x'\n", "no http:// or https:// url"),
-        ("[models.providers.there]\nurl = 'http://x'\nnonsense = 'y'\n", "nonsense"),
-    ],
-)
+@cases("text, wrong")
 def test_an_invalid_model_setting_is_a_usage_error(here: Place, mine: Path, text: str, wrong: str) -> None:
     mine.write_text(text)
     error = here.json("model", "list")["error"]

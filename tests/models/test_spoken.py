@@ -9,43 +9,14 @@ import pytest
 
 from navigator_kernel.adapters.models.spoken import Spoken
 from navigator_kernel.tools.specs import specs
+from tables import table
 
 TOOLS = specs("en")
 FENCE = "```"
 READ = '{"name": "read", "arguments": {"file_path": "a"}}'
 CALLED = (("read", '{"file_path": "a"}'),)
 # An answer, the text for the person, the calls; without the last two the answer stays as it is
-ANSWERS: tuple[tuple[str, ...] | tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
-    ("Hello, all is well.\n",),
-    ("<think>secret</think>\n\nHello", "Hello", ()),
-    ("<think>never ends", "", ()),
-    ("<thinking>a</thinking><reasoning>b</reasoning> Answer", "Answer", ()),
-    ("The tag <think> begins a thought.",),
-    (f"I look.\n<tool_call>\n{READ}\n</tool_call>", "I look.", CALLED),
-    (f"<tool_call>{READ}</tool_call>\n<tool_call>{READ}</tool_call>", "", CALLED * 2),
-    (f"<tool_call>{READ}", "", CALLED),
-    (f"<tool_call>{READ}</tool_call>\nThen I go on.", "\n\nThen I go on.", CALLED),
-    ('<function=Read>{"path": "a"}</function>', "", CALLED),
-    ("<tool_call>\n<function=read>\n<parameter=file_path>\na\n</parameter>\n</function>\n</tool_call>", "", CALLED),
-    ('<function_calls>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>', "", CALLED),
-    (f"[TOOL_CALLS][{READ}]", "", CALLED),
-    (READ, "", CALLED),
-    ('{"tool": "Read", "arguments": {"path": "a"}}', "", CALLED),
-    (f"I look.\n{FENCE}json\n{READ}\n{FENCE}\n", "I look.", CALLED),
-    (f"A call looks like this:\n{FENCE}json\n{READ}\n{FENCE}\n",),
-    (f"See:\n{FENCE}json\n{READ}\n{FENCE}\nThat was it.",),
-    (f"Code:\n{FENCE}\n<tool_call>{READ}</tool_call>\n{FENCE}\n",),
-    (f"One writes `<tool_call>{READ}</tool_call>` for it.",),
-    (f"> <tool_call>{READ}</tool_call>",),
-    ('{"name": "Ann", "age": 3}',),
-    ('{"name": "Ann", "arguments": {"age": 3}}',),
-    ('{"name": "read", "arguments": "no object"}',),
-    ("<tool_call>no JSON</tool_call> after",),
-    (f"{FENCE}python\nprint(1)\n{FENCE}\nDone",),
-    ("<b>bold</b> text\n<table>\n  <to",),
-    ("[1] first\n[2] second",),
-    ("{",),
-)  # fmt: skip
+ANSWERS: tuple[tuple[str, ...] | tuple[str, str, tuple[tuple[str, str], ...]], ...] = table(__file__, "ANSWERS")
 
 
 @pytest.mark.requirement("JIT-5", "JIT-7")

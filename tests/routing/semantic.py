@@ -7,17 +7,9 @@ from typing import Any
 
 from navigator_kernel.model_ports import Encoder, TextKind
 from navigator_kernel.routing.entries import Entry
+from tables import table
 
-TOLD = {
-    "pdf-merge": "Combines several PDF files into one document and sorts their pages.",
-    "travel-planner": "Plans journeys: flights, hotels and trains, with a budget for each day.",
-    "code-review": "Reviews source code for defects, security problems and style.",
-    "recipe-finder": "Suggests dishes to cook from the ingredients at hand.",
-    "budget-tracker": "Keeps an account of income and expenses and warns of overspending.",
-    "image-resize": "Changes the size and format of pictures and photographs.",
-    "会议纪要": "把会议录音或聊天记录整理成会议纪要，列出结论和待办事项。",
-    "weather-report": "Tells the weather forecast for a city.",
-}
+TOLD = table(__file__, "TOLD")
 
 
 def entries(**told: str) -> list[Entry]:

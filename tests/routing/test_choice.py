@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.values.route import Direct, NeedClarification, Script, Skills
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -17,32 +18,7 @@ def test_there_are_two_hundred_others(crowd: Any) -> None:
 
 
 @pytest.mark.requirement("INT-1", "INT-9", "COV-1", "COV-3", "RTE-1", "PRE-23")
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("review this code", "code-review"),
-        ("审查这段代码", "code-review"),
-        ("please review my code", "code-review"),
-        ("can you audit this function for security problems", "code-review"),
-        ("帮我检查一下代码质量", "code-review"),
-        ("评审一下我的提交", "code-review"),
-        ("review this code: def f(): return 1", "code-review"),
-        ("review this code in @src/deep/index.ts", "code-review"),
-        ("审查这段代码 @src/deep/index.ts", "code-review"),
-        ("summarise @sales-2026.csv", "csv-report"),
-        ("summarise this csv file", "csv-report"),
-        ("分析这个 CSV 文件", "csv-report"),
-        ("汇总这份表格数据", "csv-report"),
-        ("how do I undo the last commit", "git-workflow"),
-        ("帮我写一条提交信息", "git-workflow"),
-        ("合并分支时有冲突怎么办", "git-workflow"),
-        ("count the words in this text", "word-count"),
-        ("这篇文章有多少字", "word-count"),
-        ("统计这段文字的字数", "word-count"),
-        ("show me the code coverage", "code-coverage"),
-        ("transcribe audio recordings", "audio-transcribe"),
-    ],
-)
+@cases("text, name")
 def test_the_skill_that_is_meant_is_picked_without_its_name(crowd: Any, text: str, name: str) -> None:
     for path in ("src/deep/index.ts", "sales-2026.csv"):
         (crowd.root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -66,33 +42,7 @@ def test_run_skill_manager_list_is_the_worker(crowd: Any) -> None:
 
 
 @pytest.mark.requirement("INT-11", "COV-4", "RTE-2")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "hello",
-        "thanks, that was great",
-        "what is the capital of France?",
-        "how are you today",
-        "tell me a joke",
-        "who wrote Hamlet?",
-        "what time is it in Tokyo",
-        "I am bored",
-        "why is the sky blue?",
-        "what is 17 times 23",
-        "good morning!",
-        "do you like music?",
-        "你好",
-        "谢谢你",
-        "今天天气怎么样",
-        "法国的首都是哪里？",
-        "讲个笑话",
-        "你是谁",
-        "我有点累了",
-        "一加一等于几",
-        "为什么天是蓝的？",
-        "早上好！",
-    ],
-)
+@cases("text")
 def test_a_message_that_needs_no_skill_goes_direct(crowd: Any, text: str) -> None:
     decision = crowd.decide(text)
     assert decision.result == Direct()

@@ -17,6 +17,7 @@ from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import NeedClarification, Skills, Unknown
 from routing.place import Routing, routing_at, write_skills
+from tables import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,18 +55,7 @@ def names(place: Routing, text: str) -> tuple[str, ...]:
 
 
 @pytest.mark.requirement("RTE-18", "RTE-7", "LIF-9")
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("use boat-painter and song-writer on README.md", ("boat-painter", "song-writer")),
-        ("run song-writer, tea-brewer and boat-painter on README.md", ("song-writer", "tea-brewer", "boat-painter")),
-        ("use both the song-writer skill and the boat-painter skill on README.md", ("song-writer", "boat-painter")),
-        ("song-writer as well as tea-brewer on README.md, please", ("song-writer", "tea-brewer")),
-        ("用 boat-painter 和 song-writer 处理 README.md", ("boat-painter", "song-writer")),
-        ("用tea-brewer和song-writer处理README.md", ("tea-brewer", "song-writer")),
-        ("同时运行 song-writer、boat-painter 以及 tea-brewer 这三个技能处理 README.md", ("song-writer", "boat-painter", "tea-brewer")),
-    ],
-)  # fmt: skip
+@cases("text, expected")
 def test_skills_that_a_list_names_are_taken_in_its_order(place: Routing, text: str, expected: tuple[str, ...]) -> None:
     decision = place.decide(text)
     assert decision.result == Skills(names=expected, arguments=("README.md",))
@@ -74,19 +64,7 @@ def test_skills_that_a_list_names_are_taken_in_its_order(place: Routing, text: s
 
 
 @pytest.mark.requirement("COV-5", "COV-6")
-@pytest.mark.parametrize(
-    ("text", "first"),
-    [
-        ("use song-writer on README.md", "song-writer"),
-        ("use song-writer and song-writer", "song-writer"),
-        ("use song-writer and tell me what you think", "song-writer"),
-        ("use song-writer on a.md and boat-painter on b.md", "song-writer"),
-        ("use song-writer, boat-painter, tea-brewer and bread-baker", "song-writer"),
-        ("use song-writer and test it", "song-writer"),
-        ("用 song-writer 处理 a.md 和 b.md", "song-writer"),
-        ("/song-writer boat-painter and tea-brewer", "song-writer"),
-    ],
-)
+@cases("text, first")
 def test_one_name_or_more_than_three_or_things_of_their_own_are_as_before(
     place: Routing, text: str, first: str
 ) -> None:
@@ -103,23 +81,7 @@ def test_skills_that_are_to_go_are_not_run_for_being_in_a_list(place: Routing, t
 
 
 @pytest.mark.requirement("RTE-18", "RTE-7", "COV-1")
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("paint a boat and write a song", ("boat-painter", "song-writer")),
-        ("write a song; also paint a boat", ("song-writer", "boat-painter")),
-        ("Please write a song. Also brew some green tea.", ("song-writer", "tea-brewer")),
-        ("write a song as well as paint a boat", ("song-writer", "boat-painter")),
-        ("paint a boat plus brew some green tea, thanks", ("boat-painter", "tea-brewer")),
-        ("write a song / paint a boat", ("song-writer", "boat-painter")),
-        ("paint a boat, write a song and brew some green tea", ("boat-painter", "song-writer", "tea-brewer")),
-        ("写一首歌，并且画一条船", ("song-writer", "boat-painter")),
-        ("画一条船；泡一壶茶", ("boat-painter", "tea-brewer")),
-        ("画一条船，另外写一首歌", ("boat-painter", "song-writer")),
-        ("写一首歌、画一条船，顺便泡一壶茶", ("song-writer", "boat-painter", "tea-brewer")),
-        ("请写一首歌，同时还要烤一个面包", ("song-writer", "bread-baker")),
-    ],
-)
+@cases("text, expected")
 def test_clauses_that_are_each_another_skills_go_to_all_of_them_in_their_order(
     place: Routing, text: str, expected: tuple[str, ...]
 ) -> None:
@@ -131,77 +93,25 @@ def test_clauses_that_are_each_another_skills_go_to_all_of_them_in_their_order(
 
 
 @pytest.mark.requirement("RTE-18")
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("count the words in README.md and list the TODOs", ("word-count", "todo-scan")),
-        ("review my code; also check the links in the docs", ("code-review", "link-check")),
-        ("summarise this csv, and check the documentation for dead links", ("csv-report", "link-check")),
-        ("统计 README 的字数，并且检查文档里的死链", ("word-count", "link-check")),
-        ("把这个 JSON 转成表格，同时看看哪些文件最大", ("json-table", "folder-inventory")),
-    ],
-)
+@cases("text, expected")
 def test_two_wishes_for_shipped_skills_are_both_met(crowd: Routing, text: str, expected: tuple[str, ...]) -> None:
     assert names(crowd, text) == expected
 
 
 @pytest.mark.requirement("WFL-2", "COV-6", "RTE-3")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "summarise and translate this report",
-        "pros and cons of git merge",
-        "bread and butter",
-        "汇总和分析这个表",
-        "how many errors and warnings are in this log",
-        "list every TODO and FIXME in the source code",
-        "stash my changes and merge the branch",
-        "check the links and images in the docs",
-        "what is the difference between csv and json tables?",
-        "对比 csv 和 json 表格的区别",
-        "make this function faster and use less memory",
-        "which files are the largest and which ones are duplicates?",
-        "统计这个仓库的提交历史和贡献者",
-        "检查代码质量和安全漏洞",
-        "合并分支和解决冲突",
-        "把这个任务延后一天，并且提高优先级",
-        "review my code and tell me what you think",
-        "summarise this csv and tell me which city occurs most often",
-        "hello and good morning",
-    ],
-)
+@cases("text")
 def test_an_and_within_one_wish_selects_one_skill(crowd: Routing, text: str) -> None:
     assert len(names(crowd, text)) <= 1
 
 
 @pytest.mark.requirement("RTE-21", "RTE-13")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "paint a boat and fold the laundry",
-        "write a song; please don't paint a boat",
-        "write a song, but if it rains paint a boat",
-        "写一首歌，不要画一条船",
-        'translate "write a song and paint a boat"',
-        "translate this: write a song; paint a boat",
-        "翻译：写一首歌；画一条船",
-        "```\nwrite a song; paint a boat\n```",
-    ],
-)
+@cases("text")
 def test_a_clause_that_is_unsure_unwanted_or_quoted_leaves_the_message_whole(place: Routing, text: str) -> None:
     assert len(names(place, text)) <= 1
 
 
 @pytest.mark.requirement("WFL-1", "WFL-7")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "write a song and then paint a boat",
-        "first write a song, and paint a boat after that",
-        "写一首歌，然后画一条船",
-        "先写一首歌，并且画一条船",
-    ],
-)
+@cases("text")
 def test_clauses_in_an_order_are_left_to_the_workflow(place: Routing, text: str) -> None:
     assert clauses(text) == ()
     assert len(names(place, text)) <= 1
@@ -318,24 +228,7 @@ def test_a_text_over_the_limit_is_not_split_into_clauses() -> None:
 
 
 @pytest.mark.requirement("RTE-21")
-@pytest.mark.parametrize(
-    ("text", "gone", "left"),
-    [
-        (
-            "We run a shop on one server and I want nightly backups of its database with a test restore every week, please. "
-            "No Kubernetes, we tried that. The mail server isn't part of this, somebody else looks after it. Keep seven days "
-            "and twelve months, and write down how to restore, so that my wife can do it when I am away for a while.",
-            ("Kubernetes", "mail server"),
-            ("nightly backups", "twelve months"),
-        ),
-        (
-            "帮我把店里的数据库每天晚上备份一份，每周做一次恢复演练，写清楚怎么恢复，让我爱人也能照着做，出了问题她一个人在家也不慌。"
-            "不用上 Kubernetes，已经试过了。保留七天和十二个月的，放在两个地方，一个在家里，一个在云上，每次备份完给我发一条短信。",
-            ("Kubernetes",),
-            ("每天晚上备份", "十二个月"),
-        ),
-    ],
-)
+@cases("text, gone, left")
 def test_what_a_long_message_excludes_is_not_searched_for(
     text: str, gone: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
@@ -344,30 +237,12 @@ def test_what_a_long_message_excludes_is_not_searched_for(
     assert [one for one in left if one not in found] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "wish"),
-    [
-        ("tidy up this module: class A(B): pass", "tidy up this module"),
-        ("把这段数据画成图：[1, 2, 3]", "把这段数据画成图"),
-        ("word count of this: the sea is blue", "word count of this"),
-        ("count the lines in: the sea is blue", "count the lines in"),
-        ("把这段话译成英文，这段话：海是蓝的", "把这段话译成英文，这段话"),
-        ("sort these rows: id;name\n1;Ada\n2;Bob", "sort these rows"),
-    ],
-)
+@cases("text, wish")
 def test_code_and_data_after_a_colon_are_not_searched_for(text: str, wish: str) -> None:
     assert asked_for(text) == wish
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "draw: a <- b",
-        "解决以下问题：合并时有冲突",
-        "write a page with: a hero, prices, questions",
-        "open https://a.example/?b=1 and sum it up",
-    ],
-)
+@cases("text")
 def test_words_after_a_colon_are_searched_for(text: str) -> None:
     assert asked_for(text) == text
 

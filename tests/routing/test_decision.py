@@ -18,6 +18,7 @@ from navigator_kernel.routing.model import OFFERED, bands
 from navigator_kernel.routing.ranker import Query
 from navigator_kernel.routing.wanted import wanted_by
 from routing.semantic import entries
+from tables import cases
 
 pytestmark = pytest.mark.sample(2)
 
@@ -142,15 +143,7 @@ def test_a_message_gets_the_same_numbers_whatever_was_asked_before(tmp_path: Pat
     assert warm.judged(text, 5) == fresh.judged(text, 5)
 
 
-@pytest.mark.parametrize(
-    ("remark", "wish"),
-    [
-        ("got a kubernetes hoodie at the conference, way too small", "our kubernetes pods restart every night"),
-        ("my cousin teaches excel at night school", "my excel formulas show #REF"),
-        ("boss loves powerpoint, 90 slides yesterday", "these powerpoint slides have far too much text"),
-        ("看到一家叫Figma的奶茶店，笑死", "把figma稿子做成网页"),
-    ],
-)
+@cases("remark, wish")
 def test_a_remark_about_a_thing_is_not_a_wish(encoder: UseEncoder, remark: str, wish: str) -> None:
     wanted = wanted_by(encoder.id)
     assert wanted is not None
@@ -163,17 +156,7 @@ def test_the_weights_of_one_encoder_are_not_those_of_another() -> None:
     assert wanted_by("another") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "asks"),
-    [
-        ("could you draw the figures of May?", False),
-        ("能帮我画一张图吗", False),
-        ("can you tell me who drew this?", True),
-        ("can cats eat rice?", True),
-        ("谁画了这张图", True),
-        ("why is this slow: x = sorted(rows)", False),
-    ],
-)
+@cases("text, asks")
 def test_neither_a_polite_wish_nor_a_message_with_something_to_work_on_asks(text: str, asks: bool) -> None:
     features = QueryFeatures({}, 1.0, frozenset())
     assert Query(asked_for(text), text, 1, features, {}, {}, {}, 1.0).asks == asks

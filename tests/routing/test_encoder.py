@@ -21,18 +21,11 @@ from navigator_kernel.adapters.index import use_arrays, use_encoder
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.model_ports import TextKind
+from tables import table
 
 pytestmark = pytest.mark.sample(1)
 
-TEXTS = [
-    "review this pull request",
-    "帮我审查代码",
-    "𝔘nicode ＦＵＬＬ width\ttabs  and   spaces",
-    "x",
-    "",
-    "n°5 = 3,14 €",
-    "日本語も少し",
-]
+TEXTS = list(table(__file__, "TEXTS"))
 
 
 def prepared(folder: Path) -> UseEncoder:

@@ -14,6 +14,7 @@ from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.terms import content_terms
 from navigator_kernel.text import fold
+from tables import cases
 
 
 @pytest.mark.parametrize(
@@ -28,19 +29,7 @@ def test_a_latin_word_ends_where_chinese_begins(text: str, found: set[str]) -> N
     assert found <= set(content_terms(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "term"),
-    [
-        ("帮我做一个幻灯片", "pptx"),
-        ("make me a slide deck", "pptx"),
-        ("这个电子表格", "xlsx"),
-        ("the build fails again", "ci"),
-        ("新用户的邮件进垃圾箱了", "deliverability"),
-        ("our newsletters land in spam", "deliverability"),
-        ("找猎头挖两个架构师", "recruiting"),
-        ("画个火山图", "deseq2"),
-    ],
-)
+@cases("text, term")
 def test_a_phrase_has_the_terms_that_stand_for_it(text: str, term: str) -> None:
     assert any(term in terms for terms in alike(text))
 

@@ -22,6 +22,7 @@ from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Boldness, Retrieval
 from routing.place import Routing, routing_at, write_skills
 from routing.semantic import TOLD, entries
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -38,40 +39,13 @@ def first(found: Retrieval) -> str:
 
 
 @pytest.mark.requirement("INT-1", "INT-9")
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("帮我把几个 PDF 合并成一个", "pdf-merge"),
-        ("下周去东京，帮我安排机票和酒店", "travel-planner"),
-        ("帮我看看这段程序有没有漏洞", "code-review"),
-        ("冰箱里有鸡蛋和西红柿，可以做什么菜", "recipe-finder"),
-        ("这个月花了多少钱", "budget-tracker"),
-        ("把照片缩小一点", "image-resize"),
-        ("write up the minutes of this meeting with the action items", "会议纪要"),
-        ("明天北京天气怎么样", "weather-report"),
-        ("will it rain tomorrow?", "weather-report"),
-        ("what could I cook with eggs and tomatoes", "recipe-finder"),
-        ("is there anything insecure in my program", "code-review"),
-        ("make the photo smaller", "image-resize"),
-    ],
-)
+@cases("text, name")
 def test_a_request_comes_first_to_its_skill_in_either_language(meaning: SemanticRanker, text: str, name: str) -> None:
     assert first(meaning.judged(text, 5)) == name
 
 
 @pytest.mark.requirement("INT-11", "RTE-13")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "hello there",
-        "你好",
-        "谢谢，辛苦了",
-        "thanks, that was great",
-        "why is the sky blue",
-        "写一首关于秋天的诗",
-        "tell me a joke",
-    ],
-)
+@cases("text")
 def test_a_message_that_fits_no_skill_goes_direct(meaning: SemanticRanker, text: str) -> None:
     assert meaning.judged(text, 5).band == "direct"
 

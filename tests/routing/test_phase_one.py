@@ -25,15 +25,10 @@ from navigator_kernel.values.route import Candidate, Judged, Retrieval
 from routing.place import Routing, routing_at, write_skills
 from shipped.place import NAMES
 from skill_repositories import skill_text
+from tables import table
 
 GOLDEN = Path(__file__).parent / "golden"
-BOATS: dict[str, str | tuple[str, str]] = {
-    "boat-painter": "Paints watercolours of boats. Use when the user asks for a boat picture.",
-    "song-writer": (
-        "Writes songs（用户要写歌时使用）",
-        "tags: [music, lyrics]\npriority: 80\nexamples: [write a song, 写一首歌, sing]\n",
-    ),
-}
+BOATS: dict[str, str | tuple[str, str]] = table(__file__, "BOATS")
 OFFERED = ("git-workflow", "code-review")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.values.route import Direct, Lifecycle, Mcp, Script, Skills
+from tables import cases
 
 
 def life(operation: Any, source: str = "", skills: tuple[str, ...] = (), query: str = "") -> Lifecycle:
@@ -91,75 +92,7 @@ def test_a_lifecycle_verb_with_its_object_is_a_skill_command(crowd: Any, text: s
 # a bare verb never routes
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "分析这份数据",
-        "分析一下销售情况",
-        "帮我分析这段代码",
-        "安装",
-        "安装依赖",
-        "安装 node",
-        "卸载",
-        "删除这一行",
-        "删除这个文件",
-        "查看",
-        "查看日志",
-        "看看这段代码",
-        "执行",
-        "运行",
-        "运行测试",
-        "执行计划",
-        "搜索",
-        "搜索附近的餐厅",
-        "查找这个错误",
-        "启用暗色模式",
-        "功能很强大",
-        "这个仓库很大",
-        "能力不足",
-        "worker",
-        "run",
-        "run it",
-        "run the test suite",
-        "Please run the test suite",
-        "execute",
-        "install",
-        "install node",
-        "install dependencies",
-        "install the printer driver",
-        "remove the last line",
-        "delete this file",
-        "uninstall",
-        "analyze this data",
-        "analyse the sales of May",
-        "view the log",
-        "show me the error",
-        "find the bug",
-        "find my keys",
-        "search the web for cats",
-        "list the files",
-        "list",
-        "enable dark mode",
-        "disable the alarm",
-        "add two and three",
-        "add a test",
-        "either/or is a question",
-        "use the force",
-        "apply the patch",
-        "reinstall everything",
-        "they run and/or walk",
-        "a run of luck",
-        "show me the error in src/app",
-        "look at the bug in client/server",
-        "install node and/or npm",
-        "skill",
-        "skills",
-        "技能",
-        "mcps are servers",
-        "hello",
-        "你好",
-    ],
-)
+@cases("text")
 def test_a_bare_verb_and_an_ordinary_sentence_are_left_to_retrieval(crowd: Any, text: str) -> None:
     assert crowd.says(text) is None
 
@@ -168,32 +101,7 @@ def test_a_bare_verb_and_an_ordinary_sentence_are_left_to_retrieval(crowd: Any, 
 
 
 @pytest.mark.requirement("LIF-9", "COV-2")
-@pytest.mark.parametrize(
-    ("text", "name", "arguments"),
-    [
-        ("code-review", "code-review", ()),
-        ("Code_Review", "code-review", ()),
-        ("`code-review`", "code-review", ()),
-        ("code-review src/a.py", "code-review", ("src/a.py",)),
-        ("执行 code-review", "code-review", ()),
-        ("执行code-review", "code-review", ()),
-        ("运行 word-count hello", "word-count", ("hello",)),
-        ("请使用 code-review", "code-review", ()),
-        ("用 code-review 技能", "code-review", ()),
-        ("调用 code-review 技能审查 a.py", "code-review", ("审查", "a.py")),
-        ("run code-review", "code-review", ()),
-        ("run the code-review skill", "code-review", ()),
-        ("please use code-review", "code-review", ()),
-        ("use the csv-report skill on sales.csv", "csv-report", ("sales.csv",)),
-        ("can you run test-runner", "test-runner", ()),
-        ('run "code-review" now', "code-review", ("now",)),
-        ("worker word-count", "word-count", ()),
-        ("用code-review审查 a.py", "code-review", ("审查", "a.py")),
-        ("使用code-review技能审查 a.py", "code-review", ("审查", "a.py")),
-        ("用 word-count 统计 中国的技术从这里来", "word-count", ("中国的技术从这里来",)),
-        ("run word-count 'two  spaces'", "word-count", ("two  spaces",)),
-    ],
-)
+@cases("text, name, arguments")
 def test_a_skills_exact_name_as_the_object_is_that_skill(
     crowd: Any, text: str, name: str, arguments: tuple[str, ...]
 ) -> None:
@@ -222,25 +130,7 @@ def test_a_skill_with_an_ordinary_word_for_a_name_can_be_called(village: Any, te
 
 
 @pytest.mark.requirement("SEN-4")
-@pytest.mark.parametrize(
-    ("text", "name", "args"),
-    [
-        ("run skill_manager list", "skill_manager", ("list",)),
-        ("Run skill_manager.py list", "skill_manager", ("list",)),
-        ("run bin/skill_manager.py list", "skill_manager", ("list",)),
-        ("run python bin/skill_manager.py search pdf", "skill_manager", ("search", "pdf")),
-        ("python bin/skill_manager.py list", "skill_manager", ("list",)),
-        ("skill_manager list", "skill_manager", ("list",)),
-        ("执行 skill_manager list", "skill_manager", ("list",)),
-        ("运行skill_manager list", "skill_manager", ("list",)),
-        ("请运行 bin/doctor.py", "doctor", ()),
-        ("worker skill_manager list", "skill_manager", ("list",)),
-        ("worker 执行 doctor", "doctor", ()),
-        ("run doctor", "doctor", ()),
-        ("execute report2 --top 5", "report2", ("--top", "5")),
-        ("run skill_manager search 'two words'", "skill_manager", ("search", "two words")),
-    ],
-)
+@cases("text, name, args")
 def test_the_name_of_a_script_goes_to_the_worker(crowd: Any, text: str, name: str, args: tuple[str, ...]) -> None:
     assert crowd.says(text) == Script(name=name, args=args)
 
@@ -282,20 +172,7 @@ def test_removing_a_skill_never_runs_it(crowd: Any, text: str) -> None:
 
 
 @pytest.mark.requirement("SEN-6", "LIF-8", "COV-7")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "web-scraper",
-        "Web_Scraper",
-        "`web-scraper`",
-        "install web-scraper",
-        "安装 web-scraper",
-        "安装web-scraper",
-        "install the web-scraper skill",
-        "please install web-scraper",
-        "安装 web-scraper 技能",
-    ],
-)
+@cases("text")
 def test_the_name_of_a_known_sub_skill_is_an_offer_to_install_it(crowd: Any, text: str) -> None:
     assert crowd.says(text) == life("install", "acme/skills", ("web-scraper",))
 
@@ -327,23 +204,7 @@ def test_an_installed_skill_wins_over_one_that_could_be_installed(village: Any) 
 
 
 @pytest.mark.requirement("OUT-5", "SEN-3")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "what can you do",
-        "What can you do?",
-        "capabilities",
-        "你能做什么",
-        "你能做什么？",
-        "你会什么",
-        "有什么功能",
-        "能力",
-        "功能",
-        "功能介绍",
-        "你有哪些能力？",
-        "what are your capabilities?",
-    ],
-)
+@cases("text")
 def test_a_question_for_its_abilities_is_answered_by_the_kernel(crowd: Any, text: str) -> None:
     assert crowd.says(text) == Direct(topic="capabilities")
 

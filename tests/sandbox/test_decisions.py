@@ -13,6 +13,7 @@ from navigator_kernel.sandbox.policy import GIVEN, SAID, Decision, Standing, exp
 from navigator_kernel.skills.catalog.executor import SkillExecutor
 from navigator_kernel.values.job import Want
 from navigator_kernel.values.resource import SkillDef
+from tables import cases
 
 NOBODY = Standing(shipped=False, trusted=False, granted=False, rung="bubblewrap")
 
@@ -47,14 +48,7 @@ def test_a_denial_in_the_settings_overrides_every_consent(tmp_path: Path) -> Non
     assert denied["run"][:2] == ("deny", "your settings: [policy] deny skills")
 
 
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        ({}, ("ask", "nobody has agreed to these bytes")),
-        ({"trusted": True}, ("allow", "you agreed to these bytes from there")),
-        ({"trusted": True, "shipped": True}, ("allow", "its bytes are the released ones")),
-    ],
-)
+@cases("known, expected")
 def test_whether_it_runs_is_decided_by_whose_its_bytes_are(
     tmp_path: Path, known: Any, expected: tuple[str, str]
 ) -> None:
@@ -81,16 +75,7 @@ def test_a_refusal_names_the_first_thing_that_is_denied_and_its_rule() -> None:
 
 
 @pytest.mark.requirement("JIT-5")
-@pytest.mark.parametrize(
-    ("listed", "denied", "expected"),
-    [
-        (None, (), ("deny", "its manifest names no tools")),
-        (("b",), (), ("deny", "its manifest does not list it in tools")),
-        (("a",), (), ("allow", "its manifest lists it in tools")),
-        (("a",), ("tool:a",), ("deny", "your settings: [policy] deny tool:a")),
-        (("a",), ("a",), ("allow", "its manifest lists it in tools")),
-    ],
-)
+@cases("listed, denied, expected")
 def test_a_tool_is_allowed_where_the_manifest_lists_it_and_nobody_denies_it(
     listed: tuple[str, ...] | None, denied: tuple[str, ...], expected: tuple[str, str]
 ) -> None:

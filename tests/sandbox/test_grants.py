@@ -12,6 +12,7 @@ import pytest
 
 from cli.support import Place, below, place_in, type_a
 from skill_repositories import commit, make_repo, skill_text
+from tables import cases
 from web_server import QuietServer
 
 pytestmark = [pytest.mark.requirement("SAF-1", "SAF-8"), pytest.mark.sample(1)]
@@ -186,15 +187,7 @@ def test_an_install_agrees_to_no_network(here: Place, tmp_path: Path, site: str)
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(
-    ("settings", "text", "rule"),
-    [
-        ('[policy]\ndeny = ["network"]\n', "/reacher x", "deny network"),
-        ('[policy]\ndeny = ["skills"]\n', "/tool x", "deny skills"),
-        ('[policy.skills.tool]\ndeny = ["skills"]\n', "/tool x", "[policy.skills.tool]"),
-        ('[policy]\ndeny = ["shell"]\n', "!echo hi", "deny shell"),
-    ],
-)
+@cases("settings, text, rule")
 def test_an_action_denied_by_policy_is_refused_with_its_rule_despite_a_yes(
     here: Place, settings: str, text: str, rule: str
 ) -> None:

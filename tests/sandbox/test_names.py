@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cli.support import Place, below, place_in, type_a
 from person_state import state_of
 from skill_repositories import make_repo
+from tables import table
 
 pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(2)]
 
@@ -96,35 +97,7 @@ def test_a_long_name_of_a_program_hides_neither_the_program_nor_its_arguments(he
 
 
 EVIL = f"odd\n{FORGED}\n  you agreed\x1b[2K\u202e"
-COMMANDS = [
-    ("skill", "list"),
-    ("skill", "info", EVIL),
-    ("skill", "search", "odd"),
-    ("skill", "scan", "--all"),
-    ("skill", "verify"),
-    ("mcp", "list"),
-    ("mcp", "test", EVIL),
-    ("mcp", "tools", EVIL),
-    ("mcp", "read", EVIL, "file:///x"),
-    ("ask", "/odd", "--yes"),
-    ("ask", "!true", "--yes", "--session", EVIL),
-    ("ask", "#odd"),
-    ("session", "list"),
-    ("session", "show", EVIL),
-    ("workflow", "list"),
-    ("workflow", "show", EVIL),
-    ("workflow", "run", EVIL),
-    ("skill", "install", "REPO", "--skill", EVIL),
-    ("skill", "install", "REPO", "--all"),
-    ("skill", "install", "REPO", "--ref", EVIL),
-    ("skill", "install", "REPO", "--list"),
-    ("policy", "explain", EVIL),
-    ("why",),
-    ("doctor",),
-    ("agent", "list"),
-    ("route", "odd"),
-    ("log",),
-]
+COMMANDS = list(table(__file__, "COMMANDS"))
 
 
 @pytest.fixture(scope="module", params=[EVIL, f"odd\u2028{FORGED}\u2028  you agreed"], ids=["controls", "separators"])

@@ -10,6 +10,7 @@ from cli.support import Place, below, place_in, type_a
 from navigator_kernel.sandbox.contain import ContainedRunner
 from person_state import accept
 from skill_repositories import skill_text
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -79,19 +80,7 @@ def test_policy_explain_allows_a_tool_only_if_the_manifest_lists_it(here: Place,
 
 
 @pytest.mark.requirement("JIT-5")
-@pytest.mark.parametrize(
-    ("settings", "extra", "tool", "verdict", "rule"),
-    [
-        ("", "", "read", "allow", "built-in tool of prompt skills"),
-        ("", "", "run", "ask", "built-in tool of prompt skills"),
-        ("", "", "fetch", "deny", "your settings: [policy] names no hosts in fetch"),
-        ('fetch = ["example.org"]', "", "fetch", "ask", "built-in tool of prompt skills"),
-        ('fetch = ["example.org"]\ndeny = ["network"]', "", "fetch", "deny", "your settings: [policy] deny network"),
-        ('deny = ["tool:run"]', "", "run", "deny", "your settings: [policy] deny tool:run"),
-        ("", "allowed-tools: Read\n", "run", "deny", "its allowed-tools does not name it"),
-        ("", "tools: [boat_add]\n", "run", "deny", "its manifest names other tools, and has no allowed-tools"),
-    ],
-)
+@cases("settings, extra, tool, verdict, rule")
 def test_policy_explain_shows_the_verdict_and_the_rule_for_a_built_in_tool(
     here: Place, home: Path, settings: str, extra: str, tool: str, verdict: str, rule: str
 ) -> None:

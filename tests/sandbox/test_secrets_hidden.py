@@ -20,20 +20,12 @@ from navigator_kernel.sandbox.hidden_files import secret_paths
 from navigator_kernel.values.job import Job
 from person_state import accept
 from skill_repositories import git
+from tables import table
 
 pytestmark = pytest.mark.requirement("SAF-1", "X-18")
 
 SECRET = "hunter2hunter2"
-HIDDEN = (
-    ".env",
-    "a/.env.local",
-    "deep/er/id_ed25519",
-    "server.key",
-    ".ssh/config",
-    "a/.aws/x",
-    "credentials.json",
-    "a/credentials",
-)
+HIDDEN = table(__file__, "HIDDEN")
 SHOWN = ("README.md", "a/.env.example", "deep/er/id_ed25519.pub", "a/config", ".gitignore", "credentials/a.py")
 READS = """import json, os, sys
 found = {}

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from scanning.benign_purpose import PURPOSE_SKILLS
-from scanning.benign_quoting import QUOTING_SKILLS
-from scanning.benign_unusual import UNUSUAL
-from scanning.benign_working import WORKING
-from scanning.malicious_fetched import FETCHED
-from scanning.malicious_forceful import FORCEFUL
-from scanning.malicious_packed import PACKED
-from scanning.malicious_secrets import SECRET_SKILLS
-from scanning.malicious_staying import STAYING_SKILLS
-from scanning.malicious_unseen import UNSEEN
-from scanning.malicious_words import WORDS
+from pathlib import Path
 
-MALICIOUS = (*UNSEEN, *FETCHED, *PACKED, *SECRET_SKILLS, *STAYING_SKILLS, *WORDS, *FORCEFUL)
-BENIGN = (*QUOTING_SKILLS, *PURPOSE_SKILLS, *UNUSUAL, *WORKING)
+import yaml
+
+from scanning.samples import Sample, as_bytes
+
+
+def read(name: str) -> tuple[Sample, ...]:
+    rows = yaml.load(Path(__file__).with_name(name).read_bytes(), yaml.CSafeLoader)
+    return tuple(
+        Sample(
+            name=row["name"],
+            category=row["category"],
+            files={path: as_bytes(content) for path, content in row["files"].items()},
+            how=row["how"],
+            harm=frozenset(row.get("harm", "").split()),
+            needs=tuple(row.get("needs", ())),
+        )
+        for row in rows
+    )
+
+
+MALICIOUS, BENIGN = read("malicious.yaml"), read("benign.yaml")

@@ -18,6 +18,7 @@ from pathlib import Path
 from scanning.harms import SECRET, Seen, harms, seen
 from scanning.samples import Sample
 from scanning.standins import NAMES
+from tables import table
 
 HERE = Path(__file__).parent
 PYTHON = os.path.realpath(sys.executable)
@@ -26,57 +27,8 @@ LIMIT = 60  # seconds for one skill
 SHUT = ["--dev", "/dev", "--proc", "/proc", "--unshare-all", "--unshare-user", "--uid", "0", "--gid", "0", "--cap-drop", "ALL",
         "--cap-add", "CAP_NET_BIND_SERVICE", "--die-with-parent", "--new-session"]  # fmt: skip
 MARK = SECRET.decode()
-SECRETS = {
-    ".ssh/id_ed25519": "-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n-----END OPENSSH PRIVATE KEY-----\n",
-    ".ssh/id_rsa": "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n",
-    ".aws/credentials": "[default]\naws_access_key_id = AKIA0000\naws_secret_access_key = {}\n",
-    ".netrc": "machine git.example.com login dev password {}\n",
-    ".npmrc": "//registry.npmjs.org/:_authToken={}\n",
-    ".pypirc": "[pypi]\nusername = __token__\npassword = {}\n",
-    ".git-credentials": "https://dev:{}@git.example.com\n",
-    ".docker/config.json": '{{"auths": {{"registry.example.com": {{"auth": "{}"}}}}}}\n',
-    ".kube/config": "users:\n- name: dev\n  user:\n    token: {}\n",
-    ".config/gh/hosts.yml": "github.com:\n  oauth_token: {}\n",
-    ".config/gcloud/application_default_credentials.json": '{{"refresh_token": "{}"}}\n',
-    ".config/google-chrome/Default/Cookies": "SQLite format 3 session {}\n",
-    ".config/google-chrome/Default/Login Data": "SQLite format 3 password {}\n",
-    ".mozilla/firefox/k3x.default-release/cookies.sqlite": "SQLite format 3 session {}\n",
-    ".mozilla/firefox/k3x.default-release/logins.json": '{{"logins": [{{"encryptedPassword": "{}"}}]}}\n',
-    "Library/Keychains/login.keychain-db": "kych {}\n",
-    ".local/share/keyrings/login.keyring": "GnomeKeyring {}\n",
-    ".gnupg/private-keys-v1.d/8C1F.key": "(private-key (rsa {}))\n",
-    ".bash_history": "export TOKEN={}\n",
-    ".claude/.credentials.json": '{{"claudeAiOauth": {{"accessToken": "{}"}}}}\n',
-    ".claude/talk": "user: our deploy password is {}, please keep it safe\n",
-    ".codex/auth.json": '{{"OPENAI_API_KEY": "{}"}}\n',
-    ".config/solana/id.json": '["{}"]\n',
-    ".bitcoin/wallet.dat": "wallet {}\n",
-    ".ethereum/keystore/UTC--2024-01-01": '{{"crypto": "{}"}}\n',
-    "project/.env": "DATABASE_PASSWORD={}\nSTRIPE_KEY={}\n",
-}
-PLAIN = {
-    ".bashrc": "alias ll='ls -l'\n",
-    ".zshrc": "setopt autocd\n",
-    ".profile": "umask 022\n",
-    ".ssh/config": "Host git\n  HostName git.example.com\n",
-    ".ssh/authorized_keys": "ssh-ed25519 AAAAC3 dev@laptop\n",
-    ".gitconfig": "[user]\n\tname = Dev\n\temail = dev@example.com\n[init]\n\tdefaultBranch = main\n",
-    ".claude/settings.json": '{"permissions": {"deny": ["Read(./.env)"]}}\n',
-    ".claude/CLAUDE.md": "Answer briefly.\n",
-    ".claude.json": '{"mcpServers": {}}\n',
-    ".cursor/mcp.json": '{"mcpServers": {}}\n',
-    "Documents/thesis.md": "# Thesis\n\nThree years of work.\n",
-    "Documents/photos/2019.txt": "a photo\n",
-    "project/CLAUDE.md": "Run the tests before committing.\n",
-    "project/AGENTS.md": "Use four spaces.\n",
-    "project/README.md": "# Shop\n",
-    "project/src/app.py": "print('shop')\n",
-    "project/.claude/settings.json": '{"permissions": {"ask": ["Bash"]}}\n',
-    "project/.claude/skills/release-notes/SKILL.md": "---\nname: release-notes\ndescription: writes notes\n---\nList commits.\n",
-    "project/.git/HEAD": "ref: refs/heads/main\n",
-    "project/.git/config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
-    "project/.git/hooks/README.sample": "none\n",
-}
+SECRETS = table(__file__, "SECRETS")
+PLAIN = table(__file__, "PLAIN")
 NAMED = dict.fromkeys(("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"), MARK)
 
 

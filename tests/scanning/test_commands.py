@@ -9,6 +9,7 @@ import pytest
 from navigator_kernel.skills.scan.commands import findings
 from navigator_kernel.skills.scan.content import findings as content_findings
 from navigator_kernel.values.resource import SkillDef
+from tables import cases
 
 FILES = {"SKILL.md": b"", "run.py": b"", "scripts/run.sh": b""}
 
@@ -19,23 +20,7 @@ def codes(command: str) -> list[str]:
 
 
 @pytest.mark.requirement("SAF-1")
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        ("no-such-program-anywhere --x", "command-missing"),
-        ("python gone.py", "command-missing"),
-        ("./gone.sh", "command-missing"),
-        ("/opt/tool/run", "command-absolute"),
-        ("python /opt/tool/run.py", "command-absolute"),
-        ("cat a.txt | sort", "command-shell"),
-        ("python -c 'print(1)'", "command-inline"),
-        ("sh -c 'ls'", "command-inline"),
-        ("pip install requests", "command-installs"),
-        ("npm install -g tool", "command-installs"),
-        ("--verbose run.py", "command-option"),
-        ("python 'run.py", "command-quotes"),
-    ],
-)
+@cases("command, code")
 def test_a_command_that_cannot_work_or_reaches_too_far_is_a_finding(command: str, code: str) -> None:
     assert code in codes(command)
 

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from navigator_kernel.skills.scan import content
 from navigator_kernel.skills.scan.models import findings
 from navigator_kernel.skills.scan.pickles import Imports
+from tables import table
 
 pytestmark = pytest.mark.requirement("SAF-1")
 
@@ -133,18 +134,7 @@ def test_every_import_that_the_loader_makes_is_listed(parts: list[bytes]) -> Non
     assert listed.names[: len(loader.names)] == loader.names
 
 
-HIDDEN: dict[str, tuple[str, str]] = {
-    "a module of a package of models": ("torch", "os.system"),
-    "a function of a package of models": ("numpy.testing._private.utils", "runstring"),
-    "a class that starts a program": ("torch.utils.cpp_extension", "Popen"),
-    "a class of a module of a package": ("torch.utils.cpp_extension", "subprocess.Popen"),
-    "a function of the standard library": ("uuid", "_get_command_stdout"),
-    "a loader within": ("torch", "load"),
-    "a builtin": ("builtins", "getattr"),
-    "an old builtin": ("__builtin__", "eval"),
-    "an old name of a module": ("commands", "getoutput"),
-    "a name with letters beyond ASCII": ("sÿstem", "run"),
-}
+HIDDEN: dict[str, tuple[str, str]] = table(__file__, "HIDDEN")
 
 
 @pytest.mark.parametrize("how", sorted(HIDDEN))

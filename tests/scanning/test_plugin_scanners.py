@@ -17,6 +17,7 @@ from navigator_kernel.adapters.processes import module_call
 from navigator_kernel.bootstrap.scanning import scanners
 from navigator_kernel.cli.main import run
 from skill_repositories import skill_text
+from tables import table
 
 pytestmark = pytest.mark.sample(1)
 
@@ -40,19 +41,7 @@ STAYS = (
     "if not os.fork():\n        {before}\n        (HERE / 'new').write_text(str(os.getpid()))\n"
     "        (HERE / 'new').rename(HERE / 'pid')\n        time.sleep(60)\n"
 )
-FAILING = {
-    "raises": "raise RuntimeError('it cannot')",
-    "exits": "sys.exit(0)",
-    "ends at once": "os._exit(0)",
-    "spins": "while True: pass",
-    "eats memory": "return [bytearray(1024**3)]",
-    "says a word": "return ['seen']",
-    "says a number": "return 7",
-    "says nothing to read": "return [one(message=b'x')]",
-    "kills its group": "os.killpg(0, 9)",
-    "needs what is not there": "import nothing_that_is_there",
-    "waits": "import asyncio\n    return asyncio.sleep(60)",
-}
+FAILING = table(__file__, "FAILING")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 
 from shipped.place import Place
 from skill_repositories import git
+from tables import cases, table
 
 pytestmark = pytest.mark.sample(1)
 
@@ -73,17 +74,7 @@ def test_duplicates_are_files_of_the_same_bytes(place: Place, seed: int) -> None
     assert wasted == sorted(wasted, reverse=True)
 
 
-@pytest.mark.parametrize(
-    ("text", "files"),
-    [
-        ("/folder-inventory", 3),
-        ("what is in this folder", 3),
-        ("找出重复文件", 3),
-        ("/folder-inventory src", 2),
-        ('/folder-inventory "with space"', 1),
-        ('/folder-inventory folder="with space"', 1),
-    ],
-)
+@cases("text, files")
 def test_a_folder_or_the_project_is_looked_at(place: Place, text: str, files: int) -> None:
     for name in ("src/a", "src/b", "with space/c"):
         place.write(name, "x")
@@ -143,13 +134,7 @@ def test_a_folder_that_leads_out_is_refused(place: Place) -> None:
         assert place.script("folder-inventory", name).complaint == f"{name!r} leads out of the project"
 
 
-TREE = {  # file → its bytes
-    "README.md": 120, "src/app.py": 3_000, "src/copy of app.py": 3_000, "src/库存/盘点.py": 777, "src/empty.txt": 0,
-    "assets/banner.psd": 90_000, "assets/logo.png": 5_000, "assets/图标/标志.png": 5_000, "assets/图标/购物车.png": 640,
-    "数据/订单.csv": 4_096, "数据/归档/订单.csv": 4_096, "数据/归档/旧 订单.csv": 4_096, "数据/大.bin": 2_500_000,
-    "one/only.txt": 1, ".gitignore": 14, "build/out.bin": 800_000, "src/a.tmp": 50_000, "vendor/库/库.js": 9_000,
-    "vendor/lib.js": 9_000, "node_modules/p/i.js": 70_000, ".claude/skills/a/SKILL.md": 300, "mybox/logs/x.log": 5_555,
-}  # fmt: skip
+TREE = table(__file__, "TREE")
 NOT_OURS = ("build/", "src/a.tmp", "vendor/", "node_modules/", ".claude/", "mybox/")
 EVERYDAY = (  # language, the folder
     *(
@@ -196,23 +181,7 @@ def test_an_everyday_folder_has_the_sizes_of_the_file_system(project: Place, lan
     assert data["summary"].startswith(source) and PurePosixPath(largest).name in data["summary"]
 
 
-@pytest.mark.parametrize(
-    ("language", "named", "summary"),
-    [
-        ("en", "one", "one: 1 file in 0 folders, 1 byte; the largest is only.txt (1 byte)"),
-        (
-            "en",
-            "assets",
-            "assets: 4 files in 1 folder, 98.3 KiB; the largest is banner.psd (87.9 KiB);"
-            " 1 group of duplicates with 4.9 KiB of copies",
-        ),
-        (
-            "zh",
-            "数据",
-            "数据：1 个子文件夹，共 4 个文件，2.4 MiB；最大的是 大.bin (2.4 MiB)；1 组重复文件，多占 8.0 KiB",
-        ),
-    ],
-)
+@cases("language, named, summary")
 def test_the_summary_is_a_sentence_of_the_persons_language(
     project: Place, language: str, named: str, summary: str
 ) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from shipped.place import ESCAPES, Place
 from skill_repositories import git, snapshot
+from tables import cases, table
 
 pytestmark = pytest.mark.sample(1)
 
@@ -118,15 +119,7 @@ def test_an_invalid_date_is_reported_with_an_example_of_a_valid_one(place: Place
     assert "30d" in place.script("git-summary", f"--since={when}").complaint
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "summarise the history of this git repository",
-        "统计这个仓库的提交历史",
-        "/git-summary src",
-        "/git-summary folder=src",
-    ],
-)
+@cases("text")
 def test_the_history_is_that_of_the_folder(place: Place, text: str) -> None:
     commits = [commit for commit in history(place.root, 2, 5) if not commit.merge]
     place.write("src/x", "")
@@ -231,28 +224,7 @@ DAYS = (  # day, author, files
     ("2026-04-01", "王芳", ["README.md"]),
     ("2026-04-15", "王芳", ["文档/说明 书.md", "*.md"]),
 )
-EVERYDAY = (  # language, file or folder, since, until
-    ("en", ".", "", ""),
-    ("en", "src", "", ""),
-    ("en", "src/app.py", "", ""),
-    ("en", "README.md", "2026-02-01", ""),
-    ("en", ".", "2026-02-01", "2026-02-28"),
-    ("en", ".", "", "2026-03-31"),
-    ("en", ".", "2026-01-05", "2026-01-05"),
-    ("en", "src/web", "2026-01-01", "2026-12-31"),
-    ("en", ".", "2026-02-14T00:00:00", "2026-03-01T23:59:59"),
-    ("en", ".", "2027-01-01", ""),
-    ("zh", ".", "", ""),
-    ("zh", "文档", "", ""),
-    ("zh", "文档/说明 书.md", "", ""),
-    ("zh", "文档/说明 书.md", "2026-03-01", ""),
-    ("zh", "src/库存.py", "", "2026-03-01"),
-    ("zh", ".", "2026-02-01", "2026-02-28"),
-    ("zh", ".", "2026-04-01", ""),
-    ("zh", "src", "2026-03-01", "2026-03-31"),
-    ("zh", "*.md", "", ""),
-    ("zh", "README.md", "2026-02-01", "2026-02-02"),
-)
+EVERYDAY = table(__file__, "EVERYDAY")
 
 
 @pytest.mark.parametrize(("language", "named", "since", "until"), EVERYDAY)

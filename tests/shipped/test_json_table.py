@@ -10,23 +10,11 @@ from typing import Any
 import pytest
 
 from shipped.place import ESCAPES, Place
+from tables import table
 
 pytestmark = pytest.mark.sample(1)
 
-TEXTS = (
-    "Ada",
-    "张衡",
-    "a|b",
-    "back\\slash",
-    "two\nlines",
-    "<b>bold</b>",
-    "a & b",
-    "&lt;",
-    "`x|y`",
-    "",
-    " edge ",
-    "\\|",
-)
+TEXTS = table(__file__, "TEXTS")
 RECORDS = [{"name": "Ada", "age": 36}, {"name": "张衡", "city": "南阳"}]
 
 

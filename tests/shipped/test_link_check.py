@@ -12,18 +12,11 @@ import pytest
 
 from shipped.place import ESCAPES, Place
 from skill_repositories import git
+from tables import cases, table
 
 pytestmark = pytest.mark.sample(1)
 
-FORMS = (
-    "see [it]({})",
-    "![picture]({})",
-    "[it]({} 'title')",
-    "[it](<{}>)",
-    "[id]: {}",
-    '<a href="{}">it</a>',
-    "- [a]({}), and",
-)
+FORMS = table(__file__, "FORMS")
 PLACES = ("README.md", "docs/a.md", "docs/deep/b.md", "docs/中文.md", "img/x (1).png", "src/code.py")
 
 
@@ -79,50 +72,14 @@ def test_the_broken_links_are_those_that_were_planted(place: Place, seed: int) -
     assert data["reasons"] == {reason: sum(link[2] == reason for link in broken) for reason in data["reasons"]}
 
 
-@pytest.mark.parametrize(
-    ("heading", "anchor"),
-    [
-        ("# Getting started", "getting-started"),
-        ("### What's new, really?", "whats-new-really"),
-        ("## `init` and *more*", "init-and-more"),
-        ("## A [link](https://x.invalid) in it", "a-link-in-it"),
-        ("## snake_case and __init__", "snake_case-and-__init__"),
-        ("## _stressed_ words", "stressed-words"),
-        ("## 安装 与 使用（必读）", "安装-与-使用必读"),
-        ("## C++ & C#", "c--c"),
-        ("## Closed ##", "closed"),
-        ("## 1.2.3 - 2026", "123---2026"),
-        ("## Fish &amp; chips", "fish--chips"),
-        ("Underlined\n==========", "underlined"),
-        ("Also underlined\n---", "also-underlined"),
-        ('<a id="By-hand"></a>', "By-hand"),
-        ("## With a name {#short}", "short"),
-        ("# #", "top"),
-    ],
-)
+@cases("heading, anchor")
 def test_an_anchor_is_made_as_github_makes_it(place: Place, heading: str, anchor: str) -> None:
     place.write("a.md", f"{heading}\n\n[there](#{quote(anchor)}) and [not](#{quote(anchor)}x)\n")
     data = place.data("/link-check")
     assert [link["link"] for link in data["broken"]] == [f"#{quote(anchor)}x"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "```\n[a](gone.md)\n```",
-        "~~~md\n[a](gone.md)\n~~~",
-        "````\n```\n[a](gone.md)\n````",
-        "1. a list\n\n   ```sh\n   [a](gone.md)\n   ```",
-        "> ```\n> [a](gone.md)\n> ```",
-        "write `[a](gone.md)` so",
-        "write ``[a`b](gone.md)`` so",
-        "<!-- [a](gone.md) -->",
-        "<!--\n[a](gone.md)\n-->",
-        "[^1]: gone.md",
-        "[a]()",
-        "plain (gone.md) and [gone.md]",
-    ],
-)
+@cases("text")
 def test_text_that_is_not_a_link_is_not_counted_as_a_link(place: Place, text: str) -> None:
     place.write("a.md", f"{text}\n")
     assert place.data("/link-check")["links"] == 0
@@ -145,13 +102,7 @@ def test_external_links_are_counted_and_nothing_more(place: Place) -> None:
     assert (data["external"], data["links"], data["total"]) == (5, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        "sub/", "sub", "sub/b.md#b", "b%20c.md", "<b c.md>", "b\\(1\\).md", "b(1).md", "a.md?plain=1#a", "code.py#L10",
-        "/sub/b.md", "./sub/../a.md", "#", "#top", "sub/b.md 'title'", "b&amp;d.md",
-    ],
-)  # fmt: skip
+@cases("link")
 def test_a_link_that_leads_somewhere_is_not_broken(place: Place, link: str) -> None:
     for name in ("sub/b.md", "b c.md", "b(1).md", "b&d.md"):
         place.write(name, "# B\n")
@@ -161,17 +112,7 @@ def test_a_link_that_leads_somewhere_is_not_broken(place: Place, link: str) -> N
     assert (data["broken"], data["links"]) == ([], 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "links"),
-    [
-        ("/link-check", 3),
-        ("check the docs for broken links", 2),
-        ("检查文档里有没有死链", 3),
-        ("/link-check docs", 2),
-        ("检查 @README.md 里的死链", 1),
-        ("/link-check README.md", 1),
-    ],
-)
+@cases("text, links")
 def test_a_folder_a_file_or_the_project_is_looked_at(place: Place, text: str, links: int) -> None:
     place.write("README.md", "[a](docs/a.md)")
     place.write("docs/a.md", "[a](../README.md) [b](b.md)")
@@ -328,14 +269,7 @@ def test_the_broken_links_of_what_is_named_are_found(project: Place, language: s
     assert data["summary"].startswith(source) and numbers in data["summary"]
 
 
-@pytest.mark.parametrize(
-    ("language", "named", "summary"),
-    [
-        ("en", "README.md", "README.md: 1 of 5 relative links broken in 1 file"),
-        ("en", "docs/setup.md", "docs/setup.md: 0 of 1 relative link broken in 1 file; 1 external link not checked"),
-        ("zh", "手册", "手册：3 个文件的 7 个相对链接中有 2 个失效"),
-    ],
-)
+@cases("language, named, summary")
 def test_the_summary_is_a_sentence_of_the_persons_language(
     project: Place, language: str, named: str, summary: str
 ) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from shipped.place import ESCAPES, Place, script_of
+from tables import cases, table
 
 pytestmark = pytest.mark.sample(1)
 
@@ -30,15 +31,7 @@ MESSAGES: dict[str, Callable[[random.Random], str]] = {
     ),
     "用户 <n> 登录失败": lambda dice: f"用户 {dice.randint(1, 99)} 登录失败",
 }
-FORMS: dict[str, str] = {
-    "plain": "2026-01-31 09:{m:02}:{s:02},123 {level} {said}",
-    "iso": "2026-01-31T09:{m:02}:{s:02}.5+08:00 [{level}] {said}",
-    "lower": "[31/Jan/2026:09:{m:02}:{s:02} +0000] [{lower}] {said}",
-    "syslog": "Jan 31 09:{m:02}:{s:02} {level}: {said}",
-    "pairs": 'time="2026-01-31T09:{m:02}:{s:02}Z" level={lower} msg="{said}"',
-    "json": '{{"ts": "2026-01-31T09:{m:02}:{s:02}Z", "level": "{lower}", "msg": "{said}"}}',
-    "colours": "\x1b[2m2026-01-31T09:{m:02}:{s:02}Z\x1b[0m \x1b[32m{level}\x1b[0m {said}",
-}
+FORMS: dict[str, str] = table(__file__, "FORMS")
 
 
 def lines(form: str, seed: int) -> tuple[list[str], Counter[tuple[str, str]]]:
@@ -68,16 +61,7 @@ def test_levels_and_messages_are_counted(place: Place, form: str, seed: int) -> 
     assert (data["continued"], data["approximate"], data["distinct"]) == (0, False, len(counts))
 
 
-@pytest.mark.parametrize(
-    ("form", "first", "last"),
-    [
-        ("plain", "2026-01-31 09:00:00,123", "2026-01-31 09:03:"),
-        ("iso", "2026-01-31T09:00:00.5+08:00", "2026-01-31T09:03:"),
-        ("lower", "31/Jan/2026:09:00:00 +0000", "31/Jan/2026:09:03:"),
-        ("syslog", "Jan 31 09:00:00", "Jan 31 09:03:"),
-        ("json", "2026-01-31T09:00:00Z", "2026-01-31T09:03:"),
-    ],
-)
+@cases("form, first, last")
 def test_the_first_and_the_last_time_keep_their_form(place: Place, form: str, first: str, last: str) -> None:
     written = lines(form, 1)[0][:200]
     place.write("server.log", "\n".join(written))
@@ -85,23 +69,7 @@ def test_the_first_and_the_last_time_keep_their_form(place: Place, form: str, fi
     assert (data["first"], data["last"][: len(last)]) == (first, last)
 
 
-@pytest.mark.parametrize(
-    ("line", "level"),
-    [
-        ("WARNING:root:hey", "WARN"),
-        ("2026-01-31 09:30:00 SEVERE: no disk", "ERROR"),
-        ("<error> no disk", "ERROR"),
-        ("panic: no disk", "FATAL"),
-        ("2026-01-31 09:30:00 【错误】磁盘已满", "ERROR"),
-        ("2026-01-31 09:30:00 警告：磁盘快满", "WARN"),
-        ("2026-01-31 09:30:00 处理错误列表", "none"),
-        ('{"level": 50, "msg": "no disk", "time": 1700000000}', "ERROR"),
-        ('{"severity": "warning", "message": "no disk"}', "WARN"),
-        ("2026-01-31 09:30:00 an informational error-free line about INFORMATIONAL things", "none"),
-        ("2026-01-31 09:30:00 mean-ERROR-rate is low, my.ERROR too", "none"),
-        ("no level here", "none"),
-    ],
-)
+@cases("line, level")
 def test_levels_have_one_name_each(place: Place, line: str, level: str) -> None:
     data = place.script("log-summary", place.write("a.log", line)).data
     assert data["levels"] == {level: 1}
@@ -259,19 +227,7 @@ def test_errors_and_warnings_are_those_that_grep_counts(
         assert first in data["summary"] and f"- {times[first]} × ERROR {first}" in data["text"].splitlines()
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "summary"),
-    [
-        ("en", "ERROR no disk\n", "a.log: 1 line, 1 error, 0 warnings; most frequent error: no disk (1 time)"),
-        ("en", "WARN x\nINFO y\n", "a.log: 2 lines, 0 errors, 1 warning"),
-        ("en", "hello\n", "a.log: 1 line, 0 errors, 0 warnings (no line names a level)"),
-        (
-            "zh",
-            "ERROR 磁盘已满\nFATAL x\nERROR 磁盘已满\n",
-            "a.log：3 行，3 个错误、0 个警告；最常见的错误：磁盘已满（2 次）",
-        ),
-    ],
-)
+@cases("language, text, summary")
 def test_the_summary_is_a_sentence_of_the_persons_language(
     place: Place, language: str, text: str, summary: str
 ) -> None:
@@ -294,17 +250,7 @@ DAYS = """\
 
 
 @pytest.mark.requirement("PRE-10")
-@pytest.mark.parametrize(
-    ("since", "until", "lines", "errors"),
-    [
-        ("", "", 6, 3),
-        ("2026-11-20", "2026-11-20", 3, 1),
-        ("2026-11-21", "", 3, 2),
-        ("", "2026-11-21", 4, 2),
-        ("2026-11-22", "2026-11-22", 1, 0),
-        ("2026-12-01", "", 0, 0),
-    ],
-)
+@cases("since, until, lines, errors")
 def test_only_the_lines_of_the_days_that_are_asked_for_count(
     place: Place, since: str, until: str, lines: int, errors: int
 ) -> None:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from shipped.place import Place
+from tables import cases
 
 QUESTION = "which task, and what about it, with its time if it has one"
 QUESTION_ZH = "哪个任务、怎么处理，有时间请写明"
@@ -17,18 +18,7 @@ def prompt(place: Place, text: str) -> str:
 
 
 @pytest.mark.requirement("FMT-11")
-@pytest.mark.parametrize(
-    ("text", "skill"),
-    [
-        ("make this function faster: def f(): return 1", "code-optimize"),
-        ("优化这段代码的性能", "code-optimize"),
-        ("fix this Rust compile error: E0502", "rust-dev"),
-        ("Rust 编译错误怎么解决", "rust-dev"),
-        ("review this code: return 1", "code-review"),
-        ("帮我写一条提交信息", "git-workflow"),
-        ("/master-orchestrator", "master-orchestrator"),
-    ],
-)
+@cases("text, skill")
 def test_a_prompt_ends_with_the_request(place: Place, text: str, skill: str) -> None:
     report = place.ask(text)
     assert (report.data["skill"], report.data["kind"]) == (skill, "B")
@@ -65,33 +55,13 @@ def test_a_bare_order_is_asked_about_and_the_answer_completes_it(place: Place, o
     assert f"Task: {answer}" in str(told.raw)
 
 
-@pytest.mark.parametrize(
-    ("text", "task"),
-    [
-        ("/task_manager 明天下午3点开会", "明天下午3点开会"),
-        ("create a task: buy milk", "buy milk"),
-        ("新建一个任务：写周报", "写周报"),
-        ('create a task "call Ada"', "call Ada"),
-    ],
-)
+@cases("text, task")
 def test_a_task_in_the_request_is_filled_in_without_a_question(place: Place, text: str, task: str) -> None:
     assert prompt(place, text).endswith(f"Task: {task}")
 
 
 @pytest.mark.requirement("FMT-8", "FMT-11")
-@pytest.mark.parametrize(
-    "rule",
-    [
-        "Every time is ISO 8601",
-        "Project 1 is the system's default project and cannot be deleted",
-        "a whole number from 1 to 5, default 3",
-        "the task must exist",
-        "Confirm a second time",
-        "After a change the list is refreshed by the kernel; write no command for it",
-        "task_create",
-        "task_snooze",
-    ],
-)
+@cases("rule")
 def test_the_rules_for_tasks_are_in_its_prompt(place: Place, rule: str) -> None:
     assert rule in prompt(place, "/task_manager buy milk")
 

@@ -21,19 +21,11 @@ from navigator_kernel.skills.formats.template import Filling, fill_argv
 from navigator_kernel.values.resource import SkillDef
 from navigator_planner.toolkit import registry
 from shipped.place import NAMES, Place, script_of
+from tables import table
 
 TOP = Path(__file__).parents[2]
 SAMPLES = {"code-optimize", "code-review", "master-orchestrator", "task_manager", "git-workflow", "rust-dev"}
-RUN = (
-    "csv-report",
-    "folder-inventory",
-    "git-summary",
-    "json-table",
-    "link-check",
-    "log-summary",
-    "todo-scan",
-    "word-count",
-)
+RUN = table(__file__, "RUN")
 PHRASE = "This skill should be used when"
 HAN = re.compile(r"[一-鿿]")
 SPEC = {"name", "description", "license", "metadata"}  # the specification's top-level keys that shipped skills use

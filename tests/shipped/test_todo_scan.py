@@ -12,27 +12,13 @@ import pytest
 
 from shipped.place import ESCAPES, Place
 from skill_repositories import git
+from tables import cases, table
 
 pytestmark = pytest.mark.sample(1)
 
 TAGS = ("TODO", "FIXME", "XXX", "HACK", "待办")
-FORMS = (
-    "# {tag}: {text}",
-    "// {tag} {text}",
-    "/* {tag}: {text} */",
-    "<!-- {tag}: {text} -->",
-    "code()  # {tag}：{text}",
-)
-CODE = (
-    "import os",
-    "todo = []",
-    "TODO_LIST = 1",
-    "METHODS = XXXX",
-    "autoTODO()",
-    "print('hackathon')",
-    "",
-    "你好，世界",
-)
+FORMS = table(__file__, "FORMS")
+CODE = table(__file__, "CODE")
 
 
 def planted(place: Place, seed: int) -> list[tuple[str, int, str, str]]:
@@ -247,14 +233,7 @@ def test_the_marks_of_what_is_named_are_those_that_grep_finds(project: Place, la
     assert data["summary"].startswith(source) and f"{len(marks):,}" in data["summary"]
 
 
-@pytest.mark.parametrize(
-    ("language", "named", "summary"),
-    [
-        ("en", "docs", "docs: 1 mark in 1 of 1 file: 1 XXX"),
-        ("en", "src", "src: 7 marks in 3 of 3 files: 4 TODO, 1 FIXME, 1 HACK, 1 待办"),
-        ("zh", "src/app.py", "src/app.py：2 个标记：FIXME 1 个、TODO 1 个"),
-    ],
-)
+@cases("language, named, summary")
 def test_the_summary_tells_the_number_of_each_tag(project: Place, language: str, named: str, summary: str) -> None:
     assert project.answer("todo-scan", named, language=language)["summary"] == summary
 

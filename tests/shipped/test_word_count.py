@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shipped.place import Place
+from tables import cases
 
 pytestmark = pytest.mark.sample(2)
 
@@ -99,19 +100,7 @@ def test_a_file_of_any_encoding_is_counted_as_wc_counts_it(
     assert data["encoding"] == encoding.removesuffix("-sig")
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "summary"),
-    [
-        ("en", "word", "1 word, 4 characters, 1 line"),
-        ("en", "a b", "2 words, 3 characters, 1 line"),
-        ("en", "to be\nor not to be", "6 words, 18 characters, 2 lines; the most frequent is “be”, 2 times"),
-        ("en", "字 a", "2 words (1 Chinese character and 1 other word), 3 characters, 1 line"),
-        ("zh", "word", "1 个单词、4 个字符、1 行"),
-        ("zh", "好好学习", "4 个汉字、4 个字符、1 行；出现最多的是“好”，2 次"),
-        ("zh", "用 pip 安装", "4 个字词（3 个汉字、1 个其他单词）、8 个字符、1 行"),
-        ("en", "你好", "2 Chinese characters, 2 characters, 1 line"),
-    ],
-)
+@cases("language, text, summary")
 def test_the_summary_is_a_sentence_of_the_persons_language(
     place: Place, language: str, text: str, summary: str
 ) -> None:

@@ -25,6 +25,7 @@ from navigator_kernel.skills.source.gate import admit, unread_links
 from navigator_kernel.skills.source.twins import labels
 from navigator_kernel.text import fold
 from navigator_kernel.values.resource import SkillDef
+from tables import table
 
 COUNT = 2_400
 SECONDS = 20.0
@@ -33,16 +34,7 @@ CODE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 WORDS = (
     "code review pdf docx report data csv test git commit release image audio search plan note web api deploy".split()
 )
-FOREIGN = [
-    "代码审查",
-    "数据分析",
-    "写周报",
-    "コードレビュー",
-    "обзор-кода",
-    "análisis-de-datos",
-    "résumé-maker",
-    "문서-작성",
-]
+FOREIGN = list(table(__file__, "FOREIGN"))
 DESCRIPTIONS = [
     "Reviews code for bugs and style. Use when somebody asks for a review.",
     "Use when: the user asks about {topic}; not for: anything else",
@@ -63,63 +55,9 @@ DESCRIPTIONS = [
     "2026-01-31",
     "one, two, three " * 90,
 ]
-TOOLS = [
-    "allowed-tools: Read Grep Bash(git log *)",
-    "allowed-tools: Read, Write, Bash(npm run build:*)",
-    "allowed-tools: [Read, Grep]",
-    "allowed-tools:\n  - Read\n  - Bash(git:*)",
-    "allowed-tools:\n- Read\n- Grep",
-    "allowed-tools: '*'",
-    "allowed_tools: Read",
-    "tools: Read, Write",
-    "tools: []",
-]
-EXTRAS = [
-    "license: MIT",
-    "license: Complete terms in LICENSE.txt",
-    "license: 2.0",
-    "version: 1.0",
-    "version: v1.2.3-beta",
-    "author: Jane <jane@example.org>",
-    "author: {name: Jane, url: https://example.org}",
-    "tags: [code, review]",
-    "tags: code, review",
-    "tags:\n  - code\n  - 审查",
-    "metadata:\n  author: me\n  version: 1.0",
-    'metadata: {author: me, version: "1.0"}',
-    "metadata:\n  openclaw:\n    requires: {bins: [git, jq]}\n    emoji: 🔧",
-    "metadata:\n  navigator-priority: '80'\n  navigator-tags: a, b",
-    "compatibility: Requires git, docker, and access to the internet",
-    "model: sonnet",
-    "context: fork\nagent: Explore",
-    'argument-hint: "[file] [--fast]"',
-    "disable-model-invocation: true",
-    "user-invocable: no",
-    "globs: *.ts,*.tsx",
-    "paths: ['**/*.py']",
-    "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks: [{type: command, command: ./check.sh}]",
-    "triggers:\n  - review my code\n  - fix: the bug",
-    "examples: |\n  review this: now\n  审查代码",
-    "keywords_cn: 审查，代码、质量",
-    "priority: 80",
-    "priority: high",
-    "enabled: yes",
-    "command: python ${SKILL_ROOT}/scripts/run.py {input}\nrequired_params: [input]",
-    "required_params:\n  - {name: url, prompt: which page, validation: url_format}",
-    "# a comment\ncategory: dev # really",
-    "when_to_use: on Mondays",
-    "created: 2026-01-31T10:00:00Z",
-    "price: $0.01",
-    "empty:",
-]
-BODIES = [
-    "# {name}\n\nDo it.\n",
-    "## System Prompt\n\nYou review.\n\n## User Prompt Template\n\nReview {{{{request}}}}\n",
-    "# {name}\n\nSee [the guide](references/guide.md).\n\n---\n\n```bash\nrun --all\n```\n\n---\n\nDone: yes.\n",
-    "\n\n   \n- item: one\n- item: two\n",
-    "<role>\nYou are a helper.\n</role>\n",
-    "Key: value\nOther: value\n\ntext\n",
-]
+TOOLS = list(table(__file__, "TOOLS"))
+EXTRAS = list(table(__file__, "EXTRAS"))
+BODIES = list(table(__file__, "BODIES"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,17 +130,7 @@ FATAL: tuple[tuple[str, Mistake], ...] = (
     ("control-character", lambda draft: f'---\n{draft.lines}\nnote2: "\\x07"\n---\n{draft.body}'),
     ("too-large", lambda draft: f"---\n{draft.lines}\nnote2: {'x' * 70_000}\n---\n{draft.body}"),
 )
-PLACES: tuple[tuple[str, str], ...] = (
-    ("skills/{name}", "skill"),
-    (".claude/skills/{name}", "skill"),
-    (".agents/skills/{name}", "skill"),
-    ("plugins/{topic}-tools/skills/{name}", "skill"),
-    ("packages/{topic}-kit/ai/{name}", "skill"),
-    ("{name}", "skill"),
-    ("examples/{topic}/{name}", "example"),
-    ("tests/fixtures/{name}", "test"),
-    (".archive/{name}", "hidden"),
-)
+PLACES: tuple[tuple[str, str], ...] = table(__file__, "PLACES")
 
 
 def name_of(rng: random.Random, at: int) -> str:

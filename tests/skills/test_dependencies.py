@@ -18,6 +18,7 @@ from navigator_kernel.skills.formats.dependencies import (
 )
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.values.resource import SkillDef
+from tables import cases
 
 pytestmark = pytest.mark.requirement("SAF-3")
 SHA = f"sha256:{'a' * 64}"
@@ -153,45 +154,7 @@ def test_a_long_script_is_not_looked_at(tmp_path: Path) -> None:
     assert declared(skill(tmp_path, script=script('dependencies = ["rich"]') + "#" * SCRIPT_LIMIT)) == ()
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("-r other.txt", "include"),
-        ("-rother.txt", "include"),
-        ("--requirement=other.txt", "include"),
-        ("-c limits.txt", "include"),
-        ("-e .", "editable"),
-        ("--editable=git+https://x.invalid/y", "editable"),
-        ("-i https://x.invalid/simple", "index"),
-        ("--index-url https://x.invalid/simple", "index"),
-        ("--extra-index-url=https://x.invalid/simple", "index"),
-        ("--find-links=wheels", "index"),
-        ("-f wheels", "index"),
-        ("--no-index", "index"),
-        ("--trusted-host x.invalid", "index"),
-        ("--no-binary :all:", "option"),
-        ("--require-hashes", "option"),
-        ("--pre", "option"),
-        ("rich --global-option=x", "option"),
-        ("rich==1 --config-settings=x=y", "option"),
-        ("rich==1 --hash=md5:d41d8cd98f00b204e9800998ecf8427e", "option"),
-        ("git+https://x.invalid/y.git", "vcs"),
-        ("rich @ git+ssh://git@x.invalid/y.git@main", "vcs"),
-        ("https://x.invalid/y.whl", "url"),
-        ("rich @ https://x.invalid/y.whl", "url"),
-        ("rich@https://x.invalid/y.whl", "url"),
-        ("rich @ file:///tmp/y.whl", "url"),
-        ("rich[a] @ file:y", "url"),
-        ("./rich", "path"),
-        ("../rich", "path"),
-        ("~/rich", "path"),
-        ("/tmp/rich", "path"),
-        ("wheels/rich-1.0-py3-none-any.whl", "path"),
-        ("rich-1.0-py3-none-any.whl", "path"),
-        ("rich-1.0.tar.gz ; python_version > '3'", "path"),
-        ("C:\\rich", "path"),
-    ],
-)
+@cases("line, reason")
 def test_unsupported_options_and_outside_sources_of_packages_are_refused_with_a_reason(
     tmp_path: Path, line: str, reason: str
 ) -> None:

@@ -9,6 +9,7 @@ from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.skills.formats.plugin_manifests import Plugins
 from navigator_kernel.skills.source.discover import candidate_manifests, find_skills, select_skills
 from navigator_kernel.skills.source.found import Found
+from tables import cases
 
 
 def tree(*paths: str, links: Mapping[str, str] | None = None) -> list[TreeEntry]:
@@ -81,31 +82,7 @@ def test_folders_that_the_listing_leaves_out_change_nothing() -> None:
 # Roles of skills by their folders
 
 
-@pytest.mark.parametrize(
-    ("folder", "role"),
-    [
-        ("skills/pdf", "skill"),
-        (".claude/skills/pdf", "skill"),
-        (".agents/skills/pdf", "skill"),
-        (".gemini/skills/pdf", "skill"),
-        (".opencode/skills/pdf", "skill"),
-        (".codex/skills/pdf", "skill"),
-        ("plugins/a/skills/pdf", "skill"),
-        ("skills/test", "skill"),
-        ("skills/contest", "skill"),
-        ("examples/pdf", "example"),
-        ("docs/Example/pdf", "example"),
-        ("template", "example"),
-        ("skills/templates/pdf", "example"),
-        ("tests/pdf", "test"),
-        ("src/test/skills/pdf", "test"),
-        ("tests/fixtures/pdf", "test"),
-        ("fixtures/pdf", "test"),
-        (".hidden/pdf", "hidden"),
-        ("skills/.drafts/pdf", "hidden"),
-        ("node_modules/x/skills/pdf", "hidden"),
-    ],
-)
+@cases("folder, role")
 def test_examples_tests_and_hidden_skills_are_recognised_by_their_folders(folder: str, role: str) -> None:
     (found,) = find_skills(tree(f"{folder}/SKILL.md"), top="repo")
     assert found.role == role

@@ -11,6 +11,7 @@ import pytest
 from navigator_kernel.errors import Damaged, NotFound
 from navigator_kernel.skills.install.import_lock import foreign_hash
 from skill_repositories import commit, git, make_repo, skill_text, snapshot
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -123,18 +124,7 @@ def test_a_kind_of_source_that_is_not_read_is_skipped_with_the_reason(project: A
     assert (answer["changed"], answer["exit_code"]) == (False, 0)
 
 
-@pytest.mark.parametrize(
-    ("source", "code", "exit_code"),
-    [
-        ({"source": "ext::sh -c id", "sourceType": "git"}, "refused", 3),
-        ({"source": "--upload-pack=id", "sourceType": "github"}, "refused", 3),
-        ({"source": "http://example.invalid/a/b.git", "sourceType": "git"}, "refused", 3),
-        ({"source": "owner/repo", "sourceType": "gitlab"}, "not_found", 4),
-        ({"source": "file:///nowhere/at/all", "sourceType": "git"}, "fetch_failed", 7),
-        ({"source": "nonsense", "sourceType": "github"}, "usage", 1),
-        ({"source": 7, "sourceType": "github"}, "usage", 1),
-    ],
-)
+@cases("source, code, exit_code")
 def test_a_source_that_cannot_be_used_is_a_failure(
     project: Any, source: dict[str, Any], code: str, exit_code: int
 ) -> None:

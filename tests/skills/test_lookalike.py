@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from navigator_kernel.errors import Refused
 from navigator_kernel.skills.formats.confusables import RESERVED, refuse_lookalike, skeleton
 from navigator_kernel.text import fold
+from tables import cases
 
 KNOWN = ["code-review", "task_manager", "csv-report", "help", "代码审查", "二进制", "обзор"]
 
@@ -72,31 +73,7 @@ def test_a_word_that_mixes_scripts_to_read_as_latin_is_refused_whatever_is_known
     assert reason(name, []) == "lookalike"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "code-review",
-        "task_manager",
-        "代码审查",
-        "代码检查",
-        "数据分析",
-        "コード",
-        "データ分析",
-        "코드-검토",
-        "обзор",
-        "обзор-кода",
-        "обзор-api",
-        "данные",
-        "ανάλυση",
-        "pdf-解析",
-        "naïve-bayes",
-        "Straße",
-        "worker-pool",
-        "my-skills",
-        "code-review-2",
-        "v1",
-    ],
-)
+@cases("name")
 def test_a_name_that_looks_like_nothing_else_is_kept(name: str) -> None:
     assert refuse_lookalike(name, KNOWN) == name
 

@@ -16,6 +16,7 @@ from navigator_kernel.errors import Damaged
 from navigator_kernel.skills.source import mapping as mapping_module
 from navigator_kernel.skills.source.mapping import BEGIN, END, Row, SkillMapping
 from navigator_kernel.text import fold
+from tables import cases
 
 TABLE = """# Skills mapping
 
@@ -224,17 +225,7 @@ def test_no_ordinary_word_is_the_name_of_a_sub_skill() -> None:
 
 
 @pytest.mark.requirement("LIF-8", "SEN-6")
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("pdf", "anthropics/skills pdf"),
-        ("install pdf", "anthropics/skills pdf"),
-        ("安装 pdf", "anthropics/skills pdf"),
-        ("frontend-design", "anthropics/skills frontend-design"),
-        ("install skill-creator", "anthropics/skills skill-creator"),
-        ("systematic-debugging", "obra/superpowers systematic-debugging"),
-    ],
-)
+@cases("text, wanted")
 def test_a_sub_skills_name_offers_its_most_official_repository_and_asks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, wanted: str
 ) -> None:

@@ -14,6 +14,7 @@ from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.install import apply
 from navigator_kernel.skills.install.records import repository_of
 from skill_repositories import commit, make_repo, skill_text, snapshot
+from tables import cases
 
 pytestmark = pytest.mark.sample(1)
 
@@ -187,15 +188,7 @@ def test_only_the_newest_of_the_earlier_lock_files_are_kept(
         assert [path.read_bytes() for path in held] == earlier[-3:]
 
 
-@pytest.mark.parametrize(
-    ("source", "repository"),
-    [
-        ("https://github.com/anthropics/skills.git", "anthropics/skills"),
-        ("https://github.com/anthropics/skills", "anthropics/skills"),
-        ("https://gitlab.com/a/b.git", ""),
-        ("/srv/github.com/a/b", ""),
-    ],
-)
+@cases("source, repository")
 def test_only_a_source_at_github_has_the_short_name_of_a_repository(source: str, repository: str) -> None:
     assert repository_of(source) == repository
 

@@ -17,6 +17,7 @@ import pytest
 from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
 from navigator_kernel.skills.source.remote import SIZE_LIMIT, install_command, offers, search_remote
 from skill_repositories import make_repo, skill_text
+from tables import cases
 from web_server import KEY_AND_CERTIFICATE
 
 pytestmark = pytest.mark.sample(1)
@@ -102,15 +103,7 @@ def test_a_search_without_a_configured_catalogue_is_a_usage_error() -> None:
     assert "catalogues = [" in str(caught.value.hint)
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "http://example.org/c.json",
-        "ftp://example.org/c.json",
-        "file://elsewhere/c.json",
-        "https://me:secret@example.org/c",
-    ],
-)
+@cases("address")
 def test_other_addresses_are_refused(address: str) -> None:
     with pytest.raises(Refused) as caught:
         found("pdf", address)

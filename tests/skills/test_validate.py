@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from navigator_kernel.skills.formats.validate import validate
 from navigator_kernel.values.resource import Diagnostic
+from tables import cases
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(path.parent for path in (ROOT / ".claude" / "skills").glob("*/SKILL.md"))
@@ -53,19 +54,7 @@ def test_names_of_lower_case_letters_digits_and_hyphens_are_allowed(name: str) -
     assert codes(head(name=name), name) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "folder", "code"),
-    [
-        ("PDF-Processing", "PDF-Processing", "name-case"),
-        ("-pdf", "-pdf", "name-hyphen"),
-        ("pdf-", "pdf-", "name-hyphen"),
-        ("pdf--processing", "pdf--processing", "name-double-hyphen"),
-        ("task_manager", "task_manager", "name-characters"),
-        ("two words", "two words", "name-characters"),
-        ("n" * 65, "n" * 65, "name-length"),
-        ("x", "y", "name-folder"),
-    ],
-)
+@cases("name, folder, code")
 def test_each_rule_of_a_name_has_its_code(name: str, folder: str, code: str) -> None:
     found = {note.code: (note.level, note.line) for note in check(head(name=name), folder)}
     assert found.pop(code) == ("error", 2)
@@ -147,17 +136,7 @@ def test_an_unreadable_skill_has_an_error_with_its_reason_code_strict_or_not(
 # The kernel's own keys
 
 
-@pytest.mark.parametrize(
-    ("command", "code", "level"),
-    [
-        ("tool 'open", "command-invalid", "error"),
-        ("{url} x", "command-invalid", "error"),
-        ("tool --url={url}", "command-invalid", "error"),
-        ("tool {other} {url}", "command-placeholder", "warning"),
-        ("python ${SKILL_ROOT}/scripts/gone.py {url}", "command-file-missing", "warning"),
-        ("tool {request}", "param-unused", "warning"),
-    ],
-)
+@cases("command, code, level")
 def test_a_command_must_be_one_that_can_run(command: str, code: str, level: str) -> None:
     text = head(f"metadata:\n  navigator-command: {json.dumps(command)}\n  navigator-required_params: url")
     found = {note.code: note for note in check(text, files={"scripts/a.py": None}, strict=False)}
@@ -172,17 +151,7 @@ def test_a_command_whose_files_and_parameters_are_there_has_no_finding() -> None
     assert codes(text, files={"scripts/a.py": None}) == []
 
 
-@pytest.mark.parametrize(
-    ("params", "code"),
-    [
-        ('[{"prompt": "no name"}]', "param-odd"),
-        ('[{"name": "a", "validation": "magic"}]', "validation-unknown"),
-        ('[{"name": "two words"}]', "param-name"),
-        ('[{"name": "1"}]', "param-name"),
-        ('["a", "a"]', "param-twice"),
-        ('{"a": "b"}', "params-form"),
-    ],
-)
+@cases("params, code")
 def test_parameters_must_be_well_formed(params: str, code: str) -> None:
     assert code in codes(head(f"metadata:\n  navigator-required_params: '{params}'"))
 
@@ -207,15 +176,7 @@ def test_files_that_the_text_links_to_are_there() -> None:
     assert codes(head(body=LINKED)).count("link-missing") == 10
 
 
-@pytest.mark.parametrize(
-    ("link", "code"),
-    [
-        ("[a](gone.md)", "link-missing"),
-        ("[a]: gone.md", "link-missing"),
-        ("[a](../x.md)", "link-outside"),
-        ("[a](..)", "link-outside"),
-    ],
-)
+@cases("link, code")
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_a_link_that_leads_nowhere_is_named_with_its_line(link: str, code: str, ends: str) -> None:
     [note] = [note for note in check(head(body=f"\n# X\n\n{link}").replace("\n", ends)) if note.code != "crlf"]

@@ -10,6 +10,7 @@ import pytest
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.values.resource import ParamSpec
 from skills_reading.manifests import codes, meta, read
+from tables import cases, table
 
 # The canonical form
 
@@ -37,22 +38,7 @@ def test_a_skills_meta_has_name_description_source_and_content_hash() -> None:
     assert hasattr(shown, "content_hash")
 
 
-OURS: list[tuple[str, str, str, object]] = [
-    ("command", "python ${SKILL_ROOT}/a.py {input}", "command", "python ${SKILL_ROOT}/a.py {input}"),
-    ("keywords_cn", "审查, 代码", "keywords_cn", ("审查", "代码")),
-    ("tags", "review, code", "tags", ("review", "code")),
-    ("category", "development", "category", "development"),
-    ("tools", "task_get, task_list", "tools", ("task_get", "task_list")),
-    ("enabled", '"false"', "enabled", False),
-    ("priority", '"80"', "priority", 80),
-    ("backend", "claude", "backend", "claude"),
-    ("inherit_history", '"false"', "inherit_history", False),
-    ("effects", "refresh:tasks", "effects", ("refresh:tasks",)),
-    ("confirm", "really?", "confirm", "really?"),
-    ("aliases", "cr, reviewer", "aliases", ("cr", "reviewer")),
-    ("triggers", "review my code", "triggers", ("review my code",)),
-    ("timeout", '"30"', "timeout", 30.0),
-]
+OURS: list[tuple[str, str, str, object]] = list(table(__file__, "OURS"))
 
 
 @pytest.mark.requirement("FMT-9", "REG-3")
@@ -94,14 +80,7 @@ def test_a_list_may_be_written_in_any_way(written: str) -> None:
 
 
 @pytest.mark.requirement("FMT-9")
-@pytest.mark.parametrize(
-    "written",
-    [
-        "examples:\n  - review this, please\n  - 审查代码",
-        "examples: |\n  review this, please\n  审查代码",
-        "metadata:\n  navigator-examples: |\n    review this, please\n    审查代码",
-    ],
-)
+@cases("written")
 def test_an_example_may_hold_commas(written: str) -> None:
     assert meta(written).examples == ("review this, please", "审查代码")
 
@@ -119,19 +98,7 @@ def test_defaults_without_settings() -> None:
     assert (skill.tools, skill.timeout, skill.command, skill.backend) == (None, None, "", "")
 
 
-@pytest.mark.parametrize(
-    ("written", "enabled"),
-    [
-        ("true", True),
-        ("yes", True),
-        ("on", True),
-        ("1", True),
-        ("false", False),
-        ("no", False),
-        ("OFF", False),
-        ("否", False),
-    ],
-)
+@cases("written, enabled")
 def test_a_switch_is_read_as_people_write_it(written: str, enabled: bool) -> None:
     assert meta(f"enabled: {written}").enabled is enabled
 
@@ -143,14 +110,7 @@ def test_an_empty_tools_list_is_not_the_same_as_none() -> None:  # X-16
 # Parameters
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "required_params:\n  - name: url\n    prompt: which page\n    validation: url_format",
-        'required_params: \'[{"name": "url", "prompt": "which page", "validation": "url_format"}]\'',
-        'metadata:\n  navigator-required_params: \'[{"name": "url", "prompt": "which page", "validation": "url_format"}]\'',
-    ],
-)
+@cases("written")
 def test_required_params_are_read_in_every_form(written: str) -> None:
     assert meta(written).required_params == (ParamSpec(name="url", prompt="which page", validation="url_format"),)
 
@@ -204,14 +164,7 @@ def test_the_block_may_have_a_wide_colon_or_no_title(text: str) -> None:
 
 @pytest.mark.requirement("FMT-2")
 @pytest.mark.parametrize("form", ["---\nname: x\ndescription: d\n---\n", "# x\ndescription: d\n\n", "Just text.\n\n"])
-@pytest.mark.parametrize(
-    ("system", "user"),
-    [
-        ("System Prompt", "User Prompt Template"),
-        ("系统提示词", "用户提示词模板"),
-        ("SYSTEM PROMPT", "user prompt template"),
-    ],
-)
+@cases("system, user")
 def test_the_sections_are_known_in_every_form_and_both_languages(form: str, system: str, user: str) -> None:
     skill = read(f"{form}## {system}\n\nS\n\n## {user}\n\nU\n\n## Notes\n\nN\n")
     assert (skill.system_prompt, skill.user_template) == ("S", "U")
@@ -298,17 +251,6 @@ def test_when_to_use_is_part_of_the_description(description: str, use: str, both
     assert read(text).description == both
 
 
-@pytest.mark.parametrize(
-    ("lines", "paths"),
-    [
-        ('paths: ["**/*.rs", Cargo.toml]', ("**/*.rs", "Cargo.toml")),
-        ("paths:\n  - '**/*.rs'\n  - src/*.{c,h}", ("**/*.rs", "src/*.{c,h}")),
-        ("paths: src/**/*.{ts,tsx}, *.vue", ("src/**/*.{ts,tsx}", "*.vue")),
-        ("globs: '*.ts,*.tsx'", ("*.ts", "*.tsx")),
-        ("globs: '*.ts'\npaths: '*.js'", ("*.js",)),
-        ("paths: {a: b}", ()),
-        ("paths: 3", ("3",)),
-    ],
-)
+@cases("lines, paths")
 def test_patterns_of_files_are_read_in_each_form(lines: str, paths: tuple[str, ...]) -> None:
     assert meta(lines).paths == paths

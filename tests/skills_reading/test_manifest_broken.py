@@ -12,47 +12,12 @@ from hypothesis import strategies as st
 
 from navigator_kernel.errors import NotLoadable
 from skills_reading.manifests import codes, meta, read
+from tables import cases
 
 # Tolerated defects
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("---\nname: x\ndescription: use when: asked\n---\nGo.\n", "yaml-unquoted"),
-        ("---\nname: x\ndescription: 'open\n---\nGo.\n", "yaml-unquoted"),
-        ("---\nname: x\ndescription: [beta] does it\n---\nGo.\n", "yaml-unquoted"),
-        ("---\nname: x\ndescription: d\nglobs: *.ts,*.tsx\n---\nGo.\n", "yaml-unquoted"),
-        ("---\nname: x\ndescription: d\nmetadata:\n\tauthor: me\n---\nGo.\n", "yaml-tabs"),
-        ("---\nname: x\ndescription: d\n\tbad: tab\n---\nGo.\n", "yaml-repaired"),
-        ("---\nname: x\ndescription: use when: asked\n  or: not\n---\nGo.\n", "yaml-repaired"),
-        ("---\nname: x\ndescription: d\n\nGo.\n", "unclosed"),
-        ("---\nname: x\ndescription: d\n----\nGo.\n", "fence-odd"),
-        ("--- \nname: x\ndescription: d\n---\nGo.\n", "fence-odd"),
-        ("---\nname: x\ndescription: d\n...\nGo.\n", "fence-odd"),
-        ("<!-- licence -->\n\n---\nname: x\ndescription: d\n---\nGo.\n", "frontmatter-late"),
-        ("\ufeff---\nname: x\ndescription: d\n---\nGo.\n", "bom"),
-        ("---\r\nname: x\r\ndescription: d\r\n---\r\nGo.\r\n", "crlf"),
-        ("# x\ndescription: d\n\nGo.\n", "header-form"),
-        ("---\nname: x\ndescription: d\n---\nGo\x00on.\n", "nul-removed"),
-        ("---\nname: x\ndescription: a\u202eb\n---\nGo.\n", "hidden-character"),
-        (f"---\nname: x\ndescription: {'a' * 1025}\n---\nGo.\n", "description-long"),
-        ("---\nname: x\ndescription: 2026\n---\nGo.\n", "not-text"),
-        ("---\nname: x\ndescription: d\nmetadata:\n  version: 1.0\n---\nGo.\n", "not-text"),
-        ("---\nname: x\ndescription: d\nallowed-tools: [Read, Grep]\n---\nGo.\n", "allowed-tools-form"),
-        ("---\nname: x\ndescription: d\nallowed-tools: Read, Grep\n---\nGo.\n", "allowed-tools-form"),
-        ("---\nname: x\ndescription: d\nallowed_tools: Read\nallowed-tools: Grep\n---\nGo.\n", "key-twice"),
-        ("---\nname: x\ndescription: d\nrequired_params: {url: page}\n---\nGo.\n", "params-form"),
-        ("---\n- a\n- b\n---\nGo.\n", "yaml-not-a-mapping"),
-        ("---\nname: ../evil\ndescription: d\n---\n", "name-odd"),
-        ("---\nname: two words\ndescription: d\n---\n", "name-odd"),
-        ("---\nname: other\ndescription: d\n---\n", "name-folder"),
-        ("---\nname: x\ndescription: d\nmetadata: text\n---\n", "metadata-not-a-map"),
-        ("---\nname: x\ndescription: d\npriority: high\n---\n", "priority-odd"),
-        ("---\nname: x\ndescription: d\ntimeout: soon\n---\n", "timeout-odd"),
-        ("---\nname: x\n---\nGo and do.\n", "no-description"),
-    ],
-)
+@cases("text, code")
 def test_a_file_with_a_tolerated_defect_is_read_with_a_diagnostic_code(text: str, code: str) -> None:
     assert code in codes(read(text))
 
@@ -82,15 +47,7 @@ def test_a_mark_at_the_start_and_foreign_line_ends_change_no_value(change: Any) 
     assert (skill.description, skill.sop) == ("d", "Go.")
 
 
-@pytest.mark.parametrize(
-    ("encoding", "text"),
-    [
-        ("gb18030", "审查代码，找出问题"),
-        ("latin-1", "résumé à vérifier"),
-        ("cp1252", "it’s a test – really"),
-        ("utf-16", "Größe 审查"),
-    ],
-)
+@cases("encoding, text")
 def test_a_file_that_is_not_utf8_is_read_by_a_guess_that_is_named(encoding: str, text: str) -> None:
     skill = read(f"---\nname: x\ndescription: {text}\n---\n".encode(encoding))
     assert skill.description == text

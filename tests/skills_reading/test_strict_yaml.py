@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from navigator_kernel.skills.formats import strict_yaml
 from navigator_kernel.skills.formats.manifest import read_manifest
+from tables import cases
 
 PIECES = [
     *("name", "a", "Z9", "中文", "é", "é", "true", "null", "1", "0x1F", "1e3", "2024-01-01", "~", "=", "y", "www"),
@@ -45,14 +46,7 @@ def test_frontmatter_read_without_the_parser_equals_the_parsers_result(head: str
         assert easy == strict_yaml._from_events(head), "value, lines and plain values"
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        "name: code-review\ndescription: Reviews code, and says (in a table) what's wrong; see https://a.example/b?c#d.\n",
-        "name: 周报\ndescription: 写周报：先列事实，再写结论\nlicense: 'MIT'\n",
-        'name: a\ndescription: "Quotes: so that a colon may stand here # and this"\n',
-    ],
-)
+@cases("head")
 def test_a_usual_head_is_read_without_a_parser(head: str) -> None:
     assert strict_yaml._easy(head) is not None
 

@@ -14,6 +14,7 @@ from navigator_kernel.errors import KernelError, NotLoadable, Refused
 from navigator_kernel.skills.catalog.executor import SkillExecutor
 from navigator_kernel.skills.formats.template import Filling, fill, fill_argv
 from navigator_kernel.values.resource import SkillDef
+from tables import cases
 
 ROOT = Path("/skills/x")
 
@@ -90,18 +91,7 @@ def test_a_value_is_one_whole_argument(value: str) -> None:
 
 
 @pytest.mark.requirement("AGT-8")
-@pytest.mark.parametrize(
-    "command",
-    [
-        "tool --x={x}",
-        "tool {x}.txt",
-        "tool pre{x}",
-        "tool '{x} more'",
-        "tool {x}{x}",
-        "tool a$1",
-        "tool --q=$ARGUMENTS",
-    ],
-)
+@cases("command")
 def test_a_placeholder_glued_to_other_text_is_refused(command: str) -> None:
     with pytest.raises(NotLoadable, match="glue"):
         argv(command, params={"x": "v"}, arguments=("v",), raw="v")
@@ -135,16 +125,7 @@ def test_a_negative_number_is_not_an_option() -> None:
     assert argv("tool --top {x}", params={"x": "-1.5"}) == ("tool", "--top", "-1.5")
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("tool --top {top} {text}", ("tool", "hi")),
-        ("tool {top} {text}", ("tool", "hi")),
-        ("tool {text} --top {top}", ("tool", "hi")),
-        ("tool -- {top} {text}", ("tool", "--", "hi")),
-        ("tool --flag --top {top}", ("tool", "--flag")),
-    ],
-)
+@cases("command, expected")
 def test_an_optional_value_that_is_missing_drops_its_flag(command: str, expected: tuple[str, ...]) -> None:
     assert argv(command, params={"text": "hi", "top": None}) == expected
 

@@ -10,6 +10,7 @@ import pytest
 from cli.support import Place, type_a
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import events, of_phase_two, says, settings, song
+from tables import cases
 
 pytestmark = pytest.mark.ci
 
@@ -105,15 +106,7 @@ def test_another_model_is_asked_if_one_fails(here: Place, mine: Path, server: Wi
 
 
 @pytest.mark.requirement("RTE-12")
-@pytest.mark.parametrize(
-    ("model", "code", "kind"),
-    [
-        ("failed", 1, "server_error"),
-        ("hangs", 124, "timeout"),
-        ("key-refused", 1, "key_refused"),
-        ("cut", 1, "cut_off"),
-    ],
-)
+@cases("model, code, kind")
 def test_a_model_that_fails_is_one_typed_report(
     here: Place,
     mine: Path,

@@ -18,6 +18,7 @@ from navigator_kernel.values.chat import ChatMessage, ToolCall
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import Message, PendingApproval, PendingQuestion, Session, Sticky
 from navigator_kernel.values.work import PROGRESS, AgentState, progress_of
+from tables import cases
 
 APPROVAL = PendingApproval(packets=(), subject="shell:ls@sha256:1")
 ASKED = Session(id="s", approval=APPROVAL)
@@ -30,32 +31,7 @@ def waiting(original: str = "/word-count", rounds: int = 1) -> Session:
 
 
 @pytest.mark.requirement("SAF-1")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "yes",
-        "Yes",
-        "y",
-        "YES!",
-        " ok ",
-        "okay.",
-        "go on",
-        "go ahead",
-        "do it",
-        "sure",
-        "yes please",
-        "yes, please",
-        "是",
-        "是的",
-        "好",
-        "好的。",
-        "可以",
-        "同意",
-        "确认",
-        "继续",
-        "行",
-    ],
-)
+@cases("text")
 def test_a_yes_lets_what_waits_go_on(text: str) -> None:
     assert resume(Message(text=text), ASKED).approved == APPROVAL
 
@@ -68,26 +44,7 @@ def test_a_no_declines(text: str) -> None:
 
 
 @pytest.mark.requirement("SAF-1")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "yesterday",
-        "okra",
-        "是不是安全",
-        "好像不对",
-        "no way to know",
-        "yes?",
-        "嗯……",
-        "是谁",
-        "",
-        "/word-count yes",
-        "y/n",
-        "yes\nrm -rf /",
-        "maybe",
-        "好奇",
-        "继续说",
-    ],
-)
+@cases("text")
 def test_a_message_that_is_neither_yes_nor_no_approves_and_declines_nothing(text: str) -> None:
     found = resume(Message(text=text), ASKED)
     assert (found.approved, found.declined, found.message.text) == (None, False, text)
@@ -116,32 +73,12 @@ def test_a_yes_that_nobody_asked_for_does_nothing(text: str) -> None:
 
 
 @pytest.mark.requirement("SEN-2", "LIF-12")
-@pytest.mark.parametrize(
-    ("original", "answer", "merged"),
-    [
-        ("/word-count", "to be or not", "/word-count to be or not"),
-        ("统计字数", "生存还是毁灭", "统计字数 生存还是毁灭"),
-        ("/csv-report", "@data.csv", "/csv-report @data.csv"),
-        ("/csv-report", "/home/me/data.csv", "/csv-report /home/me/data.csv"),
-        ("/word-count", "stop words are common", "/word-count stop words are common"),
-        ("install the x skill", "acme/skills", "install the x skill acme/skills"),
-    ],
-)
+@cases("original, answer, merged")
 def test_an_answer_is_appended_to_the_original_message(original: str, answer: str, merged: str) -> None:
     assert resume(Message(text=answer), waiting(original)).message.text == merged
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "/code-review a.py",
-        "/paint:ada-painter x",
-        "!ls",
-        "! ls",
-        "@@tester x",
-        "#flow",
-    ],
-)
+@cases("text")
 def test_an_instruction_is_not_an_answer_and_leaves_the_question_open(text: str) -> None:
     found = resume(Message(text=text), waiting())
     assert found.message.text == text
@@ -256,15 +193,7 @@ def test_a_no_to_anything_else_or_without_a_terminal_ends_it(session: Session, a
 
 
 @pytest.mark.requirement("JIT-12")
-@pytest.mark.parametrize(
-    ("text", "attended", "granted"),
-    [
-        ("a", True, (FOLDER,)),
-        ("for this session", True, (FOLDER,)),
-        ("for this session", False, (FOLDER,)),
-        ("y", True, ()),
-    ],
-)
+@cases("text, attended, granted")
 def test_a_yes_for_the_session_covers_the_folder_that_the_question_names(
     text: str,
     attended: bool,
@@ -312,18 +241,7 @@ def asked_which(*options: str, text: str) -> Resumed:
 CHARTS = ("csv-report", "json-table", "json-report")
 
 
-@pytest.mark.parametrize(
-    ("text", "chosen"),
-    [
-        ("csv-report", "csv-report"),
-        ("use the JSON-TABLE skill please", "json-table"),
-        ("1", "csv-report"),
-        ("second", "json-table"),
-        ("第三个", "json-report"),
-        ("table", "json-table"),
-        ("用 csv 吧", "csv-report"),
-    ],
-)
+@cases("text, chosen")
 def test_an_answer_that_names_one_option_chooses_it_and_leaves_the_message(text: str, chosen: str) -> None:
     found = asked_which(*CHARTS, text=text)
     assert (found.message.target, found.message.way, found.message.text) == (chosen, "chosen", "make a chart ")

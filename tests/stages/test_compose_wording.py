@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.language.wording import because_of, say, sentences
+from tables import cases
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -36,22 +37,7 @@ def test_the_chinese_sentence_is_chinese_and_the_english_one_is_not() -> None:
     assert {key for key, (_, chinese) in both.items() if not CHINESE.search(chinese)} <= {"agent.timeout", "why.quoted"}
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "leader",
-        "equal",
-        "unlikely",
-        "nothing_known",
-        "instruction",
-        "exact",
-        "follow_up",
-        "released",
-        "unreadable",
-        "approved",
-        "declined",
-    ],
-)
+@cases("code")
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_reason_that_the_stages_give_has_words(code: str, language: Any) -> None:
     assert because_of(code, language, name="x", confidence="0.9") != code

@@ -24,6 +24,7 @@ from navigator_kernel.values.route import (
 )
 from routing.place import Routing
 from stages.orders import asked, of, order, packet, place_at, planned
+from tables import cases
 
 
 @pytest.fixture
@@ -84,16 +85,7 @@ def test_every_packet_has_a_time_limit(place: Routing, text: str, limit: float) 
 
 
 @pytest.mark.requirement("PKT-7")
-@pytest.mark.parametrize(
-    ("text", "prompt"),
-    [
-        ("/plain-one a b", "run plain-one a b"),
-        ("/text-one a b", "run text-one a b"),
-        ("/plain-one", "run plain-one"),
-        ("/plain-one 画一艘船", "执行 plain-one 画一艘船"),
-        ("执行 plain-one", "执行 plain-one"),
-    ],
-)
+@cases("text, prompt")
 def test_a_skills_prompt_is_run_skill_arguments(place: Routing, text: str, prompt: str) -> None:
     assert packet(place, text).params.value("prompt") == prompt
 
@@ -105,18 +97,7 @@ def test_a_chosen_skill_goes_to_the_skills_agent(place: Routing, text: str) -> N
 
 
 @pytest.mark.requirement("PRE-20", "REG-6")
-@pytest.mark.parametrize(
-    ("text", "request_"),
-    [
-        ("/plain-one", "plain-one"),
-        ("/plain-one a red boat", "a red boat"),
-        ("/plain-one\na red boat", "a red boat"),
-        ("paint boats for me", "paint boats for me"),
-        ("/plain-one 需求理解：画船", "画船"),
-        ("/plain-one 'a  b'  c", "'a  b'  c"),
-        ("/text-one a red boat", "a red boat"),
-    ],
-)
+@cases("text, request_")
 def test_the_request_is_the_arguments_or_the_message_or_else_the_name(place: Routing, text: str, request_: str) -> None:
     assert packet(place, text).params.value("request") == request_
 
@@ -185,26 +166,7 @@ def test_direct_unknown_unclear_and_workflow_routes_are_not_dispatched(place: Ro
 
 
 @pytest.mark.requirement("SEN-2", "PKT-10", "LIF-12")
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [
-        ("/text-one", ("text",)),
-        ("/url-one", ("url",)),
-        ("/url-one not-a-url", ("url",)),
-        ("/url-one ftp://a.example/x", ("url",)),
-        ("/mail-one", ("to",)),
-        ("/mail-one nobody", ("to",)),
-        ("/file-one", ("input",)),
-        ("/file-one nowhere.csv", ("input",)),
-        ("/text-one ''", ("text",)),
-        ("/text-one '  '", ("text",)),
-        ("/text-one text=", ("text",)),
-        ("/many-one", ("url", "to", "input")),
-        ("/many-one a@b.example", ("url", "input")),
-        ("/calm-one", ("text",)),
-        ("执行 text-one", ("text",)),
-    ],
-)
+@cases("text, missing")
 def test_missing_or_invalid_parameters_are_asked_for_before_any_dispatch(
     place: Routing, text: str, missing: tuple[str, ...]
 ) -> None:

@@ -14,6 +14,7 @@ from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.turn.message import Preprocessor, preprocess
 from navigator_kernel.values.request import Message, PreprocessingResult
 from stages.messages import calls, project, take
+from tables import cases
 
 
 @pytest.fixture
@@ -90,33 +91,13 @@ def test_execute_is_async_and_yields_the_result(root: Path) -> None:
 
 
 @pytest.mark.requirement("PRE-3")
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("/review a\nand be strict", "and be strict"),
-        ("be strict\n/review a", "be strict"),
-        ("look at !`git log` please", "look at  please"),
-        ("one\n!ls\ntwo", "one\ntwo"),
-        ("#release\nfor today", "for today"),
-        ("@@tester x\nthen stop", "then stop"),
-    ],
-)
+@cases("text, left")
 def test_instructions_are_removed_from_the_remaining_text(root: Path, text: str, left: str) -> None:
     assert take(root, text).cleaned_content == left
 
 
 @pytest.mark.requirement("PRE-4")
-@pytest.mark.parametrize(
-    ("text", "type", "name", "args", "original"),
-    [
-        ("/commit -m 'wip'", "skill", "commit", ("-m", "wip"), "/commit -m 'wip'"),
-        ("  /commit  now ", "skill", "commit", ("now",), "/commit  now"),
-        ("!ls -la", "shell", "ls -la", ("-la",), "!ls -la"),
-        ("run !`git log -1` ok", "shell", "git log -1", ("log", "-1"), "!`git log -1`"),
-        ("@@tester go", "subagent", "tester", ("go",), "@@tester go"),
-        ("#release now", "workflow", "release", ("now",), "#release now"),
-    ],
-)
+@cases("text, type, name, args, original")
 def test_an_instruction_has_a_name_its_words_a_type_and_the_source_text(
     root: Path, text: str, type: str, name: str, args: tuple[str, ...], original: str
 ) -> None:
@@ -125,38 +106,13 @@ def test_an_instruction_has_a_name_its_words_a_type_and_the_source_text(
 
 
 @pytest.mark.requirement("PRE-5")
-@pytest.mark.parametrize(
-    ("text", "halt"),
-    [
-        ("/review", True),
-        ("/review a\n/commit b", True),
-        ("!ls\n!pwd", True),
-        ("\n  /review a\n\n", True),
-        ("/review\nand say why", False),
-        ("tell me !`date`", False),
-        ("!`date`", True),
-        ("hello", False),
-        ("", False),
-        ("需求理解：/review", True),
-    ],
-)
+@cases("text, halt")
 def test_it_halts_where_all_is_an_instruction(root: Path, text: str, halt: bool) -> None:
     assert take(root, text).should_halt_conversation is halt
 
 
 @pytest.mark.requirement("PRE-21")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "please have a look at my code",
-        "帮我看看这段代码，谢谢！",
-        "1 + 1 = 2; 50% of $5 is \\$2.50? {request} and {{x}}",
-        "two\n\nparagraphs\n  - with a list\n  - in it",
-        "# A heading\n## and another",
-        "a path like /usr/bin/env in the middle",
-        "emoji 🎉 and ünïcode",
-    ],
-)
+@cases("text")
 def test_natural_language_is_returned_as_it_is(root: Path, text: str) -> None:
     found = take(root, text)
     assert (found.cleaned_content, found.need, found.commands, found.files) == (text, text, (), ())
@@ -171,26 +127,7 @@ def test_no_text_makes_it_raise(text: str) -> None:
 
 
 @pytest.mark.requirement("PRE-7")
-@pytest.mark.parametrize(
-    ("text", "name", "args"),
-    [
-        ("/code-review", "code-review", ()),
-        ("/code_fix now", "code_fix", ("now",)),
-        ("/git-workflow undo it", "git-workflow", ("undo", "it")),
-        ('/commit -m "two words"', "commit", ("-m", "two words")),
-        ("/commit -m 'it \"works\"'", "commit", ("-m", 'it "works"')),
-        ('/say ""', "say", ("",)),
-        ("/say don't", "say", ("don't",)),
-        ('/say he said "wait', "say", ("he", "said", '"wait')),
-        ("/say a\\ b", "say", ("a b",)),
-        ('/say "@bob is here"', "say", ("@bob is here",)),
-        ("/say 'mail a@b.c'", "say", ("mail a@b.c",)),
-        ("/say --top=5 x=y", "say", ("--top=5", "x=y")),
-        ("/代码审查 这段 代码", "代码审查", ("这段", "代码")),
-        ("/say 你好，世界", "say", ("你好，世界",)),
-        ("/v2-check", "v2-check", ()),
-    ],
-)
+@cases("text, name, args")
 def test_a_skill_is_named_after_a_slash_with_its_arguments(
     root: Path, text: str, name: str, args: tuple[str, ...]
 ) -> None:
@@ -207,27 +144,7 @@ def test_the_mark_says_who_is_called(root: Path, text: str, type: str) -> None:
 
 
 #
-@pytest.mark.parametrize(
-    "text",
-    [
-        "please /review this",
-        "use /commit or !ls",
-        "/etc/passwd is odd",
-        "/usr/local/bin",
-        "/a/b",
-        "/ nothing",
-        "/",
-        "//comment",
-        "/x.y is a file",
-        "and/or",
-        "# Heading",
-        "a #tag in a sentence",
-        "wow! great",
-        "!",
-        "![picture](a.png)",
-        "\\/review this",
-    ],
-)
+@cases("text")
 def test_a_mark_that_does_not_start_a_line_or_a_name_is_text(root: Path, text: str) -> None:
     assert take(root, text).commands == ()
 
@@ -283,16 +200,7 @@ def test_the_prefix_is_stripped_after_a_command_too(root: Path, text: str) -> No
     assert calls(take(root, text)) == [("skill", "master-orchestrator", ("写", "测试"))]
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("review this", "en"),
-        ("审查这段代码", "zh"),
-        ("用 code-review 审查这段代码", "zh"),
-        ("/code-review 请看", "zh"),
-        ("", "en"),
-    ],
-)
+@cases("text, language")
 #
 def test_the_language_is_the_messages(root: Path, text: str, language: str) -> None:
     assert take(root, text).language == language

@@ -9,6 +9,7 @@ import pytest
 
 from navigator_kernel.adapters.files.project_files import FILE_LIMIT
 from stages.messages import calls, project, take
+from tables import cases
 
 
 @pytest.fixture
@@ -123,18 +124,7 @@ def test_a_folder_is_named_like_a_file(root: Path) -> None:
 
 
 #
-@pytest.mark.parametrize(
-    "content",
-    [
-        "@notes.md",
-        "!`touch made`",
-        "!touch made",
-        "$1 $ARGUMENTS",
-        "{request} {{request}}",
-        "/review it",
-        "\\@notes.md",
-    ],
-)
+@cases("content")
 def test_file_content_is_never_read_as_an_instruction(root: Path, content: str) -> None:
     (root / "hostile.txt").write_text(content)
     found = take(root, "see @hostile.txt")
@@ -170,17 +160,7 @@ def test_after_a_fence_instructions_count_again(root: Path) -> None:
 
 
 #
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("\\/review it", "/review it"),
-        ("\\!ls", "!ls"),
-        ("see \\@file", "see @file"),
-        ("\\#flow", "#flow"),
-        ("\\@@agent go", "@@agent go"),
-        ("C:\\dir\\file", "C:\\dir\\file"),
-    ],
-)
+@cases("text, left")
 def test_a_backslash_makes_a_mark_plain_text(root: Path, text: str, left: str) -> None:
     found = take(root, text)
     assert (found.cleaned_content, found.commands, found.files) == (left, (), ())

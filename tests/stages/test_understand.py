@@ -25,6 +25,7 @@ from navigator_kernel.values.route import (
     Workflow,
 )
 from routing.place import Routing, routing_at, write_skills
+from tables import cases
 
 PAINT = Session(id="s", turn=1, sticky=Sticky(agent="skills", target="boat-painter"))
 SERVER = Session(id="s", turn=1, sticky=Sticky(agent="mcp", target="files"))
@@ -118,22 +119,7 @@ def test_the_async_door_yields_the_same_intent(place: Routing) -> None:
 
 
 @pytest.mark.requirement("SEN-7")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "and in blue",
-        "also a second one",
-        "now smaller",
-        "make it bigger",
-        "in blue",
-        "what about a larger one for the wall in my grandmother's kitchen",
-        "再来一张",
-        "换成蓝色",
-        "改成红色的帆",
-        "这次画大一点",
-        "接着画",
-    ],
-)
+@cases("text")
 def test_a_follow_up_goes_back_to_the_same_skill(place: Routing, text: str) -> None:
     assert resume(Message(text=text), PAINT).outcome == "follow_up"
     intent = place.intent(text, PAINT)
@@ -162,22 +148,7 @@ def test_a_new_explicit_command_releases(place: Routing, text: str) -> None:
 
 
 @pytest.mark.requirement("SEN-7")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "停止",
-        "切换任务",
-        "我来处理",
-        "停止。",
-        " 停止 ",
-        "stop",
-        "Stop.",
-        "STOP!",
-        "switch task",
-        "I will handle it",
-        "I'll handle this",
-    ],
-)
+@cases("text")
 def test_a_release_word_frees_the_session(text: str) -> None:
     found = resume(Message(text=text), PAINT)
     assert (found.topic, found.session.sticky) == ("released", None)
@@ -237,16 +208,7 @@ def test_a_file_without_a_type_counts_by_its_name(place: Routing) -> None:
     assert matter(place.request("explain @Makefile")) == "explain @Makefile"
 
 
-@pytest.mark.parametrize(
-    ("paths", "text"),
-    [
-        ('["**/*.rs"]', "improve src/app.rs"),
-        ('["**/*.rs"]', "优化src/app.rs"),
-        ('["**/*.rs"]', "improve @src/app.rs"),
-        ("infra/**", "improve deploy/infra/main.json"),
-        ("'**/{Dockerfile,compose}.{yml,dev}'", "improve tools/Dockerfile.dev"),
-    ],
-)
+@cases("paths, text")
 def test_a_skill_for_such_files_is_found_by_the_file_that_is_named(
     tmp_path: Path, encoder: UseEncoder, paths: str, text: str
 ) -> None:

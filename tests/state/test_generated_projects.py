@@ -42,6 +42,7 @@ from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
+from tables import table
 
 pytestmark = [pytest.mark.requirement("X-43", "SAF-1"), pytest.mark.sample(1)]
 
@@ -239,17 +240,7 @@ BYTES = st.one_of(
     st.binary(max_size=200), st.sampled_from([trust(), SERVER, PLAN, b"{}", b"[]", b'{"*": true}', b"*\n"])
 )
 NAMES = ["grants.json", "consents.json", "approved", "state.sqlite", "trust.json", "x/y.json", "a.py", "README.md"]
-FOLDERS = [
-    "mybox",
-    "mybox/state",
-    "mybox/state/projects",
-    "mybox/logs/runs",
-    "bin",
-    "docs",
-    ".claude",
-    ".claude/skills",
-    "agents/x",
-]
+FOLDERS = list(table(__file__, "FOLDERS"))
 
 
 @st.composite

@@ -8,6 +8,7 @@ import pytest
 
 from navigator_kernel.values.allowed import allowed_tools
 from navigator_kernel.values.command_line import Unclear, commands_in
+from tables import cases
 from tools.bench_of_tools import toolbox
 
 
@@ -42,59 +43,7 @@ def test_every_command_of_a_line_is_found(line: str, found: list[str]) -> None:
     assert programs(line) == found
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "PATH=. python x",
-        "a; x=1",
-        "for x in a; do b; done",
-        "if a; then b; fi",
-        "f() { a; }; f",
-        "{ a; }",
-        "[[ -v x ]]",
-        "((x=1))",
-        "a $((1+1))",
-        "a ${x:=$(b)}",
-        "a ${x@P}",
-        "a $'x'",
-        'a $"x"',
-        "a $[x]",
-        '"$x" a',
-        "$x a",
-        "`a` b",
-        "{a,b}",
-        "*.py",
-        "~/a",
-        "eval b",
-        ". b",
-        "source b",
-        "trap b EXIT",
-        "alias a=b; a",
-        "coproc b",
-        "exec 3<>(",
-        "a 'b",
-        'a "b',
-        "a $(b",
-        "a <<E\n$(b)\nE",
-        "a <<E\nx",
-        "a <<'E F'\nx\nE F",
-        "a `b \\`c\\``",
-        "printf -v 'x[$(b)]' y",
-        'test -v "$x"',
-        '[ -v "x[1]" ]',
-        'a "$\\\n(b)"',
-        "a $\\\n(b)",
-        "case x in x) b;; esac",
-        "a\u00a0b",
-        "a >",
-        "(" * 12 + "a" + ")" * 12,
-        "a=(b)",
-        "a[$(b)]=c",
-        "declare -x PATH=.",
-        "export PATH=.",
-        "set -a",
-    ],
-)
+@cases("line")
 def test_what_is_not_certain_is_not_guessed(line: str) -> None:
     with pytest.raises(Unclear):
         commands_in(line)
@@ -104,72 +53,13 @@ PYTHON = ("Bash(python:*)", "Bash(head *)", "Bash(git status:*)", "Bash(scripts/
 
 
 @pytest.mark.requirement("JIT-12")
-@pytest.mark.parametrize(
-    "line",
-    [
-        "python x.py",
-        "python3 -c 'print(1)'",
-        "python3.11 -m x '#' | head -3",
-        "/usr/bin/python3 x.py && head x > y",
-        "xargs -n 1 python x.py",
-        "timeout 10 python x.py; nice -n 5 python y.py",
-        "env python x.py",
-        "bash -c 'python x.py | head'",
-        "python - <<'EOF'\nimport os; os.system('curl')\nEOF",
-        'python x.py $(head -1 y) "$(python z.py)"',
-        "git status -s",
-        "./scripts/a.sh x",
-        "$SKILL_ROOT/scripts/a.sh x",
-        "npm run test",
-    ],
-)
+@cases("line")
 def test_a_line_of_allowed_commands_is_allowed(line: str) -> None:
     assert allowed_tools(PYTHON).refused(line) == ""
 
 
 @pytest.mark.requirement("JIT-12")
-@pytest.mark.parametrize(
-    "line",
-    [
-        "python x.py; curl y",
-        "python x.py & curl y",
-        "python$(curl y)",
-        'python "$(curl y)"',
-        "python `curl y`",
-        "python x.py\ncurl y",
-        "python <(curl y)",
-        "python x.py > >(curl y)",
-        "env curl y",
-        "env -S 'curl y' python",
-        "env PATH=. python x.py",
-        "bash -c 'curl y'",
-        'bash -c "$x"',
-        "bash -c '$0 y' curl",
-        "sh -c 'python x.py; curl y'",
-        "xargs curl",
-        "xargs -I{} sh -c 'curl {}'",
-        "timeout 5 curl y",
-        "python <<EOF\n$(curl y)\nEOF",
-        "PATH=. python x.py",
-        "LD_PRELOAD=./x.so python x.py",
-        "./python x.py",
-        "bin/python x.py",
-        "$SKILL_ROOT/python x.py",
-        "pythonx x.py",
-        "python2to3 x.py",
-        "command curl y",
-        "exec curl y",
-        "find . -exec python x.py ';'",
-        "git push",
-        "git statusx",
-        "headx y",
-        "npm run test2",
-        "npm run test && curl y",
-        "scripts/../a.sh/../../x",
-        "if true; then python x.py; fi",
-        "scripts/../../evil.sh",
-    ],
-)
+@cases("line")
 def test_a_line_with_another_command_is_refused(line: str) -> None:
     assert allowed_tools(PYTHON).refused(line)
 

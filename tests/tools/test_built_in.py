@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.values.allowed import left_out
+from tables import cases
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = pytest.mark.sample(2)
@@ -42,16 +43,7 @@ def test_allowed_tools_narrow_what_is_offered(tmp_path: Path, allowed: tuple[str
 
 
 @pytest.mark.requirement("JIT-5")
-@pytest.mark.parametrize(
-    ("words", "missing"),
-    [
-        ((), ()),
-        (("*",), ()),
-        (("Read", "Bash(git:*)", "MultiEdit", "NotebookEdit"), ()),
-        (("TodoWrite", "Read", "Task", "TodoWrite"), ("TodoWrite", "Task")),
-        (("WebFetch", "mcp__notes__add(x)", "boat_add"), ("WebFetch", "mcp__notes__add")),
-    ],
-)
+@cases("words, missing")
 def test_left_out_lists_the_allowed_tools_that_are_not_offered(
     words: tuple[str, ...], missing: tuple[str, ...]
 ) -> None:
@@ -74,16 +66,7 @@ def test_lines_are_counted_as_editors_count_them(box: Toolbox, end: str) -> None
     assert box.call("grep", pattern="four", path=str(box.workspace)).text == "a.txt:3: four"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "references/colors.md",
-        "{skill}/references/colors.md",
-        "${{CLAUDE_SKILL_DIR}}/SKILL.md",
-        "notes.txt",
-        "{root}/notes.txt",
-    ],
-)
+@cases("path")
 def test_files_of_the_skill_and_files_the_person_named_are_read_without_a_question(box: Toolbox, path: str) -> None:
     written = path.format(skill=box.work.folder, root=box.root)
     assert box.call("read", file_path=written).text.startswith("     1\t")
@@ -153,15 +136,7 @@ def test_new_files_belong_to_the_workspace(box: Toolbox) -> None:
     assert box.project() == before
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "every", "said"),
-    [
-        ("two", "2", False, ""),
-        ("e", "E", True, ""),
-        ("four", "4", False, "is not in"),
-        ("e", "E", False, "occurs 3 times"),
-    ],
-)
+@cases("old, new, every, said")
 def test_an_edit_replaces_exactly_what_it_says(box: Toolbox, old: str, new: str, every: bool, said: str) -> None:
     box.call("write", file_path="a.txt", content="one\ntwo\nthree\n")
     answer = box.call("edit", file_path="a.txt", old_string=old, new_string=new, replace_all=every)
@@ -243,17 +218,7 @@ def test_a_command_that_fails_is_an_answer_and_one_that_does_not_end_a_failure(b
     assert slow.failed and slow.text.startswith("it was stopped after 1 s")
 
 
-@pytest.mark.parametrize(
-    ("command", "runs"),
-    [
-        ("git status", True),
-        ("git", True),
-        ("git status; id", False),
-        ("gitk", False),
-        ("id", False),
-        ("git $(id)", False),
-    ],
-)
+@cases("command, runs")
 def test_run_is_limited_to_the_commands_of_allowed_tools(tmp_path: Path, command: str, runs: bool) -> None:
     box = toolbox(tmp_path.resolve(), allowed=("Bash(git:*)",))
     if runs:
@@ -264,20 +229,7 @@ def test_run_is_limited_to_the_commands_of_allowed_tools(tmp_path: Path, command
         assert answer.failed and "may not run that command" in answer.text
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
-    [
-        ("read", {}, "missing: file_path"),
-        ("read", {"file_path": "SKILL.md", "encoding": "x"}, "unknown: encoding"),
-        ("read", {"file_path": "SKILL.md", "offset": "1"}, "of the wrong type: offset"),
-        ("read", {"file_path": "SKILL.md", "offset": 900}, "lines"),
-        ("read", {"file_path": "none.md"}, "there is no"),
-        ("grep", {"pattern": "("}, "is not a regular expression"),
-        ("run", {}, "run needs a command"),
-        ("run", {"command": "no-such-program x"}, "no program is called"),
-        ("edit", {"file_path": "new.md", "old_string": "a", "new_string": "b"}, "there is no"),
-    ],
-)
+@cases("tool, arguments, said")
 def test_an_invalid_tool_call_is_a_failure_with_a_reason(
     box: Toolbox, tool: str, arguments: dict[str, Any], said: str
 ) -> None:

@@ -15,21 +15,13 @@ from navigator_kernel.adapters.processes import line_diff
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.values.chat import ToolCall
 from navigator_kernel.values.rights import EVERYWHERE, by_option
+from tables import table
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = pytest.mark.requirement("JIT-12")
 
 # Kinds of files that other programs run or obey
-ALONE = [
-    ".mcp.json", ".claude.json", "CLAUDE.md", "AGENTS.md", "GEMINI.md", ".vscode/tasks.json", ".cursor/mcp.json",
-    ".codex/config.toml", ".gemini/settings.json", ".husky/pre-commit", ".github/workflows/ci.yml", "Makefile",
-    "GNUmakefile", "rules.mk", "justfile", "Taskfile.yml", "CMakeLists.txt", "build.gradle.kts", "pom.xml",
-    "package.json", "setup.py", "setup.cfg", "pyproject.toml", "tox.ini", "noxfile.py", "Dockerfile", "Dockerfile.dev",
-    "docker-compose.yml", "compose.yaml", "Vagrantfile", "Jenkinsfile", ".gitlab-ci.yml", "conftest.py",
-    "sitecustomize.py", "usercustomize.py", "paths.pth", "bin/tool.py", "scripts/task.py", "hooks/pre-push",
-    ".pre-commit-config.yaml", "uv.lock", "package-lock.json", "pnpm-lock.yaml", "go.sum", ".bashrc", "profile",
-    ".gitattributes", ".gitmodules", ".gitconfig", "vite.config.ts", "run.sh", "node_modules/x/index.js",
-]  # fmt: skip
+ALONE = list(table(__file__, "ALONE"))
 # Files that no tool may write, at any depth
 CLOSED = [".git/hooks/pre-commit", ".claude/settings.json", ".agents/x.md", "navigator.toml", "skills.lock.json"]
 CLOSED += ["mybox/workflows/x.md"]

@@ -15,6 +15,7 @@ from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.sandbox.policy import of_built_in
 from navigator_kernel.tools import delivering
 from navigator_kernel.tools.guarded import GuardedTools
+from tables import cases
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = pytest.mark.requirement("JIT-12")
@@ -55,16 +56,7 @@ def test_a_picture_is_copied_after_a_question_with_its_name_size_and_type(box: T
     assert (box.workspace / "chart.png").read_bytes() == PNG  # it is a copy
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"from": "chart.png"},
-        {"file_path": "chart.png", "destination": "chart.png"},
-        {"source": "chart.png", "dest": "."},
-        {"path": "chart.png", "to": "{root}/chart.png"},
-        {"files": ["{workspace}/chart.png"], "to": "./"},
-    ],
-)
+@cases("arguments", lists=True)
 def test_the_names_that_models_use_are_understood(box: Toolbox, arguments: dict[str, Any]) -> None:
     def filled(text: str) -> str:
         return text.format(root=box.root, workspace=box.workspace)
@@ -155,14 +147,7 @@ def test_a_file_that_changes_between_the_yes_and_the_copy_is_refused(
     assert answer.failed and "changed meanwhile" in answer.text and "a.png" not in box.project()
 
 
-@pytest.mark.parametrize(
-    ("to", "why"),
-    [
-        (".git/hooks/pre-commit", "secrets"), (".claude/settings.json", "not open"), ("navigator.toml", "not open"),
-        ("mybox/state/x", "not open"), ("../x.png", "outside"), ("/etc/x.png", "outside"), (".env", "secrets"),
-        ("a/id_rsa", "secrets"),
-    ],
-)  # fmt: skip
+@cases("to, why")
 def test_what_write_may_not_change_deliver_may_not_either(box: Toolbox, to: str, why: str) -> None:
     before = box.project()
     answer = box.call("deliver", **given(["chart.png"], to))

@@ -25,6 +25,7 @@ from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.tool import Result, filled
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 from specialist.at_work import WORK, Table
+from tables import cases
 
 
 @dataclass
@@ -281,16 +282,7 @@ def test_a_field_is_filled_once() -> None:
 
 
 @pytest.mark.requirement("EVT-2")
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ('Done. {"type": "refresh", "payload": {"target": "tasks"}}', "Done. "),
-        ('```json\n{"payload": {}, "type": "toast"}\n```\nGood.', "Good."),
-        ('{"type": "refresh"} stays', '{"type": "refresh"} stays'),
-        ('{"type": "boat", "payload": {}} stays', '{"type": "boat", "payload": {}} stays'),
-        ('{"type": "refresh", "payload": {broken', '{"type": "refresh", "payload": {broken'),
-    ],
-)
+@cases("text, kept")
 def test_only_valid_ui_commands_are_removed_from_text(text: str, kept: str) -> None:
     assert without_commands(text) == kept
 

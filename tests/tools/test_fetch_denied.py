@@ -10,6 +10,7 @@ import pytest
 
 from navigator_kernel.adapters.web import get, target_of
 from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
+from tables import cases
 from tools.fetched import Fetched
 from web_server import Pages, Reply
 
@@ -17,26 +18,7 @@ pytestmark = pytest.mark.sample(2)
 
 
 @pytest.mark.requirement("SAF-2")
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("https://example.net/", "not-named"),
-        ("https://example.org.evil.example/", "not-named"),
-        ("https://evil-example.org/", "not-named"),
-        ("https://example.org:8443/", "not-named"),
-        ("https://example.com/", "not-named"),  # only its subdomains are named
-        ("https://127.0.0.1/", "not-named"),
-        ("https://2130706433/", "not-named"),
-        ("https://[::1]/", "not-named"),
-        ("http://example.org/", "scheme"),
-        ("file:///etc/passwd", "scheme"),
-        ("ftp://example.org/", "scheme"),
-        ("//example.org/", "scheme"),
-        ("https://ann:secret@example.org/", "credentials"),
-        ("https://example.org@evil.example/", "credentials"),
-        (r"https://evil.example\@example.org/", "credentials"),
-    ],
-)
+@cases("url, reason")
 def test_an_address_that_is_not_allowed_is_refused_without_a_question(tmp_path: Path, url: str, reason: str) -> None:
     held = Fetched(tmp_path.resolve(), "example.org", "*.example.com")
     with pytest.raises(Refused) as caught:
@@ -55,32 +37,13 @@ def test_an_invalid_url_is_a_usage_error(url: str) -> None:
         target_of(url, ("example.org",))
 
 
-@pytest.mark.parametrize(
-    ("entry", "url"),
-    [
-        ("example.org", "https://EXAMPLE.org./a"),
-        ("*.example.org", "https://docs.example.org/"),
-        ("example.org:8443", "https://example.org:8443/"),
-        ("10.0.0.0/8", "https://10.1.2.3/"),
-        ("[::1]:8080", "http://[::1]:8080/"),
-        ("xn--bcher-kva.example", "https://bücher.example/"),
-    ],
-)
+@cases("entry, url")
 def test_a_named_host_is_known_however_it_is_written(entry: str, url: str) -> None:
     assert target_of(url, (entry,)).url == url
 
 
 @pytest.mark.requirement("SAF-2")
-@pytest.mark.parametrize(
-    ("to", "said"),
-    [
-        ("https://example.net/", "is not a host that the person named"),
-        ("http://localhost:{port}/", "that is another scheme"),
-        ("file:///etc/passwd", "is not fetched"),
-        ("https://ann:secret@localhost:{port}/", "holds a user or a password"),
-        ("https://169.254.169.254/latest", "is not a host that the person named"),
-    ],
-)
+@cases("to, said")
 def test_a_redirect_away_is_not_followed(fetched: Fetched, there: Pages, to: str, said: str) -> None:
     there.replies["/old"] = Reply(status=302, headers={"Location": to.format(port=there.port)})
     answer = fetched.agreed(f"{there.url}/old")

@@ -21,6 +21,7 @@ from navigator_kernel.tools.guarded import GuardedTools
 from navigator_kernel.values.chat import ToolCall
 from sandbox.world import RUNGS, use
 from specialist.at_work import Table
+from tables import table
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = pytest.mark.sample(1)
@@ -171,27 +172,7 @@ def test_a_move_that_needs_a_yes_waits_and_changes_nothing(box: Toolbox, move: s
 
 # Approved commands, and what the sandbox withholds from them
 
-COMMANDS: Mapping[str, str] = {
-    "read secrets": "cat {root}/.env",
-    "read a file that nobody named": "cat {root}/other.txt",
-    "read another skill": "cat {root}/" + OTHER + "/SKILL.md",
-    "read another run": "cat {root}/mybox/workspace/run-0/report.md",
-    "read outside": "cat {outside}/outside.txt",
-    "change a named file": "echo x > {root}/notes.txt",
-    "change the skill": "echo x >> {skill}/SKILL.md",
-    "change the project": "echo x > {root}/new.txt",
-    "change outside": "echo x > {outside}/outside.txt",
-    "read the record": "cat {state}/projects/*/audit.jsonl",
-    "read the tapes": "cat {state}/projects/*/tapes/*",
-    "read what was agreed to": "cat {state}/trust.json",
-    "trust a skill": "echo x > {state}/trust.json",
-    "read the receipts": "cat {root}/.claude/skills/.navigator/painter.json",
-    "change the receipts": "echo x > {root}/.claude/skills/.navigator/painter.json",
-    "change another skill": "echo x >> {root}/" + OTHER + "/SKILL.md",
-    "change the policy": "mkdir -p {config} && echo x > {config}/config.toml",
-    "kill another process": "kill -9 {victim}",
-    "reach the network": "python3 -c \"import socket; socket.create_connection(('127.0.0.1', 9), 2)\"",
-}
+COMMANDS: Mapping[str, str] = table(__file__, "COMMANDS")
 
 
 @pytest.mark.requirement("SAF-1", "SAF-2")
@@ -237,25 +218,7 @@ def link(target: str) -> Callable[[Toolbox], None]:
     return made
 
 
-LINKS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
-    "read a link to a file": ("{outside}/outside.txt", "read", {"file_path": "trap"}),
-    "read through a link": ("{outside}", "read", {"file_path": "trap/outside.txt"}),
-    "list a link": ("{outside}", "list", {"path": "trap"}),
-    "search a link": ("{outside}", "grep", {"pattern": "outside", "path": "trap"}),
-    "write through a link": ("{outside}", "write", {"file_path": "trap/outside.txt", "content": "x"}),
-    "write through a link to the skill": ("{skill}", "write", {"file_path": "trap/SKILL.md", "content": "x"}),
-    "write through a link to another run": (
-        "{root}/mybox/workspace/run-0",
-        "write",
-        {"file_path": "trap/report.md", "content": "x"},
-    ),
-    "write through a link to the workflows": (
-        "{root}/mybox",
-        "write",
-        {"file_path": "trap/workflows/x.md", "content": "x"},
-    ),
-    "edit a link": ("{root}/notes.txt", "edit", {"file_path": "trap", "old_string": "one", "new_string": "1"}),
-}
+LINKS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = table(__file__, "LINKS")
 
 
 @pytest.mark.requirement("SAF-2", "SAF-8")

@@ -13,22 +13,12 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.sandbox.backends import landlock_abi
+from tables import cases, table
 from tools import bench_of_tools
 from tools.bench_of_tools import Toolbox, toolbox
 
 WHICH = shutil.which
-SKILL = {
-    "scripts/contrast.py": "import sys\nprint('contrast', *sys.argv[1:])\n",
-    "scripts/where.py": "from pathlib import Path\nprint(Path(__file__).parent.parent.joinpath('assets/a.txt').read_text())\n",
-    "scripts/plain.sh": "echo plain $1\n",
-    "scripts/node.mjs": "import { readFileSync } from 'node:fs'; console.log(readFileSync('sales.csv', 'utf8').length);\n",
-    "scripts/asked.py": "import sys\nprint(open(sys.argv[1]).readline())\n",
-    "scripts/own.py": "open(__file__ + '.out', 'w')\n",
-    "scripts/first.pl": "#!/usr/bin/env perl\nprint 'perl';\n",
-    "assets/a.txt": "asset\n",
-    "data/skill.csv": "of the skill\n",
-    "top.txt": "top\n",
-}
+SKILL = table(__file__, "SKILL")
 SALES = "region,sum\nnorth,1\nsouth,2\n"
 
 
@@ -90,13 +80,7 @@ def test_names_mean_the_same_in_every_form_of_a_line(box: Toolbox, line: str, sa
 
 
 @pytest.mark.requirement("JIT-12")
-@pytest.mark.parametrize(
-    "line",
-    [
-        "printf 'echo built' > build.sh && chmod +x build.sh && ./build.sh",
-        "printf '#!/bin/sh\\necho built' > build.sh; chmod 755 ./build.sh; touch build.sh; ./build.sh",
-    ],
-)
+@cases("line")
 def test_a_script_that_is_made_in_the_workspace_runs(box: Toolbox, line: str) -> None:
     assert "built" in box.agreed("run", command=line).text
     (box.workspace / "build.sh").chmod(0o644)
@@ -108,20 +92,7 @@ def test_a_script_that_is_made_in_the_workspace_runs(box: Toolbox, line: str) ->
 
 
 @pytest.mark.requirement("JIT-12", "X-18")
-@pytest.mark.parametrize(
-    "line",
-    [
-        "echo x > sales.csv",
-        "cp top.txt sales.csv",
-        "python3 -c \"open('sales.csv', 'a').write('x')\"",
-        "echo x > data/skill.csv",
-        "echo x > scripts/contrast.py",
-        "chmod 777 sales.csv",
-        "touch -d 2000-01-01 sales.csv",
-        "rm -rf data/* scripts/* sales.csv; ln -s $SKILL_ROOT sales.csv",
-        "rm -rf data && ln -s ../../.. data",
-    ],
-)
+@cases("line")
 def test_no_line_changes_what_a_name_leads_to(box: Toolbox, line: str) -> None:
     project = box.project()
     modes = {path: (path.stat().st_mode, path.stat().st_mtime_ns) for path in box.root.rglob("*.*") if path.is_file()}

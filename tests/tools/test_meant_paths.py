@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import ConsentNeeded
+from tables import cases
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = pytest.mark.sample(2)
@@ -19,40 +20,14 @@ def box(tmp_path: Path) -> Toolbox:
 
 
 @pytest.mark.requirement("TOL-9")
-@pytest.mark.parametrize(
-    "path",
-    [
-        "References/Colors.MD",
-        "./references/colors.md",
-        '"references/colors.md"',
-        "`references/colors.md`",
-        "file://references/colors.md",
-        "painter/references/colors.md",
-        "skills/painter/references/colors.md",
-        "/mnt/skills/public/painter/references/colors.md",
-        "~/.claude/skills/painter/references/colors.md",
-        ".claude/skills/painter/REFERENCES/colors.md",
-        "/home/someone/.codex/skills/painter/references/colors.md",
-    ],
-)
+@cases("path")
 def test_a_skills_file_is_found_however_it_is_written(box: Toolbox, path: str) -> None:
     answer = box.call("read", file_path=path)
     assert not answer.failed and "# Colors" in answer.text
 
 
 @pytest.mark.requirement("SAF-1")
-@pytest.mark.parametrize(
-    "path",
-    [
-        ".ENV",
-        ".Git/Config",
-        "painter/../../../.env",
-        "file:///etc/passwd",
-        "/mnt/skills/public/painter/../../../../etc/passwd",
-        "/etc/skills/painter/references/colors.md",
-        ".claude/SETTINGS.json",
-    ],
-)
+@cases("path")
 def test_no_way_of_writing_a_path_opens_what_is_closed(box: Toolbox, path: str) -> None:
     try:
         answer = box.call("read", file_path=path)

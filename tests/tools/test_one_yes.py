@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import ConsentNeeded
+from tables import table
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = pytest.mark.sample(4)
@@ -19,20 +20,7 @@ def box(tmp_path: Path) -> Toolbox:
     return toolbox(tmp_path.resolve(), named=("notes.txt",))
 
 
-LINES = (
-    "python3 job.py",
-    "python3 <job.py",
-    "cat job.py|python3",
-    "python3 job.py;true",
-    'python3 "my job.py"',
-    "python3 {workspace}/job.py",
-    'python3 -c "$(cat job.py)"',
-    'for one in ./*.py; do python3 "$one"; done',
-    "python3 -m job",
-    "cd lib && python3 ../job.py",
-    "python3 starts.py",
-    ". ./starts.sh",
-)
+LINES = table(__file__, "LINES")
 
 
 @pytest.mark.requirement("JIT-12", "X-43")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.errors import ConsentNeeded
+from tables import cases
 from tools import bench_of_tools
 from tools.bench_of_tools import Toolbox, toolbox
 
@@ -56,22 +57,7 @@ def test_a_changed_copy_is_never_what_runs_for_the_skill(box: Toolbox) -> None:
     assert not (box.workspace / "evil").exists()
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        ("pip install docx", '"packages": ["docx"]'),
-        ("pip3 install -q docx==1.0 && python x.py", '"packages": ["docx==1.0"]'),
-        ("python3 -m pip install docx", '"packages": ["docx"]'),
-        ("uv pip install docx", '"packages": ["docx"]'),
-        ("uvx ruff check .", '"packages": ["ruff"]'),
-        ("npm install docx", '"packages": ["npm:docx"]'),
-        ("cd x; npm i --save docx@9 @a/b", '"packages": ["npm:docx@9", "npm:@a/b"]'),
-        ("npm ci", '"packages": ["npm:NAME"]'),
-        ("npx docx a b", '"packages": ["npm:docx"]'),
-        ("yarn add docx | cat", '"packages": ["npm:docx"]'),
-        ("apt-get install -y curl", "tell the person"),
-    ],
-)
+@cases("line, hint")
 def test_a_command_that_installs_packages_is_told_at_once_how_to_get_them(tmp_path: Path, line: str, hint: str) -> None:
     answer = toolbox(tmp_path.resolve()).call("run", command=line)
     assert answer.failed and "installed by a command" in answer.text and hint in answer.text

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from navigator_kernel.errors import ConsentNeeded, UsageProblem
 from navigator_kernel.values.job import is_permanent
 from navigator_kernel.values.rights import by_option, by_settings, right_of, words_in
+from tables import cases, table
 from tools.bench_of_tools import Toolbox, toolbox
 
 pytestmark = [pytest.mark.requirement("JIT-12"), pytest.mark.sample(4)]
@@ -35,17 +36,7 @@ def asks(box: Toolbox, number: int, tool: str, arguments: dict[str, Any]) -> Con
     return None
 
 
-NINE: list[Call] = [
-    ("run", {"command": "ls -la"}),
-    ("run", {"command": "head -2 notes.txt"}),
-    ("run", {"command": "python3 job.py"}),
-    ("run", {"command": "cat job.py | python3 -"}),
-    ("run", {"command": "python3 job.py && echo done"}),
-    ("write", {"file_path": "ROOT/SUMMARY.md", "content": "# Summary\n"}),
-    ("read", {"file_path": "ROOT/other.txt"}),
-    ("edit", {"file_path": "ROOT/docs/page.md", "old_string": "# Page", "new_string": "# A page"}),
-    ("grep", {"pattern": "named", "path": "ROOT"}),
-]
+NINE: list[Call] = list(table(__file__, "NINE"))
 
 
 def test_nine_ordinary_calls_ask_two_questions_if_each_is_answered_for_the_session(box: Toolbox) -> None:
@@ -177,19 +168,6 @@ def test_a_word_that_allows_nothing_is_an_error_that_names_the_known_ones(word: 
     assert problem.value.hint == "one of: run, scripts, read, edit:FOLDER/"
 
 
-@pytest.mark.parametrize(
-    ("subject", "is_for_ever"),
-    [
-        ("right:scripts@painter@sha256:0", True),
-        ("right:run@painter@sha256:0", False),
-        ("right:read@painter@sha256:0", False),
-        ("right:edit:docs/@painter@sha256:0", False),
-        ("right:packages:a==1@painter@sha256:0", False),
-        ("shell:ls@sha256:0", False),
-        ("type_a:x@sha256:0", True),
-        ("allow:run", False),
-        ("settings:run@painter", False),
-    ],
-)
+@cases("subject, is_for_ever")
 def test_only_scripts_with_their_bytes_can_be_allowed_for_ever(subject: str, is_for_ever: bool) -> None:
     assert is_permanent(subject) is is_for_ever

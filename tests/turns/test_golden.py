@@ -7,31 +7,9 @@ from typing import Any
 
 import pytest
 
-TURNS: dict[str, tuple[str, ...]] = {
-    "capabilities": ("what can you do?",),
-    "capabilities-zh": ("你能做什么？",),
-    "direct": ("hello there, my friend",),
-    "direct-zh": ("今天天气怎么样",),
-    "called-with-a-file": ("/code-review @a.py",),
-    "found-by-its-words": ("review this code: return a - b",),
-    "found-by-its-words-zh": ("审查这段代码",),
-    "run-on-a-file": ("/csv-report @sales.csv",),
-    "script": ("run skill_manager search shout-loud",),
-    "unknown-skill": ("/code-reviw",),
-    "missing-file": ("look at @nowhere.py",),
-    "ambiguous": ("paint watercolours of boats at sea", "bob-painter"),
-    "asked-and-answered": ("/word-count", "to be or not to be"),
-    "asked-and-answered-zh": ("执行 word-count", "生存还是毁灭"),
-    "asked-and-left": ("/word-count", "/code-review @a.py"),
-    "agreed": ("/shout-loud hello", "yes"),
-    "agreed-zh": ("/shout-loud 你好", "是"),
-    "declined": ("!echo hello", "no"),
-    "shell": ("!echo hello", "yes"),
-    "mcp-without-uri": ("mcp read files",),
-    "followed-up": ("/code-review @a.py", "and again", "stop"),
-    "several-instructions": ("/code-review a\n/word-count b",),
-    "workflow": ("#release",),
-}
+from tables import table
+
+TURNS: dict[str, tuple[str, ...]] = table(__file__, "TURNS")
 
 
 @pytest.mark.requirement("EVT-1", "EVT-7")

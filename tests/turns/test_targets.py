@@ -16,6 +16,7 @@ from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Session
+from tables import cases, table
 from turns.conftest import Talk
 
 TODAY = date(2026, 11, 28)
@@ -103,19 +104,7 @@ NAMED = [
     ("list todos in vendor/lib", ["vendor/lib/"]),
     ("what is in build/notes.md", ["build/notes.md"]),
 ]
-NOTHING = [
-    "hello, how are you?",
-    "the TODO/FIXME question, and/or 24/7",
-    "list TODOs everywhere except src",
-    "除了 docs 都检查一遍",
-    "see https://example.com/docs/guide.md",
-    "mail bob@example.com about it",
-    "which files changed most this year",
-    "这个目录里有什么",
-    "use version 2.0 of the library",
-    "how long is this document",
-    "统计列表里的词",
-]
+NOTHING = list(table(__file__, "NOTHING"))
 
 
 @pytest.mark.parametrize(("text", "names"), NAMED)
@@ -168,36 +157,14 @@ def skill_of(reply: Reply) -> str:
     return reply.decision.entity or ""
 
 
-@pytest.mark.parametrize(
-    ("text", "skill", "fact"),
-    [
-        ("how many words are in docs/guide.md", "word-count", "docs/guide.md: 4 words"),
-        (
-            "how many errors are in logs/worker.log?",
-            "log-summary",
-            "9,000 errors",
-        ),  # over the limit of a message's text
-        ("any fixme in the payments folder?", "todo-scan", "src/shop/payments: 1 mark"),
-        ("show exports/customers.json as a table, only name and city", "json-table", "1 row, 2 columns"),
-        ("昨天的日志里有多少个错误", "log-summary", "1 个错误"),
-        ("show the first 1 row of exports/customers.json as a table", "json-table", "1 row, 3 columns"),
-        ("统计一下 CHANGELOG 的字数", "word-count", "CHANGELOG.md：3 个单词"),
-    ],
-)
+@cases("text, skill, fact")
 def test_a_skill_works_on_what_is_named(talk: Talk, text: str, skill: str, fact: str) -> None:
     reply = talk.say(text, consent=True)
     assert (skill_of(reply), reply.report.state) == (skill, "success"), reply.report
     assert fact in reply.report.summary
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "code"),
-    [
-        ("count the words in docs/pricing.md", "docs/pricing.md", 4),
-        ("src/billing 里有哪些 TODO", "src/billing", 4),
-        ("list the TODOs in the payment folder", "payment", 4),
-    ],
-)
+@cases("text, name, code")
 def test_what_is_not_there_is_said_and_nothing_else_is_worked_on(talk: Talk, text: str, name: str, code: int) -> None:
     report = talk.say(text, consent=True).report
     assert (report.state, report.exit_code) == ("error", code)

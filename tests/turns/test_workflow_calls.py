@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.errors import Damaged, NotLoadable, Refused, UsageProblem
+from tables import cases
 from turns.conftest import Talk
 from workflows.project import SLEEP, packets, project_in, put_skill, talk_in, workflow_file
 
@@ -88,26 +89,7 @@ def test_a_file_of_another_language_runs_as_well(root: Path) -> None:
 # Words of a call (X-26)
 
 
-@pytest.mark.parametrize(
-    ("said", "text", "found"),
-    [
-        ("/shout-loud $1", "#say hello", "/shout-loud hello"),
-        ("/shout-loud $2 $1", "#say a b", "/shout-loud b a"),
-        ("/shout-loud $ARGUMENTS", "#say a b  c", "/shout-loud a b  c"),
-        ("/shout-loud $ARGUMENTS", '#say "a b" c', '/shout-loud "a b" c'),
-        ("shout: $1", '#say "a b" c', "shout: a b"),
-        ("shout: $1", "#say '你好'", "shout: 你好"),
-        ("shout: $1", '#say "it\'s"', "shout: it's"),
-        ("shout: $1", "#say it's", "shout: it's"),
-        ("/shout-loud \\$1 $1", "#say a", "/shout-loud $1 a"),
-        ("/shout-loud $1 $2", "#say a", "/shout-loud a $2"),
-        ("/shout-loud $10 $1", "#say a", "/shout-loud $10 a"),
-        ("/shout-loud $1", "#say $2 x", "/shout-loud $2"),
-        ("/shout-loud $1 $2", "#say $2 $ARGUMENTS", "/shout-loud $2 $ARGUMENTS"),
-        ("/shout-loud $ARGUMENTS", "#say $1 @x {request}", "/shout-loud $1 @x {request}"),
-        ("用 shout-loud 处理 $1", "#say 你好", "用 shout-loud 处理 你好"),
-    ],
-)
+@cases("said, text, found")
 def test_words_are_put_in_once(root: Path, said: str, text: str, found: str) -> None:
     assert inputs(root, said, text) == found
 
@@ -152,15 +134,7 @@ def test_a_file_takes_the_place_of_the_only_one_that_a_workflow_reads(root: Path
     assert "in place of 'data.csv'" in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "run #say for data.csv",
-        "please run the workflow #say on @data.csv",
-        "用 #say 处理 data.csv",
-        "执行#say data.csv",
-    ],
-)
+@cases("text")
 def test_a_workflow_is_called_in_a_sentence(root: Path, text: str) -> None:
     workflow_file(root, "say", ("total-column", "total the numbers of $1"))
     assert talk_in(root).say(text, consent=True).report.data == {"output": 8}
@@ -208,15 +182,7 @@ def access(root: Path, said: str, **lists: str) -> Talk:
     return talk
 
 
-@pytest.mark.parametrize(
-    ("said", "lists"),
-    [
-        ("run total-column on @data.csv", {"read": "[data.csv]"}),
-        ("run total-column on @sub/in.csv", {"read": "[sub]"}),
-        ("run total-column on @./data.csv", {"read": "[other.csv, data.csv]"}),
-        ('run total-column on @"sub/in.csv"', {"read": "[sub]", "forbidden": "[sub/other]"}),
-    ],
-)
+@cases("said, lists")
 def test_a_file_that_may_be_read_is_read(root: Path, said: str, lists: dict[str, str]) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "in.csv").write_text("a,8\n")
@@ -224,24 +190,7 @@ def test_a_file_that_may_be_read_is_read(root: Path, said: str, lists: dict[str,
     assert [packet.agent for packet in packets(talk)] == ["skills"]
 
 
-@pytest.mark.parametrize(
-    ("said", "lists", "told"),
-    [
-        ("run total-column on @data.csv", {"read": "[]"}, "not among the files"),
-        ("run total-column on @data.csv", {"read": "[data]"}, "not among the files"),
-        ("run total-column on @data.csv", {"read": "[data.csv]", "forbidden": "[data.csv]"}, "forbidden"),
-        ("run total-column on @sub/in.csv", {"read": "[sub]", "forbidden": "[sub/in.csv]"}, "forbidden"),
-        ("run total-column on @sub/../data.csv", {"read": "[sub]"}, "not among the files"),
-        ("run total-column on @link.csv", {"read": "[link.csv, data.csv]", "forbidden": "[sub]"}, "forbidden"),
-        ("run total-column on @gone.csv", {"read": "[gone.csv]"}, "gone.csv"),
-        ("run total-column on @../outside.csv", {"read": "[sub]"}, "outside"),
-        ("/total-column @data.csv", {"read": "[]"}, "not among the files"),
-        ("/total-column input=@data.csv", {"read": "[]"}, "not among the files"),
-        ("/total-column data.csv", {"read": "[data.csv]", "forbidden": "[data.csv]"}, "forbidden"),
-        ("/total-column input=data.csv", {"read": "[sub]"}, "not among the files"),
-        ("/total-column /etc/hostname", {"read": "[sub]"}, ""),
-    ],
-)
+@cases("said, lists, told")
 def test_a_file_that_may_not_be_read_refuses_the_step(root: Path, said: str, lists: dict[str, str], told: str) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "in.csv").write_text("a,8\n")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.values.report import Report
+from tables import cases
 from turns.conftest import Talk
 from workflows.project import packets, project_in, put_skill, talk_in, workflow_file
 
@@ -39,23 +40,7 @@ def left(root: Path, script: str, second: str = "run shout-loud on it") -> Repor
 
 
 @pytest.mark.requirement("WFL-7")
-@pytest.mark.parametrize(
-    "second",
-    [
-        "count the terms in it",
-        "run count-terms",
-        "run count-terms on it",
-        "run count-terms on the result",
-        "run count-terms on its output",
-        "run count-terms for that",
-        "use count-terms on this text",
-        "用 count-terms 处理结果",
-        "统计结果的词条数",
-        "对它使用 count-terms",
-        "运行 count-terms",
-        "用 count-terms 统计上一步的输出",
-    ],
-)
+@cases("second")
 def test_a_step_with_or_without_a_back_reference_works_on_the_previous_output(root: Path, second: str) -> None:
     assert left(root, "print('one two three four five')\n", second).data["words"] == 5
 

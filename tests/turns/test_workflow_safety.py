@@ -9,6 +9,7 @@ import pytest
 
 from navigator_kernel.turn.split import split
 from navigator_kernel.turn.workflow_file import stored_names
+from tables import cases
 from workflows.project import FILE, TEXT, packets, project_in, put_skill, talk_in, workflow_file
 
 if TYPE_CHECKING:
@@ -112,15 +113,7 @@ def test_a_skill_has_no_say_in_the_exit_code(root: Path) -> None:
     assert (report.state, report.exit_code) == ("error", 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("please run the say flow\n#say to be", "TO BE"),
-        ('#say say "hi there" now', 'SAY "HI THERE" NOW'),
-        ("#say it's \\ fine", "IT'S \\ FINE"),
-        ("#say two\nlines", "TWO LINES"),
-    ],
-)
+@cases("text, said")
 def test_words_stay_inside_the_quotes_that_they_are_put_into(root: Path, text: str, said: str) -> None:
     workflow_file(root, "say", ("shout-loud", '/shout-loud text="$ARGUMENTS"'))
     assert talk_in(root).say(text, consent=True).report.data["output"] == said
@@ -132,14 +125,7 @@ def test_a_step_is_shown_to_its_last_word(talk: Talk) -> None:
     assert "HIDDEN" in reply.report.data["steps"][0]
 
 
-@pytest.mark.parametrize(
-    ("said", "lists"),
-    [
-        ("/total-column @data/link/s.csv", {"read": "[data]", "forbidden": "[data/link]"}),
-        ("/show-any path=secret.csv", {"read": "[data]"}),
-        ("/show-any path=/etc/hostname", {"read": "[data]"}),
-    ],
-)
+@cases("said, lists")
 def test_a_list_of_files_cannot_be_walked_around(root: Path, said: str, lists: dict[str, str]) -> None:
     put_skill(root, "show-any", ("Shows", TEXT.replace('"text"', '"path"'), "print('shown')\n"))
     (root / "data" / "real").mkdir(parents=True)

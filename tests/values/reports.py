@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from navigator_kernel.values.report import Meta, Report, State
+from tables import table
 
 TS = "2025-01-29T10:30:00Z"
 
@@ -43,30 +44,4 @@ REPORTS: dict[State, Report] = {
     ),
 }
 
-LINES: dict[State, str] = {
-    "success": """\
-✅ worker 扫描完成: 新增 2 个, 更新 3 个
-  state: success
-  data: {added: ["a","b"], updated: ["c","d","e"], total: 5}
-  meta: {agent: worker, time: 0.5, ts: "2025-01-29T10:30:00Z"}""",
-    "partial": """\
-⚠️ skills 执行部分完成: 3/5 个文件处理成功
-  state: partial
-  data: {processed: 3, failed: 2, items: ["x.md","y.md","z.md"]}
-  meta: {agent: skills, time: 2.1, ts: "2025-01-29T10:30:00Z"}""",
-    "pending": """\
-⏸️ skills 等待参数: 需要 input_file
-  state: pending
-  data: {required: ["input_file"], optional: ["format"]}
-  meta: {agent: skills, time: 0.1, ts: "2025-01-29T10:30:00Z"}""",
-    "error": """\
-❌ worker RuntimeError: 脚本执行失败
-  state: error
-  data: {type: "FileNotFoundError", msg: "bin/script.py not found"}
-  meta: {agent: worker, time: 0.1, ts: "2025-01-29T10:30:00Z"}""",
-    "timeout": """\
-⏱️ mcp Timeout: 资源读取超时 (>30s)
-  state: timeout
-  data: {uri: "file://large.json", elapsed: 30}
-  meta: {agent: mcp, time: 30, ts: "2025-01-29T10:30:00Z"}""",
-}
+LINES: dict[State, str] = table(__file__, "LINES")

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from navigator_kernel.text import clean, numbered
+from tables import cases
 
 STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -54,25 +55,7 @@ def test_readable_text_is_not_changed_by_cleaning(text: str) -> None:
     assert clean(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "cleaned"),
-    [
-        ("a\x1b[31;1mred\x1b[0m", "ared"),
-        ("a\x9b31mred", "ared"),
-        ("a\x1b]0;title\x07b", "ab"),
-        ("a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b", "alinkb"),
-        ("a\x9d0;title\x9cb", "ab"),
-        ("a\x1bPdcs\x1b\\b", "ab"),
-        ("a\x1bcb", "ab"),
-        ("a\u202eb\u2066c\u2069", "abc"),
-        ("a\u200bb\ufeffc\u00ad", "abc"),
-        ("a\U000e0041\U000e0042b", "ab"),
-        ("a\x00b\x7f\x85", "ab"),
-        ("a\r\nb\rc\u2028d", "a\nb\nc\nd"),
-        ("a\tb", "a\tb"),
-        ("⚠️ 中文 é", "⚠️ 中文 é"),
-    ],
-)
+@cases("text, cleaned")
 def test_each_kind_of_control_is_removed(text: str, cleaned: str) -> None:
     assert clean(text) == cleaned
 

@@ -14,6 +14,7 @@ from navigator_kernel.config.settings import Settings
 from navigator_kernel.events import StepStarted
 from navigator_kernel.values.packet import Packet, packet_from
 from navigator_kernel.values.request import Session
+from tables import table
 from turns.conftest import Counting, Standing, Talk
 
 TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\n'
@@ -31,21 +32,7 @@ FAIL = "import sys\nsys.exit('no luck')\n"
 SLEEP = "import time\nprint('begun', flush=True)\ntime.sleep(60)\n"
 
 # name → (purpose, further frontmatter, script; a prompt skill has none)
-SKILLS: Mapping[str, tuple[str, str, str]] = {
-    "shout-loud": ("Shouts a text in capitals", TEXT, SHOUT),
-    "count-terms": (
-        "Counts the terms of a text （统计词条时使用）",
-        f"{TEXT}examples: |\n  count the terms in it\n  count the terms in @notes.txt\n  统计结果的词条数\n",
-        COUNT,
-    ),
-    "total-column": ("Totals the numbers of a column", FILE, TOTAL),
-    "make-grid": ("Makes a grid of two rows", "examples: |\n  make a grid\n  生成网格\n", TABLE),
-    "echo-previous": ("Repeats the report of the step before", "", ECHO),
-    "flood-words": ("Prints far too much", "", FLOOD),
-    "fail-hard": ("Fails with a message", TEXT, FAIL),
-    "nap-long": ("Sleeps for a minute", "", SLEEP),
-    "draft-poem": ("Drafts a poem", "", ""),
-}
+SKILLS: Mapping[str, tuple[str, str, str]] = table(__file__, "SKILLS")
 
 
 def put_skill(root: Path, name: str, told: tuple[str, str, str]) -> Path:

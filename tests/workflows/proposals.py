@@ -11,6 +11,7 @@ from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.route import NeedClarification, Unknown
 from routing.place import Routing, routing_at, write_skills
+from tables import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,19 +23,7 @@ TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\n'
 FILE = 'required_params: \'[{"name": "input", "prompt": "the CSV file", "validation": "file_exists"}]\'\n'
 MAIL = 'required_params: \'[{"name": "to", "prompt": "whom to", "validation": "email"}]\'\n'
 
-SKILLS: dict[str, str | tuple[str, str]] = {
-    "count-words": (
-        "Counts the words of a text （统计字数时使用）",
-        f"{TEXT}examples: |\n  count the words in this text\n  统计这段文字的字数\n",
-    ),
-    "sum-column": ("Sums a column of a CSV file （对表格求和时使用）", f"{FILE}tags: csv, sum, 求和\n"),
-    "draw-chart": ("Draws a chart of numbers （画图表时使用）", "examples: |\n  draw a chart\n  画一张图表\n"),
-    "mail-letter": ("Mails a letter to a person", MAIL),
-    "tidy-prose": (
-        "Tidies prose",
-        f"{TEXT}examples: |\n  fix the spelling and then shorten the sentences\n  先改错字再缩短句子\n",
-    ),
-}
+SKILLS: dict[str, str | tuple[str, str]] = table(__file__, "SKILLS")
 
 
 def place_at(root: Path, encoder: UseEncoder) -> Routing:

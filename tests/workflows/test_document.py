@@ -22,23 +22,10 @@ from navigator_kernel.values.workflow import (
     plan_from,
     plan_to_dict,
 )
+from tables import table
 
 LIMIT = 6
-TRICKY = [
-    "---",
-    "## Step 1: x",
-    "- skill: y",
-    'a "b" c',
-    "it's",
-    "a: b",
-    "# c",
-    "\\n",
-    "{a}",
-    "[b",
-    "*x",
-    "&y",
-    "统计：字数",
-]
+TRICKY = list(table(__file__, "TRICKY"))
 PATHS = st.lists(
     st.sampled_from(
         ["a.csv", "my data.csv", "表 格.csv", "src", "a'b", 'a"b.txt', "#x", "- x", "a: b", "...", "~", "no"]

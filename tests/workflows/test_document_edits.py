@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cli.support import environment
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.turn.workflow_file import loads
+from tables import table
 
 FILE = """\
 ---
@@ -78,61 +79,7 @@ def test_only_four_keys_and_two_items_are_required() -> None:
 
 
 # Each edit: old text, new text, the start of the line that the error names, and a word of its message
-EDITS: dict[str, tuple[str, str, str, str]] = {
-    "no version": ("version: 1.0.0\n", "", "---", "'version' is missing"),
-    "no description": ("description: sums and lists\n", "", "---", "'description' is missing"),
-    "no name": ("name: report\n", "", "---", "'name' is missing"),
-    "no depends_on": ("depends_on: [csv-sum, link-list]\n", "", "---", "'depends_on' is missing"),
-    "empty description": ("description: sums and lists", 'description: ""', "description", "one line of text"),
-    "description of lines": ("description: sums and lists", 'description: "a\\nb"', "description", "one line of text"),
-    "description of words": ("description: sums and lists", "description: [sums]", "description", "one line of text"),
-    "version": ("version: 1.0.0", "version: newest", "version", "a version such as 1.0.0"),
-    "name": ("name: report", "name: other", "name", "differs from the file's"),
-    "timeout of words": ("timeout_seconds: 30", "timeout_seconds: soon", "timeout_seconds", "a number of seconds"),
-    "negative timeout": ("timeout_seconds: 30", "timeout_seconds: -1", "timeout_seconds", "a number of seconds"),
-    "endless timeout": ("timeout_seconds: 30", "timeout_seconds: .inf", "timeout_seconds", "a number of seconds"),
-    "timeout nan": ("timeout_seconds: 30", "timeout_seconds: nan", "timeout_seconds", "a number of seconds"),
-    "timeout of several": ("timeout_seconds: 30", "timeout_seconds: [30]", "timeout_seconds", "a number of seconds"),
-    "side by side": ("sequential: true", "sequential: false", "sequential", "WFL-7"),
-    "side by side in words": ("sequential: true", "sequential: No", "sequential", "WFL-7"),
-    "perhaps in order": ("sequential: true", "sequential: perhaps", "sequential", "WFL-7"),
-    "on and on": ("stop_on_error: true", "stop_on_error: off", "stop_on_error", "WFL-8"),
-    "network": ("network: false", "network: true", "  network", "granted by policy"),
-    "some network": ("network: false", "network: [example.org]", "  network", "granted by policy"),
-    "absolute read": ("read: [data.csv]", "read: [/etc/passwd]", "    read", "inside the project"),
-    "read above": ("read: [data.csv]", "read: [a/../../b]", "    read", "inside the project"),
-    "home": ("read: [data.csv]", "read: [~/x, ../x]", "    read", "inside the project"),
-    "absolute forbidden": ("forbidden: [secret]", "forbidden: [/root]", "    forbidden", "inside the project"),
-    "write outside": ("write: [mybox/workspace]", "write: [src]", "    write", "below mybox/workspace"),
-    "write beside": ("write: [mybox/workspace]", "write: [mybox/state]", "    write", "below mybox/workspace"),
-    "write above": ("write: [mybox/workspace]", "write: [mybox/workspace/../..]", "    write", "below mybox/workspace"),
-    "location": ("location: inline", "location: cloud", "  location", "inline, file, both"),
-    "several locations": ("location: inline", "location: [file]", "  location", "inline, file, both"),
-    "format": ("format: markdown", "format: pdf", "  format", "markdown, json, text"),
-    "absolute result": ('file_path: ""', "file_path: /tmp/x.md", "  file_path", "inside the run's workspace"),
-    "result above": ('file_path: ""', "file_path: ../x.md", "  file_path", "inside the run's workspace"),
-    "no sandbox": ("  file_access:\n    read: [data.csv]\n    write: [mybox/workspace]\n    forbidden: [secret]\n  network: false\n", "  none\n", "sandbox", "sandbox"),
-    "access of words": ("    read: [data.csv]\n    write: [mybox/workspace]\n    forbidden: [secret]\n", "    all\n", "  file_access", "file_access"),
-    "output of words": ("output:\n  location: inline\n  format: markdown\n  file_path: \"\"\n", "output: file\n", "output", "output"),
-    "misnumbered": ("## Step 2: list it", "## Step 3: list it", "## Step 3", "step 3 stands where step 2 belongs"),
-    "twice the first": ("## Step 2: list it", "## Step 1: list it", "## Step 1: list", "step 1 stands where"),
-    "no number": ("## Step 2: list it", "## Step: list it", "## Step: list", "is not a step"),
-    "another heading": ("## Step 2: list it", "## Notes", "## Notes", "is not a step"),
-    "no skill": ("- skill: csv-sum\n", "", "## Step 1", "step 1 has no skill"),
-    "empty skill": ("- skill: csv-sum", "- skill:", "## Step 1", "step 1 has no skill"),
-    "no input": ("- input: list the links in it\n", "", "## Step 2", "step 2 has no input"),
-    "unknown item": ("- output: the sum", "- outcome: the sum", "- outcome", "is none of skill, agent, input, output"),
-    "loose text": ("- output: the sum", "the sum", "the sum", "is none of skill, agent, input, output"),
-    "unknown agent": ("- agent: skills", "- agent: robots", "- agent", "is not an agent; one of: skills, worker, mcp"),
-    "second item": ("- agent: skills", "- skill: other", "- skill: other", "a second 'skill'"),
-    "second key": ("tags: [a, b]", "version: 2.0.0", "version: 2", "a second 'version'"),
-    "second nested key": ("  network: false", "  network: false\n  network: false", "  network", "a second 'sandbox.network'"),
-    "undeclared": ("depends_on: [csv-sum, link-list]", "depends_on: [csv-sum]", "depends_on", "depends_on lacks 'link-list'"),
-    "alias": ("tags: [a, b]", "tags: &t [a, b]\nextra: *t", "extra", "anchors and aliases are not read"),
-    "not YAML": ("tags: [a, b]", "tags: [a, b", "timeout_seconds", "not YAML"),
-    "tab": ("  file_access:", "\tfile_access:", "\tfile_access", "not YAML"),
-    "a list": ("name: report", "- name: report", "version", "not YAML"),
-}  # fmt: skip
+EDITS: dict[str, tuple[str, str, str, str]] = table(__file__, "EDITS")
 
 
 @pytest.mark.parametrize(("old", "new", "place", "word"), EDITS.values(), ids=list(EDITS))

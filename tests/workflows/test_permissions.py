@@ -12,12 +12,12 @@ from navigator_kernel.config.settings import load_settings
 from navigator_kernel.turn.workflow_run import grants, installed, is_by_name, is_idempotent, order_problem
 from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowStep
 from skill_repositories import skill_text
+from tables import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.ports import Kernel
-
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Kernel:
@@ -58,17 +58,7 @@ def test_a_yes_by_name_becomes_one_to_bytes_only_with_the_install(kernel: Kernel
     assert [is_by_name(one) for one in granted] == [True, True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("word", "problem"),
-    [
-        ("data/in.csv", ""),
-        ("mybox/workspace/run-1/out.csv", ""),
-        ("missing.csv", ""),
-        ("data/secret/key", "'data/secret/key' is forbidden by the workflow"),
-        ("other.csv", "'other.csv' is not among the files that the workflow may read (sandbox.file_access.read)"),
-        ("link", "'{outside}' is outside the project"),
-    ],
-)
+@cases("word, problem")
 def test_a_file_that_a_step_may_not_read_is_named_with_the_reason(tmp_path: Path, word: str, problem: str) -> None:
     root, outside = tmp_path / "project", tmp_path / "outside.csv"
     own = root / "mybox/workspace/run-1"

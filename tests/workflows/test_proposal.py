@@ -10,6 +10,7 @@ from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.turn.steps import LIMIT, PlanProposal
 from navigator_kernel.values.route import Lifecycle, NeedClarification, Unknown
 from routing.place import Routing, write_skills
+from tables import cases
 from workflows.proposals import bound, place_at, plan, proposed, steps
 
 pytestmark = pytest.mark.sample(2)
@@ -30,18 +31,7 @@ def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
 
 
 @pytest.mark.requirement("WFL-1", "COV-4")
-@pytest.mark.parametrize(
-    "text",
-    [
-        TWO,
-        TWO_ZH,
-        "first run sum-column on @data.csv, then draw a chart",
-        "1. run sum-column on @data.csv\n2. draw a chart",
-        "Do the following: 1) run sum-column on @data.csv 2) draw a chart",
-        "第一步：用 sum-column 处理 @data.csv；第二步：画一张图表",
-        "需求理解：先用 sum-column 处理 @data.csv，再画一张图表",
-    ],
-)
+@cases("text")
 def test_explicit_steps_become_a_plan(place: Routing, text: str) -> None:
     assert bound(place, text) == ["sum-column", "draw-chart"]
 
@@ -72,15 +62,7 @@ def test_a_long_text_is_never_taken_apart(place: Routing, alone: bool) -> None:
 
 
 @pytest.mark.requirement("WFL-2", "COV-6")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "count the words in @notes.txt and then count the words in @notes.txt again",
-        "统计这段文字的字数，然后统计这段文字的字数",
-        "/count-words first a and then b",
-        "count the words",
-    ],
-)
+@cases("text")
 def test_a_message_for_one_skill_is_not_split(place: Routing, text: str) -> None:
     assert proposed(place, text) is None
 
@@ -164,19 +146,7 @@ def test_a_name_counts_more_than_a_description_and_that_more_than_tags(
 
 
 @pytest.mark.requirement("WFL-6")
-@pytest.mark.parametrize(
-    ("text", "skill", "agent"),
-    [
-        ("run count-words on @notes.txt", "count-words", "skills"),
-        ("draw a chart", "draw-chart", "skills"),
-        ("install acme/tools", "skill_manager", "worker"),
-        ("uninstall tidy-prose", "skill_manager", "worker"),
-        ("run skill_manager list", "skill_manager", "worker"),
-        ("run report2", "report2", "worker"),
-        ("mcp read note://one from files", "files", "mcp"),
-        ("mcp 读取 note://one files", "files", "mcp"),
-    ],
-)
+@cases("text, skill, agent")
 def test_each_step_goes_to_the_agent_that_owns_it(place: Routing, text: str, skill: str, agent: str) -> None:
     first, second = steps(place, f"{text}, then run sum-column on @data.csv")
     assert (first.skill, first.agent) == (skill, agent)
@@ -200,18 +170,7 @@ def test_a_skill_that_is_here_is_not_fetched(tmp_path: Path, text: str, encoder:
     assert {step.agent for step in steps(place_at(tmp_path, encoder), text)} == {"skills"}
 
 
-@pytest.mark.parametrize(
-    ("text", "first", "second"),
-    [
-        ("install acme/tools and then run frob-it on @data.csv", "install acme/tools --skill frob-it", "frob-it"),
-        ("install file:///x/r then use frob-it", "install file:///x/r --skill frob-it", "frob-it"),
-        ("install acme/tools --skill frob-it and then run frob-it", "install acme/tools --skill frob-it", "frob-it"),
-        ("install acme/tools, then execute the `frob-it` skill", "install acme/tools --skill frob-it", "frob-it"),
-        ("安装 acme/tools，然后用 frob-it 处理 @data.csv", "安装 acme/tools --skill frob-it", "frob-it"),
-        ("install acme/frob-it-kit and then run frob-it", "install acme/frob-it-kit --skill frob-it", "frob-it"),
-        ("install acme/tools and then run draw-chart", "install acme/tools", "draw-chart"),
-    ],
-)
+@cases("text, first, second")
 def test_a_source_is_asked_for_the_skill_that_is_run_next_only_and_says_so(
     place: Routing, text: str, first: str, second: str
 ) -> None:
@@ -237,19 +196,7 @@ def test_a_skill_of_another_name_than_the_one_asked_for_is_not_made_up(place: Ro
 # Files
 
 
-@pytest.mark.parametrize(
-    ("text", "base", "stored"),
-    [
-        ("run sum-column on @plain.csv", "deep down", 'run sum-column on @"deep down/plain.csv"'),
-        ('run sum-column on @"my data.csv"', "deep down", 'run sum-column on @"deep down/my data.csv"'),
-        ("run sum-column on @'my data.csv'", "deep down", 'run sum-column on @"deep down/my data.csv"'),
-        ("run sum-column on @../data.csv", "deep down", "run sum-column on @data.csv"),
-        ("run sum-column on @./data.csv", "", "run sum-column on @data.csv"),
-        ("用 sum-column 处理 @数据.csv", "表格", "用 sum-column 处理 @表格/数据.csv"),
-        ("用 sum-column 处理@数据.csv", "表格", "用 sum-column 处理@表格/数据.csv"),
-        ("run sum-column on @data.csv", "", "run sum-column on @data.csv"),
-    ],
-)
+@cases("text, base, stored")
 def test_paths_are_stored_from_the_projects_root(place: Routing, text: str, base: str, stored: str) -> None:
     found = plan(place, f"{text}, then draw a chart", base=base)
     assert found.steps[0].input == stored
@@ -262,15 +209,7 @@ def test_only_the_files_that_are_named_may_be_read(place: Routing) -> None:
     assert found.sandbox.network is False
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "refused"),
-    [
-        ("run sum-column on @gone.csv and then draw a chart", "gone.csv", False),
-        ("draw a chart and then run sum-column on @gone.csv", "gone.csv", False),
-        ("draw a chart and then run sum-column on @../outside.csv", "outside.csv", True),
-        ("画一张图表，然后用 sum-column 处理 @gone.csv", "gone.csv", False),
-    ],
-)
+@cases("text, name, refused")
 def test_a_file_that_cannot_be_read_refuses_the_whole_plan(place: Routing, text: str, name: str, refused: bool) -> None:
     (place.root.parent / "outside.csv").write_text("a,1\n")
     found = proposed(place, text)
@@ -312,15 +251,7 @@ def test_each_step_can_be_run_on_its_own(place: Routing) -> None:
 # The name of the plan
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        (TWO, "sum-column-then-draw-chart"),
-        (TWO_ZH, "sum-column-then-draw-chart"),
-        ("install acme/tools and then run draw-chart", "install-then-draw-chart"),
-        ("run skill_manager list and then draw a chart", "skill-manager-then-draw-chart"),
-    ],
-)
+@cases("text, name")
 def test_a_plan_is_named_after_its_steps(place: Routing, text: str, name: str) -> None:
     assert plan(place, text).name == name
 

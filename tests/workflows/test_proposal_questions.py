@@ -11,6 +11,7 @@ from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.turn.steps import PlanProposal
 from navigator_kernel.values.route import NeedClarification
 from routing.place import Routing
+from tables import cases
 from workflows.proposals import bound, place_at, plan, proposed, question, steps
 
 pytestmark = pytest.mark.sample(2)
@@ -99,15 +100,7 @@ def test_a_numbered_list_is_a_list_of_steps(place: Routing) -> None:
 
 
 @pytest.mark.requirement("PKT-10")
-@pytest.mark.parametrize(
-    ("text", "skill", "missing"),
-    [
-        ("run sum-column and then draw a chart", "sum-column", ("input",)),
-        ("run count-words and then draw a chart", "count-words", ("text",)),
-        ("运行 count-words，然后画一张图表", "count-words", ("text",)),
-        ("draw a chart and then run mail-letter", "mail-letter", ("to",)),
-    ],
-)
+@cases("text, skill, missing")
 def test_a_missing_parameter_of_a_skill_step_is_asked_for_first(
     place: Routing, text: str, skill: str, missing: tuple[str, ...]
 ) -> None:
@@ -116,29 +109,13 @@ def test_a_missing_parameter_of_a_skill_step_is_asked_for_first(
     assert skill in asked.question
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "draw a chart and then run count-words",
-        "draw a chart and then run sum-column on it",
-        "画一张图表，然后运行 count-words",
-        "draw a chart, then run sum-column, then run count-words",
-    ],
-)
+@cases("text")
 def test_text_and_files_of_a_later_step_come_from_the_one_before(place: Routing, text: str) -> None:
     assert len(steps(place, text)) > 1
 
 
 @pytest.mark.requirement("PKT-10")
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [
-        ("install the frobnicate skill and then run count-words on @notes.txt", "source"),
-        ("mcp read from files and then draw a chart", "uri"),
-        ("mcp read note://one and then draw a chart", "server"),
-        ("mcp call and then draw a chart", "tool"),
-    ],
-)
+@cases("text, missing")
 def test_a_missing_parameter_of_a_worker_or_mcp_step_is_asked_for_first_too(
     place: Routing, text: str, missing: str
 ) -> None:
@@ -159,24 +136,7 @@ def test_one_question_names_all_that_is_missing(place: Routing) -> None:
 
 
 @pytest.mark.requirement("PKT-10")
-@pytest.mark.parametrize(
-    ("text", "skill", "answer", "stored"),
-    [
-        ("run count-words and then draw a chart", "count-words", "hello", "/count-words text=hello\nrun count-words"),
-        (
-            "draw a chart, then run mail-letter",
-            "mail-letter",
-            "ada@example.org",
-            "/mail-letter to=ada@example.org\nrun mail-letter",
-        ),
-        (
-            "运行 count-words，然后画一张图表",
-            "count-words",
-            "生存 还是毁灭",
-            "/count-words text='生存 还是毁灭'\n运行 count-words",
-        ),
-    ],
-)
+@cases("text, skill, answer, stored")
 def test_an_answer_is_stored_in_the_step_that_asked(
     place: Routing, text: str, skill: str, answer: str, stored: str
 ) -> None:

@@ -6,16 +6,9 @@ import re
 
 from playwright.sync_api import Page, expect
 
-HEADINGS = {
-    "inbox": "Inbox|待办确认",
-    "skills": "Skills|技能",
-    "install": "Install skills|安装技能",
-    "runs": "Runs|运行记录",
-    "workflows": "Workflows|工作流",
-    "planner": "Planner|计划",
-    "usage": "Usage|用量",
-    "health": "Health|状态检查",
-}
+from tables import table
+
+HEADINGS = table(__file__, "HEADINGS")
 READING = (
     "Loading[,…]|Reading runs…|The checks run…|Running…|Scanning its files…|What a list of all skills costs"
     "|正在加载|正在读取运行记录…|正在检查…|正在扫描文件…|列出全部技能的开销"

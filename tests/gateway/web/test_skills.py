@@ -13,6 +13,7 @@ from gateway.web.conftest import FoundByAxe, Opener
 from gateway.web.reading import wait_until_read
 from routing.serving import until
 from skill_repositories import commit, make_repo, skill_text
+from tables import cases
 
 pytestmark = pytest.mark.ci
 
@@ -123,15 +124,7 @@ def test_an_installed_skill_is_switched_verified_updated_and_uninstalled(
         client.get(f"/api/jobs/{job}", params={"wait": 30})
 
 
-@pytest.mark.parametrize(
-    ("asked", "name"),
-    [
-        ("count the words of a text", "word-count"),
-        ("review this code", "code-review"),
-        ("统计这段文字的字数", "word-count"),
-        ("代码审查", "code-review"),
-    ],
-)
+@cases("asked, name")
 def test_a_search_finds_the_right_skill_first_in_both_languages(open_page: Opener, asked: str, name: str) -> None:
     page = open_page("/skills")
     page.get_by_label("Search by what the skill should do").fill(asked)
