@@ -17,10 +17,8 @@ EXCEPT = {
     "kernel/navigator_kernel/adapters/processes/launcher.py": "the maps of a program's own user namespace",
     "kernel/navigator_kernel/adapters/processes/line_diff.py": "texts to compare, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/sources/git_process.py": "git's home and input, in the system's temporary folder",
-    "kernel/navigator_kernel/adapters/files/lent.py": "names in the folder of a process while it runs, by descriptor",
-    "kernel/navigator_kernel/adapters/files/scratch.py": "a process's own folder, in the system's temporary folder",
+    "kernel/navigator_kernel/adapters/files/scratch.py": "a process's own temporary folder, and names in the one it runs in",
     "kernel/navigator_kernel/adapters/files/tree.py": "removes what the write port hands it, and scratch folders",
-    "kernel/navigator_kernel/adapters/files/replacing.py": "the write port's own: it is given a path that was checked",
     "kernel/navigator_kernel/adapters/processes/marks.py": "in the place of a program in the sandbox, in its own folders",
     "kernel/navigator_kernel/adapters/sources/repo_cache.py": "the mode of its own folder",
     "kernel/navigator_kernel/adapters/stores/salvage.py": "a database, which SQLite itself writes; replaced in one step",
@@ -29,7 +27,6 @@ EXCEPT = {
     "kernel/navigator_kernel/cli/main.py": "the null device",
     "kernel/navigator_kernel/cli/route/resident.py": "a socket in the runtime folder",
     "kernel/navigator_kernel/daemon/client.py": "the time of the last start, in the runtime folder",
-    "kernel/navigator_kernel/sandbox/cgroup.py": "the system's own control groups",
     "kernel/navigator_kernel/sandbox/contain.py": "the trial of a sandbox, in the system's temporary folder",
 }
 METHODS = frozenset(

@@ -49,8 +49,8 @@ from navigator_kernel.errors import NotFound
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel, ProjectPorts
 from navigator_kernel.replay.proxies import ReplayableClock, ReplayableModels, ReplayableTools, taped
 from navigator_kernel.routing.cascade import CascadeRouter
+from navigator_kernel.sandbox.contain import PackagedRunner
 from navigator_kernel.sandbox.guard import ConsentGate
-from navigator_kernel.sandbox.packages import PackagedRunner
 from navigator_kernel.values.job import NPM
 from navigator_kernel.values.owner import Viewer
 from navigator_kernel.values.report import shown_path
@@ -301,8 +301,10 @@ def _makeable(packages: Sequence[str]) -> None:
 
 def _environments(requirements: Sequence[str]) -> tuple[Environments, str]:
     """The environments of Python or of Node, and the name of the one with these requirements."""
-    from navigator_kernel.adapters.processes.environments import Environments  # imported only if packages are declared
-    from navigator_kernel.adapters.processes.node_environments import NodeEnvironments
+    from navigator_kernel.adapters.processes.environments import (
+        Environments,  # imported only if packages are declared
+        NodeEnvironments,
+    )
     from navigator_kernel.skills.formats.dependencies import fingerprint
 
     is_node, folder = requirements[0].startswith(NPM), user_state() / "cache" / "environments"

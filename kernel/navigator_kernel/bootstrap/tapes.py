@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import asdict, replace
 
-from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
+from navigator_kernel.adapters.stores.sessions import session_from, session_to_dict
 from navigator_kernel.bootstrap.parts import state_writer
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.errors import Damaged, KernelError, NotFound

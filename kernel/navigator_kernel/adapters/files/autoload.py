@@ -17,8 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from navigator_kernel.adapters.files.inside import open_folder, read_inside
-from navigator_kernel.adapters.files.tree import Listing, entries_below, remove_tree
+from navigator_kernel.adapters.files.tree import Listing, entries_below, open_folder, read_inside, remove_tree
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.text import clean, escape_controls
 

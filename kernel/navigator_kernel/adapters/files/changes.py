@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.files.inside import opened_inside, read_inside
+from navigator_kernel.adapters.files.tree import opened_inside, read_inside
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, NotFound, Refused
 from navigator_kernel.text import lazy_compile

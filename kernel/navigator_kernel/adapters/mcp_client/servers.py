@@ -6,23 +6,27 @@ All connections run on a thread of their own, whichever thread asks, and end wit
 from __future__ import annotations
 
 import asyncio
+import atexit
 import difflib
 import json
+import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.scratch import new_scratch
-from navigator_kernel.adapters.mcp_client.thread import thread
 from navigator_kernel.errors import ConnectionFailed, InvalidURI, NotFound, NotLoadable, UsageProblem
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.mcp_client.connection import Connection
     from navigator_kernel.values.mcp import McpServer, OfferedTool
+
 
 # Each operation with its required parameter
 OPERATIONS: Mapping[str, str] = {
@@ -106,13 +110,13 @@ class Servers(Struct, frozen=True, kw_only=True):
         scratch = new_scratch()
         argv, env, exceeded = self.started(server, held, run, folder, scratch)
         try:
-            from navigator_kernel.adapters.mcp_client import http, stdio
+            from navigator_kernel.adapters.mcp_client import connection
         except ImportError as error:
             hint = "pip install 'navigator-kernel[mcp]'"
             raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
         if held.url:
-            return lambda state: http.address_of(held.resolved(self.secret), state)
-        return lambda state: stdio.process_of(stdio.StdioParams(argv, env, folder, scratch, exceeded), state)
+            return lambda state: connection.address_of(held.resolved(self.secret), state)
+        return lambda state: connection.process_of(connection.StdioParams(argv, env, folder, scratch, exceeded), state)
 
     async def _asked(
         self,
@@ -124,7 +128,7 @@ class Servers(Struct, frozen=True, kw_only=True):
         progress: Any,
     ) -> dict[str, Any]:
         """Runs on the connections' thread. If a connection fails, an operation in `SAFE` is asked once more."""
-        from navigator_kernel.adapters.mcp_client.operations import perform
+        from navigator_kernel.adapters.mcp_client.connection import perform
 
         for again in (operation in SAFE, False):
             held, client = await self._connected(server, opened)
@@ -151,7 +155,9 @@ class Servers(Struct, frozen=True, kw_only=True):
             if breaker.failures >= FAILURES and (left := breaker.until - time.monotonic()) > 0:
                 message = f"the MCP server {server!r} failed {breaker.failures} times one after another"
                 raise ConnectionFailed(message, hint=f"it will not be contacted for {left:.0f} seconds")
-            held = self._open[server] = Connection(name=server, opened=opened, limit=self.servers[server].connect)
+            limit = self.servers[server].connect
+            held = Connection(name=server, opened=opened, limit=limit, running=thread().open)
+            self._open[server] = held
         try:
             return held, await held.client()
         except ConnectionFailed:
@@ -161,7 +167,7 @@ class Servers(Struct, frozen=True, kw_only=True):
             raise
 
     async def _subscribed(self, server: str, opened: Callable[[Any], Any], uri: str) -> Connection:
-        from navigator_kernel.adapters.mcp_client.operations import subscribe
+        from navigator_kernel.adapters.mcp_client.connection import subscribe
 
         held, client = await self._connected(server, opened)
         held.changed[uri] = asyncio.Event()
@@ -225,3 +231,44 @@ async def _changed(held: Connection, uri: str) -> None:
     if not changed.is_set():
         raise held.lost()
     changed.clear()
+
+
+# The event loop of all MCP connections of this process, in a thread of its own.
+
+T = TypeVar("T")
+CLOSING = 6.0  # seconds in which all servers together must exit
+
+
+class Thread:
+    """Runs the event loop, from its first use on. `open` are the connections whose processes may still be running."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.open: set[Connection] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        threading.Thread(target=self.loop.run_forever, name="navigator-mcp", daemon=True).start()
+        atexit.register(lambda: self.close(tuple(self.open)))  # daemon threads still run then
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs `work` in the thread; cancelling the caller cancels it, too."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+
+    def aside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Starts `work` from within the thread, without waiting for it."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self, connections: Iterable[Connection]) -> None:
+        """Ends the connections; returns when their processes have ended, or after `CLOSING` seconds."""
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(_all_left(tuple(connections)), self.loop).result(CLOSING)
+
+
+@cache
+def thread() -> Thread:
+    return Thread()
+
+
+async def _all_left(connections: Iterable[Connection]) -> None:
+    await asyncio.gather(*(connection.left() for connection in connections))

@@ -134,7 +134,7 @@ class Redactor(Struct, frozen=True):
         return done
 
     def _apart(self, texts: list[str]) -> Sequence[Found | None]:
-        from navigator_kernel.adapters.processes.module_call import (
+        from navigator_kernel.adapters.processes.module_child import (
             call_module,
         )  # most processes need neither this import nor the next
         from navigator_kernel.errors import KernelError

@@ -12,8 +12,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.sources.git_intake import RECEIVED_LIMIT
-from navigator_kernel.adapters.sources.git_process import GitProcess
+from navigator_kernel.adapters.sources.git_process import RECEIVED_LIMIT, GitProcess
 from navigator_kernel.adapters.sources.repo_cache import Entry, RepoCache
 from navigator_kernel.errors import Busy, FetchFailed, KernelError, Refused, UsageProblem
 from navigator_kernel.text import lazy_compile

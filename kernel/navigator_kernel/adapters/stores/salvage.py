@@ -226,9 +226,13 @@ def _is_newer(pages: _Pages, name: str) -> bool:
 
 def _known(name: str) -> Versions:
     """The versions of the database with this file name; none for a database of a plugin."""
-    from navigator_kernel.adapters.stores import conversations, journal, sessions
+    from navigator_kernel.adapters.stores import journal, sessions
 
-    stores = {"sessions": sessions.VERSIONS, "workflows": journal.VERSIONS, "conversations": conversations.VERSIONS}
+    stores = {
+        "sessions": sessions.VERSIONS,
+        "workflows": journal.VERSIONS,
+        "conversations": sessions.CONVERSATION_VERSIONS,
+    }
     return stores.get(name.removesuffix(".sqlite"), ())
 
 

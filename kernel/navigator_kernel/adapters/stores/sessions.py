@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
+from navigator_kernel.adapters.files.database import own_lock
 from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
-from navigator_kernel.adapters.stores.turn_queue import TurnQueue
-from navigator_kernel.errors import Busy, Damaged, NotFound
+from navigator_kernel.digests import blake2b
+from navigator_kernel.errors import Busy, Damaged, KernelError, NotFound
+from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.redact import Redact, same
-from navigator_kernel.values.request import INTERRUPTED, Said, Session
+from navigator_kernel.values.request import INTERRUPTED, PendingApproval, PendingQuestion, Said, Session, Sticky
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
+
 
 VERSIONS: Versions = (
     (
@@ -176,3 +181,215 @@ def _waiting(state: str) -> str:
     if approval:
         return "interrupted" if str(approval.get("subject", "")).startswith(INTERRUPTED) else "approval"
     return "question" if question else ""
+
+
+# Converts a session to JSON values and back.
+
+VERSION = 1
+
+
+def session_to_dict(session: Session) -> dict[str, Any]:
+    """The session as JSON values; `session_from` is its inverse."""
+    approval = session.approval
+    return {
+        "v": VERSION,
+        "id": session.id,
+        "turn": session.turn,
+        "notice_shown": session.notice_shown,
+        "sticky": None if session.sticky is None else asdict(session.sticky),
+        "approval": None
+        if approval is None
+        else {
+            "packets": [packet.to_dict() for packet in approval.packets],
+            "subject": approval.subject,
+            "asked_at": approval.asked_at,
+            "workflow": approval.workflow,
+            "agreed": list(approval.agreed),
+            "also": list(approval.also),
+            "wider": approval.wider,
+            "question": approval.question,
+            "steps": list(approval.steps),
+        },
+        "question": None if session.question is None else asdict(session.question),
+        "failures": session.failures,
+        "failed": session.failed,
+        "retry": [packet.to_dict() for packet in session.retry],
+        "grants": list(session.grants),
+        "private": session.private,
+        "talks": session.talks,
+        "written": list(session.written),
+    }
+
+
+def session_from(raw: Mapping[str, Any]) -> Session:
+    """The session in `raw`; KeyError, TypeError or ValueError if it is invalid."""
+    if raw["v"] > VERSION:
+        raise ValueError(f"a newer version ({raw['v']}) wrote it")
+    sticky, approval, question = raw["sticky"], raw["approval"], raw["question"]
+    return Session(
+        id=raw["id"],
+        turn=raw["turn"],
+        notice_shown=raw["notice_shown"],
+        sticky=None if sticky is None else Sticky(**sticky),
+        approval=None if approval is None else _approval(approval),
+        question=None if question is None else _question(question),
+        failures=raw["failures"],
+        failed=str(raw.get("failed", "")),
+        retry=tuple(packet_from(packet) for packet in raw.get("retry", ())),
+        grants=tuple(map(str, raw.get("grants", ()))),
+        private=raw.get("private", True) is not False,  # an earlier version did not store it
+        talks=raw.get("talks", False) is True,
+        written=tuple(map(str, raw.get("written", ()))),
+    )
+
+
+def _question(raw: Mapping[str, Any]) -> PendingQuestion:
+    lists = {"missing": tuple(raw["missing"]), **{key: tuple(raw.get(key, ())) for key in ("answers", "options")}}
+    return PendingQuestion(**{**raw, **lists})
+
+
+def _approval(raw: Mapping[str, Any]) -> PendingApproval:
+    packets = tuple(packet_from(packet) for packet in raw["packets"])
+    return PendingApproval(
+        packets=packets,
+        subject=raw["subject"],
+        asked_at=raw["asked_at"],
+        workflow=raw.get("workflow", ""),
+        agreed=tuple(map(str, raw.get("agreed", ()))),
+        also=tuple(map(str, raw.get("also", ()))),
+        wider=raw.get("wider", ""),
+        question=str(raw.get("question", "")),
+        steps=tuple(map(str, raw.get("steps", ()))),
+    )
+
+
+# Lets the turns of one session run one after another, in the order in which they were asked for.
+
+PATIENCE = 120.0  # seconds that a turn waits for those before it
+MOST = 32  # turns of one session that wait
+_PAUSE = 0.05  # seconds between two looks at the turns before
+_QUIET = 1.0  # seconds of waiting before the person is told
+
+
+class TurnQueue(Struct, frozen=True):
+    """A file below `folder` for each turn that runs or waits, which its process keeps locked: a killed process does not
+    hold up the others. The file's name ends with the turn's place in the order, and it contains the process id."""
+
+    folder: Path
+    writer: Writer
+
+    @asynccontextmanager
+    async def turn(self, session: str, tell: Callable[[str], None]) -> AsyncIterator[bool]:
+        """Waits until the turns of `session` before this one have ended; yields whether there were any. `tell` is
+        called with a line for the person if that takes longer. Busy after `PATIENCE` seconds, or if `MOST` turns wait.
+        """
+        import asyncio
+
+        name = blake2b(session.encode(), digest_size=12).hexdigest()
+        with ExitStack() as held:
+            file, is_first = self._enter(name, session, held)
+            began, is_announced = monotonic(), False
+            while not is_first and (before := self._before(file)) is not None:
+                waited = monotonic() - began
+                if waited >= PATIENCE:
+                    raise _busy(session, before, f"for {PATIENCE:g} seconds")
+                if waited >= _QUIET and not is_announced:
+                    tell(f"waiting for {before}, which is taking a turn in session {session!r}")
+                    is_announced = True
+                await asyncio.sleep(_PAUSE)
+            yield not is_first
+
+    def _enter(self, name: str, session: str, held: ExitStack) -> tuple[Path, bool]:
+        """Makes the locked file of this turn, behind those that are there; also returns whether there are none."""
+        guard = self.folder / "lock"
+        self.writer.append(guard, b"")
+        with own_lock(guard, timeout=PATIENCE):
+            others = self._live(name, self._remove)
+            if len(others) > MOST:
+                raise _busy(session, _holder(others[0]), f"and {MOST} turns wait")
+            at = int(others[-1].suffix[1:]) + 1 if others else 0
+            file = self.folder / f"{name}.{at:06}"
+            self.writer.append(file, str(os.getpid()).encode())
+            held.enter_context(own_lock(file, timeout=_QUIET))  # a turn that waits may be looking at it
+            held.callback(self._remove, file)
+        return file, not others
+
+    def _before(self, file: Path) -> str | None:
+        """Who takes the turn before that of `file`; None if it is the first."""
+        others = [other for other in self._live(file.stem, lambda _: None) if other < file]
+        return _holder(others[0]) if others else None
+
+    def _live(self, name: str, found_dead: Callable[[Path], None]) -> list[Path]:
+        """The files of turns whose processes live, first come first; calls `found_dead` for the others."""
+        live = []
+        for file in sorted(self.folder.glob(f"{name}.*")):
+            try:
+                with own_lock(file):
+                    found_dead(file)
+            except Busy:
+                live.append(file)
+            except KernelError:  # it has just ended
+                continue
+        return live
+
+    def _remove(self, file: Path) -> None:
+        self.writer.remove(file, durable=False)
+
+
+def _holder(file: Path) -> str:
+    try:
+        return f"process {int(file.read_bytes())}"
+    except (OSError, ValueError):
+        return "another process"
+
+
+def _busy(session: str, holder: str, how: str) -> Busy:
+    message = f"session {session!r} is busy: {holder} has been taking a turn in it {how}"
+    return Busy(message, hint="wait for its end, or use another --session")
+
+
+# Finds the session that continues a conversation, for clients that send the whole conversation each time.
+
+KEPT = 20_000  # stored digests; an older conversation begins a new session
+LIKELY = 10  # sessions with the same conversation that are returned
+CONVERSATION_VERSIONS: Versions = (
+    (
+        "CREATE TABLE IF NOT EXISTS ends (digest TEXT NOT NULL, session TEXT NOT NULL, turn INTEGER NOT NULL,"
+        " at TEXT NOT NULL, PRIMARY KEY (digest, session)) WITHOUT ROWID",
+        "CREATE INDEX IF NOT EXISTS ends_by_time ON ends (at)",
+    ),
+)
+
+
+class KnownEnd(NamedTuple):
+    """A session, and its number of turns at the point in the conversation that the digest covers."""
+
+    session: str
+    turn: int
+
+
+class Conversations(Struct, frozen=True, kw_only=True):
+    """One SQLite file in the person's state. It contains digests of at most `most` conversations, and no text."""
+
+    file: Path
+    writer: Writer
+    clock: Clock
+    most: int = KEPT
+
+    def find(self, digest: str) -> list[KnownEnd]:
+        """The sessions whose conversation has this digest, newest first."""
+        query = "SELECT session, turn FROM ends WHERE digest = ? ORDER BY at DESC, session DESC LIMIT ?"
+        with self._open(reads=True) as database:
+            return [KnownEnd(*row) for row in database.execute(query, (digest, LIKELY))]
+
+    def keep(self, digest: str, session: str, turn: int) -> None:
+        """Records that the conversation of `session` now has this digest."""
+        row = (digest, session, turn, self.clock.now())
+        with self._open() as database, transaction(database):
+            database.execute("INSERT OR REPLACE INTO ends (digest, session, turn, at) VALUES (?, ?, ?, ?)", row)
+            database.execute(
+                "DELETE FROM ends WHERE at <= (SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?)", (self.most,)
+            )
+
+    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        return connect(self.file, self.writer, CONVERSATION_VERSIONS, reads=reads)

@@ -88,8 +88,7 @@ def _server(app: App) -> Server[Any]:
     from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
 
     try:
-        from navigator_kernel.mcp_server.kernel_tools import KernelTools
-        from navigator_kernel.mcp_server.server import mcp_server
+        from navigator_kernel.mcp_server.server import KernelTools, mcp_server
         from navigator_kernel.mcp_server.skill_resources import SkillResources
     except ImportError as error:
         hint = "pip install 'navigator-kernel[mcp]'"
@@ -105,7 +104,7 @@ def _server(app: App) -> Server[Any]:
 
 
 def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> None:
-    from navigator_kernel.mcp_server.http import serve as over_http
+    from navigator_kernel.mcp_server.server import serve as over_http
 
     def ready(url: str) -> None:
         if as_json:

@@ -98,8 +98,8 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
     A tool that changed, has the name of another, or is written suspiciously has to be named. What the project's own
     file starts is shown first.
     """
-    from navigator_kernel.adapters.stores.tool_pins import save_pins
     from navigator_kernel.bootstrap.servers import tool_file
+    from navigator_kernel.sandbox.servers import save_pins
 
     with _asked(app, name, timeout, yes=yes or not _is_brought(app, name)) as server:
         offered = _tools_after_question(server, as_json=as_json)
@@ -301,7 +301,7 @@ def _arguments(words: Sequence[str], given: str) -> dict[str, Any]:
 
 def _answered(error: InputNeeded) -> dict[str, Any]:
     """The person's answers, field by field."""
-    from navigator_kernel.adapters.mcp_client.elicitation import fitted
+    from navigator_kernel.adapters.mcp_client.connection import fitted
 
     note(str(error.data["question"]))
     answer: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.sources.folder import FolderSource
+from navigator_kernel.adapters.sources.archive import FolderSource
 from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.skills.formats.manifest import read_manifest
