@@ -1,4 +1,7 @@
-"""Fetches one web page from a host that the person named; an address that is not public must be named, too."""
+"""Fetches one web page from a host that the person named, or one document over https.
+
+An address that is not public must be named, too.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from ssl import create_default_context
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib import request
+from urllib.error import HTTPError
 from urllib.parse import quote, urljoin, urlsplit
 
 from navigator_kernel import __version__
@@ -224,8 +229,6 @@ def _unread(target: Target, error: Exception) -> Exception:
     return FetchFailed(f"cannot read {target.host}: {why}", hint="check the address and the network")
 
 
-# Fetches one document over https.
-
 Asked = TypeVar("Asked")
 
 
@@ -258,9 +261,6 @@ def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
 
 
 def _https_asked(url: str, seconds: float, limit: int) -> bytes:
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-
     opener = _opener()
     opener.addheaders = [("Accept", "application/json"), ("User-Agent", f"navigator/{__version__}")]
     try:
@@ -284,8 +284,6 @@ def _https_asked(url: str, seconds: float, limit: int) -> bytes:
 
 def _opener() -> OpenerDirector:
     """An opener for https only, with the proxy and the certificates of the environment."""
-    from ssl import create_default_context
-    from urllib import request
 
     class Redirects(request.HTTPRedirectHandler):
         def redirect_request(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcp.server.lowlevel import Server
+    from rich.progress import Progress
 
     from navigator_kernel.bootstrap.servers import Held
     from navigator_kernel.values.reply import Reply
@@ -71,19 +72,10 @@ def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: b
     if as_json and not http:
         raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --http")
     server = _server(app)
-    if not http:
+    if http:
+        _over_http(server, host, port, as_json=as_json)
+    else:
         asyncio.run(_over_stdio(server))
-        return
-    from navigator_kernel.mcp_server.server import serve as over_http
-
-    def ready(url: str) -> None:
-        if as_json:
-            document({"url": url})
-            sys.stdout.flush()
-        else:
-            note(f"answering at {url}")
-
-    over_http(server, host, port, _token(), ready)
 
 
 def _check(app: App, *, as_json: bool) -> None:
@@ -119,6 +111,19 @@ def _server(app: App) -> Server[Any]:
                 return await turns.take(message, session, keep="waiting")
 
     return mcp_server(KernelTools(kernel=pool.kernel, take=take), SkillResources(pool.kernel.catalogue))
+
+
+def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> None:
+    from navigator_kernel.mcp_server.server import serve as over_http
+
+    def ready(url: str) -> None:
+        if as_json:
+            document({"url": url})
+            sys.stdout.flush()
+        else:
+            note(f"answering at {url}")
+
+    over_http(server, host, port, _token(), ready)
 
 
 async def _over_stdio(server: Server[Any]) -> None:
@@ -686,16 +691,20 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with _bar() as bar:
         task = bar.add_task("", total=None)
 
         async def progress(done: float, of: float | None, message: str | None) -> None:
             bar.update(task, completed=done, total=of, description=clean(message or "", lines=False))
 
         yield progress
+
+
+def _bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True)
 
 
 def _show(answer: Mapping[str, Any]) -> None:
