@@ -32,9 +32,9 @@ def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[Installed]:
     A scan takes 30 ms or more, the cache 1 ms.
     """
     key, kept = _environment_key(), _kept(cache)
-    for held in kept:
-        if held["key"] == key:
-            return [Installed(*map(str, point)) for point in held["found"]]
+    for entry in kept:
+        if entry["key"] == key:
+            return [Installed(*map(str, point)) for point in entry["found"]]
     found = _scanned()
     _keep(cache, [{"key": key, "found": found}, *kept][:ENVIRONMENTS], writer)
     return found
@@ -60,8 +60,8 @@ def _scanned() -> list[Installed]:
 def _kept(cache: Path) -> list[dict[str, Any]]:
     """The cached entry points of each environment; empty if the cache is missing or invalid."""
     try:
-        held = json.loads(cache.read_bytes())
-        return [{"key": one["key"], "found": [Installed(*point) for point in one["found"]]} for one in held]
+        entries = json.loads(cache.read_bytes())
+        return [{"key": entry["key"], "found": [Installed(*point) for point in entry["found"]]} for entry in entries]
     except (OSError, ValueError, KeyError, TypeError):
         return []
 

@@ -35,13 +35,13 @@ class PatternSet:
         read = folded(text)
         if self._database is None or read is None:
             return self._every
-        found = set[int]()
+        numbers = set[int]()
 
         def add(number: int, *_: object) -> None:
-            found.add(number)
+            numbers.add(number)
 
         self._database.scan(read, match_event_handler=add)
-        return frozenset(self._sources[number] for number in found)
+        return frozenset(self._sources[number] for number in numbers)
 
 
 def _loaded(sources: Sequence[str], kept: Path | None) -> Any:
@@ -109,24 +109,24 @@ def widened(source: str) -> bytes:
 
 
 def _all(items: Iterable[tuple[Any, Any]]) -> str:
-    return "".join(_one(op, held) for op, held in items)
+    return "".join(_one(op, argument) for op, argument in items)
 
 
-def _one(op: Any, held: Any) -> str:
+def _one(op: Any, argument: Any) -> str:
     if op is ops.LITERAL:
-        return _literal(held)
+        return _literal(argument)
     if op is ops.IN:
-        return _written(_members(held))
+        return _written(_members(argument))
     if op is ops.NOT_LITERAL:
-        return _written(_complement(_cased(held)))
+        return _written(_complement(_cased(argument)))
     if op is ops.SUBPATTERN:
-        return f"(?:{_all(held[-1])})"
+        return f"(?:{_all(argument[-1])})"
     if op is ops.ATOMIC_GROUP:
-        return f"(?:{_all(held)})"
+        return f"(?:{_all(argument)})"
     if op is ops.BRANCH:
-        return f"(?:{'|'.join(_all(branch) for branch in held[1])})"
+        return f"(?:{'|'.join(_all(branch) for branch in argument[1])})"
     if op in _REPEATS:
-        return _repeated(*held)
+        return _repeated(*argument)
     if op is ops.ANY:
         return f"{_ANY}+"
     return "" if op in _ZERO_WIDTH else f"{_ANY}*"  # a position, or an unknown construct, which may match anything
@@ -151,18 +151,18 @@ def _repeated(least: int, most: Any, items: Any) -> str:
 
 
 def _members(items: Iterable[tuple[Any, Any]]) -> _Set:
-    found: set[int] = set()
+    codes: set[int] = set()
     inverted = False
-    for op, held in items:
+    for op, argument in items:
         if op is ops.NEGATE:
             inverted = True
         elif op is ops.LITERAL:
-            found |= {held} if inverted else _cased(held)
+            codes |= {argument} if inverted else _cased(argument)
         elif op is ops.RANGE:
-            found |= _range(*held, inverted=inverted)
+            codes |= _range(*argument, inverted=inverted)
         else:
-            found |= _category(held, certain=inverted)
-    return _complement(frozenset(found)) if inverted else frozenset(found)
+            codes |= _category(argument, certain=inverted)
+    return _complement(frozenset(codes)) if inverted else frozenset(codes)
 
 
 def _range(first: int, last: int, *, inverted: bool) -> set[int]:
@@ -175,9 +175,9 @@ def _range(first: int, last: int, *, inverted: bool) -> set[int]:
 @cache
 def _category(name: Any, *, certain: bool) -> _Set:
     """The characters that it matches with some flags or, if `certain`, with all flags: `re.ASCII` has fewer blanks."""
-    held = (lazy_compile(_CLASSES[name]), lazy_compile(_CLASSES[name], re.ASCII))
-    found = (frozenset(code for code in range(_ASCII) if one.match(chr(code))) for one in held)
-    return frozenset.intersection(*found) if certain else frozenset.union(*found) | {_ASCII}
+    patterns = (lazy_compile(_CLASSES[name]), lazy_compile(_CLASSES[name], re.ASCII))
+    matched = (frozenset(code for code in range(_ASCII) if pattern.match(chr(code))) for pattern in patterns)
+    return frozenset.intersection(*matched) if certain else frozenset.union(*matched) | {_ASCII}
 
 
 def _cased(code: int) -> _Set:

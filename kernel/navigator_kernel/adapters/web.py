@@ -71,7 +71,7 @@ def target_of(url: str, named: Sequence[str]) -> Target:
     if "@" in parts.netloc:
         raise Refused("the address holds a user or a password", hint="leave it out", reason="credentials")
     port = port or PORTS[parts.scheme]
-    if not any(_fits(one, host, port, PORTS[parts.scheme]) for one in named):
+    if not any(_fits(rule, host, port, PORTS[parts.scheme]) for rule in named):
         hint = f"the person's settings name these hosts in [policy] fetch: {', '.join(named) or 'none'}"
         raise Refused(
             f"{escape_controls(host)}:{port} is not a host that the person named", hint=hint, reason="not-named"
@@ -99,14 +99,14 @@ def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) 
     inner = named if not addresses[0].is_global else ()
     for _ in range(HOPS):
         with closing(_connected(target, addresses, seconds)) as connection:
-            found = _asked(connection, target, limit)
-        if isinstance(found, Page):
-            return found
+            answer = _asked(connection, target, limit)
+        if isinstance(answer, Page):
+            return answer
         try:
-            target = _next(target, found, named)
+            target = _next(target, answer, named)
             addresses = _addresses(target, inner)
         except (Refused, UsageProblem) as error:
-            message = f"{target.host} leads to {escape_controls(found[:200])}: {error.message}"
+            message = f"{target.host} leads to {escape_controls(answer[:200])}: {error.message}"
             raise Refused(message, hint=error.hint, reason="redirect") from error
     raise FetchFailed(f"{target.host} leads on more than {HOPS} times", hint="ask for another page")
 
@@ -121,10 +121,10 @@ def _next(target: Target, found: str, named: Sequence[str]) -> Target:
 def _addresses(target: Target, named: Sequence[str]) -> list[Address]:
     """All addresses that the name resolves to; Refused if one of them is neither public nor named."""
     try:
-        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise FetchFailed(f"{target.host} is not known: {error.strerror}", hint="check the address") from error
-    addresses = [ipaddress.ip_address(str(one[4][0]).partition("%")[0]) for one in found]
+    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in answers]
     for address in addresses:
         if not _is_open(address, target, named):
             hint = "only the person can name that address in [policy] fetch"
@@ -139,7 +139,7 @@ def _is_open(address: Address, target: Target, named: Sequence[str]) -> bool:
         return True
     if target.host == "localhost" and meant.is_loopback:
         return bool(named)
-    return any(_fits(one, str(address), target.port, target.port) for one in named)
+    return any(_fits(rule, str(address), target.port, target.port) for rule in named)
 
 
 def _meant(address: Address) -> Address:
@@ -218,8 +218,8 @@ def _asked(connection: HTTPConnection, target: Target, limit: int) -> Page | str
 def _page(answer: HTTPResponse, target: Target, data: bytes) -> Page:
     if (coding := answer.headers.get("Content-Encoding", "identity").strip().lower()) not in {"identity", ""}:
         raise FetchFailed(f"{target.host} answers in {escape_controls(coding)[:40]}", hint="ask for another page")
-    held = answer.headers
-    return Page(target.url, held.get_content_type(), held.get_content_charset("") or "", data)
+    headers = answer.headers
+    return Page(target.url, headers.get_content_type(), headers.get_content_charset("") or "", data)
 
 
 def _unread(target: Target, error: Exception) -> Exception:

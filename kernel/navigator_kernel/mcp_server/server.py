@@ -107,7 +107,7 @@ class ReadFolder(types.PaginatedRequestParams):
 
 def mcp_server(tools: KernelTools, shelf: SkillResources) -> Server[Any]:
     """Creates the server, which runs over any transport."""
-    held = _Handlers(tools, shelf)
+    handlers = _Handlers(tools, shelf)
 
     @asynccontextmanager
     async def warmed(_: Server[Any]) -> AsyncIterator[dict[str, Any]]:
@@ -122,16 +122,16 @@ def mcp_server(tools: KernelTools, shelf: SkillResources) -> Server[Any]:
         title="Navigator Kernel",
         instructions=INSTRUCTIONS,
         lifespan=warmed,
-        on_list_tools=held.list_tools,
-        on_call_tool=held.call_tool,
-        on_list_resources=held.list_resources,
-        on_list_resource_templates=held.list_templates,
-        on_read_resource=held.read_resource,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
     )
     server.extensions[EXTENSION] = {"directoryRead": True}
-    server.add_request_handler("skills/list", ListSkills, held.list_skills)
-    server.add_request_handler("skills/get", GetSkill, held.get_skill)
-    server.add_request_handler("resources/directory/read", ReadFolder, held.read_folder)
+    server.add_request_handler("skills/list", ListSkills, handlers.list_skills)
+    server.add_request_handler("skills/get", GetSkill, handlers.get_skill)
+    server.add_request_handler("resources/directory/read", ReadFolder, handlers.read_folder)
     return server
 
 
@@ -170,19 +170,21 @@ class _Handlers(Struct, frozen=True):
         return types.ListResourcesResult(resources=resources, next_cursor=_cursor(after), ttl_ms=FRESH)
 
     async def list_templates(self, _ctx: Any, _params: Any) -> types.ListResourceTemplatesResult:
-        told = "A file of a skill; SKILL.md is its text"
-        template = types.ResourceTemplate(uri_template="skill://{name}/{+path}", name="skill file", description=told)
+        description = "A file of a skill; SKILL.md is its text"
+        template = types.ResourceTemplate(
+            uri_template="skill://{name}/{+path}", name="skill file", description=description
+        )
         return types.ListResourceTemplatesResult(resource_templates=[template], ttl_ms=FRESH)
 
     async def read_resource(self, _ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         file = _there(self.shelf.read, str(params.uri))
-        held: types.TextResourceContents | types.BlobResourceContents
+        contents: types.TextResourceContents | types.BlobResourceContents
         if file.text is not None:
-            held = types.TextResourceContents(uri=file.uri, mime_type=file.media, text=file.text)
+            contents = types.TextResourceContents(uri=file.uri, mime_type=file.media, text=file.text)
         else:
             blob = base64.b64encode(file.data).decode()
-            held = types.BlobResourceContents(uri=file.uri, mime_type=file.media, blob=blob)
-        return types.ReadResourceResult(contents=[held])
+            contents = types.BlobResourceContents(uri=file.uri, mime_type=file.media, blob=blob)
+        return types.ReadResourceResult(contents=[contents])
 
     async def list_skills(self, _ctx: Any, params: ListSkills) -> dict[str, Any]:
         entries, after = self.shelf.page(_name(params.cursor))
@@ -201,8 +203,8 @@ def _there(look: Callable[[str], T], uri: str) -> T:
     try:
         return look(uri)
     except (KernelError, OSError) as error:
-        said = error.message if isinstance(error, KernelError) else "the file cannot be read"
-        raise MCPError(types.INVALID_PARAMS, clean(said, lines=False), {"uri": uri}) from error
+        reason = error.message if isinstance(error, KernelError) else "the file cannot be read"
+        raise MCPError(types.INVALID_PARAMS, clean(reason, lines=False), {"uri": uri}) from error
 
 
 def _checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -247,8 +249,8 @@ class _Token:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            said = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-            if not hmac.compare_digest(said, self.expected):
+            header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+            if not hmac.compare_digest(header, self.expected):
                 refusal = PlainTextResponse("a token is needed", 401, {"WWW-Authenticate": "Bearer"})
                 await refusal(scope, receive, send)
                 return
@@ -317,20 +319,24 @@ class KernelTools(Struct, kw_only=True):
         if not message.strip():
             raise UsageProblem("there is no message", hint="send what the person wants, as they wrote it")
         with self.kernel.catalogue.glance():
-            told = self._routed(message, k)
+            answer = self._routed(message, k)
         loop = asyncio.get_running_loop()
         if loop.time() - self._looked > LOOK:
             self._looked = loop.time()
             loop.call_later(PAUSE, self.kernel.catalogue.list_resources)
-        return told
+        return answer
 
     def _routed(self, message: str, k: int) -> Mapping[str, Any]:
         kernel = self.kernel
         request = preprocess(Message(text=message), kernel.files)
         intent = understand_locally(request, Session(id="mcp"), kernel.router)
         decision = decide(intent, request, kernel.catalogue)
-        found = intent.retrieval.candidates[: min(max(k, 1), MOST)] if intent.retrieval else ()
-        shown = [(one.confidence, skill) for one in found if (skill := self._model_may(one.name)) is not None]
+        candidates = intent.retrieval.candidates[: min(max(k, 1), MOST)] if intent.retrieval else ()
+        shown = [
+            (candidate.confidence, skill)
+            for candidate in candidates
+            if (skill := self._model_may(candidate.name)) is not None
+        ]
         body = {**decision.to_dict(), "band": intent.retrieval.band if intent.retrieval else None}
         body |= {"candidates": [{**_described(skill), "confidence": round(sure, 4)} for sure, skill in shown]}
         if isinstance(decision.result, NeedClarification):

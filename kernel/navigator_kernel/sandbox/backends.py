@@ -50,12 +50,12 @@ class SandboxBackend(NamedTuple):
 
 def rungs() -> tuple[SandboxBackend, ...]:
     """The backends that seem available on this machine; `contain.trial` tries one."""
-    found = []
+    backends = []
     if bwrap := shutil.which("bwrap"):
-        found.append(SandboxBackend("bubblewrap", lambda argv, held: _bubblewrap(bwrap, argv, held)))
+        backends.append(SandboxBackend("bubblewrap", lambda argv, allowed: _bubblewrap(bwrap, argv, allowed)))
     if landlock_abi() >= LEAST_ABI and program(network=False) is not None:
-        found.append(SandboxBackend("landlock", _landlock))
-    return tuple(found)
+        backends.append(SandboxBackend("landlock", _landlock))
+    return tuple(backends)
 
 
 def launch(spec: dict[str, Any]) -> tuple[tuple[str, ...], int]:
@@ -77,31 +77,31 @@ def landlock_abi() -> int:
     """The ABI version of Landlock; 0 if the kernel has none, or does not allow its use."""
     import ctypes  # 5 ms, needed only to run a program
 
-    found: int = ctypes.CDLL(None, use_errno=True).syscall(launcher.CREATE_RULESET, None, 0, 1)
-    return max(found, 0)
+    version: int = ctypes.CDLL(None, use_errno=True).syscall(launcher.CREATE_RULESET, None, 0, 1)
+    return max(version, 0)
 
 
-def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str, Any]:
+def _bubblewrap(bwrap: str, argv: Sequence[str], allowed: Confinement) -> dict[str, Any]:
     """Separate namespaces for everything, and a root with nothing else in it. Without `network` the only interface is a
     loopback of its own."""
     words = [bwrap, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"]
-    words += ["--share-net"] if held.network else []
-    late = [path for path in held.reads if covers(held.hidden, path)]
-    for path in held.reads:
-        told = str(path)
+    words += ["--share-net"] if allowed.network else []
+    late = [path for path in allowed.reads if covers(allowed.hidden, path)]
+    for path in allowed.reads:
+        source = str(path)
         if path not in late:
-            words += ["--symlink", str(path.readlink()), told] if path.is_symlink() else ["--ro-bind", told, told]
-    folders = [path for path in held.hidden if path.is_dir()]
-    for path in held.hidden:
+            words += ["--symlink", str(path.readlink()), source] if path.is_symlink() else ["--ro-bind", source, source]
+    folders = [path for path in allowed.hidden if path.is_dir()]
+    for path in allowed.hidden:
         words += ["--tmpfs", str(path)] if path in folders else ["--ro-bind", "/dev/null", str(path)]
     for path in late:
         words += ["--ro-bind", str(path), str(path)]
-    for name in NETWORKED if held.network else ():
+    for name in NETWORKED if allowed.network else ():
         words += ["--ro-bind-try", os.path.realpath(name), name]
-    if held.scratch and not held.network:
-        words += ["--ro-bind-try", str(held.scratch / HOSTS), "/etc/hosts"]
-    words += ["--proc", "/proc", "--dev", "/dev", "--bind", str(held.writes), str(held.writes)]
-    words += ["--bind", str(held.scratch), str(held.scratch)] if held.scratch else []
+    if allowed.scratch and not allowed.network:
+        words += ["--ro-bind-try", str(allowed.scratch / HOSTS), "/etc/hosts"]
+    words += ["--proc", "/proc", "--dev", "/dev", "--bind", str(allowed.writes), str(allowed.writes)]
+    words += ["--bind", str(allowed.scratch), str(allowed.scratch)] if allowed.scratch else []
     for mount in (
         *map(str, folders),
         "/proc",
@@ -109,33 +109,34 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
         "/",
     ):  # root can write to much of /proc, and /dev/shm is memory
         words += ["--remount-ro", mount]
-    words += ["--chdir", str(held.start or held.writes), "--", *argv]
-    return {"argv": words, "landlock": None, "seccomp": program(network=held.network or held.loopback)}
+    words += ["--chdir", str(allowed.start or allowed.writes), "--", *argv]
+    return {"argv": words, "landlock": None, "seccomp": program(network=allowed.network or allowed.loopback)}
 
 
-def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:
+def _landlock(argv: Sequence[str], allowed: Confinement) -> dict[str, Any]:
     """Rights by path. With `loopback` the launcher tries to give the program a network of its own."""
-    if held.unlisted is not None:  # a right to list a folder is one to list all folders in it
-        message = f"Landlock alone cannot hide which files others have in {held.unlisted.name!r}"
+    if allowed.unlisted is not None:  # a right to list a folder is one to list all folders in it
+        message = f"Landlock alone cannot hide which files others have in {allowed.unlisted.name!r}"
         raise NoSandbox(message, hint="name the files to read instead, or install bubblewrap on the server")
     abi = landlock_abi()
     every = _ALL | (_IOCTL_DEVICE if abi >= 5 else 0)
     size = 24 if abi >= 6 else 16
     attributes, without_tcp = (
-        struct.pack("=QQQ", every, tcp, _SCOPES if abi >= 6 else 0)[:size] for tcp in (0 if held.network else _TCP, 0)
+        struct.pack("=QQQ", every, tcp, _SCOPES if abi >= 6 else 0)[:size]
+        for tcp in (0 if allowed.network else _TCP, 0)
     )
-    networked = map(Path, NETWORKED if held.network else ())
-    rules = [rule for path in _real([*held.reads, *networked]) for rule in _around(path, held.hidden)]
+    networked = map(Path, NETWORKED if allowed.network else ())
+    rules = [rule for path in _real([*allowed.reads, *networked]) for rule in _around(path, allowed.hidden)]
     rules += [(path, _READ_FILE | _WRITE_FILE) for path in _DEVICES]
     owned = every & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEVICE)
-    folders = [path for path in (held.writes, held.scratch) if path]
+    folders = [path for path in (allowed.writes, allowed.scratch) if path]
     rules += [(str(path), owned) for path in folders]
-    loopback = (without_tcp, program(network=True, marks=False), str((held.scratch or held.writes) / HOSTS))
+    loopback = (without_tcp, program(network=True, marks=False), str((allowed.scratch or allowed.writes) / HOSTS))
     return {
         "argv": list(argv),
-        "loopback": loopback if held.loopback and not held.network else None,
+        "loopback": loopback if allowed.loopback and not allowed.network else None,
         "landlock": (attributes, rules),
-        "seccomp": program(network=held.network, marks=False),
+        "seccomp": program(network=allowed.network, marks=False),
         "marks": (stopped_calls(), [os.fsencode(os.path.realpath(path)) for path in folders]),
     }
 
@@ -154,7 +155,7 @@ def _around(path: Path, hidden: Sequence[Path]) -> list[tuple[str, int]]:
         return [(str(path), _rights(path, _LOOKED_AT))]
     return [
         (str(path), _READ_DIR),
-        *(rule for one in sorted(path.iterdir()) if not one.is_symlink() for rule in _around(one, within)),
+        *(rule for entry in sorted(path.iterdir()) if not entry.is_symlink() for rule in _around(entry, within)),
     ]
 
 

@@ -133,12 +133,12 @@ def covers(paths: Iterable[Path], inner: Path) -> bool:
 def _outermost(paths: Iterable[Path], hidden: Sequence[Path]) -> list[Path]:
     """The paths that are not below another one; links stay beside their targets, and a path in `hidden` stays because
     it was named itself."""
-    kept: list[Path] = []
+    outermost: list[Path] = []
     for path in sorted(set(paths), key=lambda path: len(path.parts)):
-        inside = [other for other in kept if covers(hidden, other)]
-        if not covers(inside if covers(hidden, path) else kept, path):
-            kept.append(path)
-    return kept
+        inside = [other for other in outermost if covers(hidden, other)]
+        if not covers(inside if covers(hidden, path) else outermost, path):
+            outermost.append(path)
+    return outermost
 
 
 # Files of secrets, found by name; a process with access to the project must not read them. The names are those that
@@ -155,27 +155,27 @@ _CREDENTIAL = lazy_compile(
 
 def secret_paths(root: Path, skipped: Iterable[Path]) -> tuple[Path, ...]:
     """Secret files and folders below `root`, without `skipped` and links. Refused if there are over 500."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for path in _search(root, frozenset(map(str, skipped))):
-        found.append(path)
-        if len(found) > HIDDEN:
+        paths.append(path)
+        if len(paths) > HIDDEN:
             message = f"{str(root)!r} holds over {HIDDEN} files of secrets, or more files than are looked at"
             raise Refused(message, hint="name the files to read instead", reason="secrets")
-    return tuple(found)
+    return tuple(paths)
 
 
 def _search(root: Path, skipped: frozenset[str]) -> Iterator[Path]:
     """Searches breadth first, so that the folders left at the bound are deep."""
-    folders, left, state = deque([str(root)]), ENTRIES, os.path.realpath(user_state())
+    folders, remaining, state = deque([str(root)]), ENTRIES, os.path.realpath(user_state())
     while folders:
         folder = folders.popleft()
-        if left <= 0:
+        if remaining <= 0:
             yield Path(folder)
             continue
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    left -= 1
+                    remaining -= 1
                     if entry.is_symlink() or entry.path in skipped:
                         continue
                     if entry.path == state or _is_secret(entry):

@@ -94,18 +94,18 @@ class ContainedRunner(Struct):
         """The command line for a job that another part starts, contained except for the control group; NoSandbox and
         NotFound as in `run`."""
         rung = self._allowed(job)
-        held, program = confinement(job), _program(job)
+        allowed, program = confinement(job), _program(job)
         if rung is None:
             return (program, *job.argv[1:])
-        spec = {"gate": None, "threads": _threads(held), "seconds": None, "limits": dict(held.limits)}
-        return inline({**spec, **rung.wrap([program, *job.argv[1:]], held)})
+        spec = {"gate": None, "threads": _threads(allowed), "seconds": None, "limits": dict(allowed.limits)}
+        return inline({**spec, **rung.wrap([program, *job.argv[1:]], allowed)})
 
     def rung(self) -> SandboxBackend | None:
         """The best backend that works, tried once per start of the machine."""
-        found, key = {rung.name: rung for rung in rungs()}, _machine()
-        held = self._remembered()
-        if held.get("key") == key and str(held.get("rung")) in found:
-            return found[str(held["rung"])]
+        available, key = {rung.name: rung for rung in rungs()}, _machine()
+        remembered = self._remembered()
+        if remembered.get("key") == key and str(remembered.get("rung")) in available:
+            return available[str(remembered["rung"])]
         return self.tried_again()[0]
 
     def tried_again(self) -> tuple[SandboxBackend | None, dict[str, str]]:
@@ -126,17 +126,17 @@ class ContainedRunner(Struct):
         """The backend for the job; None if it runs without one, because a person said so."""
         rung = self.rung()
         if rung is None and not self.unsafe:
-            reasons = "; ".join(f"{one.name}: {trial(one)}" for one in rungs())
+            reasons = "; ".join(f"{backend.name}: {trial(backend)}" for backend in rungs())
             message = f"nothing here can contain {job.subject}" + (f" ({reasons})" if reasons else "")
             raise NoSandbox(message, hint="; ".join(REMEDIES))
         return rung
 
     def _remembered(self) -> dict[str, Any]:
         try:
-            held = json.loads(self.memory.read_text(encoding="utf-8"))
+            record = json.loads(self.memory.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return held if isinstance(held, dict) else {}
+        return record if isinstance(record, dict) else {}
 
     def _keep(self, body: dict[str, Any]) -> None:
         """Stores `body`; if that fails, the backends are tried again next time."""
@@ -186,7 +186,7 @@ def _machine() -> list[Any]:
 
 @contextmanager
 def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
-    held = confinement(job)
+    allowed = confinement(job)
     program = _program(job)
     if any(len(os.fsencode(word)) >= ARGUMENT for word in job.argv):
         raise too_long(job)
@@ -194,10 +194,10 @@ def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
         gate, opener = os.pipe()
         held_open.callback(os.close, gate)
         held_open.callback(os.close, opener)
-        spec = {"gate": gate, "seconds": job.timeout, "limits": dict(held.limits)}
-        argv, fd = launch({**spec, **rung.wrap([program, *job.argv[1:]], held)})
+        spec = {"gate": gate, "seconds": job.timeout, "limits": dict(allowed.limits)}
+        argv, fd = launch({**spec, **rung.wrap([program, *job.argv[1:]], allowed)})
         held_open.callback(os.close, fd)
-        running = _Running(held, opener)
+        running = _Running(allowed, opener)
         held_open.callback(running.remove_group)
         yield Contained(argv, (fd, gate), running.started, running.exceeded)
 
@@ -227,13 +227,13 @@ class _Running(Struct):
             self.group.remove()
 
 
-def _threads(held: Confinement) -> int:
+def _threads(allowed: Confinement) -> int:
     """The limit of the user's threads in a run without a group: a quarter more than exist, because other programs start
     some meanwhile, and those of the run. 0, which is none, for root, whom the system does not limit."""
     if os.getuid() == 0:
         return 0
     existing = threads_of_user()
-    return existing + existing // 4 + held.processes
+    return existing + existing // 4 + allowed.processes
 
 
 def _program(job: Job) -> str:
@@ -253,18 +253,18 @@ def _not_set_up(outcome: Outcome) -> str:
     return no_more_threads() if line.endswith(os.strerror(errno.EAGAIN)) else line
 
 
-def exceeded(held: Confinement, pid: int, hidden: dict[int, float]) -> Exceeded:
+def exceeded(allowed: Confinement, pid: int, hidden: dict[int, float]) -> Exceeded:
     """The limit of disk or memory that the processes below `pid` are over, else empty; open files without a name count
     as disk."""
     used, below = 0, descendants(pid)
-    for folder in (held.writes, held.scratch):
+    for folder in (allowed.writes, allowed.scratch):
         if folder is not None:
-            used += disk_used(folder, held.disk - used)
-            if used > held.disk:
+            used += disk_used(folder, allowed.disk - used)
+            if used > allowed.disk:
                 return "disk"
-    if used + unlinked(pid, below, held.disk, hidden) > held.disk:
+    if used + unlinked(pid, below, allowed.disk, hidden) > allowed.disk:
         return "disk"
-    return "memory" if memory_used(below, held.memory) > held.memory else ""
+    return "memory" if memory_used(below, allowed.memory) > allowed.memory else ""
 
 
 # A control group for one run: its limits hold for all processes of the run, and count no others (cgroups(7)).
@@ -386,9 +386,9 @@ def _by_service_manager(pid: int, processes: int, memory: int) -> Cgroup | None:
 
 def _when(look: Callable[[], Path | None]) -> Path | None:
     end = time.monotonic() + _PATIENCE
-    while (found := look()) is None and time.monotonic() < end:
+    while (folder := look()) is None and time.monotonic() < end:
         time.sleep(0.002)
-    return found
+    return folder
 
 
 def _folder_of(pid: int, name: str) -> Path | None:
@@ -433,8 +433,8 @@ class PackagedRunner(Struct, frozen=True):
     async def _equipped(self, job: Job) -> Job:
         from navigator_kernel.adapters.processes.environments import activated, argv_in, node_activated
 
-        node = [one for one in job.packages if one.startswith(NPM)]
-        python = [one for one in job.packages if not one.startswith(NPM)]
+        node = [package for package in job.packages if package.startswith(NPM)]
+        python = [package for package in job.packages if not package.startswith(NPM)]
         if python:
             place = await asyncio.to_thread(self.made, python)
             env = {**job.env, **activated(place)}

@@ -75,16 +75,18 @@ class ConsentGate(Struct, frozen=True):
             raise
         how = "timeout" if outcome.timed_out else outcome.exceeded or f"exit code {outcome.exit_code}"
         wrote, disarmed = self._ended(job, before, inside, how, outcome.elapsed)
-        return replace(outcome, wrote=tuple(one["path"] for one in wrote), disarmed=disarmed)
+        return replace(outcome, wrote=tuple(file["path"] for file in wrote), disarmed=disarmed)
 
     def _ended(
         self, job: Job, before: Listing, inside: str, how: str, seconds: float
     ) -> tuple[list[dict[str, str]], tuple[tuple[str, str], ...]]:
         """Disarms what the job left, records its end, and returns the files that it left and those disarmed."""
-        disarmed = tuple((f"{inside}{one.before}", one.after and f"{inside}{one.after}") for one in disarm(job.cwd))
+        disarmed = tuple(
+            (f"{inside}{entry.before}", entry.after and f"{inside}{entry.after}") for entry in disarm(job.cwd)
+        )
         left = left_since(job.cwd, before, listed(job.cwd), inside)
         more: dict[str, Any] = {"cut": True} if left.cut else {}
-        more |= {"disarmed": [list(one) for one in disarmed[:MOST]]} if disarmed else {}
+        more |= {"disarmed": [list(entry) for entry in disarmed[:MOST]]} if disarmed else {}
         facts = {"how": how, "seconds": round(seconds, 3), "wrote": left.files[:MOST], **more}
         self.audit.record("ended", run=job.run, subject=job.subject, **facts)
         return left.files, disarmed
@@ -101,8 +103,8 @@ class ConsentGate(Struct, frozen=True):
             )
         if job.packages:
             self.makeable(job.packages)
-        asked = [GIVEN[want] for want in ASKED if want in job.wants]
-        if asked or not job.shipped:
+        wishes = [GIVEN[want] for want in ASKED if want in job.wants]
+        if wishes or not job.shipped:
             by_name = job.actor == TOOL  # a model proposed the command, so `--yes` does not cover it
             argv = shown_command(job.argv)
             shown = argv if by_name or job.actor == "mcp_server" else _shown(job.argv, argv, SHOWN)
@@ -110,7 +112,7 @@ class ConsentGate(Struct, frozen=True):
             what = f"run {subject}: {shown}"
             if job.actor == "mcp_server" and job.reads:
                 what += f" (it reads {', '.join(escape_controls(str(path)) for path in job.reads)})"
-            question = "; let it ".join([what, *asked]) + _packages(job.packages)
+            question = "; let it ".join([what, *wishes]) + _packages(job.packages)
             self.consents.require(
                 job.run,
                 job.consent,
@@ -134,7 +136,7 @@ class ConsentGate(Struct, frozen=True):
         root = project_of(job) or Path(os.path.realpath(job.cwd))
         for path in job.reads:
             real = Path(os.path.realpath(path))
-            names = [one.relative_to(root).parts for one in (path, real) if one.is_relative_to(root)]
+            names = [place.relative_to(root).parts for place in (path, real) if place.is_relative_to(root)]
             if real.is_file() or self.viewer.token:
                 self._refuse_named(job, path.name, names)
 
@@ -149,8 +151,8 @@ class ConsentGate(Struct, frozen=True):
 
 def _packages(packages: Sequence[str]) -> str:
     """Which packages the question is about, and from which index."""
-    python = ", ".join(one for one in packages if not one.startswith(NPM))
-    node = ", ".join(one.removeprefix(NPM).removesuffix("@*") for one in packages if one.startswith(NPM))
+    python = ", ".join(package for package in packages if not package.startswith(NPM))
+    node = ", ".join(package.removeprefix(NPM).removesuffix("@*") for package in packages if package.startswith(NPM))
     named = [f"PyPI: {python}" if python else "", f"npm: {node}" if node else ""]
     return f" ({'; '.join(filter(None, named))})" if packages else ""
 
@@ -181,11 +183,11 @@ def left_since(folder: Path, before: Listing, after: Listing, inside: str = "") 
     """The new and changed files, their paths after `inside`; without a digest if a file is large, already gone, or not
     among the first MOST."""
     changed = sorted(set(after.files.items()) - set(before.files.items()))
-    found = [
+    files = [
         {"path": escape_controls(f"{inside}{path}"), "sha256": _digest(folder / path, seen[1]) if at < MOST else ""}
         for at, (path, seen) in enumerate(changed)
     ]
-    return Left(found, before.cut or after.cut)
+    return Left(files, before.cut or after.cut)
 
 
 def _digest(path: Path, size: int) -> str:

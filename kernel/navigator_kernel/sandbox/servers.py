@@ -53,14 +53,14 @@ def starter(
     references. A server that may read all of `project` does not see the files of secrets in it."""
 
     def start(name: str, server: McpServer, run: str, cwd: Path, scratch: Path) -> Started:
-        asked = request(name, server, run, cwd)
-        check(asked)
+        wanted_job = request(name, server, run, cwd)
+        check(wanted_job)
         if server.url:
             return (), {}, lambda _pid: ""
-        held = server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word))
-        job = replace(server_job(name, held, run, cwd), scratch=scratch, project=project)
+        resolved = server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word))
+        job = replace(server_job(name, resolved, run, cwd), scratch=scratch, project=project)
         if server.origin == PROJECT:  # the question did not show the values of references in its arguments
-            job = replace(job, reads=asked.reads)
+            job = replace(job, reads=wanted_job.reads)
         return contained(job), environment(job, ""), _limit(job)
 
     return start
@@ -68,8 +68,8 @@ def starter(
 
 def _limit(job: Job) -> Callable[[int], Exceeded]:
     """Checks the limit that the sandbox does not: the server's stored files and its scratch folder together."""
-    held, hidden = confinement(replace(job, reads=())), dict[int, float]()
-    return lambda pid: exceeded(held, pid, hidden)
+    allowed, hidden = confinement(replace(job, reads=())), dict[int, float]()
+    return lambda pid: exceeded(allowed, pid, hidden)
 
 
 def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
@@ -145,25 +145,25 @@ def _with_paths(digest: str, reads: tuple[Path, ...]) -> str:
 
 def _program(server: McpServer) -> tuple[str, Path] | None:
     """Its program, and the folder or file with the program's parts; None if there is no such program."""
-    found = shutil.which(server.command)
-    if found is None:
+    path = shutil.which(server.command)
+    if path is None:
         return None
-    place = _environment(Path(found))
-    started = found if place is not None else os.path.realpath(found)
+    place = _environment(Path(path))
+    started = path if place is not None else os.path.realpath(path)
     return started, place or _prefix(Path(started))
 
 
 def _environment(program: Path) -> Path | None:
     """The virtual environment that a program lies in."""
-    held = program.parent.parent
-    return held if (held / "pyvenv.cfg").is_file() else None
+    environment = program.parent.parent
+    return environment if (environment / "pyvenv.cfg").is_file() else None
 
 
 def _prefix(program: Path) -> Path:
     """The folder that the program is installed in, if nothing else of the person's is there; else the program."""
-    held = program.parent.parent
+    prefix = program.parent.parent
     shared = {Path("/"), Path.home(), Path.home() / ".local"}
-    return held if program.parent.name == "bin" and held not in shared else program
+    return prefix if program.parent.name == "bin" and prefix not in shared else program
 
 
 def _named(server: McpServer) -> Iterator[Path]:
@@ -215,50 +215,50 @@ class ToolPins(Struct, frozen=True):
         """The standing by the tool's own name, for all tools of one server or for `only` one of them; of two tools with
         the same name neither can be called."""
         trusted = [subject for subject in self.consents.subjects() if subject.startswith(PREFIX)]
-        held: dict[str, set[str]] = {}
+        approved: dict[str, set[str]] = {}
         for subject in trusted:
-            held.setdefault(subject.removeprefix(PREFIX).partition("@")[0], set()).add(subject)
+            approved.setdefault(subject.removeprefix(PREFIX).partition("@")[0], set()).add(subject)
         names = Counter(fold(tool.name) for tool in tools)
         twice = Standing("shadowing", "the server has two tools of this name")
-        wanted = [tool for tool in tools if only in ("", tool.name)]
-        found = {tool.name: twice if names[fold(tool.name)] > 1 else _standing(tool, held) for tool in wanted}
-        new = [tool for tool in wanted if found[tool.name].state == "new"]
+        chosen = [tool for tool in tools if only in ("", tool.name)]
+        standings = {tool.name: twice if names[fold(tool.name)] > 1 else _standing(tool, approved) for tool in chosen}
+        new = [tool for tool in chosen if standings[tool.name].state == "new"]
         for tool, seen in zip(new, self.scan([text_of(tool) for tool in new]) if new else (), strict=True):
             if seen:
-                found[tool.name] = Standing("suspicious", seen[0])
-        return found
+                standings[tool.name] = Standing("suspicious", seen[0])
+        return standings
 
     def require(self, run: str, name: str, tools: Sequence[OfferedTool]) -> None:
         """Raises Refused by policy or for an ambiguous name, ConsentNeeded if nobody agreed to the tool as it is now. A
         tool that changed, shadows another or is written suspiciously needs a consent of its own."""
-        tool = next(one for one in tools if one.name == name)
+        tool = next(offered for offered in tools if offered.name == name)
         state, why = self.standings(tools, name)[name]
         for rule in self.policy.deny:
             if fnmatchcase(f"tool:{tool.full_name}", rule):
                 self.audit.record("refused", run=run, subject=tool.subject, why=rule)
                 raise Refused(f"{tool.full_name} may not be called", hint=f"policy: deny {rule}", reason="policy")
-        if state == "shadowing" and sum(fold(one.name) == fold(name) for one in tools) > 1:
+        if state == "shadowing" and sum(fold(offered.name) == fold(name) for offered in tools) > 1:
             raise Refused(f"{tool.full_name}: {why}", hint="it is not clear which of them would be called")
         if state == "approved":
             self.audit.record("authorised", run=run, subject=tool.subject, by="trust")
             return
-        told = f" ({why})" if why else ""
+        because = f" ({why})" if why else ""
         question = (
-            f"call {tool.full_name}{told}: {escape_controls(shorten(tool.description, SHOWN)) or 'no description'}"
+            f"call {tool.full_name}{because}: {escape_controls(shorten(tool.description, SHOWN)) or 'no description'}"
         )
         facts: dict[str, Any] = {"tool": tool.full_name, "standing": state}
         self.consents.require(run, tool.subject, question, by_name=state != "new", **facts)
 
 
-def _standing(tool: OfferedTool, held: Mapping[str, Iterable[str]]) -> Standing:
+def _standing(tool: OfferedTool, approved: Mapping[str, Iterable[str]]) -> Standing:
     """The standing of a tool before its description is scanned."""
-    mine = set(held.get(tool.full_name, ()))
+    mine = set(approved.get(tool.full_name, ()))
     if tool.subject in mine:
         return Standing("approved")
     if mine:
         return Standing("changed", "it has changed since it was approved")
     own = fold(tool.full_name.partition("__")[2])
-    for name in sorted(held):
+    for name in sorted(approved):
         if fold(name.partition("__")[2]) == own:
             return Standing("shadowing", f"it has the name of {name}, which was approved")
     return Standing("new")
@@ -273,12 +273,12 @@ def _texts(value: Any) -> Iterable[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for name, held in value.items():
+        for name, item in value.items():
             yield str(name)
-            yield from _texts(held)
+            yield from _texts(item)
     elif isinstance(value, list):
-        for held in value:
-            yield from _texts(held)
+        for item in value:
+            yield from _texts(item)
 
 
 # The definitions of MCP tools that a person agreed to, kept outside of every project.
@@ -289,8 +289,8 @@ HINT = "remove it, and approve the tools again"
 def load_pins(file: Path) -> tuple[OfferedTool, ...]:
     """Returns the tools in order of their names, none without a file; Damaged if it cannot be read."""
     try:
-        held = json.loads(file.read_text(encoding="utf-8"))
-        return tuple(OfferedTool.from_dict(one["server"], one) for one in held["tools"])
+        body = json.loads(file.read_text(encoding="utf-8"))
+        return tuple(OfferedTool.from_dict(entry["server"], entry) for entry in body["tools"])
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -60,8 +60,8 @@ class ChangeStore:
     """The changes of the project at `root`, a folder for each run below `folder`, which `kept` may write to. The paths
     in `closed` are never changed, not even through a link."""
 
-    def __init__(self, folder: Path, kept: FolderWriter, root: Path, closed: Collection[str] = ()) -> None:
-        self._folder, self._kept, self._root = folder, kept, root
+    def __init__(self, folder: Path, writer: FolderWriter, root: Path, closed: Collection[str] = ()) -> None:
+        self._folder, self._kept, self._root = folder, writer, root
         self._closed = [root / name for name in closed]
 
     def make(self, run: str, path: str, before: bytes | None, after: bytes, source: str = "") -> None:
@@ -103,22 +103,22 @@ class ChangeStore:
         """The runs that changed something, newest first."""
         if not self._folder.is_dir():
             return ()
-        return tuple(sorted((one.name for one in self._folder.iterdir() if one.is_dir()), reverse=True))
+        return tuple(sorted((entry.name for entry in self._folder.iterdir() if entry.is_dir()), reverse=True))
 
     def delivered(self) -> dict[str, tuple[str, str, int]]:
         """What was delivered last from each source: the path in the project, the digest and the size. Records that
         cannot be read are left out: `of` names them."""
-        found: dict[str, tuple[str, str, int]] = {}
+        files: dict[str, tuple[str, str, int]] = {}
         for run in reversed(self.runs()):
             place = self._folder / run
             for name in self._records(place):
                 try:
                     body = json.loads(read_bounded(place / name, 64 * 1024))
                     if body.get("source"):
-                        found[str(body["source"])] = (str(body["path"]), str(body["digest"]), int(body["size"]))
+                        files[str(body["source"])] = (str(body["path"]), str(body["digest"]), int(body["size"]))
                 except (OSError, ValueError, KeyError, TypeError, KernelError):
                     continue
-        return found
+        return files
 
     def of(self, run: str) -> tuple[FileChange, ...]:
         """The changes of a run, in order. NotFound for a run that changed nothing, Damaged for a record that cannot be
@@ -162,8 +162,8 @@ class ChangeStore:
         else:
             records = self._records(self._of(run))
             at = next(at for at, made in enumerate(self.of(run)) if made.path == first.path)
-            kept = (records[at].replace(".json", ".before"),)
-            with opened_inside(self._of(run), kept, first.path) as handle:
+            content = (records[at].replace(".json", ".before"),)
+            with opened_inside(self._of(run), content, first.path) as handle:
                 pieces = _checked(handle, first.digests[0], first.path)
                 self._writer().write_pieces(self._root / first.path, pieces, mode=first.mode)
         return "undone"
@@ -197,7 +197,7 @@ class ChangeStore:
         return self._folder / run
 
     def _records(self, place: Path) -> list[str]:
-        return sorted(one for one in os.listdir(place) if _RECORD.fullmatch(one)) if place.is_dir() else []
+        return sorted(name for name in os.listdir(place) if _RECORD.fullmatch(name)) if place.is_dir() else []
 
     def _read(self, place: Path, name: str) -> FileChange:
         stem = name.removesuffix(".json")
@@ -225,12 +225,12 @@ class ChangeStore:
 def sealed(root: Path, parts: Sequence[str]) -> Sized:
     """The regular file at `parts` with its size and digest, read in pieces. NotFound if there is none, Refused for a
     link, a folder or a special file."""
-    held, size, name = hashlib.sha256(), 0, "/".join(parts)
+    digest, size, name = hashlib.sha256(), 0, "/".join(parts)
     with opened_inside(root, parts, name) as handle:
         while piece := os.read(handle, _PIECE):
-            held.update(piece)
+            digest.update(piece)
             size += len(piece)
-    return Sized(root, tuple(parts), size, held.hexdigest())
+    return Sized(root, tuple(parts), size, digest.hexdigest())
 
 
 def opened_bytes(file: Sized) -> bytes:

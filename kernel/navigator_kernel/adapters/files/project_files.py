@@ -117,8 +117,8 @@ class ProjectFiles(Struct, frozen=True):
         in the current folder whose name is in the text; without files of secrets and the kernel's own records."""
         words = dict.fromkeys(word.rstrip(".!?") for word in (*_WORD.findall(text), *_PLAIN.findall(text)))
         words |= dict.fromkeys(name for name in self._names() if "." in name.strip(".") and name in text)
-        found = (path for word in words if (path := self._file(word)) is not None)
-        return tuple(dict.fromkeys(islice(found, NAMED)))
+        paths = (path for word in words if (path := self._file(word)) is not None)
+        return tuple(dict.fromkeys(islice(paths, NAMED)))
 
     def _names(self) -> list[str]:
         try:
@@ -226,12 +226,12 @@ def list_project(root: Path) -> Sequence[str]:
     kernel's own folder are left out."""
     names = _by_git(root)
     files = (name for name in (_walked(root) if names is None else names) if not _is_nobodys(name))
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for name in islice(files, MOST):
         for folder in reversed(PurePosixPath(name).parents[:-1]):
-            found[f"{folder}/"] = None
-        found[name] = None
-    return tuple(found)
+            paths[f"{folder}/"] = None
+        paths[name] = None
+    return tuple(paths)
 
 
 def _is_nobodys(name: str) -> bool:
@@ -240,8 +240,14 @@ def _is_nobodys(name: str) -> bool:
 
 def _by_git(root: Path) -> Sequence[str] | None:
     """None where there is no git, or no work tree of the person's own."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env = {**kept, "GIT_CONFIG_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env = {
+        **variables,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
     try:
         done = subprocess.run(_LIST, cwd=root, env=env, capture_output=True, timeout=SECONDS, check=True)
     except (OSError, subprocess.SubprocessError):

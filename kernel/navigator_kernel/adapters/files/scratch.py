@@ -133,9 +133,9 @@ def lent(folder: Path, links: Mapping[str, Path], copies: Mapping[str, Path]) ->
         return
     lending = _Lending(os.open(folder, _LENT_FOLDER))
     try:
-        wanted = [*((path, target, False) for path, target in links.items())]
-        wanted += [(path, target, True) for path, target in copies.items() if path not in links]
-        for path, target, is_copy in sorted(wanted, key=lambda one: -one[0].count("/")):
+        names = [*((path, target, False) for path, target in links.items())]
+        names += [(path, target, True) for path, target in copies.items() if path not in links]
+        for path, target, is_copy in sorted(names, key=lambda name: -name[0].count("/")):
             lending.make(tuple(path.split("/")), target, is_copy=is_copy)
         yield
     finally:

@@ -47,38 +47,38 @@ class _Level(NamedTuple):
 
 def listed(folder: Path, *, entries: int = ENTRIES, seconds: float = SECONDS, depth: int = DEPTH) -> Listing:
     """Lists the files below `folder`, without links; changes to the tree meanwhile are not errors."""
-    found, end, count = Listing(files={}), time.monotonic() + seconds, 0
-    for level, held in _folders(folder, depth, found, most=entries + 1):
-        for name, seen in held:
+    listing, end, count = Listing(files={}), time.monotonic() + seconds, 0
+    for level, batch in _folders(folder, depth, listing, most=entries + 1):
+        for name, seen in batch:
             count += 1
             if count > entries or time.monotonic() > end:
-                found.cut = True
-                return found
+                listing.cut = True
+                return listing
             if stat.S_ISREG(seen.st_mode):
                 path = f"{level}{name}".encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-                found.files[path] = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
-    return found
+                listing.files[path] = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+    return listing
 
 
 def disk_used(folder: Path, limit: int) -> int:
     """Returns the bytes on disk of everything in `folder`, counted until they exceed `limit`; a folder that is too deep
     or cannot be opened counts as more. Gives the owner access to every folder, so that a mode hides nothing."""
-    used, found = 0, Listing(files={})
-    for _, held in _folders(folder, DEEPEST, found, most=limit // ENTRY + 1, closed=True):
-        used += sum(max(seen.st_blocks * 512, ENTRY) for _, seen in held)
+    used, listing = 0, Listing(files={})
+    for _, batch in _folders(folder, DEEPEST, listing, most=limit // ENTRY + 1, closed=True):
+        used += sum(max(seen.st_blocks * 512, ENTRY) for _, seen in batch)
         if used > limit:
             return used
-    return limit + 1 if found.cut else used
+    return limit + 1 if listing.cut else used
 
 
-def entries_below(folder: Path, found: Listing, most: int) -> Iterator[tuple[str, list[tuple[str, os.stat_result]]]]:
+def entries_below(folder: Path, listing: Listing, most: int) -> Iterator[tuple[str, list[tuple[str, os.stat_result]]]]:
     """Yields each folder with a final slash and its entries, up to `most` in each, also of folders that their maker
     closed; `found.cut` is set if that is not all."""
-    return _folders(folder, DEEPEST, found, most=most, closed=True)
+    return _folders(folder, DEEPEST, listing, most=most, closed=True)
 
 
 def _folders(
-    folder: Path, depth: int, found: Listing, *, most: int, closed: bool = False
+    folder: Path, depth: int, listing: Listing, *, most: int, closed: bool = False
 ) -> Iterator[tuple[str, list[tuple[str, os.stat_result]]]]:
     """Yields the path and up to `most` entries of each folder, top first; with `closed`, also of folders that their
     maker closed. At most `depth` descriptors are open; `found.cut` is set if a folder is deeper, larger, or
@@ -88,9 +88,9 @@ def _folders(
         top = _opened(str(folder), None, closed=closed)
         if top is None:
             return
-        held = _entries(top, found, most)
-        stack.append(_Level(top, "", _names(held)))
-        yield "", held
+        entries = _entries(top, listing, most)
+        stack.append(_Level(top, "", _names(entries)))
+        yield "", entries
         while stack:
             level = stack[-1]
             if not level.left:
@@ -99,32 +99,32 @@ def _folders(
             name = level.left.pop()
             fd = _opened(name, level.fd, closed=closed) if len(stack) < depth else None
             if fd is None:
-                found.cut = found.cut or _is_there(name, level.fd)
+                listing.cut = listing.cut or _is_there(name, level.fd)
                 continue
-            held, path = _entries(fd, found, most), f"{level.path}{name}/"
-            stack.append(_Level(fd, path, _names(held)))
-            yield path, held
+            entries, path = _entries(fd, listing, most), f"{level.path}{name}/"
+            stack.append(_Level(fd, path, _names(entries)))
+            yield path, entries
     finally:
         for level in stack:
             os.close(level.fd)
 
 
-def _names(held: list[tuple[str, os.stat_result]]) -> list[str]:
-    return [name for name, seen in held if stat.S_ISDIR(seen.st_mode)]
+def _names(entries: list[tuple[str, os.stat_result]]) -> list[str]:
+    return [name for name, seen in entries if stat.S_ISDIR(seen.st_mode)]
 
 
-def _entries(fd: int, found: Listing, most: int) -> list[tuple[str, os.stat_result]]:
+def _entries(fd: int, listing: Listing, most: int) -> list[tuple[str, os.stat_result]]:
     held: list[tuple[str, os.stat_result]] = []
     try:
         with os.scandir(fd) as entries:
             for entry in entries:
                 if len(held) >= most:
-                    found.cut = True
+                    listing.cut = True
                     break
                 with suppress(OSError):  # the entry was removed meanwhile
                     held.append((entry.name, entry.stat(follow_symlinks=False)))
     except OSError:
-        found.cut = True
+        listing.cut = True
     return held
 
 
@@ -247,12 +247,12 @@ class Fingerprint(Struct):
 
     def of_folder(self, folder: Path) -> str:
         """The SHA-256 of the path and kind of each entry, of a file its mode and content, of a link its target."""
-        found, lines = Listing(files={}), list[bytes]()
-        for level, held in entries_below(folder, found, FINGERPRINTED + 1):
-            lines += [self._line(folder, f"{level}{name}", seen) for name, seen in held]
+        listing, lines = Listing(files={}), list[bytes]()
+        for level, batch in entries_below(folder, listing, FINGERPRINTED + 1):
+            lines += [self._line(folder, f"{level}{name}", seen) for name, seen in batch]
             if len(lines) > FINGERPRINTED:
                 raise _too_large(f"it has over {FINGERPRINTED:,} entries")
-        if found.cut:
+        if listing.cut:
             raise _too_large("a folder in it is too large, too deep, or cannot be read")
         return hashlib.sha256(b"\0\0".join(sorted(lines))).hexdigest()
 

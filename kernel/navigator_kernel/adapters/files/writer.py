@@ -91,10 +91,10 @@ class FolderWriter:
 
         path = self._checked(path)
         with _named("tidy", path):
-            left = list(path.parent.glob(f".navigator-{glob.escape(path.name[:80])}-*.tmp"))
-            for half in left:
+            remains = list(path.parent.glob(f".navigator-{glob.escape(path.name[:80])}-*.tmp"))
+            for half in remains:
                 half.unlink(missing_ok=True)
-        return len(left)
+        return len(remains)
 
     def append(self, path: Path, data: bytes) -> None:
         """Writes one record in one system call; creates the folders above the file."""
@@ -401,13 +401,13 @@ def replace_file(path: Path, pieces: Iterable[bytes], mode: int, folder_mode: in
     """Writes the whole file or nothing; an error of `pieces` leaves it as it was. `path` is absolute and has no link
     among its folders; missing folders are made. OSError if one of them has become a link."""
     with _folder(path.parent, folder_mode) as folder:
-        held = f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp"
+        temporary = f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp"
         try:
-            _create(held, pieces, mode, sync, folder)
-            os.replace(held, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            _create(temporary, pieces, mode, sync, folder)
+            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(FileNotFoundError):
-                os.unlink(held, dir_fd=folder)
+                os.unlink(temporary, dir_fd=folder)
             raise
 
 
@@ -424,9 +424,9 @@ def _create(
     try:
         os.fchmod(handle, mode)
         for piece in pieces:
-            left = memoryview(piece)
-            while left:
-                left = left[os.write(handle, left) :]
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
         sync(handle)
     finally:
         os.close(handle)

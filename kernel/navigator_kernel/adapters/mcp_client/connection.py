@@ -230,15 +230,15 @@ def _kinds(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 async def every(listed: Callable[..., Any], kind: str) -> list[Any]:
     """The entries of all pages of a list, up to `PAGES` pages and `ENTRIES` entries."""
-    found: list[Any] = []
+    entries: list[Any] = []
     cursor: str | None = None
     for _ in range(PAGES):
         page = await listed(cursor=cursor)
-        found += getattr(page, kind)
+        entries += getattr(page, kind)
         cursor = page.next_cursor
-        if not cursor or len(found) >= ENTRIES:
+        if not cursor or len(entries) >= ENTRIES:
             break
-    return found[:ENTRIES]
+    return entries[:ENTRIES]
 
 
 # Passes a server's questions to the person, and turns the answer into the content that the server asked for.
@@ -269,23 +269,23 @@ def declined(said: str) -> bool:
     return is_no(said)
 
 
-def content_of(schema: Mapping[str, Any], said: str) -> dict[str, Any] | None:
-    """Fits `said` to the fields of `schema`: JSON, `name=value` pairs, values in the order of the required fields, or
+def content_of(schema: Mapping[str, Any], words: str) -> dict[str, Any] | None:
+    """Fits `words` to the fields of `schema`: JSON, `name=value` pairs, values in the order of the required fields, or
     one text; None if a required field is missing."""
     fields, required = _fields(schema), _required(schema)
-    wanted = required or list(fields)[:1]
-    if said.strip().startswith("{"):
+    names = required or list(fields)[:1]
+    if words.strip().startswith("{"):
         try:
-            held = json.loads(said)
+            values = json.loads(words)
         except ValueError:
-            held = None
-        if isinstance(held, dict):
-            return held if all(name in held for name in required) else None
-    pairs = {name: value.strip() for name, value in _PAIR.findall(said) if name in fields}
-    if not pairs and len(wanted) == 1:
-        pairs = {wanted[0]: said.strip()}
-    elif not pairs and wanted:
-        pairs = dict(zip(wanted, _APART.split(said.strip()), strict=False))
+            values = None
+        if isinstance(values, dict):
+            return values if all(name in values for name in required) else None
+    pairs = {name: value.strip() for name, value in _PAIR.findall(words) if name in fields}
+    if not pairs and len(names) == 1:
+        pairs = {names[0]: words.strip()}
+    elif not pairs and names:
+        pairs = dict(zip(names, _APART.split(words.strip()), strict=False))
     content = {name: fitted(value, fields.get(name)) for name, value in pairs.items()}
     return content if all(content.get(name) not in (None, "") for name in required) else None
 
@@ -294,12 +294,12 @@ def fitted(value: str, about: Any) -> Any:
     """Converts a text to the type in `about`, a part of a JSON Schema; unchanged without a type that fits."""
     kind = about.get("type") if isinstance(about, Mapping) else None
     if kind == "boolean":
-        said = value.strip().casefold()
+        word = value.strip().casefold()
         return (
             True
-            if said in {"true", "1"} or is_yes(value)
+            if word in {"true", "1"} or is_yes(value)
             else False
-            if said in {"false", "0"} or is_no(value)
+            if word in {"false", "0"} or is_no(value)
             else value
         )
     if kind in ("integer", "number", "array", "object", "null"):
@@ -317,13 +317,13 @@ def arguments_of(given: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[st
 
 
 def _fields(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    held = schema.get("properties")
-    return held if isinstance(held, Mapping) else {}
+    fields = schema.get("properties")
+    return fields if isinstance(fields, Mapping) else {}
 
 
 def _required(schema: Mapping[str, Any]) -> list[str]:
-    held = schema.get("required")
-    return [name for name in _fields(schema) if isinstance(held, list) and name in held]
+    required = schema.get("required")
+    return [name for name in _fields(schema) if isinstance(required, list) and name in required]
 
 
 # The operations of an MCP server that callers may use, and its failures by name (AGT-4, AGT-9).
@@ -343,18 +343,18 @@ _SHAPES = {
 
 
 async def perform(
-    held: Connection, client: Client, operation: str, params: Mapping[str, Any], approve: Any, progress: Any
+    connection: Connection, client: Client, operation: str, params: Mapping[str, Any], approve: Any, progress: Any
 ) -> dict[str, Any]:
     """Performs one operation; before it calls a tool, `approve` raises if nobody agreed to the tool as it is now."""
     try:
         match operation:
             case "list":
-                found = await _listed(client.list_resources, "resources")
+                resources = await _listed(client.list_resources, "resources")
                 templates = await _listed(client.list_resource_templates, "resource_templates")
-                shown = {"resources": _plain(found, "resources")}
+                shown = {"resources": _plain(resources, "resources")}
                 return shown | ({"templates": _plain(templates, "templates")} if templates else {})
             case "tools":
-                return {"tools": [tool.to_dict() for tool in offered(held.name, await held.tools(client))]}
+                return {"tools": [tool.to_dict() for tool in offered(connection.name, await connection.tools(client))]}
             case "prompts":
                 return {"prompts": _plain(await _listed(client.list_prompts, "prompts"), "prompts")}
             case "read":
@@ -365,12 +365,14 @@ async def perform(
                 prompt = await client.get_prompt(params["prompt"], words)
                 return {"prompt": params["prompt"], "messages": [_dumped(message) for message in prompt.messages]}
             case _:
-                return await _called(held, client, params, approve, progress)
+                return await _called(connection, client, params, approve, progress)
     except MCPError as error:
-        raise await _explained(held, client, operation, params, error) from None
+        raise await _explained(connection, client, operation, params, error) from None
     except ValidationError as error:
         what = f"{error.error_count()} things are not as the protocol has them"
-        raise FetchFailed(f"the MCP server {held.name!r} answered {operation!r}: {what}", hint=_first(error)) from None
+        raise FetchFailed(
+            f"the MCP server {connection.name!r} answered {operation!r}: {what}", hint=_first(error)
+        ) from None
 
 
 def _first(error: ValidationError) -> str:
@@ -378,13 +380,13 @@ def _first(error: ValidationError) -> str:
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
 
-async def subscribe(held: Connection, client: Client, uri: str) -> None:
+async def subscribe(connection: Connection, client: Client, uri: str) -> None:
     """Asks the server to report when the resource changes, as servers of the protocol with a handshake do."""
     request = SubscribeRequest(params=SubscribeRequestParams(uri=uri))
     try:
         await client.session.send_request(request, EmptyResult)
     except MCPError as error:
-        raise await _explained(held, client, "subscribe", {"uri": uri}, error) from None
+        raise await _explained(connection, client, "subscribe", {"uri": uri}, error) from None
 
 
 def offered(server: str, tools: Sequence[Any]) -> list[OfferedTool]:
@@ -406,20 +408,20 @@ def offered(server: str, tools: Sequence[Any]) -> list[OfferedTool]:
 
 
 async def _called(
-    held: Connection, client: Client, params: Mapping[str, Any], approve: Any, progress: Any
+    connection: Connection, client: Client, params: Mapping[str, Any], approve: Any, progress: Any
 ) -> dict[str, Any]:
-    name, tools = params["tool"], offered(held.name, await held.tools(client))
+    name, tools = params["tool"], offered(connection.name, await connection.tools(client))
     found = next((tool for tool in tools if tool.name == name), None)
     if found is None:
-        raise _missing("tool", name, held.name, [tool.name for tool in tools])
+        raise _missing("tool", name, connection.name, [tool.name for tool in tools])
     approve(name, tools)
     arguments = arguments_of(params.get("args", {}), found.schema)
     request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
-    async with held.calling(params.get("answers", {}), params.get("said", ())) as call:
+    async with connection.calling(params.get("answers", {}), params.get("said", ())) as call:
         # Not `client.call_tool`, which validates results against the server's schema
         answer = await client.session.send_request(request, CallToolResult, progress_callback=progress)
     if call.asked is not None:
-        raise input_needed(held.name, *call.asked)
+        raise input_needed(connection.name, *call.asked)
     content = [_dumped(item) for item in answer.content]
     if answer.is_error:
         content = [{**item, "text": _LINKS.sub("", item["text"])} if "text" in item else item for item in content]
@@ -428,31 +430,32 @@ async def _called(
         answered["structured"] = answer.structured_content
     text = " ".join(str(item.get("text", "")) for item in content)
     if answer.is_error and _DENIED.search(text[:2_000]):
-        raise PermissionDenied(_said(held.name, text), hint="the server itself refused it", **answered)
+        raise PermissionDenied(_said(connection.name, text), hint="the server itself refused it", **answered)
     return answered
 
 
 async def _explained(
-    held: Connection, client: Client, operation: str, params: Mapping[str, Any], error: MCPError
+    connection: Connection, client: Client, operation: str, params: Mapping[str, Any], error: MCPError
 ) -> KernelError:
     """AGT-9: the failure by its name; for a name that was not found, with the names that exist."""
-    said = str(error)
-    if held.state.gone.is_set() or (error.code == CONNECTION_CLOSED and said.lower() == "connection closed"):
-        held.leave()
-        return held.lost()
-    if _DENIED.search(said):
-        return PermissionDenied(_said(held.name, said), hint="the server itself refused it")
+    reason = str(error)
+    if connection.state.gone.is_set() or (error.code == CONNECTION_CLOSED and reason.lower() == "connection closed"):
+        connection.leave()
+        return connection.lost()
+    if _DENIED.search(reason):
+        return PermissionDenied(_said(connection.name, reason), hint="the server itself refused it")
     if operation == "read":
         there = await _listed(client.list_resources, "resources")
         names = [str(item.uri) for item in there]
         if params["uri"] not in names:
-            return _missing("resource", params["uri"], held.name, names, said)
+            return _missing("resource", params["uri"], connection.name, names, reason)
     if operation == "prompt":
         prompts = [item.name for item in await _listed(client.list_prompts, "prompts")]
         if params["prompt"] not in prompts:
-            return _missing("prompt", params["prompt"], held.name, prompts, said)
+            return _missing("prompt", params["prompt"], connection.name, prompts, reason)
     return FetchFailed(
-        f"the MCP server {held.name!r} refused {operation!r}: {clean(said)}", hint=f"navigator mcp test {held.name}"
+        f"the MCP server {connection.name!r} refused {operation!r}: {clean(reason)}",
+        hint=f"navigator mcp test {connection.name}",
     )
 
 
@@ -479,9 +482,9 @@ def _plain(items: Sequence[Any], shape: str) -> list[dict[str, Any]]:
 
 
 def _dumped(item: Any) -> dict[str, Any]:
-    held: dict[str, Any] = item.model_dump(mode="json", exclude_none=True)
-    held.pop("meta", None)
-    return held
+    body: dict[str, Any] = item.model_dump(mode="json", exclude_none=True)
+    body.pop("meta", None)
+    return body
 
 
 def _said(server: str, text: str) -> str:
@@ -558,10 +561,10 @@ async def _running(start: StdioParams, mark: str, state: ServerState) -> AsyncIt
     )
     try:
         heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        outgoing, said = anyio.create_memory_object_stream[SessionMessage](0)
+        outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as group:
             group.start_soon(_hear, process.stdout, heard, state)
-            group.start_soon(_say, process.stdin, said, state)
+            group.start_soon(_say, process.stdin, sent, state)
             group.start_soon(_drain, process.stderr, state.hear)
             group.start_soon(_watch, start, process.pid, mark, state)
             try:
@@ -601,10 +604,10 @@ async def _hear(lines: asyncio.StreamReader, heard: Any, state: ServerState) -> 
         state.gone.set()
 
 
-async def _say(stdin: asyncio.StreamWriter, said: Any, state: ServerState) -> None:
+async def _say(stdin: asyncio.StreamWriter, messages: Any, state: ServerState) -> None:
     with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        async with said:
-            async for message in said:
+        async with messages:
+            async for message in messages:
                 line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 stdin.write(line.encode() + b"\n")
                 await stdin.drain()
@@ -624,9 +627,9 @@ async def _watch(start: StdioParams, pid: int, mark: str, state: ServerState) ->
     await asyncio.to_thread(kill_tree, pid, mark)
 
 
-async def _drain(stream: asyncio.StreamReader, kept: Any) -> None:
+async def _drain(stream: asyncio.StreamReader, read: Any) -> None:
     while chunk := await stream.read(65_536):
-        kept(chunk)
+        read(chunk)
 
 
 async def _ended(process: Any, mark: str) -> None:

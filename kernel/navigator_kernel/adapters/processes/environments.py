@@ -77,13 +77,13 @@ class Environments:
 
     def path(self, fingerprint: str) -> Path | None:
         """The environment if it is complete and has an interpreter; otherwise None."""
-        found = self._named(fingerprint)
+        place = self._named(fingerprint)
         try:
-            marker = json.loads(read_bounded(found / MARKER, 1024))
-            whole = marker == {"fingerprint": fingerprint, "seal": _seal(found)} and self.main(found).exists()
+            marker = json.loads(read_bounded(place / MARKER, 1024))
+            whole = marker == {"fingerprint": fingerprint, "seal": _seal(place)} and self.main(place).exists()
         except (OSError, ValueError, KernelError):
             return None
-        return found if whole else None
+        return place if whole else None
 
     def main(self, place: Path) -> Path:
         """The file without which an environment is incomplete."""
@@ -106,8 +106,8 @@ class Environments:
         self._prepare()
         with file_lock(self._lock(fingerprint), self._timeout):
             self._sweep(fingerprint)
-            if found := self.path(fingerprint):
-                return found
+            if existing := self.path(fingerprint):
+                return existing
             place = self._folder / f"building-{fingerprint}-{os.urandom(4).hex()}"
             try:
                 self.build(place, end).fetch(requirements)
@@ -115,8 +115,8 @@ class Environments:
                 self._writer.move(place, target)
                 self.build(target, end).finish()
             except BaseException:
-                for left in (place, target):
-                    self._discard(left)
+                for remains in (place, target):
+                    self._discard(remains)
                 raise
             marker = {"fingerprint": fingerprint, "seal": _seal(target)}
             self._writer.write(target / MARKER, json.dumps(marker).encode())
@@ -138,15 +138,15 @@ class Environments:
             message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
             raise KernelError(message, hint="check whose folder it is") from error
 
-    def _sweep(self, held: str) -> None:
+    def _sweep(self, fingerprint: str) -> None:
         """Removes the remains of killed builds; those of other environments only if nobody holds their lock."""
-        for left in self._folder.glob("building-*"):
-            name = left.name.split("-")[1]
-            if name == held:
-                self._discard(left)
+        for remains in self._folder.glob("building-*"):
+            name = remains.name.split("-")[1]
+            if name == fingerprint:
+                self._discard(remains)
             elif _NAME.fullmatch(name):
                 with suppress(Busy), file_lock(self._lock(name), 0):
-                    self._discard(left)
+                    self._discard(remains)
 
     def _discard(self, path: Path) -> None:
         with suppress(KernelError):  # a uv whose kernel was killed may still write to it; the next build removes it
@@ -188,13 +188,15 @@ class Build(Struct, frozen=True):
         """Makes everything but the bytecode, with a cache of its own: earlier builds from source are not used."""
         self.begin()
         named, lock = self.place / _WORK / "requirements.in", self.place / LOCK
-        self.writer.write(named, "".join(f"{one.partition(' --hash=')[0]}\n" for one in requirements).encode())
-        found = self.place / _WORK / LOCK
+        self.writer.write(
+            named, "".join(f"{requirement.partition(' --hash=')[0]}\n" for requirement in requirements).encode()
+        )
+        compiled = self.place / _WORK / LOCK
         self._uv(
-            *("pip", "compile", str(named), f"--output-file={found}", "--generate-hashes", *_WHEELS),
+            *("pip", "compile", str(named), f"--output-file={compiled}", "--generate-hashes", *_WHEELS),
             *("--no-header", "--no-annotate", "--no-emit-index-url", f"--python={sys.executable}"),
         )
-        self.writer.write(lock, _held(read_bounded(found, _LOCK_LIMIT).decode(), requirements).encode())
+        self.writer.write(lock, _held(read_bounded(compiled, _LOCK_LIMIT).decode(), requirements).encode())
         venv = str(self.place / _VENV)
         self._uv("venv", "--no-project", "--relocatable", f"--python={sys.executable}", venv)
         self._uv(
@@ -229,7 +231,7 @@ class Build(Struct, frozen=True):
         """Runs a command; leaves no process behind. FetchFailed after a timeout, Refused for too much disk."""
         from navigator_kernel.adapters.processes.process import Contained, execute
 
-        left = max(0.0, self.end - monotonic())
+        remaining = max(0.0, self.end - monotonic())
         cwd = self.place / _WORK
         job = Job(
             actor="script",
@@ -238,7 +240,7 @@ class Build(Struct, frozen=True):
             run=self.place.name,
             argv=argv,
             cwd=cwd,
-            timeout=left,
+            timeout=remaining,
             env=env,
         )
         outcome = execute(job, contained=Contained(argv, (), lambda _: None, lambda: "disk" if self._is_over() else ""))
@@ -263,8 +265,8 @@ def _program() -> str:
         import uv
 
         return uv.find_uv_bin()
-    if found := shutil.which("uv"):
-        return found
+    if path := shutil.which("uv"):
+        return path
     hint = "pip install 'navigator-kernel[env]'"
     raise NotLoadable("packages of skills need uv, which is not installed", hint=hint, reason="no-uv")
 
@@ -275,18 +277,18 @@ def cache_of(place: Path) -> Path:
 
 def _environment() -> dict[str, str]:
     """The person's index settings; pip's if there are none of uv."""
-    kept = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
-    if _INDEXES.isdisjoint(kept):
-        kept |= {name: os.environ[old] for old, name in _OF_PIP.items() if old in os.environ}
-    return kept
+    variables = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
+    if _INDEXES.isdisjoint(variables):
+        variables |= {name: os.environ[old] for old, name in _OF_PIP.items() if old in os.environ}
+    return variables
 
 
 def _held(lock: str, requirements: Sequence[str]) -> str:
     """`lock` with one line per package. If the requirements name hashes of a package, only these stay;
     IntegrityMismatch if the index has none of them."""
     named: dict[str, set[str]] = {}
-    for one in requirements:
-        word, *hashes = one.split(" --hash=")
+    for requirement in requirements:
+        word, *hashes = requirement.split(" --hash=")
         if hashes:
             named.setdefault(_package(word), set()).update(hashes)
     return "".join(f"{_line(line, named)}\n" for line in lock.replace("\\\n", " ").splitlines() if line.strip())
@@ -294,11 +296,11 @@ def _held(lock: str, requirements: Sequence[str]) -> str:
 
 def _line(line: str, named: Mapping[str, set[str]]) -> str:
     word, *hashes = (part.strip() for part in line.split(" --hash="))
-    kept = [one for one in hashes if one in named.get(_package(word), hashes)]
-    if not kept:
+    allowed = [digest for digest in hashes if digest in named.get(_package(word), hashes)]
+    if not allowed:
         message = f"your index has other bytes of {word!r} than the skill names"
         raise IntegrityMismatch(message, hint="tell the skill's author", reason="hash")
-    return " --hash=".join([word, *kept])
+    return " --hash=".join([word, *allowed])
 
 
 def _package(requirement: str) -> str:
@@ -307,8 +309,8 @@ def _package(requirement: str) -> str:
 
 def _failure(complaint: str, env: Mapping[str, str]) -> KernelError:
     text = clean(hidden(complaint, env))
-    said = _CAUSED.sub(": ", text.partition("\nhint:")[0])
-    cause = shorten(said.removeprefix("error: "), 500).rstrip(".")
+    why = _CAUSED.sub(": ", text.partition("\nhint:")[0])
+    cause = shorten(why.removeprefix("error: "), 500).rstrip(".")
     hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if form.search(text))
     kind, reason, hint = next(hits, (FetchFailed, "", "see what uv says"))
     return kind(f"the skill's packages cannot be installed: {cause or 'uv gave no reason'}", hint=hint, reason=reason)
@@ -397,15 +399,15 @@ class NodeEnvironments(Environments):
 def node_activated(env: Path, path: str) -> dict[str, str]:
     """The variables with which a process uses the environment at `env`, its programs before those of `path`; it also
     needs permission to read `env`."""
-    found = f"{env / MODULES / '.bin'}{os.pathsep}{path or os.environ.get('PATH', os.defpath)}"
-    return {"PATH": found, "NODE_PATH": str(env / MODULES), "NODE_OPTIONS": f"--import={(env / _START).as_uri()}"}
+    programs = f"{env / MODULES / '.bin'}{os.pathsep}{path or os.environ.get('PATH', os.defpath)}"
+    return {"PATH": programs, "NODE_PATH": str(env / MODULES), "NODE_OPTIONS": f"--import={(env / _START).as_uri()}"}
 
 
 class NodeBuild(Build, frozen=True):
     def fetch(self, requirements: Sequence[str]) -> None:
         """Installs the packages without running their scripts; all must come from a registry, with a digest."""
         self.begin()
-        named = dict(one.removeprefix(NPM).rpartition("@")[::2] for one in requirements)
+        named = dict(requirement.removeprefix(NPM).rpartition("@")[::2] for requirement in requirements)
         body = json.dumps({"private": True, "type": "module", "dependencies": named})
         self.writer.write(self.place / "package.json", body.encode())
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--omit=dev", "--loglevel=error")
@@ -427,18 +429,18 @@ class NodeBuild(Build, frozen=True):
 def _refuse_others(place: Path) -> None:
     """Raises Refused for a package that is a link, or that did not come from a registry with a digest."""
     try:
-        held: Any = json.loads(read_bounded(place / MODULES / ".package-lock.json", LOCK_LIMIT))
-        packages = held["packages"].items()
+        listing: Any = json.loads(read_bounded(place / MODULES / ".package-lock.json", LOCK_LIMIT))
+        packages = listing["packages"].items()
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise FetchFailed("npm left no list of what it installed", hint="use npm 7 or newer", reason="npm") from error
-    for name, one in packages:
-        source, wanted = (
-            str(one.get("resolved", "")),
-            {**one.get("dependencies", {}), **one.get("optionalDependencies", {})},
+    for name, package in packages:
+        source, needed = (
+            str(package.get("resolved", "")),
+            {**package.get("dependencies", {}), **package.get("optionalDependencies", {})},
         )
-        reaches = any(_ELSEWHERE.match(str(version)) for version in wanted.values())
-        is_of_registry = one.get("integrity") and source.startswith(("https://", "http://"))
-        if reaches or one.get("link") or not is_of_registry:
+        reaches = any(_ELSEWHERE.match(str(version)) for version in needed.values())
+        is_of_registry = package.get("integrity") and source.startswith(("https://", "http://"))
+        if reaches or package.get("link") or not is_of_registry:
             hint = "only packages of your registry are taken; ask the package's author"
             raise Refused(f"{shorten(clean(name, lines=False), 80)!r} is not from a registry", hint=hint, reason="url")
 

@@ -121,9 +121,9 @@ def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
         seconds, question = marshal.loads(_all_of(int.from_bytes(head)))  # noqa: S302 - the kernel wrote it
         _limit_time(seconds)
         _die_with_asker(out, on=True)
-        told = json.dumps(answer(question)).encode()
+        reply = json.dumps(answer(question)).encode()
         _die_with_asker(out, on=False)
-        message = memoryview(len(told).to_bytes(_HEAD) + told)
+        message = memoryview(len(reply).to_bytes(_HEAD) + reply)
         while message:
             message = message[os.write(out, message) :]
     os._exit(0)
@@ -158,10 +158,10 @@ def _all_of(size: int) -> bytes:
 def _send(stream: IO[bytes] | None, body: bytes, deadline: float) -> None:
     fd = _open(stream).fileno()
     for part in (len(body).to_bytes(_HEAD), body):
-        left = memoryview(part)
-        while left:
+        rest = memoryview(part)
+        while rest:
             _wait(fd, select.POLLOUT, deadline)
-            left = left[os.write(fd, left[:_CHUNK]) :]
+            rest = rest[os.write(fd, rest[:_CHUNK]) :]
 
 
 def _received(stream: IO[bytes] | None, deadline: float) -> bytes:
@@ -184,8 +184,8 @@ def _part(fd: int, size: int, deadline: float) -> bytes:
 
 
 def _wait(fd: int, event: int, deadline: float) -> None:
-    left = deadline - time.monotonic()
-    if left <= 0 or not _events(fd, event, left):
+    remaining = deadline - time.monotonic()
+    if remaining <= 0 or not _events(fd, event, remaining):
         raise TimeoutError
 
 
@@ -241,8 +241,8 @@ def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: 
             with suppress(OSError):
                 stream.close()
     if process.returncode:
-        said = shorten(clean(err.decode("utf-8", "replace")[-_SAID:]), _SAID)
-        raise KernelError(f"it ended with {process.returncode}: {said}", hint="leave the plugin out")
+        complaint = shorten(clean(err.decode("utf-8", "replace")[-_SAID:]), _SAID)
+        raise KernelError(f"it ended with {process.returncode}: {complaint}", hint="leave the plugin out")
     try:
         answer = json.loads(out)
     except ValueError:

@@ -80,14 +80,14 @@ class ArchiveSource:
 
     def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
         """The files by id, read in the order in which they are packed. Refused over `each` or `total` bytes."""
-        wanted = [self._members[oid] for oid in dict.fromkeys(oids)]
-        found: dict[str, bytes] = {}
-        for member in sorted(wanted, key=lambda member: member.at):
-            found[member.path] = self._read(member, each)
-            total -= len(found[member.path])
+        members = [self._members[oid] for oid in dict.fromkeys(oids)]
+        files: dict[str, bytes] = {}
+        for member in sorted(members, key=lambda member: member.at):
+            files[member.path] = self._read(member, each)
+            total -= len(files[member.path])
             if total < 0:
                 raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
-        return found
+        return files
 
     def fingerprint(self, entry: TreeEntry) -> str:
         """A digest that is equal for equal contents; empty for an entry that is not a blob."""
@@ -198,10 +198,10 @@ class _Tar:
 
     def read(self, member: Member, limit: int) -> bytes:
         self._stream.seek(member.at)
-        pieces, left = [], min(member.size, limit)
-        while left and (piece := self._stream.read(min(left, _PIECE))):
+        pieces, remaining = [], min(member.size, limit)
+        while remaining and (piece := self._stream.read(min(remaining, _PIECE))):
             pieces.append(piece)
-            left -= len(piece)
+            remaining -= len(piece)
         return b"".join(pieces)
 
 
@@ -287,14 +287,14 @@ def _path_problem(path: str) -> str:
     return "is too deep" if len(parts) > DEPTH_LIMIT else ""
 
 
-def _added(found: dict[str, Member], member: Member) -> str:
+def _added(members: dict[str, Member], member: Member) -> str:
     """Adds the member and the folders above it. Returns the problem if a path is already taken, else an empty text."""
     parts = member.path.split("/")
     for depth in range(1, len(parts)):
         above = "/".join(parts[:depth])
-        if found.setdefault(above, Member(above, "040000", 0)).mode != "040000":
+        if members.setdefault(above, Member(above, "040000", 0)).mode != "040000":
             return "lies below a file"
-    held = found.setdefault(member.path, member)
+    held = members.setdefault(member.path, member)
     return "occurs twice" if held is not member and (held.mode, member.mode) != ("040000", "040000") else ""
 
 
@@ -334,13 +334,13 @@ class FolderSource:
 
     def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
         """The files by id. Refused over `each` or `total` bytes, FetchFailed if a file cannot be read."""
-        found: dict[str, bytes] = {}
+        files: dict[str, bytes] = {}
         for oid in dict.fromkeys(oids):
-            found[oid] = self._read(oid, each)
-            total -= len(found[oid])
+            files[oid] = self._read(oid, each)
+            total -= len(files[oid])
             if total < 0:
                 raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
-        return found
+        return files
 
     def fingerprint(self, entry: TreeEntry) -> str:
         """A digest that is equal for equal contents; empty for a folder."""

@@ -104,16 +104,16 @@ class AuditLog(Struct, frozen=True, kw_only=True):
             return []
         key = self._key()
         place = self._start(key)
-        places, found = [place], list[Entry]()
+        places, entries = [place], list[Entry]()
         for number, line in enumerate(lines, 1):
             entry, place = _checked(key, place, line)
             if entry is None:
                 message = f"line {number} of {str(self.file)!r}, or what stood before it, is not as it was written"
                 raise Damaged(message, hint=_HINT, line=number)
             places.append(place)
-            found.append(entry)
+            entries.append(entry)
         self._check_end(key, places, head)
-        return found
+        return entries
 
     def begin_again(self) -> list[Path]:
         """Begins a new record whose first entry says why. A damaged record and its head get other names, and so does a
@@ -138,29 +138,29 @@ class AuditLog(Struct, frozen=True, kw_only=True):
     def _check_end(self, key: bytes, places: Sequence[_Place], head: bytes | None) -> None:
         """Damaged if the head counts more lines than there are, or over one fewer, or has the code of another line."""
         last = len(places) - 1
-        held = self._head(key, head)
-        if held is None or (held.number <= last and places[held.number] != held) or last - held.number > 1:
+        stated = self._head(key, head)
+        if stated is None or (stated.number <= last and places[stated.number] != stated) or last - stated.number > 1:
             message = f"{str(self._head_file())!r} does not fit the {last} lines of the record"
             raise Damaged(message, hint=_ENDS, line=last + 1)
-        if held.number > last:
-            message = f"{str(self.file)!r} was cut off: {held.number} lines were written, {last} are there"
+        if stated.number > last:
+            message = f"{str(self.file)!r} was cut off: {stated.number} lines were written, {last} are there"
             raise Damaged(message, hint=_ENDS, line=last + 1)
 
     def _followed(self, key: bytes, last: bytes) -> tuple[_Place, bool]:
         """The place before the next line, and whether the record fits the head, which is brought up to date."""
-        held = self._head(key, self._head_bytes())
+        stated = self._head(key, self._head_bytes())
         if not last:
-            return self._start(key), held == self._start(key)
+            return self._start(key), stated == self._start(key)
         own = _place_of(last)
         if own is None:
-            return _Place(held.number + 1 if held else 0, ""), False
-        if held is not None and held.number == own.number - 1:
-            _, after = _checked(key, held, last)
+            return _Place(stated.number + 1 if stated else 0, ""), False
+        if stated is not None and stated.number == own.number - 1:
+            _, after = _checked(key, stated, last)
             if after != own:
                 return own, False
             self._keep_head(key, own)
             return own, True
-        return own, held == own
+        return own, stated == own
 
     def _start(self, key: bytes) -> _Place:
         """The place before the first line. It differs for each project, so that no record can replace another one."""
@@ -192,7 +192,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
     def _made_key(self) -> bytes:
         """Reads the key, which is made for the first record; Damaged if there is a record that needs the lost one."""
         seen = [path.lstat() for path in (self.file, self._head_file()) if os.path.lexists(path)]
-        begun = any(stat.S_ISREG(one.st_mode) and one.st_size for one in seen)
+        begun = any(stat.S_ISREG(status.st_mode) and status.st_size for status in seen)
         if not os.path.lexists(self.key) and not begun:
             self.key_writer.create(self.key, secrets.token_bytes(KEY_BYTES), mode=0o600)
         return self._key()
@@ -295,9 +295,9 @@ def written(facts: Mapping[str, Any]) -> bytes:
         data = _json({key: _fitted(key, value, characters, items) for key, value in facts.items()})
     if len(data) <= LINE_LIMIT - _ROOM:
         return data
-    kept = {key: _fitted(key, value, 0, 0) for key, value in facts.items() if key in IDENTITY}
+    identity = {key: _fitted(key, value, 0, 0) for key, value in facts.items() if key in IDENTITY}
     rest = {key: value for key, value in facts.items() if key not in IDENTITY}
-    return _json({**kept, "cut": cut_text(_json(rest).decode(), _STEPS[-1][0])})
+    return _json({**identity, "cut": cut_text(_json(rest).decode(), _STEPS[-1][0])})
 
 
 def _fitted(key: str, value: Any, characters: int, items: int) -> Any:
@@ -311,10 +311,12 @@ def _short(value: Any, characters: int, items: int) -> Any:
     if isinstance(value, Mapping):
         if len(value) > items:
             return cut_text(_json(value).decode(), characters)
-        return {cut_text(str(key), characters): _short(one, characters, items) for key, one in value.items()}
+        return {cut_text(str(key), characters): _short(item, characters, items) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        kept = [_short(one, characters, items) for one in value[:items]]
-        return kept if len(value) <= items else [*kept, {"items": len(value), "sha256": _digest(_json(value))}]
+        shortened = [_short(item, characters, items) for item in value[:items]]
+        return (
+            shortened if len(value) <= items else [*shortened, {"items": len(value), "sha256": _digest(_json(value))}]
+        )
     if value is None or isinstance(value, (bool, int, float)):
         return value
     text = str(value)

@@ -57,8 +57,8 @@ class Lessons(Struct):
         if seen is None:
             return {}
         if seen != self._seen:
-            held = self._read()
-            self._texts = {name: tuple(lesson.text for lesson in reversed(held[name])) for name in held}
+            lessons = self._read()
+            self._texts = {name: tuple(lesson.text for lesson in reversed(lessons[name])) for name in lessons}
             self._seen = seen
         return self._texts
 
@@ -128,8 +128,8 @@ class Lessons(Struct):
             hint = "navigator route --forget starts afresh"
             raise Damaged(f"{str(self.path)!r} cannot be read: {error}", hint=hint, path=str(self.path)) from error
 
-    def _write(self, held: Held) -> None:
-        skills = {name: [lesson._asdict() for lesson in held[name]] for name in sorted(held)}
+    def _write(self, lessons: Held) -> None:
+        skills = {name: [lesson._asdict() for lesson in lessons[name]] for name in sorted(lessons)}
         body = json.dumps({"v": 1, "skills": skills}, ensure_ascii=False, indent=1)
         self.writer.write(self.path, f"{body}\n".encode(), mode=0o600)
 

@@ -288,9 +288,9 @@ def read_record(folder: Path) -> Record | None:
         return None
     file = folder / RECORD
     try:
-        held = json.loads(read_bounded(file, _RECORD_LIMIT).decode("utf-8", "surrogateescape"))
-        place = Place(str(held["path"]), int(held["device"]), int(held["inode"]), int(held.get("born", 0)))
-        return Record(folder, str(held["id"]), place, str(held["created"]), int(held["v"]))
+        record = json.loads(read_bounded(file, _RECORD_LIMIT).decode("utf-8", "surrogateescape"))
+        place = Place(str(record["path"]), int(record["device"]), int(record["inode"]), int(record.get("born", 0)))
+        return Record(folder, str(record["id"]), place, str(record["created"]), int(record["v"]))
     except FileNotFoundError:
         return Record(folder, fault=f"{str(file)!r} is missing")
     except (OSError, KernelError, ValueError, KeyError, TypeError, RecursionError):

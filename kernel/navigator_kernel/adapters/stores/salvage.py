@@ -85,8 +85,8 @@ def rebuild(path: Path) -> Rebuilt:
             raise newer(path, pages.version, len(_known(path.name)))
         fresh = fresh_file(path)
         try:
-            for left in files_of(fresh):
-                left.unlink(missing_ok=True)
+            for file in files_of(fresh):
+                file.unlink(missing_ok=True)
             rows = _fill(fresh, path.name, pages)
             return Rebuilt(_swap(path, fresh), rows)
         except sqlite3.Error as error:
@@ -95,8 +95,8 @@ def rebuild(path: Path) -> Rebuilt:
             raise storage_failed(f"cannot replace {str(path)!r}", error) from error
         finally:
             with suppress(OSError):
-                for left in files_of(fresh):
-                    left.unlink(missing_ok=True)
+                for file in files_of(fresh):
+                    file.unlink(missing_ok=True)
 
 
 class _Pages(NamedTuple):
@@ -427,11 +427,11 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 def _swap(path: Path, fresh: Path) -> Path:
     """Replaces the database in one step; returns the new name of the old one."""
-    kept = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(2).hex()}")
-    os.link(path, kept)
+    damaged = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(2).hex()}")
+    os.link(path, damaged)
     _, log, index = files_of(path)
     if log.exists():
-        log.rename(files_of(kept)[1])
+        log.rename(files_of(damaged)[1])
     index.unlink(missing_ok=True)
     fresh.replace(path)
-    return kept
+    return damaged

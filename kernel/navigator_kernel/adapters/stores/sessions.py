@@ -79,19 +79,20 @@ class SqliteSessions(Struct, frozen=True):
             last = database.execute("SELECT max(seq) FROM history WHERE session = ?", (session.id,)).fetchone()[0]
             first = 0 if last is None else last + 1
             rows = [
-                (session.id, first + at, one.role, self.redact(one.text), one.run, now) for at, one in enumerate(said)
+                (session.id, first + at, message.role, self.redact(message.text), message.run, now)
+                for at, message in enumerate(said)
             ]
             database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _kept(self, session: Session) -> dict[str, Any]:
         """The session without a question, a repetition or a last message that contains a secret: a text with
         `[redacted]` in it cannot be carried out, so the person has to send the message again."""
-        held = session_to_dict(session)
-        lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(held[slot]) != held[slot]}
-        last = held["sticky"]
+        body = session_to_dict(session)
+        lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(body[slot]) != body[slot]}
+        last = body["sticky"]
         if last is not None and self.redact(last["text"]) != last["text"]:
             lost["sticky"] = {**last, "text": ""}
-        return {**held, **lost}
+        return {**body, **lost}
 
     def revoke(self, name: str, subjects: Collection[str]) -> None:
         """Ends these consents of the session; its turn and its question stay. NotFound if there is no such session."""
@@ -99,11 +100,11 @@ class SqliteSessions(Struct, frozen=True):
             row = database.execute("SELECT state FROM sessions WHERE id = ?", (name,)).fetchone()
             if row is None:
                 raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
-            held = json.loads(row[0])
-            for place in filter(None, (held, held.get("approval"))):
-                key = "grants" if place is held else "agreed"
-                place[key] = [one for one in place.get(key, ()) if one not in subjects]
-            state = json.dumps(held, ensure_ascii=False)
+            body = json.loads(row[0])
+            for place in filter(None, (body, body.get("approval"))):
+                key = "grants" if place is body else "agreed"
+                place[key] = [subject for subject in place.get(key, ()) if subject not in subjects]
+            state = json.dumps(body, ensure_ascii=False)
             database.execute("UPDATE sessions SET state = ? WHERE id = ?", (state, name))
 
     def history(self, name: str, last: int | None = None) -> list[Said]:
@@ -125,13 +126,13 @@ class SqliteSessions(Struct, frozen=True):
     def titles(self) -> dict[str, str]:
         """The beginning of each session's first message; for a session without history, of the message that it waits
         with."""
-        said = (
+        first_messages = (
             "SELECT session, substr(text, 1, ?) FROM history AS first WHERE seq = "
             "(SELECT min(seq) FROM history WHERE session = first.session AND role = 'user')"
         )
         asking = "SELECT id, state FROM sessions WHERE id NOT IN (SELECT session FROM history)"
         with self._open(reads=True) as database:
-            titles = dict(database.execute(said, (TITLE,)).fetchall())
+            titles = dict(database.execute(first_messages, (TITLE,)).fetchall())
             waiting = database.execute(asking).fetchall()
         return {**{name: self.redact(_about(state))[:TITLE] for name, state in waiting}, **titles}
 
@@ -160,10 +161,10 @@ class SqliteSessions(Struct, frozen=True):
 def _about(state: str) -> str:
     """The message that a session waits with; empty if it is not kept."""
     try:
-        held = json.loads(state)
-        if held.get("question"):
-            return str(held["question"]["original"])
-        packets = (held.get("approval") or {}).get("packets")
+        body = json.loads(state)
+        if body.get("question"):
+            return str(body["question"]["original"])
+        packets = (body.get("approval") or {}).get("packets")
         return str(packets[0]["task_spec"]["intent"]) if packets else ""
     except (ValueError, KeyError, TypeError):
         return ""
@@ -172,10 +173,10 @@ def _about(state: str) -> str:
 def _waiting(state: str) -> str:
     """What the session waits for: `approval`, `interrupted`, `question` or empty; `damaged` if that cannot be read."""
     try:
-        held = json.loads(state)
+        body = json.loads(state)
     except ValueError:
         return "damaged"
-    approval, question = held.get("approval"), held.get("question")
+    approval, question = body.get("approval"), body.get("question")
     if question and not question.get("aside"):
         return "question"
     if approval:
@@ -235,8 +236,8 @@ class TurnQueue(Struct, frozen=True):
         import asyncio
 
         name = blake2b(session.encode(), digest_size=12).hexdigest()
-        with ExitStack() as held:
-            file, is_first = self._enter(name, session, held)
+        with ExitStack() as stack:
+            file, is_first = self._enter(name, session, stack)
             began, is_announced = monotonic(), False
             while not is_first and (before := self._before(file)) is not None:
                 waited = monotonic() - began
@@ -248,7 +249,7 @@ class TurnQueue(Struct, frozen=True):
                 await asyncio.sleep(_PAUSE)
             yield not is_first
 
-    def _enter(self, name: str, session: str, held: ExitStack) -> tuple[Path, bool]:
+    def _enter(self, name: str, session: str, stack: ExitStack) -> tuple[Path, bool]:
         """Makes the locked file of this turn, behind those that are there; also returns whether there are none."""
         guard = self.folder / "lock"
         self.writer.append(guard, b"")
@@ -259,8 +260,8 @@ class TurnQueue(Struct, frozen=True):
             at = int(others[-1].suffix[1:]) + 1 if others else 0
             file = self.folder / f"{name}.{at:06}"
             self.writer.append(file, str(os.getpid()).encode())
-            held.enter_context(own_lock(file, timeout=_QUIET))  # a turn that waits may be looking at it
-            held.callback(self._remove, file)
+            stack.enter_context(own_lock(file, timeout=_QUIET))  # a turn that waits may be looking at it
+            stack.callback(self._remove, file)
         return file, not others
 
     def _before(self, file: Path) -> str | None:
