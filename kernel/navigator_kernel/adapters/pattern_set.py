@@ -168,7 +168,7 @@ def _members(items: Iterable[tuple[Any, Any]]) -> _Set:
 def _range(first: int, last: int, *, inverted: bool) -> set[int]:
     codes = set(range(first, min(last, _ASCII - 1) + 1))
     if not inverted:
-        codes |= {code for one in codes for code in _cased(one)}
+        codes |= {code for member in codes for code in _cased(member)}
     return codes | ({_ASCII} if last >= _ASCII else set())
 
 

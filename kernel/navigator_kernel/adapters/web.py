@@ -111,8 +111,8 @@ def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) 
     raise FetchFailed(f"{target.host} leads on more than {HOPS} times", hint="ask for another page")
 
 
-def _next(target: Target, found: str, named: Sequence[str]) -> Target:
-    there = target_of(urljoin(target.url, found), named)
+def _next(target: Target, location: str, named: Sequence[str]) -> Target:
+    there = target_of(urljoin(target.url, location), named)
     if there.scheme != target.scheme:
         raise Refused("that is another scheme", hint="fetch that address itself", reason="scheme")
     return there
@@ -241,12 +241,12 @@ def fetch(seconds: float, url: str, limit: int) -> bytes:
 
 def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
     """Returns or raises what `ask` does; raises `late` if it takes longer, or if a socket's own timeout ends first."""
-    held: list[Asked] = []
+    results: list[Asked] = []
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            held.append(ask())
+            results.append(ask())
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             failed.append(error)
 
@@ -255,9 +255,9 @@ def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
     asking.join(seconds)
     if failed:
         raise late if isinstance(failed[0], TimeoutError) else failed[0]
-    if not held:
+    if not results:
         raise late
-    return held[0]
+    return results[0]
 
 
 def _https_asked(url: str, seconds: float, limit: int) -> bytes:

@@ -57,7 +57,7 @@ def _tool(
     called: str, description: str, annotations: types.ToolAnnotations, /, **properties: Mapping[str, Any]
 ) -> types.Tool:
     """Creates a tool; properties without a default are required."""
-    required = [key for key, held in properties.items() if "default" not in held]
+    required = [key for key, about in properties.items() if "default" not in about]
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return types.Tool(name=called, description=description, input_schema=schema, annotations=annotations)
 

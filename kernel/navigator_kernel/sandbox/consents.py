@@ -50,10 +50,10 @@ class ConsentStore(Struct):
 
     def _agreed(self, run: str) -> dict[str, bool]:
         """The subjects that were agreed to for a run. If there are more than KEPT runs, the oldest is forgotten."""
-        held = self._runs.setdefault(run, {})
+        subjects = self._runs.setdefault(run, {})
         if len(self._runs) > KEPT:
             del self._runs[next(iter(self._runs))]
-        return held
+        return subjects
 
     def require(
         self,

@@ -302,7 +302,7 @@ def save_pins(file: Path, writer: Writer, server: str, tools: Sequence[OfferedTo
     writer.make_folder(file.parent)
     with file_lock(file.with_suffix(".lock")):
         names = {tool.name for tool in tools}
-        others = [one for one in load_pins(file) if one.server != server or one.name not in names]
+        others = [pinned for pinned in load_pins(file) if pinned.server != server or pinned.name not in names]
         every = sorted([*others, *tools], key=lambda tool: (tool.server, tool.name))
         body = {"v": 1, "tools": [{"server": tool.server, **tool.to_dict()} for tool in every]}
         writer.write(file, json.dumps(body, ensure_ascii=False, indent=1).encode("utf-8", "replace"), mode=0o600)

@@ -57,11 +57,11 @@ class Sized(NamedTuple):
 
 
 class ChangeStore:
-    """The changes of the project at `root`, a folder for each run below `folder`, which `kept` may write to. The paths
+    """The changes of the project at `root`, a folder for each run below `folder`, for `writer`. The paths
     in `closed` are never changed, not even through a link."""
 
     def __init__(self, folder: Path, writer: FolderWriter, root: Path, closed: Collection[str] = ()) -> None:
-        self._folder, self._kept, self._root = folder, writer, root
+        self._folder, self._kept_writer, self._root = folder, writer, root
         self._closed = [root / name for name in closed]
 
     def make(self, run: str, path: str, before: bytes | None, after: bytes, source: str = "") -> None:
@@ -75,10 +75,10 @@ class ChangeStore:
         mode = self._mode(path)
         for name, data in (("before", before), ("after", after)):
             if data is not None:
-                self._kept.write(place / f"{number:04d}.{name}", data, mode=0o600)
+                self._kept_writer.write(place / f"{number:04d}.{name}", data, mode=0o600)
         body: dict[str, Any] = {"path": path, "mode": mode, "new": before is None, "digest": _digest(after)}
         body |= {"source": source, "size": len(after)} if source else {}
-        self._kept.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
+        self._kept_writer.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
         self._write(path, after, mode)
 
     def copy(self, run: str, path: str, before: str, source: Sized, named: str = "") -> None:
@@ -91,10 +91,12 @@ class ChangeStore:
         number, mode = len(self._records(place)), self._mode(path)
         if before:
             with opened_inside(self._root, parts, path) as handle:
-                self._kept.write_pieces(place / f"{number:04d}.before", _checked(handle, before, path), mode=0o600)
+                self._kept_writer.write_pieces(
+                    place / f"{number:04d}.before", _checked(handle, before, path), mode=0o600
+                )
         body: dict[str, Any] = {"path": path, "mode": mode, "new": not before, "digest": source.digest}
         body |= {"source": named, "large": True, "size": source.size, "before": before}
-        self._kept.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
+        self._kept_writer.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
         with opened_inside(source.root, source.parts, source.name) as handle:
             pieces = _checked(handle, source.digest, source.name)
             self._writer().write_pieces(self._root / path, pieces, mode=mode)
@@ -241,11 +243,11 @@ def opened_bytes(file: Sized) -> bytes:
 
 def _checked(handle: int, digest: str, name: str) -> Iterator[bytes]:
     """The pieces of an open file; IntegrityMismatch at its end if it has another digest."""
-    held = hashlib.sha256()
+    sha256 = hashlib.sha256()
     while piece := os.read(handle, _PIECE):
-        held.update(piece)
+        sha256.update(piece)
         yield piece
-    if held.hexdigest() != digest:
+    if sha256.hexdigest() != digest:
         raise IntegrityMismatch(f"{name!r} was changed meanwhile", hint="ask for it again")
 
 

@@ -240,14 +240,8 @@ def _is_nobodys(name: str) -> bool:
 
 def _by_git(root: Path) -> Sequence[str] | None:
     """None where there is no git, or no work tree of the person's own."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env = {
-        **variables,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(_LIST, cwd=root, env=env, capture_output=True, timeout=SECONDS, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -114,18 +114,18 @@ def _names(entries: list[tuple[str, os.stat_result]]) -> list[str]:
 
 
 def _entries(fd: int, listing: Listing, most: int) -> list[tuple[str, os.stat_result]]:
-    held: list[tuple[str, os.stat_result]] = []
+    batch: list[tuple[str, os.stat_result]] = []
     try:
         with os.scandir(fd) as entries:
             for entry in entries:
-                if len(held) >= most:
+                if len(batch) >= most:
                     listing.cut = True
                     break
                 with suppress(OSError):  # the entry was removed meanwhile
-                    held.append((entry.name, entry.stat(follow_symlinks=False)))
+                    batch.append((entry.name, entry.stat(follow_symlinks=False)))
     except OSError:
         listing.cut = True
-    return held
+    return batch
 
 
 def _opened(name: str, at: int | None, *, closed: bool) -> int | None:

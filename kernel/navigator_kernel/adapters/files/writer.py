@@ -216,7 +216,7 @@ class FolderWriter:
             raise Refused(f"{text!r} leads outside through a link", hint=f"remove the link below {root!r}")
         if self._is_within(text) and not _lies_in(real, self._really(self._within)[1]):
             raise Refused(f"{text!r} leads out of the project", hint=f"remove the link below {self._within!r}")
-        if any(_overlaps(text, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
+        if any(_overlaps(text, closed) or _overlaps(real, _placed(closed)) for closed in self._read_only):
             raise Refused(f"{text!r} is read-only", hint="write elsewhere")
         return Path(real)
 

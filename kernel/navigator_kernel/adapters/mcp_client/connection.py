@@ -376,8 +376,8 @@ async def perform(
 
 
 def _first(error: ValidationError) -> str:
-    found = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    problem = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
 
 
 async def subscribe(connection: Connection, client: Client, uri: str) -> None:
@@ -411,11 +411,11 @@ async def _called(
     connection: Connection, client: Client, params: Mapping[str, Any], approve: Any, progress: Any
 ) -> dict[str, Any]:
     name, tools = params["tool"], offered(connection.name, await connection.tools(client))
-    found = next((tool for tool in tools if tool.name == name), None)
-    if found is None:
+    chosen = next((tool for tool in tools if tool.name == name), None)
+    if chosen is None:
         raise _missing("tool", name, connection.name, [tool.name for tool in tools])
     approve(name, tools)
-    arguments = arguments_of(params.get("args", {}), found.schema)
+    arguments = arguments_of(params.get("args", {}), chosen.schema)
     request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
     async with connection.calling(params.get("answers", {}), params.get("said", ())) as call:
         # Not `client.call_tool`, which validates results against the server's schema
@@ -459,10 +459,10 @@ async def _explained(
     )
 
 
-def _missing(kind: str, name: str, server: str, names: Sequence[str], said: str = "") -> ResourceNotFound:
+def _missing(kind: str, name: str, server: str, names: Sequence[str], reason: str = "") -> ResourceNotFound:
     available = list(dict.fromkeys((*get_close_matches(name, names, 5, 0.5), *names)))[:NAMED]
     hint = f"nearest: {clean(available[0], lines=False)}" if available else "it has none"
-    more = f" ({shorten(clean(said, lines=False), 200)})" if said else ""
+    more = f" ({shorten(clean(reason, lines=False), 200)})" if reason else ""
     message = f"ResourceNotFound: {server!r} has no {kind} {clean(name, lines=False)!r}{more}"
     return ResourceNotFound(message, hint=hint, available=available)
 

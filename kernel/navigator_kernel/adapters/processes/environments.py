@@ -329,8 +329,8 @@ def hidden(text: str, env: Mapping[str, str]) -> str:
 def _seal(env: Path) -> str:
     """A seal that changes if any file of the environment does: SHA-256 over paths, modes, sizes, times and links."""
     digest = hashlib.sha256()
-    for said in sorted(_below(str(env), "")):
-        digest.update(f"{said}\n".encode("utf-8", "surrogateescape"))
+    for entry in sorted(_below(str(env), "")):
+        digest.update(f"{entry}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
@@ -447,8 +447,8 @@ def _refuse_others(place: Path) -> None:
 
 def _node_environments_failure(complaint: str, env: dict[str, str]) -> KernelError:
     text = clean(hidden(complaint, env))
-    said = [line.removeprefix("npm error ") for line in text.splitlines() if "complete log" not in line]
+    lines = [line.removeprefix("npm error ") for line in text.splitlines() if "complete log" not in line]
     hits = ((kind, reason, hint) for form, kind, reason, hint in _NODE_ENVIRONMENTS_CAUSES if form.search(text))
     kind, reason, hint = next(hits, (FetchFailed, "", "see what npm says"))
-    message = f"the skill's packages cannot be installed: {shorten(' '.join(said), 500) or 'npm gave no reason'}"
+    message = f"the skill's packages cannot be installed: {shorten(' '.join(lines), 500) or 'npm gave no reason'}"
     return kind(message, hint=hint, reason=reason)

@@ -149,10 +149,10 @@ def _die_with_asker(out: int, *, on: bool) -> None:
 
 def _all_of(size: int) -> bytes:
     """The next `size` bytes of stdin; fewer if it ends."""
-    held = bytearray()
-    while len(held) < size and (chunk := os.read(0, min(size - len(held), _CHUNK))):
-        held += chunk
-    return bytes(held)
+    data = bytearray()
+    while len(data) < size and (chunk := os.read(0, min(size - len(data), _CHUNK))):
+        data += chunk
+    return bytes(data)
 
 
 def _send(stream: IO[bytes] | None, body: bytes, deadline: float) -> None:
@@ -173,14 +173,14 @@ def _received(stream: IO[bytes] | None, deadline: float) -> bytes:
 
 
 def _part(fd: int, size: int, deadline: float) -> bytes:
-    held = bytearray()
-    while len(held) < size:
+    data = bytearray()
+    while len(data) < size:
         _wait(fd, select.POLLIN, deadline)
-        chunk = os.read(fd, min(size - len(held), _CHUNK))
+        chunk = os.read(fd, min(size - len(data), _CHUNK))
         if not chunk:
             raise EOFError
-        held += chunk
-    return bytes(held)
+        data += chunk
+    return bytes(data)
 
 
 def _wait(fd: int, event: int, deadline: float) -> None:
@@ -193,8 +193,8 @@ def _events(fd: int, event: int, seconds: float) -> int:
     """The events of `fd` within `seconds`; a closed pipe is always reported."""
     poll = select.poll()
     poll.register(fd, event)
-    found = poll.poll(seconds * 1000)
-    return found[0][1] if found else 0
+    events = poll.poll(seconds * 1000)
+    return events[0][1] if events else 0
 
 
 def _hung_up(process: subprocess.Popen[bytes]) -> bool:

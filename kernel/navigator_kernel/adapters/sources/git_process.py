@@ -266,17 +266,17 @@ def credential_key(key: str, url: str) -> str:
     """A person's credential setting limited to the scheme, host and port of `url`; empty if it is for another one."""
     section, _, rest = key.partition(".")
     scope, _, name = rest.rpartition(".")
-    wanted = split_url(url)
-    if section != "credential" or wanted.scheme != "https":
+    target = split_url(url)
+    if section != "credential" or target.scheme != "https":
         return ""
     if not scope:
-        return f"credential.https://{wanted.netloc}.{name}"
+        return f"credential.https://{target.netloc}.{name}"
     given = urlsplit(scope if "://" in scope else f"https://{scope}")
-    same = given.scheme == "https" and fnmatchcase(wanted.hostname or "", (given.hostname or "").lower())
-    if not same or (given.port or 443) != (wanted.port or 443):
+    same = given.scheme == "https" and fnmatchcase(target.hostname or "", (given.hostname or "").lower())
+    if not same or (given.port or 443) != (target.port or 443):
         return ""
     user = f"{given.username}@" if given.username else ""
-    return f"credential.https://{user}{wanted.netloc}{given.path}.{name}"
+    return f"credential.https://{user}{target.netloc}{given.path}.{name}"
 
 
 def _kept(names: Collection[str]) -> dict[str, str]:
@@ -404,9 +404,9 @@ class Intake:
 
     def _sizes(self) -> dict[str, int]:
         """The bytes of each file by name; one may disappear meanwhile, because git renames each complete pack."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         with suppress(OSError), os.scandir(self._packs) as entries:
             for entry in entries:
                 with suppress(OSError):
-                    found[entry.name] = entry.stat(follow_symlinks=False).st_size
-        return found
+                    sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
+        return sizes

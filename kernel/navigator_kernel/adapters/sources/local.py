@@ -128,20 +128,20 @@ class ArchiveSource:
 
     def _checked(self, members: Iterable[Member]) -> dict[str, Member]:
         """The members and the folders above them by path; Refused with every problem in `data["problems"]`."""
-        found: dict[str, Member] = {}
+        by_path: dict[str, Member] = {}
         problems: list[str] = []
         total = 0
         for count, member in enumerate(members, 1):
             total += max(member.size, 0)
-            if count > COUNT_LIMIT or len(found) > 2 * COUNT_LIMIT or total > TOTAL_LIMIT:
+            if count > COUNT_LIMIT or len(by_path) > 2 * COUNT_LIMIT or total > TOTAL_LIMIT:
                 raise _too_large(f"{str(self._path)!r} holds over {COUNT_LIMIT} files or {TOTAL_LIMIT} bytes")
-            problem = _path_problem(member.path) or member.problem or _added(found, member)
+            problem = _path_problem(member.path) or member.problem or _added(by_path, member)
             if problem:
                 problems.append(f"{member.path[:200]!r} {problem}")
         if problems:
             message = f"{str(self._path)!r} is not safe to read: {'; '.join(problems[:3])}"
             raise Refused(message, hint="pack it again from plain files and folders", problems=problems)
-        return found
+        return by_path
 
     @contextmanager
     def _damage_named(self) -> Iterator[None]:

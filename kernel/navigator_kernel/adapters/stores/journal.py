@@ -139,5 +139,5 @@ def _run(row: Sequence[Any], steps: Sequence[Sequence[Any]]) -> WorkflowRun:
 
 def _record(row: Sequence[Any]) -> StepRecord:
     step, attempt, digest, started, ended, report = row
-    held = None if report is None else report_of(json.loads(report))
-    return StepRecord(step=step, attempt=attempt, digest=digest, started=started, ended=ended or "", report=held)
+    stored = None if report is None else report_of(json.loads(report))
+    return StepRecord(step=step, attempt=attempt, digest=digest, started=started, ended=ended or "", report=stored)

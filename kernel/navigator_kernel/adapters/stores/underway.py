@@ -133,15 +133,15 @@ class Underway:
 
     def left(self) -> list[Left]:
         """The orders that ended processes left, oldest first; a file that cannot be read is left out."""
-        found = []
+        orders = []
         for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
             with suppress(KernelError, OSError, ValueError, KeyError, TypeError), self._locked(file.stem):
-                found.append(_read(file))
-        return found
+                orders.append(_read(file))
+        return orders
 
     def damaged(self) -> list[Path]:
         """The files that ended processes left and that cannot be read."""
-        found = []
+        files = []
         for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
             try:
                 with self._locked(file.stem):
@@ -149,31 +149,31 @@ class Underway:
             except (Busy, FileNotFoundError):
                 continue
             except (KernelError, OSError, ValueError, KeyError, TypeError, AttributeError):
-                found.append(file)
-        return found
+                files.append(file)
+        return files
 
     def forget(self, session: str) -> None:
         """Removes what killed processes left in a session."""
-        for left in self.left():
-            run, _ = run_of(left.order.subject)
-            if left.session == session:
+        for order in self.left():
+            run, _ = run_of(order.order.subject)
+            if order.session == session:
                 with suppress(KernelError), self._locked(run):
                     self._remove(run)
 
-    def _open(self, run: str, held: _Run) -> Callable[[bytes], None]:
+    def _open(self, run: str, record: _Run) -> Callable[[bytes], None]:
         """Opens and locks the file; returns a function that appends to it."""
-        file, enter = self._file(run), held.open.enter_context
-        if held.expected is None:
+        file, enter = self._file(run), record.open.enter_context
+        if record.expected is None:
             add = enter(self._writer.appending(file))
             enter(own_lock(file, PATIENCE))
         else:
             if not file.is_file():
                 raise _gone_on()
             enter(own_lock(file, PATIENCE))
-            if file.stat().st_size != held.expected:
+            if file.stat().st_size != record.expected:
                 raise _gone_on()
             add = enter(self._writer.appending(file))
-        held.add = add
+        record.add = add
         return add
 
     def _remove(self, run: str) -> None:
@@ -240,6 +240,8 @@ def _read(file: Path) -> Left:
         packets=(packet,),
         subject=f"{INTERRUPTED}{file.stem}:{len(data)}",
         asked_at=head["ts"],
-        agreed=tuple(one for one in map(str, head["agreed"]) if not has_acted or is_lasting(one)),  # used up
+        agreed=tuple(
+            subject for subject in map(str, head["agreed"]) if not has_acted or is_lasting(subject)
+        ),  # used up
     )
     return Left(session=head["session"], turn=head["turn"], order=order)
