@@ -236,7 +236,7 @@ def fetch(seconds: float, url: str, limit: int) -> bytes:
     """Returns the answer of the server at `url`, at most `limit` bytes, within `seconds` including name resolution,
     which sockets do not limit. FetchFailed without such an answer."""
     late = FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
-    return within(seconds, lambda: _https_asked(url, seconds, limit), late)
+    return within(seconds, lambda: _document(url, seconds, limit), late)
 
 
 def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
@@ -260,7 +260,7 @@ def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
     return results[0]
 
 
-def _https_asked(url: str, seconds: float, limit: int) -> bytes:
+def _document(url: str, seconds: float, limit: int) -> bytes:
     opener = _opener()
     opener.addheaders = [("Accept", "application/json"), ("User-Agent", f"navigator/{__version__}")]
     try:

@@ -1,4 +1,4 @@
-"""Runs a job in the best sandbox that works here, or not at all."""
+"""Runs a job in the best sandbox that works here, or not at all, within limits and with its packages."""
 
 from __future__ import annotations
 

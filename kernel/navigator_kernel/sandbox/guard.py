@@ -1,4 +1,4 @@
-"""The gate in front of every process: policy, then consent, then the sandbox (AGT-2, X-4, SAF-1)."""
+"""The gate in front of every process: policy, then consent, then the sandbox (AGT-2, X-4, SAF-1, X-16)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from navigator_kernel.config.denials import denial, project_denial, run_denial, 
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.ports import NullAudit
-from navigator_kernel.sandbox.authority import TABLE, Permission
+from navigator_kernel.sandbox.authority import TABLE
 from navigator_kernel.sandbox.confinement import DISK, FILE, MEMORY, MIB, PROCESSES, project_of
 from navigator_kernel.text import clean, cut_text, ends, escape_controls, shown_command, size_of
 from navigator_kernel.values.allowed import EVERY, FETCH, LOOKING, RUN, allowed_tools
@@ -37,10 +37,6 @@ SHOWN = 600  # characters of a person's command, and of its program, that a ques
 TOOL = "tool"
 
 
-def _same(folder: Path) -> Path:
-    return folder
-
-
 class ConsentGate(Struct, frozen=True):
     """Implements `ports.Sandbox` in front of another sandbox. `fresh` returns an empty folder within a run's own;
     `viewer` is whose turn starts the processes: what is closed to it is closed to them; `makeable` raises an error if
@@ -50,7 +46,7 @@ class ConsentGate(Struct, frozen=True):
     inner: Sandbox
     policy: Policy = field(default_factory=Policy)
     audit: Audit = field(default_factory=NullAudit)
-    fresh: Callable[[Path], Path] = _same
+    fresh: Callable[[Path], Path] = lambda folder: folder
     viewer: Viewer = field(default_factory=Viewer)
     makeable: Callable[[Sequence[str]], None] = lambda _packages: None
 
@@ -66,7 +62,9 @@ class ConsentGate(Struct, frozen=True):
             job = replace(job, cwd=folder, reads=(*job.reads, job.cwd))
         job = replace(job, is_shared=bool(self.viewer.token))
         before = listed(job.cwd)
-        self._started(job)
+        facts = {"actor": job.actor, "subject": job.subject, "digest": job.digest, "origin": job.origin}
+        more = {"wants": list(job.wants), "packages": list(job.packages), "shipped": job.shipped}
+        self.audit.record("started", run=job.run, **facts, **more, argv=list(job.argv))
         began = time.perf_counter()
         try:
             outcome = await self.inner.run(job)
@@ -124,11 +122,6 @@ class ConsentGate(Struct, frozen=True):
                 also=job.also,
                 command=argv,
             )
-
-    def _started(self, job: Job) -> None:
-        facts = {"actor": job.actor, "subject": job.subject, "digest": job.digest, "origin": job.origin}
-        more = {"wants": list(job.wants), "packages": list(job.packages), "shipped": job.shipped}
-        self.audit.record("started", run=job.run, **facts, **more, argv=list(job.argv))
 
     def _refuse_closed(self, job: Job) -> None:
         """Refuses a file of secrets by its name, as for `@` (PRE-8), and what is closed to the viewer; a link has two
@@ -323,7 +316,8 @@ def _of_command(executor: Executor, standing: Standing, policy: Policy) -> Itera
     yield _of_want("project", executor, policy) or Decision(
         GIVEN["project"], "allow", "its manifest: reads: project", "but for mybox"
     )
-    yield from _of_writing(row)
+    yield Decision(f"write to {row.writes[0]}", "allow", "authority table: type_a", "its HOME and TMPDIR")
+    yield Decision("write anywhere else", "deny", "authority table: type_a")
     for want in ASKED:
         yield _of_want(want, executor, policy) or _of_asking(want, standing)
     yield Decision("see the environment", "deny", "allow-list", f"but for {', '.join(PASSED_ON)}")
@@ -340,11 +334,6 @@ def _of_run(executor: Executor, standing: Standing) -> Decision:
     if executor.is_changed:
         return Decision("run", "deny", "its bytes differ from the installed ones", "exit code 6")
     return Decision("run", "ask", "nobody has agreed to these bytes", "exit code 9 without a yes")
-
-
-def _of_writing(row: Permission) -> Iterator[Decision]:
-    yield Decision(f"write to {row.writes[0]}", "allow", "authority table: type_a", "its HOME and TMPDIR")
-    yield Decision("write anywhere else", "deny", "authority table: type_a")
 
 
 def _of_want(want: Want, executor: Executor, policy: Policy) -> Decision | None:

@@ -1,4 +1,4 @@
-"""The files that an MCP server's process may see: those of its command, and those that the command names."""
+"""What the process of an MCP server may see, and which tools of the server may be called."""
 
 from __future__ import annotations
 
@@ -61,15 +61,11 @@ def starter(
         job = replace(server_job(name, resolved, run, cwd), scratch=scratch, project=project)
         if server.origin == PROJECT:  # the question did not show the values of references in its arguments
             job = replace(job, reads=wanted_job.reads)
-        return contained(job), environment(job, ""), _limit(job)
+        # The limit that the sandbox does not check: the server's stored files and its scratch folder together
+        allowed, hidden = confinement(replace(job, reads=())), dict[int, float]()
+        return contained(job), environment(job, ""), lambda pid: exceeded(allowed, pid, hidden)
 
     return start
-
-
-def _limit(job: Job) -> Callable[[int], Exceeded]:
-    """Checks the limit that the sandbox does not: the server's stored files and its scratch folder together."""
-    allowed, hidden = confinement(replace(job, reads=())), dict[int, float]()
-    return lambda pid: exceeded(allowed, pid, hidden)
 
 
 def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
@@ -78,9 +74,11 @@ def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
     a variable does not prove that its value is a secret. Consent to such a server also covers the real paths that it
     reads, as a link in a project may later lead elsewhere."""
     brought = server.origin == PROJECT
-    show = _whole if brought else _shown
     reads = tuple(_mounted(server))
-    given = [show(key, value) for key, value in sorted({**server.env, **server.headers}.items())]
+    given = [
+        f"{key}={'(a secret)' if not brought and is_secret(key, value) else value}"
+        for key, value in sorted({**server.env, **server.headers}.items())
+    ]
     return Job(
         actor="mcp_server",
         subject=name,
@@ -98,14 +96,6 @@ def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
 def is_secret(key: str, value: str) -> bool:
     """Whether a value in a file is a secret, which is never shown; a reference is not one."""
     return "${" not in value and bool(_SECRET_NAME.search(key) or found(f"{key}={value}") or found(value))
-
-
-def _whole(key: str, value: str) -> str:
-    return f"{key}={value}"
-
-
-def _shown(key: str, value: str) -> str:
-    return f"{key}={'(a secret)' if is_secret(key, value) else value}"
 
 
 def server_job(name: str, server: McpServer, run: str, cwd: Path) -> Job:
@@ -148,15 +138,11 @@ def _program(server: McpServer) -> tuple[str, Path] | None:
     path = shutil.which(server.command)
     if path is None:
         return None
-    place = _environment(Path(path))
-    started = path if place is not None else os.path.realpath(path)
-    return started, place or _prefix(Path(started))
-
-
-def _environment(program: Path) -> Path | None:
-    """The virtual environment that a program lies in."""
-    environment = program.parent.parent
-    return environment if (environment / "pyvenv.cfg").is_file() else None
+    environment = Path(path).parent.parent
+    if (environment / "pyvenv.cfg").is_file():
+        return path, environment
+    started = os.path.realpath(path)
+    return started, _prefix(Path(started))
 
 
 def _prefix(program: Path) -> Path:
@@ -176,18 +162,9 @@ def _named(server: McpServer) -> Iterator[Path]:
         if server.origin == PROJECT:
             yield path
             continue
-        folder = _package(path) or (path if path.is_dir() else path.parent)
-        yield path if _holds_home(folder) else folder
-
-
-def _package(path: Path) -> Path | None:
-    """The outermost `node_modules` above a script, where it finds other packages; None if there is none."""
-    above = [folder for folder in path.parents if folder.name == "node_modules"]
-    return above[-1] if above else None
-
-
-def _holds_home(folder: Path) -> bool:
-    return Path.home().resolve().is_relative_to(folder.resolve())
+        modules = [folder for folder in path.parents if folder.name == "node_modules"]  # with a script's other packages
+        folder = modules[-1] if modules else path if path.is_dir() else path.parent
+        yield path if Path.home().resolve().is_relative_to(folder.resolve()) else folder
 
 
 # Decides which MCP tools may be called: a tool is approved as it was shown, and blocked when it changes.

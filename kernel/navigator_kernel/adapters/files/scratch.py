@@ -119,7 +119,6 @@ def scratch_environment(folder: Path) -> dict[str, str]:
 # nobody changed; until then nothing else may follow a link in the folder. No step goes through one.
 
 MOST, COPIED = 2_000, 32 * 1024 * 1024  # names in one folder, and bytes of all copies
-_LENT_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -131,7 +130,7 @@ def lent(folder: Path, links: Mapping[str, Path], copies: Mapping[str, Path]) ->
     if not (links or copies):
         yield
         return
-    lending = _Lending(os.open(folder, _LENT_FOLDER))
+    lending = _Lending(os.open(folder, _FOLDER))
     try:
         names = [*((path, target, False) for path, target in links.items())]
         names += [(path, target, True) for path, target in copies.items() if path not in links]
@@ -215,7 +214,7 @@ class _Lending(Struct):
                     if new:
                         os.mkdir(part, dir_fd=handle)
                         self.folders.append(tuple(parts[:count]))
-                inner = os.open(part, _LENT_FOLDER, dir_fd=handle)
+                inner = os.open(part, _FOLDER, dir_fd=handle)
                 os.close(handle)
                 handle = inner
             yield handle

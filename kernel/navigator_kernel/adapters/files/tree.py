@@ -1,4 +1,7 @@
-"""Walks, measures and removes folders with untrusted content: through descriptors, without recursion, with limits."""
+"""Walks, measures, reads, fingerprints and removes folders with untrusted content.
+
+Through descriptors, without recursion, with limits, and without following a link.
+"""
 
 from __future__ import annotations
 
@@ -299,9 +302,8 @@ def _too_large(why: str) -> Refused:
 # Opens files below a folder one path component at a time, so that no link leads out of it.
 
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
-_INSIDE_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PASSED_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FolderEntry(NamedTuple):
@@ -371,7 +373,7 @@ def _stepped_into(root: Path, parts: Sequence[str]) -> int:
     written = "/".join(parts) or "."
     try:
         with _closing(open_folder(root, parts)) as handle:
-            return os.open(".", _LISTED, dir_fd=handle)
+            return os.open(".", _FOLDER, dir_fd=handle)
     except OSError as error:
         raise _problem(error, written) from error
 
@@ -379,10 +381,10 @@ def _stepped_into(root: Path, parts: Sequence[str]) -> int:
 def open_folder(root: str | Path, parts: Sequence[str]) -> int:
     """A handle of the folder at `parts`, for the caller to close; it is not open for reading. OSError if the path has a
     link in it."""
-    handle = os.open(root, _INSIDE_FOLDER)
+    handle = os.open(root, _PASSED_FOLDER)
     try:
         for part in parts:
-            inner = os.open(part, _INSIDE_FOLDER, dir_fd=handle)
+            inner = os.open(part, _PASSED_FOLDER, dir_fd=handle)
             os.close(handle)
             handle = inner
     except BaseException:

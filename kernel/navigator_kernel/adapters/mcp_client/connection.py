@@ -1,4 +1,7 @@
-"""One connection to one MCP server, opened and closed by one task and shared by all callers."""
+"""One connection to one MCP server: its transports, its questions to the person, and its operations.
+
+It is opened and closed by one task, and shared by all callers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import re
 import secrets
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -215,17 +218,13 @@ class Connection:
         (call,) = self.calls
         if call.said:
             words = call.said.pop(0)
-            if declined(words) and not any(kind == "boolean" for kind in _kinds(schema)):
+            kinds = [about.get("type") for about in _fields(schema).values() if isinstance(about, Mapping)]
+            if is_no(words) and "boolean" not in kinds:
                 return ElicitResult(action="decline")
             if (content := content_of(schema, words)) is not None:
                 return ElicitResult(action="accept", content=content)
         call.asked = (params.message, schema)
         return ElicitResult(action="cancel")
-
-
-def _kinds(schema: Mapping[str, Any]) -> Iterator[Any]:
-    fields = schema.get("properties")
-    yield from (about.get("type") for about in fields.values() if isinstance(about, Mapping)) if fields else ()
 
 
 async def every(listed: Callable[..., Any], kind: str) -> list[Any]:
@@ -241,7 +240,7 @@ async def every(listed: Callable[..., Any], kind: str) -> list[Any]:
     return entries[:ENTRIES]
 
 
-# Passes a server's questions to the person, and turns the answer into the content that the server asked for.
+# A server's questions go to the person, and the answer becomes the content that the server asked for.
 
 _APART = lazy_compile(r"(?<!\s)(?:\s*+[,，;；、]\s*+|(?=[^\S\n]*\n)\s++)")
 _PAIR = lazy_compile(  # a value ends before a separator, and before the next name
@@ -263,10 +262,6 @@ def input_needed(server: str, message: str, schema: Mapping[str, Any]) -> InputN
     facts = {"required": required or optional[:1], "optional": optional, "fields": dict(fields)}
     hint = f"answer {', '.join(required) or 'yes or no'}"
     return InputNeeded(question, hint=hint, question=question, key=question_key(message, schema), **facts)
-
-
-def declined(said: str) -> bool:
-    return is_no(said)
 
 
 def content_of(schema: Mapping[str, Any], words: str) -> dict[str, Any] | None:
@@ -370,14 +365,9 @@ async def perform(
         raise await _explained(connection, client, operation, params, error) from None
     except ValidationError as error:
         what = f"{error.error_count()} things are not as the protocol has them"
-        raise FetchFailed(
-            f"the MCP server {connection.name!r} answered {operation!r}: {what}", hint=_first(error)
-        ) from None
-
-
-def _first(error: ValidationError) -> str:
-    problem = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        problem = error.errors(include_url=False, include_input=False)[0]
+        hint = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        raise FetchFailed(f"the MCP server {connection.name!r} answered {operation!r}: {what}", hint=hint) from None
 
 
 async def subscribe(connection: Connection, client: Client, uri: str) -> None:
@@ -491,11 +481,9 @@ def _said(server: str, text: str) -> str:
     return f"PermissionDenied: {server!r} says: {shorten(clean(text, lines=False), 500)}"
 
 
-# Runs an MCP server's process as a transport of the SDK.
-#
-# The SDK's own transport copies a long line with every piece of it, keeps no log, and leaves processes that left the
-# process group. Here a line has a limit, the end of stderr is kept in memory, and no process of the tree outlives the
-# connection.
+# A server's process, as a transport of the SDK. The SDK's own transport copies a long line with every piece of it,
+# keeps no log, and leaves processes that left the process group. Here a line has a limit, the end of stderr is kept
+# in memory, and no process of the tree outlives the connection.
 
 LINE = 128 * 1024 * 1024  # bytes of one message; a longer one ends the connection
 LOG = 64 * 1024  # bytes of stderr that are kept
@@ -663,18 +651,15 @@ async def _exited(process: Any) -> bool:
         await asyncio.sleep(0.01)
 
 
-# Streamable HTTP as a transport of the SDK, with the person's headers.
-
 WRITE = 30.0  # seconds to connect and to send
 READ = 300.0  # seconds between two chunks of an open stream
-
-
 REFUSED = (401, 403)
 
 
 @asynccontextmanager
 async def address_of(server: McpServer, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
-    """The two streams for the SDK's client. The proxies and certificates of the machine apply."""
+    """The two streams of streamable HTTP for the SDK's client, with the person's headers. The proxies and certificates of
+    the machine apply."""
 
     async def heard(response: httpx2.Response) -> None:
         if response.status_code >= 400 and response.request.method == "POST":

@@ -1,4 +1,4 @@
-"""Virtual environments of binary wheels, each made once by uv and used only when it is complete."""
+"""Environments of Python wheels (uv) and of Node packages (npm), each made once and used only when it is complete."""
 
 from __future__ import annotations
 
@@ -225,7 +225,9 @@ class Build(Struct, frozen=True):
         env = _environment()
         outcome = self.run((self.program, *_OPTIONS, f"--cache-dir={self.place / _CACHE}", *words), env)
         if outcome.exit_code:
-            raise _failure(outcome.stderr.decode("utf-8", "replace"), env)
+            text = clean(_hidden(outcome.stderr.decode("utf-8", "replace"), env))
+            cause = _CAUSED.sub(": ", text.partition("\nhint:")[0]).removeprefix("error: ")
+            raise _failure("uv", text, shorten(cause, 500).rstrip("."), _CAUSES)
 
     def run(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Outcome:
         """Runs a command; leaves no process behind. FetchFailed after a timeout, Refused for too much disk."""
@@ -271,10 +273,6 @@ def _program() -> str:
     raise NotLoadable("packages of skills need uv, which is not installed", hint=hint, reason="no-uv")
 
 
-def cache_of(place: Path) -> Path:
-    return place / _CACHE
-
-
 def _environment() -> dict[str, str]:
     """The person's index settings; pip's if there are none of uv."""
     variables = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
@@ -307,16 +305,16 @@ def _package(requirement: str) -> str:
     return _NOT_NAME.split(requirement, maxsplit=1)[0]
 
 
-def _failure(complaint: str, env: Mapping[str, str]) -> KernelError:
-    text = clean(hidden(complaint, env))
-    why = _CAUSED.sub(": ", text.partition("\nhint:")[0])
-    cause = shorten(why.removeprefix("error: "), 500).rstrip(".")
-    hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if form.search(text))
-    kind, reason, hint = next(hits, (FetchFailed, "", "see what uv says"))
-    return kind(f"the skill's packages cannot be installed: {cause or 'uv gave no reason'}", hint=hint, reason=reason)
+def _failure(program: str, text: str, cause: str, causes: Sequence[tuple[Any, ...]]) -> KernelError:
+    """The error for what the program wrote, `text`; `cause` is the part of it for the person."""
+    hits = ((kind, reason, hint) for form, kind, reason, hint in causes if form.search(text))
+    kind, reason, hint = next(hits, (FetchFailed, "", f"see what {program} says"))
+    message = f"the skill's packages cannot be installed: {cause or f'{program} gave no reason'}"
+    error: KernelError = kind(message, hint=hint, reason=reason)
+    return error
 
 
-def hidden(text: str, env: Mapping[str, str]) -> str:
+def _hidden(text: str, env: Mapping[str, str]) -> str:
     """`text` without the credentials of indexes, however spelled: a password may contain an `@`."""
     known = [word for value in env.values() for word in _LOGIN.findall(value)]
     known += [word.partition(":")[2] for word in known]
@@ -362,14 +360,14 @@ export async function resolve(specifier, context, next) {
   }
 }
 """
-_NODE_ENVIRONMENTS_KEPT = lazy_compile(  # variables for the registry, the connection and the login
+_OF_NPM = lazy_compile(  # variables for the registry, the connection and the login
     r"HOME|LC_ALL|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|(?i:(?:https?|all|no)_proxy)"
     r"|(?i:npm_config_(?:registry|userconfig|cafile|strict_ssl|proxy|https_proxy|noproxy|fetch_retries|offline))"
 )
 _ELSEWHERE = lazy_compile(
     r"(?!npm:)[^:/]*[:/]"
 )  # an address, a path or a repository; `npm:` is another name in the registry
-_NODE_ENVIRONMENTS_CAUSES = [
+_NPM_CAUSES = [
     (lazy_compile(form), kind, reason, hint)
     for form, kind, reason, hint in (
         (r"EINTEGRITY", IntegrityMismatch, "hash", "the registry gives other bytes than it named; ask its owner"),
@@ -412,12 +410,14 @@ class NodeBuild(Build, frozen=True):
         self.writer.write(self.place / "package.json", body.encode())
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--omit=dev", "--loglevel=error")
         read = "--no-omit-lockfile-registry-resolved"  # `_refuse_others` reads where each package came from
-        env = {name: value for name, value in os.environ.items() if _NODE_ENVIRONMENTS_KEPT.fullmatch(name)}
+        env = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
         env |= {"npm_config_allow_git": "none", "npm_config_update_notifier": "false"}
-        argv = (self.program, "install", *options, read, f"--prefix={self.place}", f"--cache={cache_of(self.place)}")
+        argv = (self.program, "install", *options, read, f"--prefix={self.place}", f"--cache={self.place / _CACHE}")
         outcome = self.run(argv, env)
         if outcome.exit_code:
-            raise _node_environments_failure(outcome.stderr.decode("utf-8", "replace"), env)
+            text = clean(_hidden(outcome.stderr.decode("utf-8", "replace"), env))
+            lines = [line.removeprefix("npm error ") for line in text.splitlines() if "complete log" not in line]
+            raise _failure("npm", text, shorten(" ".join(lines), 500), _NPM_CAUSES)
         _refuse_others(self.place)
 
     def finish(self) -> None:
@@ -443,12 +443,3 @@ def _refuse_others(place: Path) -> None:
         if reaches or package.get("link") or not is_of_registry:
             hint = "only packages of your registry are taken; ask the package's author"
             raise Refused(f"{shorten(clean(name, lines=False), 80)!r} is not from a registry", hint=hint, reason="url")
-
-
-def _node_environments_failure(complaint: str, env: dict[str, str]) -> KernelError:
-    text = clean(hidden(complaint, env))
-    lines = [line.removeprefix("npm error ") for line in text.splitlines() if "complete log" not in line]
-    hits = ((kind, reason, hint) for form, kind, reason, hint in _NODE_ENVIRONMENTS_CAUSES if form.search(text))
-    kind, reason, hint = next(hits, (FetchFailed, "", "see what npm says"))
-    message = f"the skill's packages cannot be installed: {shorten(' '.join(lines), 500) or 'npm gave no reason'}"
-    return kind(message, hint=hint, reason=reason)

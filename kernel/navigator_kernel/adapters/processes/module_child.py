@@ -1,4 +1,4 @@
-"""Keeps a module of the kernel in a child process that answers one request after another, within limits."""
+"""Runs modules of the kernel in child processes, once or for one request after another, within limits."""
 
 from __future__ import annotations
 

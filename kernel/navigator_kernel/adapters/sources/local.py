@@ -1,4 +1,4 @@
-"""Reads a zip or tar archive as a tree of entries, like a commit, without unpacking it to disk."""
+"""Reads a local folder, or an archive without unpacking it to disk, as a tree of entries, like a commit."""
 
 from __future__ import annotations
 
@@ -366,10 +366,10 @@ def _walk(top: Path) -> Iterator[TreeEntry]:
             raise Refused(f"{str(top)!r} has over {ENTRY_LIMIT} files", hint="name the folder of the skill")
         for name in [*folders, *files]:
             path = Path(place, name)
-            yield _folder_entry(path.lstat().st_mode, path.relative_to(top).as_posix())
+            yield _entry_of(path.lstat().st_mode, path.relative_to(top).as_posix())
 
 
-def _folder_entry(mode: int, path: str) -> TreeEntry:
+def _entry_of(mode: int, path: str) -> TreeEntry:
     if stat.S_ISDIR(mode):
         return TreeEntry(path=path, mode="040000", kind="tree", oid=path)
     if stat.S_ISLNK(mode):

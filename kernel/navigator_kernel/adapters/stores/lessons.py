@@ -100,7 +100,9 @@ class Lessons(Struct):
             return 0
         with file_lock(self._lock):
             if not name:
-                count = self._count()
+                count = 0
+                with suppress(KernelError):  # a damaged file is removed, too
+                    count = sum(map(len, self.all().values()))
                 self.writer.remove(self.path)
                 return count
             by_skill = self._read()
@@ -108,12 +110,6 @@ class Lessons(Struct):
             if len(others) < len(by_skill):
                 self._write(others)
         return sum(map(len, by_skill.values())) - sum(map(len, others.values()))
-
-    def _count(self) -> int:
-        """The number of lessons; 0 if the file cannot be read."""
-        with suppress(KernelError):
-            return sum(map(len, self.all().values()))
-        return 0
 
     @property
     def _lock(self) -> Path:

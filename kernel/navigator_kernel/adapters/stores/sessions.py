@@ -1,4 +1,4 @@
-"""Sessions and their messages, in one SQLite file that several processes share."""
+"""Sessions and their messages in one SQLite file, the queue of their turns, and the ends of conversations."""
 
 from __future__ import annotations
 
