@@ -658,8 +658,8 @@ REFUSED = (401, 403)
 
 @asynccontextmanager
 async def address_of(server: McpServer, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
-    """The two streams of streamable HTTP for the SDK's client, with the person's headers. The proxies and certificates of
-    the machine apply."""
+    """The two streams of streamable HTTP for the SDK's client, with the person's headers. The proxies and certificates
+    of the machine apply."""
 
     async def heard(response: httpx2.Response) -> None:
         if response.status_code >= 400 and response.request.method == "POST":

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.tree import disk_used
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
+from navigator_kernel.adapters.processes.process import Contained, execute
 from navigator_kernel.errors import Busy, FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
 from navigator_kernel.text import clean, lazy_compile, shorten, strip_url_credentials
 from navigator_kernel.values.job import NPM, Job
@@ -231,8 +233,6 @@ class Build(Struct, frozen=True):
 
     def run(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Outcome:
         """Runs a command; leaves no process behind. FetchFailed after a timeout, Refused for too much disk."""
-        from navigator_kernel.adapters.processes.process import Contained, execute
-
         remaining = max(0.0, self.end - monotonic())
         cwd = self.place / _WORK
         job = Job(
@@ -256,8 +256,6 @@ class Build(Struct, frozen=True):
 
     def _is_over(self) -> bool:
         """Whether a folder is over `disk`. The cache and the packages installed from it share bytes by hard links."""
-        from navigator_kernel.adapters.files.tree import disk_used
-
         return any(disk_used(self.place / name, self.disk) > self.disk for name in (_CACHE, _VENV, _BYTECODE, MODULES))
 
 

@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from navigator_kernel.adapters.stores import journal, sessions
 from navigator_kernel.adapters.stores.sqlite import Versions, files_of, fresh_file, migrate
 from navigator_kernel.errors import Busy
 from navigator_kernel.storage_errors import database_failed, newer, storage_failed
@@ -226,8 +227,6 @@ def _is_newer(pages: _Pages, name: str) -> bool:
 
 def _known(name: str) -> Versions:
     """The versions of the database with this file name; none for a database of a plugin."""
-    from navigator_kernel.adapters.stores import journal, sessions
-
     stores = {
         "sessions": sessions.VERSIONS,
         "workflows": journal.VERSIONS,

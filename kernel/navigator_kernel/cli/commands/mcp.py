@@ -20,6 +20,8 @@ from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.secrets import redaction
+from navigator_kernel.bootstrap.parts import open_audit
+from navigator_kernel.bootstrap.servers import Held, servers_of, tool_file
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from rich.progress import Progress
 
-    from navigator_kernel.bootstrap.servers import Held
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session
 
@@ -473,8 +474,6 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
     A tool that changed, has the name of another, or is written suspiciously has to be named. What the project's own
     file starts is shown first.
     """
-    from navigator_kernel.bootstrap.servers import tool_file
-
     configured = app.settings.servers.get(name)
     brought = configured is not None and configured.origin == PROJECT  # the person may not have seen its command
     with _opened(app, name, timeout, yes=yes or not brought) as server:
@@ -637,9 +636,6 @@ class _Server(Struct, frozen=True):
 @contextmanager
 def _opened(app: App, name: str, timeout: float | None, *, yes: bool) -> Iterator[_Server]:
     """Opens the server for one command; its process has ended on exit."""
-    from navigator_kernel.bootstrap.parts import open_audit
-    from navigator_kernel.bootstrap.servers import servers_of
-
     parts = servers_of(app.root, app.settings, app.consents, open_audit(app.root), unsafe=app.unsafe)
     run = TimedIds(SystemClock()).new()
     if yes:
