@@ -6,7 +6,6 @@ Through descriptors, without recursion, with limits, and without following a lin
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 import time
@@ -250,6 +249,8 @@ class Fingerprint(Struct):
 
     def of_folder(self, folder: Path) -> str:
         """The SHA-256 of the path and kind of each entry, of a file its mode and content, of a link its target."""
+        from hashlib import sha256  # loads OpenSSL, which short commands do without
+
         listing, lines = Listing(files={}), list[bytes]()
         for level, batch in entries_below(folder, listing, FINGERPRINTED + 1):
             lines += [self._line(folder, f"{level}{name}", seen) for name, seen in batch]
@@ -257,7 +258,7 @@ class Fingerprint(Struct):
                 raise _too_large(f"it has over {FINGERPRINTED:,} entries")
         if listing.cut:
             raise _too_large("a folder in it is too large, too deep, or cannot be read")
-        return hashlib.sha256(b"\0\0".join(sorted(lines))).hexdigest()
+        return sha256(b"\0\0".join(sorted(lines))).hexdigest()
 
     def of_files(self, paths: Iterable[Path]) -> list[list[str]]:
         """The path and the SHA-256 of each file; empty for one that is not there."""
@@ -265,7 +266,9 @@ class Fingerprint(Struct):
 
     def of_file(self, root: Path, parts: Iterable[str]) -> str:
         """The SHA-256 of the regular file at `parts` below `root`."""
-        digest = hashlib.sha256()
+        from hashlib import sha256
+
+        digest = sha256()
         try:
             handle = open_inside(root, tuple(parts), _refuse_other)
         except OSError as error:
