@@ -11,7 +11,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -51,7 +51,7 @@ class Member(NamedTuple):
 
 
 class ArchiveSource:
-    """The same interface as `adapters.sources.folder.FolderSource`, over an archive; an id is the path itself.
+    """The same interface as `FolderSource`, over an archive; an id is the path itself.
 
     Entering it raises Refused for a member that could be written elsewhere or means more than a file, and FetchFailed
     if the file is not a zip, tar or tar.gz archive.
@@ -80,14 +80,8 @@ class ArchiveSource:
 
     def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
         """The files by id, read in the order in which they are packed. Refused over `each` or `total` bytes."""
-        members = [self._members[oid] for oid in dict.fromkeys(oids)]
-        files: dict[str, bytes] = {}
-        for member in sorted(members, key=lambda member: member.at):
-            files[member.path] = self._read(member, each)
-            total -= len(files[member.path])
-            if total < 0:
-                raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
-        return files
+        packed = sorted(set(oids), key=lambda oid: self._members[oid].at)
+        return _read_all(packed, lambda oid: self._read(self._members[oid], each), total)
 
     def fingerprint(self, entry: TreeEntry) -> str:
         """A digest that is equal for equal contents; empty for an entry that is not a blob."""
@@ -307,14 +301,12 @@ def _too_large(message: str) -> Refused:
     return Refused(message, hint="pack a part of it", reason="too-large")
 
 
-# Reads a local folder as a tree of entries, like a commit.
-
 ENTRY_LIMIT = 50_000
 _LEFT_OUT = frozenset({".git", ".navigator", "__pycache__", "node_modules"})
 
 
 class FolderSource:
-    """Has the interface of `adapters.git.GitSource`, for a folder; it has no commit. An id is the path itself."""
+    """The same interface as `GitSource`, over a folder; it has no commit, and an id is the path itself."""
 
     commit = ""
     tree = ""
@@ -334,13 +326,7 @@ class FolderSource:
 
     def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
         """The files by id. Refused over `each` or `total` bytes, FetchFailed if a file cannot be read."""
-        files: dict[str, bytes] = {}
-        for oid in dict.fromkeys(oids):
-            files[oid] = self._read(oid, each)
-            total -= len(files[oid])
-            if total < 0:
-                raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
-        return files
+        return _read_all(dict.fromkeys(oids), lambda oid: self._read(oid, each), total)
 
     def fingerprint(self, entry: TreeEntry) -> str:
         """A digest that is equal for equal contents; empty for a folder."""
@@ -366,14 +352,19 @@ def _walk(top: Path) -> Iterator[TreeEntry]:
             raise Refused(f"{str(top)!r} has over {ENTRY_LIMIT} files", hint="name the folder of the skill")
         for name in [*folders, *files]:
             path = Path(place, name)
-            yield _entry_of(path.lstat().st_mode, path.relative_to(top).as_posix())
+            seen, inside = path.lstat().st_mode, path.relative_to(top).as_posix()
+            executable = "100755" if seen & 0o100 else "100644"
+            mode = {stat.S_IFDIR: "040000", stat.S_IFLNK: "120000", stat.S_IFREG: executable}.get(stat.S_IFMT(seen))
+            kind = "tree" if stat.S_ISDIR(seen) else "blob"
+            yield TreeEntry(path=inside, mode=mode or "000000", kind=kind, oid=inside)
 
 
-def _entry_of(mode: int, path: str) -> TreeEntry:
-    if stat.S_ISDIR(mode):
-        return TreeEntry(path=path, mode="040000", kind="tree", oid=path)
-    if stat.S_ISLNK(mode):
-        return TreeEntry(path=path, mode="120000", kind="blob", oid=path)
-    if stat.S_ISREG(mode):
-        return TreeEntry(path=path, mode="100755" if mode & 0o100 else "100644", kind="blob", oid=path)
-    return TreeEntry(path=path, mode="000000", kind="blob", oid=path)
+def _read_all(oids: Iterable[str], read: Callable[[str], bytes], total: int) -> dict[str, bytes]:
+    """The files by id; Refused over `total` bytes."""
+    files: dict[str, bytes] = {}
+    for oid in oids:
+        files[oid] = read(oid)
+        total -= len(files[oid])
+        if total < 0:
+            raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
+    return files
