@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
-from navigator_kernel.consent_port import Consents as Consents
 from navigator_kernel.values.owner import Viewer
 from navigator_kernel.values.redact import Redact, same
 
-if TYPE_CHECKING:  # for a faster start: modules needed only for types are not imported
+if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import date
@@ -28,9 +27,8 @@ if TYPE_CHECKING:  # for a faster start: modules needed only for types are not i
     from navigator_kernel.values.request import FileReference, Said, Session
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
     from navigator_kernel.values.route import Action, Retrieval
-    from navigator_kernel.values.standing import Standing
+    from navigator_kernel.values.standing import Need, Standing
     from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowRun
-
 
 class Audit(Protocol):
     def record(self, event: str, /, **facts: Any) -> None:
@@ -417,3 +415,50 @@ class Kernel(Struct, frozen=True, kw_only=True):
     undo: Callable[[str], Sequence[tuple[str, str]]] = lambda _run: ()
     specialist: Callable[[Session, Spent], Specialist | None] = lambda _before, _spent: None
     underway: Underway | None = None
+
+
+# The port of the person's consents; `ports` has the others.
+
+
+class Consents(Protocol):
+    def allow(self, run: str, subject: str, *, once: bool = False) -> None:
+        """Records consent to `subject` for this run, or with `once` for one execution in it. `*` has no meaning, as it
+        may come from a file."""
+
+    def left(self, run: str, subjects: Sequence[str]) -> tuple[str, ...]:
+        """Those of `subjects` that were agreed to for this run and are not used up."""
+
+    def allow_orders(self, run: str) -> None:
+        """Records `--yes`: consent to everything that the run asks for, except what needs consent by name."""
+
+    def require(
+        self,
+        run: str,
+        subject: str,
+        detail: str,
+        *,
+        by_name: bool = False,
+        for_order: bool = False,
+        lasting: str = "",
+        unless: Sequence[str] = (),
+        also: Sequence[Need] = (),
+        **facts: Any,
+    ) -> None:
+        """Called just before an execution, which uses up a consent for once; `for_order` says that `subject` names a
+        kind of access, which no execution uses up. With `by_name`, `allow_orders` does not count.
+
+        ConsentNeeded, with `facts`, unless the person agreed for this run, or permanently, to `subject` and to all of
+        `also`. A consent for more than one execution to `lasting` or to a subject in `unless` also covers `subject`.
+        One error names all that is missing: the first as its `subject`, which is `lasting` if there is one, the others
+        as `also`.
+        """
+
+    def trusted(self, subject: str) -> bool: ...
+
+    def subjects(self) -> tuple[str, ...]:
+        """All trusted subjects, sorted."""
+
+    def trust(self, *subjects: str, note: str) -> None:
+        """Trusts subjects permanently; `note` says why."""
+
+    def distrust(self, *subjects: str) -> None: ...

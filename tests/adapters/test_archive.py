@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.adapters.sources import archive
-from navigator_kernel.adapters.sources.archive import ArchiveSource
+from navigator_kernel.adapters.sources import local
+from navigator_kernel.adapters.sources.local import ArchiveSource
 from navigator_kernel.errors import FetchFailed, KernelError, Refused
 
 pytestmark = pytest.mark.sample(1)
@@ -214,7 +214,7 @@ def test_a_rare_way_of_packing_is_refused(tmp_path: Path, method: int) -> None:
 
 @every_kind
 def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, pack: Pack) -> None:
-    monkeypatch.setattr(archive, "COUNT_LIMIT", 10)
+    monkeypatch.setattr(local, "COUNT_LIMIT", 10)
     with ArchiveSource(pack(tmp_path / name, {str(number): b"" for number in range(10)})):
         pass
     path = pack(tmp_path / name, {str(number): b"" for number in range(11)})
@@ -226,14 +226,14 @@ def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
 @every_kind
 def test_too_many_bytes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, pack: Pack) -> None:
     path = pack(tmp_path / name, {"a": bytes(600_000), "b": bytes(600_000)})
-    monkeypatch.setattr(archive, "TOTAL_LIMIT", 1_000_000)
+    monkeypatch.setattr(local, "TOTAL_LIMIT", 1_000_000)
     with pytest.raises(Refused, match="over") as caught, ArchiveSource(path):
         pass
     assert caught.value.data["reason"] == "too-large"
 
 
 def test_a_stream_that_never_ends_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "STREAM_LIMIT", 1_000_000)
+    monkeypatch.setattr(local, "STREAM_LIMIT", 1_000_000)
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         tar.addfile(tar_info("a", size=0))

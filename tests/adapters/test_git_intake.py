@@ -10,7 +10,7 @@ import pytest
 
 from navigator_kernel.adapters.sources import git_process
 from navigator_kernel.adapters.sources.git import GitSource
-from navigator_kernel.adapters.sources.git_intake import RECEIVED_LIMIT
+from navigator_kernel.adapters.sources.git_process import RECEIVED_LIMIT
 from navigator_kernel.adapters.sources.repo_cache import RepoCache
 from navigator_kernel.errors import Refused
 from skill_repositories import make_repo

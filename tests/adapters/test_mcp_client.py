@@ -32,8 +32,7 @@ from navigator_kernel.ports import NullAudit
 from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.sandbox.contain import ContainedRunner
 from navigator_kernel.sandbox.guard import ConsentGate
-from navigator_kernel.sandbox.servers import starter
-from navigator_kernel.sandbox.tool_pins import ToolPins
+from navigator_kernel.sandbox.servers import ToolPins, starter
 from navigator_kernel.values.mcp import McpServer
 from processes import working_in
 

@@ -13,8 +13,7 @@ from typing import IO, Any
 
 import pytest
 
-from navigator_kernel.adapters.processes.module_call import call_module, start_module
-from navigator_kernel.adapters.processes.module_child import ModuleChild
+from navigator_kernel.adapters.processes.module_child import ModuleChild, call_module, start_module
 from navigator_kernel.errors import KernelError
 
 MEMORY = 1024**3  # bytes

@@ -16,13 +16,12 @@ import pytest
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.stores import conversations as conversation_store
 from navigator_kernel.adapters.stores import journal, salvage
+from navigator_kernel.adapters.stores import sessions as conversation_store
 from navigator_kernel.adapters.stores import sessions as session_store
-from navigator_kernel.adapters.stores.conversations import Conversations
 from navigator_kernel.adapters.stores.journal import SqliteJournal
 from navigator_kernel.adapters.stores.salvage import check, rebuild
-from navigator_kernel.adapters.stores.sessions import SqliteSessions
+from navigator_kernel.adapters.stores.sessions import Conversations, SqliteSessions
 from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
 from navigator_kernel.errors import Busy, KernelError, StorageFailed
 from navigator_kernel.values.request import Said, Session
@@ -76,7 +75,7 @@ def workflows(folder: Path) -> Path:
 
 def conversations(folder: Path) -> Path:
     store = Conversations(file=folder / "conversations.sqlite", writer=FolderWriter([folder]), clock=SystemClock())
-    made(store, conversation_store.VERSIONS)
+    made(store, conversation_store.CONVERSATION_VERSIONS)
     with closing(sqlite3.connect(store.file)) as database, database:
         rows = [(f"{number:064x}", f"s{number}", number, f"2026-{number}") for number in range(300)]
         database.executemany("INSERT INTO ends VALUES (?, ?, ?, ?)", rows)

@@ -14,8 +14,7 @@ import pytest
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
-from navigator_kernel.adapters.stores.sessions import SqliteSessions
+from navigator_kernel.adapters.stores.sessions import SqliteSessions, session_from, session_to_dict
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.packet import Context, Packet, TaskSpec
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, Said, Session, Sticky

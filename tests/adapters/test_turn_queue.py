@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.stores import turn_queue
-from navigator_kernel.adapters.stores.turn_queue import TurnQueue
+from navigator_kernel.adapters.stores import sessions
+from navigator_kernel.adapters.stores.sessions import TurnQueue
 from navigator_kernel.errors import Busy
 
 HOLD = """
 import asyncio, sys, pathlib
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.stores.turn_queue import TurnQueue
+from navigator_kernel.adapters.stores.sessions import TurnQueue
 async def hold():
     folder = pathlib.Path(sys.argv[1])
     async with TurnQueue(folder, FolderWriter([folder])).turn("s", print):
@@ -94,7 +94,7 @@ def test_a_killed_process_holds_up_nobody(queue: TurnQueue) -> None:
 def test_after_the_stated_time_the_session_is_busy_with_its_holder(
     queue: TurnQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_queue, "PATIENCE", 0.2)
+    monkeypatch.setattr(sessions, "PATIENCE", 0.2)
     with holder(queue) as other:
         with pytest.raises(Busy, match=f"session 's' is busy: process {other.pid} .* for 0.2 seconds"):
             asyncio.run(taken(queue, "mine", [], []))
@@ -110,7 +110,7 @@ def test_a_full_queue_refuses_at_once(queue: TurnQueue, monkeypatch: pytest.Monk
                 await taken(queue, "mine", [], [])
         await waiting
 
-    monkeypatch.setattr(turn_queue, "MOST", 1)
+    monkeypatch.setattr(sessions, "MOST", 1)
     asyncio.run(one_too_many())
 
 

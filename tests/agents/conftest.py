@@ -24,8 +24,7 @@ from navigator_kernel.plugins import add_folders, build_manager
 from navigator_kernel.ports import Agent, AgentPorts, NullAudit
 from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.sandbox.guard import ConsentGate
-from navigator_kernel.sandbox.servers import starter
-from navigator_kernel.sandbox.tool_pins import ToolPins
+from navigator_kernel.sandbox.servers import ToolPins, starter
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.values.job import Job

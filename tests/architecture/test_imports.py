@@ -131,7 +131,7 @@ def test_a_plain_question_is_answered_without_the_parser_of_command_lines(tmp_pa
 
 def test_patterns_of_a_module_wait_until_they_are_needed() -> None:
     """Modules that run alone cannot use `navigator_kernel.text`."""
-    alone = {"launcher.py", "module_call.py", "resident_client.py", "prompt_hook.py"}
+    alone = {"launcher.py", "resident_client.py", "prompt_hook.py"}
     eager = [
         f"{path}:{node.lineno}"
         for path in python_files("kernel")

@@ -16,7 +16,7 @@ from gateway.openai_clients import DELETE, SONG, TASKS, asked, conversation, of,
 from gateway.served import Person, Served, serving
 from models.wire_server import HELLO, MODES, Said, WireServer
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.stores.conversations import Conversations
+from navigator_kernel.adapters.stores.sessions import Conversations
 from specialist.turns import says
 
 pytestmark = pytest.mark.wide

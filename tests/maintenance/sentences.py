@@ -33,7 +33,7 @@ HELPING = frozenset({"command", "group"})  # decorators of functions whose docst
 WHOLE = (  # modules every text of which is shown
     "/storage_errors.py", "bootstrap/health.py", "cli/registry.py", "cli/skill/group.py", "config/settings.py",
     "config/denials.py",
-    "sandbox/policy.py",
+    "sandbox/guard.py",
 )  # fmt: skip
 CLICK = ("decorators.py", "exceptions.py", "parser.py", "types.py")  # messages about a wrong command line
 WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [A-Za-z]+")  # what makes a text a sentence

@@ -15,7 +15,7 @@ import pytest
 from cli.support import Place, place_in
 from mcp_server.test_http import TOKEN, serving, status
 from navigator_kernel.adapters.http_connection import BODY_TIME, CONNECTIONS, HEADER_TIME
-from navigator_kernel.mcp_server.http import LONGEST
+from navigator_kernel.mcp_server.server import LONGEST
 from routing.serving import until
 
 pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(1)]

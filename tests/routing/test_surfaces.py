@@ -19,7 +19,7 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.cli.route.routed import routed
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.daemon.prompt_hook import render_hint
-from navigator_kernel.mcp_server.kernel_tools import KernelTools
+from navigator_kernel.mcp_server.server import KernelTools
 from navigator_kernel.values.request import Message, Session
 
 TABLE = Path(__file__).parent / "golden" / "surfaces.tsv"

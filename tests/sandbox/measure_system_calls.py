@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from navigator_kernel.sandbox.system_calls import ALLOWED, ATTRIBUTES, CHECKED, MARKS
+from navigator_kernel.sandbox.backends import ALLOWED, ATTRIBUTES, CHECKED, MARKS
 
 PROGRAMS = {".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node"}
 SECONDS = 5

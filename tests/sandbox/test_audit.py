@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.support import MODULE, Place, below, environment, place_in, type_a
-from navigator_kernel.adapters.stores.record_line import LINE_LIMIT, written
+from navigator_kernel.adapters.stores.audit import LINE_LIMIT, written
 from navigator_kernel.bootstrap.parts import open_audit
 from navigator_kernel.config.settings import user_state
 from person_state import state_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.processes.node_environments import NodeEnvironments
+from navigator_kernel.adapters.processes.environments import NodeEnvironments
 from navigator_kernel.errors import ConsentNeeded, FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
 from navigator_kernel.skills.formats.dependencies import fingerprint, needed
 from navigator_kernel.values.resource import SkillDef

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.sandbox.system_calls import ALLOWED, ATTRIBUTES, CHECKED, MARKS, NONE
+from navigator_kernel.sandbox.backends import ALLOWED, ATTRIBUTES, CHECKED, MARKS, NONE
 from sandbox.world import World, opened
 from tables import table
 

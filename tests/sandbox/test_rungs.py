@@ -18,11 +18,10 @@ from navigator_kernel.adapters.files.tree import disk_used, listed
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import NoSandbox, NotFound, UsageProblem
-from navigator_kernel.sandbox import cgroup, contain
-from navigator_kernel.sandbox.backends import SandboxBackend, landlock_abi, launch, rungs
+from navigator_kernel.sandbox import contain
+from navigator_kernel.sandbox.backends import SandboxBackend, landlock_abi, launch, program, rungs
 from navigator_kernel.sandbox.confinement import Confinement, confinement
 from navigator_kernel.sandbox.contain import ContainedRunner, trial
-from navigator_kernel.sandbox.seccomp import program
 from navigator_kernel.values.job import Job, Outcome
 
 
@@ -231,7 +230,7 @@ def test_a_folder_that_its_maker_closed_is_measured_and_a_link_in_its_place_chan
 @pytest.mark.skipif(os.getuid() != 0, reason="only root needs a group")
 def test_a_group_counts_and_goes_away() -> None:
     waits = subprocess.Popen(["sleep", "600"])
-    held = cgroup.grouped(waits.pid, 3, 1 << 30)
+    held = contain.grouped(waits.pid, 3, 1 << 30)
     if held is None:
         waits.kill()
         waits.wait()

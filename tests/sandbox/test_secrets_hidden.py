@@ -13,10 +13,10 @@ from cli.support import Place, below, place_in, type_a
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import Refused
-from navigator_kernel.sandbox import contain, hidden_files
+from navigator_kernel.sandbox import confinement, contain
 from navigator_kernel.sandbox.backends import SandboxBackend, rungs
+from navigator_kernel.sandbox.confinement import secret_paths
 from navigator_kernel.sandbox.contain import ContainedRunner
-from navigator_kernel.sandbox.hidden_files import secret_paths
 from navigator_kernel.values.job import Job
 from person_state import accept
 from skill_repositories import git
@@ -99,13 +99,13 @@ def test_a_skill_that_reads_the_project_and_a_command_get_no_secret(here: Place)
 
 
 def test_folders_that_the_search_does_not_reach_are_hidden(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hidden_files, "ENTRIES", 3)
+    monkeypatch.setattr(confinement, "ENTRIES", 3)
     found = secret_paths(here.root, [here.root / "mybox"])
     assert {here.root / "a", here.root / "deep"} <= set(found)
 
 
 def test_a_project_with_too_many_secrets_is_not_shown(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hidden_files, "HIDDEN", 3)
+    monkeypatch.setattr(confinement, "HIDDEN", 3)
     with pytest.raises(Refused):
         secret_paths(here.root, [here.root / "mybox"])
 

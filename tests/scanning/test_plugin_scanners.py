@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import plugins.conftest as packages
-from navigator_kernel.adapters.processes import module_call
+from navigator_kernel.adapters.processes import module_child
 from navigator_kernel.bootstrap.scanning import scanners
 from navigator_kernel.cli.main import run
 from skill_repositories import skill_text
@@ -87,7 +87,7 @@ def judged(said: Callable[..., Any]) -> Callable[[], tuple[str, list[str], list[
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of scanners that answered each request to the other process."""
     answers: list[int] = []
-    real = module_call.call_module
+    real = module_child.call_module
 
     def ask(*given: Any, **limits: Any) -> dict[str, Any]:
         answer = real(*given, **limits)

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.sources.archive import ArchiveSource
-from navigator_kernel.adapters.sources.folder import FolderSource
 from navigator_kernel.adapters.sources.git import GitSource
+from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
 from navigator_kernel.adapters.sources.repo_cache import RepoCache
 from navigator_kernel.errors import FetchFailed, KernelError, Refused
 from navigator_kernel.skills.source.address import Source, parse_source

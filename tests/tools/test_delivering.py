@@ -12,7 +12,7 @@ from navigator_kernel.adapters.files import changes
 from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded
-from navigator_kernel.sandbox.policy import of_built_in
+from navigator_kernel.sandbox.guard import of_built_in
 from navigator_kernel.tools import delivering
 from navigator_kernel.tools.guarded import GuardedTools
 from tables import cases

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.config.settings import DENIABLE, Policy
 from navigator_kernel.errors import ConsentNeeded
-from navigator_kernel.sandbox.policy import GIVEN, OF_RUN, Standing, explained
+from navigator_kernel.sandbox.guard import GIVEN, OF_RUN, Standing, explained
 from navigator_kernel.tools.guarded import GuardedTools
 from navigator_kernel.values.chat import ToolCall
 from navigator_kernel.values.rights import by_option

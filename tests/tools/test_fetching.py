@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.sources.https import within
-from navigator_kernel.adapters.web import get
+from navigator_kernel.adapters.web import get, within
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import ConsentNeeded, FetchFailed, UsageProblem
 from navigator_kernel.values.chat import ToolCall

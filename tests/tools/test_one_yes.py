@@ -162,7 +162,7 @@ def test_an_edit_that_cannot_be_made_tells_nothing_of_a_file_that_may_not_be_rea
 def test_a_command_in_a_workspace_that_cannot_be_bound_is_refused(
     box: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("navigator_kernel.adapters.files.fingerprint.ENTRIES", 3)
+    monkeypatch.setattr("navigator_kernel.adapters.files.tree.FINGERPRINTED", 3)
     for number in range(4):
         box.call("write", number, file_path=f"{number}.txt", content="x")
     answer = box.call("run", 9, command="true")

@@ -101,7 +101,7 @@ def test_a_new_matter_forgets_what_failed(flaky: Talk, root: Path) -> None:
 
 
 def test_a_failed_packet_survives_session_serialization() -> None:
-    from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
+    from navigator_kernel.adapters.stores.sessions import session_from, session_to_dict
     from navigator_kernel.values.packet import Context, Packet, TaskSpec
 
     spec = TaskSpec(intent="x", operation="run", target="skill:x")
@@ -111,7 +111,7 @@ def test_a_failed_packet_survives_session_serialization() -> None:
 
 
 def test_a_session_that_an_older_version_kept_is_read() -> None:
-    from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
+    from navigator_kernel.adapters.stores.sessions import session_from, session_to_dict
 
     kept = session_to_dict(Session(id="s"))
     del kept["retry"]

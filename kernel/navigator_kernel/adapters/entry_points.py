@@ -34,13 +34,13 @@ def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[Installed]:
 
     A scan takes 30 ms or more, the cache 1 ms.
     """
-    key, kept = _environment_key(), _kept(cache)
-    for held in kept:
-        if held["key"] == key:
-            return [Installed(*map(str, point)) for point in held["found"]]
-    found = _scanned()
-    _keep(cache, [{"key": key, "found": found}, *kept][:ENVIRONMENTS], writer)
-    return found
+    key, caches = _environment_key(), _kept(cache)
+    for entry in caches:
+        if entry["key"] == key:
+            return [Installed(*map(str, point)) for point in entry["found"]]
+    scanned = _scanned()
+    _keep(cache, [{"key": key, "found": scanned}, *caches][:ENVIRONMENTS], writer)
+    return scanned
 
 
 def _scanned() -> list[Installed]:
@@ -48,16 +48,16 @@ def _scanned() -> list[Installed]:
     value, which fails when it is loaded."""
     from importlib.metadata import distributions
 
-    found: dict[str, list[Installed]] = {OWN: _of_source_tree()} if _is_source_tree() else {}
+    groups: dict[str, list[Installed]] = {OWN: _of_source_tree()} if _is_source_tree() else {}
     for package in distributions():
         place = Path(str(getattr(package, "_path", ""))).stem
         try:
             points = package.entry_points.select(group=GROUP)
             name, version = (package.name or place, package.version or "") if points else ("", "")
-            found.setdefault(name, [Installed(point.name, point.value, name, version) for point in points])
+            groups.setdefault(name, [Installed(point.name, point.value, name, version) for point in points])
         except Exception:  # noqa: BLE001 - metadata may have any form
-            found.setdefault(place, [Installed(place, "", place)])
-    return sorted(point for points in found.values() for point in points)
+            groups.setdefault(place, [Installed(place, "", place)])
+    return sorted(point for points in groups.values() for point in points)
 
 
 def _is_source_tree() -> bool:
@@ -76,8 +76,8 @@ def _of_source_tree() -> list[Installed]:
 def _kept(cache: Path) -> list[dict[str, Any]]:
     """The cached entry points of each environment; empty if the cache is missing or invalid."""
     try:
-        held = json.loads(cache.read_bytes())
-        return [{"key": one["key"], "found": [Installed(*point) for point in one["found"]]} for one in held]
+        entries = json.loads(cache.read_bytes())
+        return [{"key": entry["key"], "found": [Installed(*point) for point in entry["found"]]} for entry in entries]
     except (OSError, ValueError, KeyError, TypeError):
         return []
 

@@ -1,20 +1,30 @@
-"""Fetches one web page from a host that the person named; an address that is not public must be named, too."""
+"""Fetches one web page from a host that the person named, or one document over https.
+
+An address that is not public must be named, too.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from ssl import create_default_context
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib import request
+from urllib.error import HTTPError
 from urllib.parse import quote, urljoin, urlsplit
 
 from navigator_kernel import __version__
-from navigator_kernel.adapters.sources.https import within
 from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
 from navigator_kernel.text import clean, escape_controls
+
+if TYPE_CHECKING:
+    from http.client import HTTPMessage
+    from urllib.request import OpenerDirector, Request
+
 
 PORTS = {"https": 443, "http": 80}
 LONGEST = 1_500  # characters of an address, so that the person sees all of it
@@ -61,7 +71,7 @@ def target_of(url: str, named: Sequence[str]) -> Target:
     if "@" in parts.netloc:
         raise Refused("the address holds a user or a password", hint="leave it out", reason="credentials")
     port = port or PORTS[parts.scheme]
-    if not any(_fits(one, host, port, PORTS[parts.scheme]) for one in named):
+    if not any(_fits(rule, host, port, PORTS[parts.scheme]) for rule in named):
         hint = f"the person's settings name these hosts in [policy] fetch: {', '.join(named) or 'none'}"
         raise Refused(
             f"{escape_controls(host)}:{port} is not a host that the person named", hint=hint, reason="not-named"
@@ -89,20 +99,20 @@ def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) 
     inner = named if not addresses[0].is_global else ()
     for _ in range(HOPS):
         with closing(_connected(target, addresses, seconds)) as connection:
-            found = _asked(connection, target, limit)
-        if isinstance(found, Page):
-            return found
+            answer = _asked(connection, target, limit)
+        if isinstance(answer, Page):
+            return answer
         try:
-            target = _next(target, found, named)
+            target = _next(target, answer, named)
             addresses = _addresses(target, inner)
         except (Refused, UsageProblem) as error:
-            message = f"{target.host} leads to {escape_controls(found[:200])}: {error.message}"
+            message = f"{target.host} leads to {escape_controls(answer[:200])}: {error.message}"
             raise Refused(message, hint=error.hint, reason="redirect") from error
     raise FetchFailed(f"{target.host} leads on more than {HOPS} times", hint="ask for another page")
 
 
-def _next(target: Target, found: str, named: Sequence[str]) -> Target:
-    there = target_of(urljoin(target.url, found), named)
+def _next(target: Target, location: str, named: Sequence[str]) -> Target:
+    there = target_of(urljoin(target.url, location), named)
     if there.scheme != target.scheme:
         raise Refused("that is another scheme", hint="fetch that address itself", reason="scheme")
     return there
@@ -111,10 +121,10 @@ def _next(target: Target, found: str, named: Sequence[str]) -> Target:
 def _addresses(target: Target, named: Sequence[str]) -> list[Address]:
     """All addresses that the name resolves to; Refused if one of them is neither public nor named."""
     try:
-        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise FetchFailed(f"{target.host} is not known: {error.strerror}", hint="check the address") from error
-    addresses = [ipaddress.ip_address(str(one[4][0]).partition("%")[0]) for one in found]
+    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in answers]
     for address in addresses:
         if not _is_open(address, target, named):
             hint = "only the person can name that address in [policy] fetch"
@@ -129,7 +139,7 @@ def _is_open(address: Address, target: Target, named: Sequence[str]) -> bool:
         return True
     if target.host == "localhost" and meant.is_loopback:
         return bool(named)
-    return any(_fits(one, str(address), target.port, target.port) for one in named)
+    return any(_fits(rule, str(address), target.port, target.port) for rule in named)
 
 
 def _meant(address: Address) -> Address:
@@ -208,8 +218,8 @@ def _asked(connection: HTTPConnection, target: Target, limit: int) -> Page | str
 def _page(answer: HTTPResponse, target: Target, data: bytes) -> Page:
     if (coding := answer.headers.get("Content-Encoding", "identity").strip().lower()) not in {"identity", ""}:
         raise FetchFailed(f"{target.host} answers in {escape_controls(coding)[:40]}", hint="ask for another page")
-    held = answer.headers
-    return Page(target.url, held.get_content_type(), held.get_content_charset("") or "", data)
+    headers = answer.headers
+    return Page(target.url, headers.get_content_type(), headers.get_content_charset("") or "", data)
 
 
 def _unread(target: Target, error: Exception) -> Exception:
@@ -217,3 +227,82 @@ def _unread(target: Target, error: Exception) -> Exception:
         return error  # `within` reports the timeout
     why = clean(str(error), lines=False)[:300]
     return FetchFailed(f"cannot read {target.host}: {why}", hint="check the address and the network")
+
+
+Asked = TypeVar("Asked")
+
+
+def fetch(seconds: float, url: str, limit: int) -> bytes:
+    """Returns the answer of the server at `url`, at most `limit` bytes, within `seconds` including name resolution,
+    which sockets do not limit. FetchFailed without such an answer."""
+    late = FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
+    return within(seconds, lambda: _document(url, seconds, limit), late)
+
+
+def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
+    """Returns or raises what `ask` does; raises `late` if it takes longer, or if a socket's own timeout ends first."""
+    results: list[Asked] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(ask())
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            failed.append(error)
+
+    asking = threading.Thread(target=work, daemon=True)
+    asking.start()
+    asking.join(seconds)
+    if failed:
+        raise late if isinstance(failed[0], TimeoutError) else failed[0]
+    if not results:
+        raise late
+    return results[0]
+
+
+def _document(url: str, seconds: float, limit: int) -> bytes:
+    opener = _opener()
+    opener.addheaders = [("Accept", "application/json"), ("User-Agent", f"navigator/{__version__}")]
+    try:
+        with opener.open(url, timeout=seconds) as answer:
+            data: bytes = answer.read(limit + 1)
+    except HTTPError as error:
+        error.close()
+        raise FetchFailed(
+            f"{url!r} answers {error.code} {clean(error.msg, lines=False)}", hint="ask its owner"
+        ) from error
+    except (OSError, HTTPException, ValueError) as error:
+        cause = getattr(error, "reason", "") or error
+        if isinstance(cause, TimeoutError):
+            raise cause from error
+        why = clean(str(cause), lines=False)
+        raise FetchFailed(f"cannot read {url!r}: {why}", hint="check the address and the network") from error
+    if len(data) > limit:
+        raise FetchFailed(f"{url!r} is over {limit} bytes", hint="ask its owner to split it", reason="too-large")
+    return data
+
+
+def _opener() -> OpenerDirector:
+    """An opener for https only, with the proxy and the certificates of the environment."""
+
+    class Redirects(request.HTTPRedirectHandler):
+        def redirect_request(
+            self, req: Request, fp: Any, code: int, msg: str, headers: HTTPMessage, newurl: str
+        ) -> Request | None:
+            if urlsplit(newurl).scheme != "https":
+                fp.close()
+                raise FetchFailed(f"{req.full_url!r} leads to {newurl[:200]!r}", hint="only https is followed")
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    opener = request.OpenerDirector()
+    handlers: Iterable[request.BaseHandler] = (
+        request.ProxyHandler(),
+        request.HTTPSHandler(context=create_default_context()),
+        request.HTTPDefaultErrorHandler(),
+        request.HTTPErrorProcessor(),
+        request.UnknownHandler(),
+        Redirects(),
+    )
+    for handler in handlers:
+        opener.add_handler(handler)
+    return opener

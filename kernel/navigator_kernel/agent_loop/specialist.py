@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.autoload import disarmed_last
-from navigator_kernel.adapters.files.inside import walk_inside
+from navigator_kernel.adapters.files.tree import walk_inside
 from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
 from navigator_kernel.agent_loop.skill_tool import NAME as SKILL_TOOL

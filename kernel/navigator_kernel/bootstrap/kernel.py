@@ -48,8 +48,8 @@ from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import NotFound
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel, ProjectPorts
 from navigator_kernel.routing.cascade import CascadeRouter
+from navigator_kernel.sandbox.contain import PackagedRunner
 from navigator_kernel.sandbox.guard import ConsentGate
-from navigator_kernel.sandbox.packages import PackagedRunner
 from navigator_kernel.values.job import NPM
 from navigator_kernel.values.owner import Viewer
 from navigator_kernel.values.report import shown_path
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
     from navigator_kernel.values.redact import Redact
-
 
 def assemble(
     root: Path,
@@ -290,8 +289,10 @@ def _makeable(packages: Sequence[str]) -> None:
 
 def _environments(requirements: Sequence[str]) -> tuple[Environments, str]:
     """The environments of Python or of Node, and the name of the one with these requirements."""
-    from navigator_kernel.adapters.processes.environments import Environments  # imported only if packages are declared
-    from navigator_kernel.adapters.processes.node_environments import NodeEnvironments
+    from navigator_kernel.adapters.processes.environments import (
+        Environments,  # imported only if packages are declared
+        NodeEnvironments,
+    )
     from navigator_kernel.skills.formats.dependencies import fingerprint
 
     is_node, folder = requirements[0].startswith(NPM), user_state() / "cache" / "environments"

@@ -15,8 +15,7 @@ from msgspec import Struct
 import navigator_kernel
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.entry_points import OWN, Installed, entry_points
-from navigator_kernel.adapters.stores.person_home import make_home
-from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState
+from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState, make_home
 from navigator_kernel.config.project_root import foreign, is_project, is_usable, nearest
 from navigator_kernel.config.settings import user_file, user_state
 from navigator_kernel.errors import NotFound, Refused

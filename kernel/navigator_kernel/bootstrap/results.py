@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.autoload import SUFFIX
 from navigator_kernel.adapters.files.changes import Sized, sealed
-from navigator_kernel.adapters.files.inside import read_inside
-from navigator_kernel.adapters.files.tree import listed
+from navigator_kernel.adapters.files.tree import listed, read_inside
 from navigator_kernel.bootstrap.built_in import copy_to_project, open_changes
 from navigator_kernel.bootstrap.parts import open_audit
 from navigator_kernel.bootstrap.places import box_of

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.mcp_client.servers import Servers
-from navigator_kernel.adapters.stores.tool_pins import load_pins
 from navigator_kernel.bootstrap.parts import box_writer, open_sandbox, state_writer
 from navigator_kernel.bootstrap.places import box_of, project_state
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.sandbox.guard import ConsentGate
-from navigator_kernel.sandbox.servers import request, starter
-from navigator_kernel.sandbox.tool_pins import ToolPins
+from navigator_kernel.sandbox.servers import ToolPins, load_pins, request, starter
 from navigator_kernel.tools.mcp_tools import McpTool, mcp_tools
 
 if TYPE_CHECKING:

@@ -118,7 +118,7 @@ class Turns(Struct, frozen=True, kw_only=True):
         the message may not have the effect that it has.
 
         A session that is kept takes one turn after another, in the order in which they were asked for. Busy if that
-        takes too long (`adapters/stores/turn_queue.py`), or if the session was continued elsewhere meanwhile and the
+        takes too long (`adapters/stores/sessions.py`), or if the session was continued elsewhere meanwhile and the
         message answers what it asked before or asks now; a workflow that was carried out all the same returns its
         reply, and `missed` is called with the error.
         """

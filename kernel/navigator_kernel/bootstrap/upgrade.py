@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
-from navigator_kernel.adapters.stores.person_home import upgraded_at
+from navigator_kernel.adapters.stores.project_state import upgraded_at
 from navigator_kernel.bootstrap.consents import open_consents
 from navigator_kernel.bootstrap.parts import state_writer
 from navigator_kernel.bootstrap.places import project_state

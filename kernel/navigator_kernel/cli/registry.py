@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "host": ("commands.host", "Coding agents: install, list, uninstall; for Claude Code, Codex, Gemini CLI and others"),
     "init": ("commands.init", "Make this folder a project"),
     "log": ("commands.log", "Show the audit log: what was allowed, refused, run and written"),
-    "mcp": ("mcp.group", "MCP: serve your skills to other agents; add servers, approve and call their tools"),
+    "mcp": ("commands.mcp", "MCP: serve your skills to other agents; add servers, approve and call their tools"),
     "model": ("commands.model", "Models: list, test, use, key"),
     "plugin": ("commands.plugin", "Plugins: list, trust, distrust"),
     "policy": ("commands.policy", "What a skill may do here, and which rule says so: explain"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -12,16 +13,30 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import jsonschema
 import mcp_types as types
 from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
 
 from navigator_kernel import __version__
-from navigator_kernel.errors import KernelError, UsageProblem
+from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.events import RunStarted
 from navigator_kernel.text import clean, shorten
+from navigator_kernel.turn.message import preprocess
+from navigator_kernel.turn.understand import decide, understand_locally
+from navigator_kernel.values.request import Message, Session
+from navigator_kernel.values.route import NeedClarification
+from navigator_kernel.why import lines_of, reasons
 
 if TYPE_CHECKING:
-    from navigator_kernel.mcp_server.kernel_tools import KernelTools
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from navigator_kernel.mcp_server.skill_resources import SkillResources
+    from navigator_kernel.ports import Executor, Kernel
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.resource import SkillDef
+
 
 T = TypeVar("T")
 
@@ -41,7 +56,7 @@ def _tool(
     called: str, description: str, annotations: types.ToolAnnotations, /, **properties: Mapping[str, Any]
 ) -> types.Tool:
     """Creates a tool; properties without a default are required."""
-    required = [key for key, held in properties.items() if "default" not in held]
+    required = [key for key, about in properties.items() if "default" not in about]
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return types.Tool(name=called, description=description, input_schema=schema, annotations=annotations)
 
@@ -91,7 +106,7 @@ class ReadFolder(types.PaginatedRequestParams):
 
 def mcp_server(tools: KernelTools, shelf: SkillResources) -> Server[Any]:
     """Creates the server, which runs over any transport."""
-    held = _Handlers(tools, shelf)
+    handlers = _Handlers(tools, shelf)
 
     @asynccontextmanager
     async def warmed(_: Server[Any]) -> AsyncIterator[dict[str, Any]]:
@@ -106,16 +121,16 @@ def mcp_server(tools: KernelTools, shelf: SkillResources) -> Server[Any]:
         title="Navigator Kernel",
         instructions=INSTRUCTIONS,
         lifespan=warmed,
-        on_list_tools=held.list_tools,
-        on_call_tool=held.call_tool,
-        on_list_resources=held.list_resources,
-        on_list_resource_templates=held.list_templates,
-        on_read_resource=held.read_resource,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
     )
     server.extensions[EXTENSION] = {"directoryRead": True}
-    server.add_request_handler("skills/list", ListSkills, held.list_skills)
-    server.add_request_handler("skills/get", GetSkill, held.get_skill)
-    server.add_request_handler("resources/directory/read", ReadFolder, held.read_folder)
+    server.add_request_handler("skills/list", ListSkills, handlers.list_skills)
+    server.add_request_handler("skills/get", GetSkill, handlers.get_skill)
+    server.add_request_handler("resources/directory/read", ReadFolder, handlers.read_folder)
     return server
 
 
@@ -154,19 +169,21 @@ class _Handlers(Struct, frozen=True):
         return types.ListResourcesResult(resources=resources, next_cursor=_cursor(after), ttl_ms=FRESH)
 
     async def list_templates(self, _ctx: Any, _params: Any) -> types.ListResourceTemplatesResult:
-        told = "A file of a skill; SKILL.md is its text"
-        template = types.ResourceTemplate(uri_template="skill://{name}/{+path}", name="skill file", description=told)
+        description = "A file of a skill; SKILL.md is its text"
+        template = types.ResourceTemplate(
+            uri_template="skill://{name}/{+path}", name="skill file", description=description
+        )
         return types.ListResourceTemplatesResult(resource_templates=[template], ttl_ms=FRESH)
 
     async def read_resource(self, _ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         file = _there(self.shelf.read, str(params.uri))
-        held: types.TextResourceContents | types.BlobResourceContents
+        contents: types.TextResourceContents | types.BlobResourceContents
         if file.text is not None:
-            held = types.TextResourceContents(uri=file.uri, mime_type=file.media, text=file.text)
+            contents = types.TextResourceContents(uri=file.uri, mime_type=file.media, text=file.text)
         else:
             blob = base64.b64encode(file.data).decode()
-            held = types.BlobResourceContents(uri=file.uri, mime_type=file.media, blob=blob)
-        return types.ReadResourceResult(contents=[held])
+            contents = types.BlobResourceContents(uri=file.uri, mime_type=file.media, blob=blob)
+        return types.ReadResourceResult(contents=[contents])
 
     async def list_skills(self, _ctx: Any, params: ListSkills) -> dict[str, Any]:
         entries, after = self.shelf.page(_name(params.cursor))
@@ -185,8 +202,8 @@ def _there(look: Callable[[str], T], uri: str) -> T:
     try:
         return look(uri)
     except (KernelError, OSError) as error:
-        said = error.message if isinstance(error, KernelError) else "the file cannot be read"
-        raise MCPError(types.INVALID_PARAMS, clean(said, lines=False), {"uri": uri}) from error
+        reason = error.message if isinstance(error, KernelError) else "the file cannot be read"
+        raise MCPError(types.INVALID_PARAMS, clean(reason, lines=False), {"uri": uri}) from error
 
 
 def _checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -215,3 +232,175 @@ def _name(cursor: str | None) -> str:
         return base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
     except ValueError as error:
         raise MCPError(types.INVALID_PARAMS, "the cursor is not from this server") from error
+
+
+# The MCP server over streamable HTTP, with a token and a check of the origin.
+
+PATH = "/mcp"
+LONGEST = 1024 * 1024  # bytes of a request
+
+
+class _Token:
+    """Refuses every request without the token, and reveals nothing else."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self.app, self.expected = app, f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+            if not hmac.compare_digest(header, self.expected):
+                refusal = PlainTextResponse("a token is needed", 401, {"WWW-Authenticate": "Bearer"})
+                await refusal(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def serve(server: Server[Any], host: str, port: int, token: str, ready: Callable[[str], None]) -> None:
+    """Serves at `http://host:port/mcp` until it is stopped; `ready` is called with that address. KernelError if it
+    cannot listen there. A request with another address as Host or Origin is refused (421, 403)."""
+    import uvicorn  # only this transport needs it
+
+    from navigator_kernel.adapters.http_connection import Connection
+
+    config = uvicorn.Config(
+        "", host=host, port=port, http=Connection, ws="none", log_level="error", access_log=False, server_header=False
+    )
+    try:
+        listener = config.bind_socket()
+    except (OSError, SystemExit) as error:  # uvicorn calls sys.exit if it cannot listen
+        raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
+    with listener:
+        place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        config.app = _application(server, host, place, token)
+        listener.listen()  # clients that connect before the server is up wait
+        ready(f"http://{place}{PATH}")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _application(server: Server[Any], host: str, place: str, token: str) -> ASGIApp:
+    """Creates the application. `place` is the host and port that clients must name; they leave out the port 80."""
+    places = [place, place.removesuffix(":80")] if place.endswith(":80") else [place]
+    security = TransportSecuritySettings(
+        allowed_hosts=places, allowed_origins=[f"http://{allowed}" for allowed in places]
+    )
+    app = server.streamable_http_app(
+        streamable_http_path=PATH, transport_security=security, host=host, max_request_body_size=LONGEST
+    )
+    app.user_middleware.insert(0, Middleware(_Token, token=token))
+    return app
+
+
+# The tools of the MCP server: route a message, load a skill, run it, and explain a run.
+
+DESCRIBED = 400  # characters of a description
+MOST = 20  # most candidates in one answer
+LOOK, PAUSE = 2.0, 0.05  # seconds between checks for changed files, and the delay before one
+TEXT = 64_000  # characters of a skill's text
+LOOKED_AT = 200  # newest runs searched for one of a host
+SESSIONS = "mcp-"  # the names of the sessions of hosts begin with it
+
+
+class KernelTools(Struct, kw_only=True):
+    """Each tool returns JSON values or raises a KernelError. `take` takes turns, side by side, and keeps the session of
+    a turn that waits for the person, so that they can answer it."""
+
+    kernel: Kernel
+    take: Callable[[Message, Session], Awaitable[Reply]]
+    _looked: float = float("-inf")
+
+    async def route(self, message: str, k: int = 5) -> Mapping[str, Any]:
+        """The route of a message, without asking a model and without running anything.
+
+        In a large catalogue the next call notices a file that was changed in place, and this one a skill that was added
+        or removed. UsageProblem for an empty message.
+        """
+        if not message.strip():
+            raise UsageProblem("there is no message", hint="send what the person wants, as they wrote it")
+        with self.kernel.catalogue.glance():
+            answer = self._routed(message, k)
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._looked > LOOK:
+            self._looked = loop.time()
+            loop.call_later(PAUSE, self.kernel.catalogue.list_resources)
+        return answer
+
+    def _routed(self, message: str, k: int) -> Mapping[str, Any]:
+        kernel = self.kernel
+        request = preprocess(Message(text=message), kernel.files)
+        intent = understand_locally(request, Session(id="mcp"), kernel.router)
+        decision = decide(intent, request, kernel.catalogue)
+        candidates = intent.retrieval.candidates[: min(max(k, 1), MOST)] if intent.retrieval else ()
+        shown = [
+            (candidate.confidence, skill)
+            for candidate in candidates
+            if (skill := self._model_may(candidate.name)) is not None
+        ]
+        body = {**decision.to_dict(), "band": intent.retrieval.band if intent.retrieval else None}
+        body |= {"candidates": [{**_described(skill), "confidence": round(sure, 4)} for sure, skill in shown]}
+        if isinstance(decision.result, NeedClarification):
+            body |= {"question": decision.result.question, "options": list(decision.options)}
+        return body
+
+    async def load_skill(self, name: str) -> Mapping[str, Any]:
+        """A skill's text with its digest, for the host's model to follow. SkillNotFound for an unknown name; Refused if
+        the skill was changed, or neither installed nor trusted."""
+        skill = self._model_may(name)
+        if skill is None:
+            near = self.kernel.catalogue.suggest(name)
+            raise SkillNotFound(f"no skill is called {name!r}", hint=f"similar names: {', '.join(near) or 'none'}")
+        executor = self.kernel.catalogue.create_executor(skill.namespace)
+        _refuse_unknown(executor)
+        if executor.is_changed:
+            hint = f"the person may look at it: navigator skill verify {skill.name}"
+            raise Refused(f"skill {skill.name!r} was changed since it was installed", hint=hint)
+        text = (skill.sop or skill.system_prompt)[:TEXT]
+        needs = [spec.name for spec in skill.required_params]
+        body = {**_described(skill), "digest": executor.digest, "text": text, "required_params": needs}
+        return {**body, "folder": str(skill.folder or ""), "runs": skill.kind == "A"}
+
+    async def run_skill(self, name: str, args: str = "") -> Mapping[str, Any]:
+        """The report of a turn that runs the skill, under the person's policy; pending if it needs their consent."""
+        skill = self._model_may(name)
+        if skill is None:
+            raise SkillNotFound(f"no skill is called {name!r}", hint="route finds the one for a message")
+        kernel = self.kernel
+        if skill.kind == "B":  # kind A is checked later, when its command starts
+            _refuse_unknown(kernel.catalogue.create_executor(skill.namespace))
+        message = Message(text=f"/{skill.name} {args}".strip())
+        if len(preprocess(message, kernel.files).commands) != 1:
+            raise UsageProblem("the arguments hold a second instruction", hint="call one skill, not a command")
+        session = Session(id=f"{SESSIONS}{kernel.ids.new()}", notice_shown=True)
+        reply = await self.take(message, session)
+        waits = reply.session.approval is not None or reply.session.question is not None
+        body: dict[str, Any] = {"run": reply.run, "report": kernel.redact(reply.report.to_dict())}
+        return {**body, "ask_the_person": f"navigator ask --session {session.id} yes"} if waits else body
+
+    async def why(self, run: str = "") -> Mapping[str, Any]:
+        """Why a run that a host began, by default the newest of these, did what it did: in `why` a sentence for each
+        message, in `lines` every stage with its numbers. NotFound for any other run: its message is not the host's."""
+        log = self.kernel.run_log
+        for name in [run] if run else log.runs()[:LOOKED_AT]:
+            events = log.read(name)
+            if events and isinstance(events[0].body, RunStarted) and events[0].body.session.startswith(SESSIONS):
+                lines = [line.strip() for event in events for line in lines_of(event)]
+                return {"run": name, "why": list(reasons(events, self.kernel.catalogue)), "lines": lines}
+        raise NotFound(f"no run is called {run!r}" if run else "there is no run yet", hint="run_skill makes one")
+
+    def _model_may(self, name: str) -> SkillDef | None:
+        """The skill with this name; None if there is none, or if its author keeps it from models."""
+        skill = self.kernel.catalogue.find(name)
+        return skill if skill is not None and skill.implicit else None
+
+
+def _described(skill: SkillDef) -> dict[str, Any]:
+    return {"name": skill.name, "description": shorten(skill.description, DESCRIBED)}
+
+
+def _refuse_unknown(executor: Executor) -> None:
+    """Refused for a skill neither installed nor trusted: nobody here sees what another agent does with its text."""
+    if executor.standing == "unknown":
+        name = executor.skill.name
+        hint = f"the person may look at it, then: navigator skill trust {name}"
+        message = f"skill {name!r} was neither installed nor trusted by the person"
+        raise Refused(message, hint=hint, reason="unknown-skill")

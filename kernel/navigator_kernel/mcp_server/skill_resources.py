@@ -53,19 +53,19 @@ class SkillResources(Struct, frozen=True):
 
     def page(self, after: str) -> tuple[list[dict[str, Any]], str]:
         """The entries after the name `after`, and the name after which the next page begins; empty at the end."""
-        held = self._candidates()
-        left = sorted(name for name in held if name > after)
-        shown = left[:PAGE]
-        found = [entry for name in shown if (entry := self._entry(held[name])) is not None]
-        return found, shown[-1] if len(left) > PAGE else ""
+        candidates = self._candidates()
+        names = sorted(name for name in candidates if name > after)
+        shown = names[:PAGE]
+        entries = [entry for name in shown if (entry := self._entry(candidates[name])) is not None]
+        return entries, shown[-1] if len(names) > PAGE else ""
 
     def entry(self, uri: str) -> dict[str, Any]:
         """The entry of the skill whose SKILL.md is at `uri`; NotFound if it is not served."""
         skill = self._named(uri)
-        found = self._entry(skill) if skill is not None else None
-        if found is None or found["uri"] != uri:
+        entry = self._entry(skill) if skill is not None else None
+        if entry is None or entry["uri"] != uri:
             raise NotFound(f"no skill is served at {uri[:200]}", hint="skills/list names those that are")
-        return found
+        return entry
 
     def read(self, uri: str) -> File:
         """The file at `uri`; NotFound if it is not a file of a served skill."""
@@ -82,21 +82,23 @@ class SkillResources(Struct, frozen=True):
 
     def folder(self, uri: str) -> list[dict[str, str]]:
         """The entries directly in the folder at `uri`, which has no `/` at its end; NotFound if it is not a folder."""
-        prefix, found = f"{uri}/", dict[str, dict[str, str]]()
+        prefix, children = f"{uri}/", dict[str, dict[str, str]]()
         for address, path in self._files(self._named(uri)):
             if address.startswith(prefix):
                 child, _, rest = address.removeprefix(prefix).partition("/")
                 media = "inode/directory" if rest else _media(path)
-                found[child] = {"uri": f"{prefix}{child}", "name": unquote(child), "mimeType": media}
-        if not found:
+                children[child] = {"uri": f"{prefix}{child}", "name": unquote(child), "mimeType": media}
+        if not children:
             raise NotFound(f"{uri[:200]} is not a folder that is served", hint="a skill's own is skill://NAME")
-        return [found[child] for child in sorted(found)]
+        return [children[child] for child in sorted(children)]
 
     def _candidates(self) -> dict[str, SkillDef]:
         """The skills that may be served, by name; only their files show whether they are. The catalogue is called once,
         because it checks every skill at each call."""
-        held = self.catalogue.list_resources()
-        return {skill.name: skill for skill in held if skill.type == "skill" and skill.implicit and _is_folder(skill)}
+        resources = self.catalogue.list_resources()
+        return {
+            skill.name: skill for skill in resources if skill.type == "skill" and skill.implicit and _is_folder(skill)
+        }
 
     def _named(self, uri: str) -> SkillDef | None:
         name = uri.removeprefix(SCHEME).partition("/")[0]
@@ -155,11 +157,13 @@ def _files(skill: SkillDef) -> tuple[InstalledFile, ...]:
     if skill.folder is None:
         return ()
     try:
-        held = folder_files(skill.folder)
+        files = folder_files(skill.folder)
     except (KernelError, OSError):
         return ()
-    parts = {file.path: file.path.split("/") for file in held}
-    return tuple(file for file in held if "__pycache__" not in parts[file.path] and not holds_secrets(parts[file.path]))
+    parts = {file.path: file.path.split("/") for file in files}
+    return tuple(
+        file for file in files if "__pycache__" not in parts[file.path] and not holds_secrets(parts[file.path])
+    )
 
 
 def _frontmatter(skill: SkillDef) -> dict[str, Any] | None:
@@ -167,10 +171,10 @@ def _frontmatter(skill: SkillDef) -> dict[str, Any] | None:
     try:
         parts = split(read_bounded(skill.path, BYTES), MANIFEST)  # refuses hostile frontmatter
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        held = _plain(yaml.load(parts.source, Loader=loader))  # noqa: S506 - one of two safe loaders
+        frontmatter = _plain(yaml.load(parts.source, Loader=loader))  # noqa: S506 - one of two safe loaders
     except (KernelError, OSError, ValueError, yaml.YAMLError):
         return None
-    return held if parts.form == "frontmatter" and isinstance(held, dict) else None
+    return frontmatter if parts.form == "frontmatter" and isinstance(frontmatter, dict) else None
 
 
 def _plain(value: Any) -> Any:
@@ -179,7 +183,7 @@ def _plain(value: Any) -> Any:
         case dict():
             if not all(isinstance(key, str) for key in value):
                 raise ValueError("a key that is not text")
-            return {key: _plain(held) for key, held in value.items()}
+            return {key: _plain(item) for key, item in value.items()}
         case list():
             return list(map(_plain, value))
         case datetime():

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import navigator_kernel
-from navigator_kernel.sandbox.hidden_files import secret_paths
+from navigator_kernel.adapters.files.project_files import holds_secrets
+from navigator_kernel.config.settings import user_state
+from navigator_kernel.errors import Refused
+from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.values.job import Job
+
 
 MIB = 1024 * 1024
 MEMORY = 4096 * MIB  # bytes of address space for each process, and of memory for all of them
@@ -128,9 +133,77 @@ def covers(paths: Iterable[Path], inner: Path) -> bool:
 def _outermost(paths: Iterable[Path], hidden: Sequence[Path]) -> list[Path]:
     """The paths that are not below another one; links stay beside their targets, and a path in `hidden` stays because
     it was named itself."""
-    kept: list[Path] = []
+    outermost: list[Path] = []
     for path in sorted(set(paths), key=lambda path: len(path.parts)):
-        inside = [other for other in kept if covers(hidden, other)]
-        if not covers(inside if covers(hidden, path) else kept, path):
-            kept.append(path)
-    return kept
+        inside = [other for other in outermost if covers(hidden, other)]
+        if not covers(inside if covers(hidden, path) else outermost, path):
+            outermost.append(path)
+    return outermost
+
+
+# Files of secrets, found by name; a process with access to the project must not read them. The names are those that
+# `@` refuses, `.git/config` if it contains a password, and the person's state folder. The search is bounded: folders
+# that it does not reach are hidden as a whole.
+
+ENTRIES = 200_000  # entries of folders that are examined
+HIDDEN = 500  # paths that a sandbox hides
+_CONFIG_LIMIT = 64 * 1024  # bytes; a longer config is hidden
+_CREDENTIAL = lazy_compile(
+    r"https?://[^/@\s]+@|://[^/@\s:]+:[^/@\s]+@|extraheader|(?:password|token)\s*=|helper\s*=\s*!"
+)
+
+
+def secret_paths(root: Path, skipped: Iterable[Path]) -> tuple[Path, ...]:
+    """Secret files and folders below `root`, without `skipped` and links. Refused if there are over 500."""
+    paths: list[Path] = []
+    for path in _search(root, frozenset(map(str, skipped))):
+        paths.append(path)
+        if len(paths) > HIDDEN:
+            message = f"{str(root)!r} holds over {HIDDEN} files of secrets, or more files than are looked at"
+            raise Refused(message, hint="name the files to read instead", reason="secrets")
+    return tuple(paths)
+
+
+def _search(root: Path, skipped: frozenset[str]) -> Iterator[Path]:
+    """Searches breadth first, so that the folders left at the bound are deep."""
+    folders, remaining, state = deque([str(root)]), ENTRIES, os.path.realpath(user_state())
+    while folders:
+        folder = folders.popleft()
+        if remaining <= 0:
+            yield Path(folder)
+            continue
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    remaining -= 1
+                    if entry.is_symlink() or entry.path in skipped:
+                        continue
+                    if entry.path == state or _is_secret(entry):
+                        yield Path(entry.path)
+                    elif entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif entry.name == "config" and _has_credential(entry):
+                        yield Path(entry.path)
+        except OSError:
+            yield Path(folder)  # a folder that cannot be searched is hidden
+
+
+def _is_secret(entry: os.DirEntry[str]) -> bool:
+    """Whether the name is that of a secret. A `.git` folder or file is not: `git log` reads it, and only its settings
+    may contain a password."""
+    if entry.name.casefold() == ".git":
+        return False
+    inside = ("file",) if entry.is_dir(follow_symlinks=False) else ()  # file name patterns do not apply to folders
+    return holds_secrets((entry.name, *inside))
+
+
+def _has_credential(entry: os.DirEntry[str]) -> bool:
+    """Whether the `config` of a git repository contains a password or names a program that provides one."""
+    if not os.path.lexists(Path(entry.path).with_name("HEAD")):
+        return False
+    try:
+        with Path(entry.path).open("rb") as file:
+            data = file.read(_CONFIG_LIMIT + 1)
+    except OSError:
+        return True
+    return len(data) > _CONFIG_LIMIT or _CREDENTIAL.search(data.decode("latin-1").lower()) is not None

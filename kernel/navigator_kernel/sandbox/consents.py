@@ -50,10 +50,10 @@ class ConsentStore(Struct):
 
     def _agreed(self, run: str) -> dict[str, bool]:
         """The subjects that were agreed to for a run. If there are more than KEPT runs, the oldest is forgotten."""
-        held = self._runs.setdefault(run, {})
+        subjects = self._runs.setdefault(run, {})
         if len(self._runs) > KEPT:
             del self._runs[next(iter(self._runs))]
-        return held
+        return subjects
 
     def require(
         self,
@@ -80,12 +80,12 @@ class ConsentStore(Struct):
                 self.audit.record("authorised", run=run, subject=need.subject, by=by[need])
                 self._use_up(agreed, need, lasting)
         if missing:
-            asked = [need.subject for need in missing]
+            subjects = [need.subject for need in missing]
             if own in missing:  # it is named first, because a yes for longer is a yes to it
-                asked = [*([lasting] if lasting else []), subject, *asked[:-1]]
-            facts |= {"also": asked[1:]} if asked[1:] else {}
+                subjects = [*([lasting] if lasting else []), subject, *subjects[:-1]]
+            facts |= {"also": subjects[1:]} if subjects[1:] else {}
             question = "; ".join(need.question for need in missing)
-            raise ConsentNeeded(question, hint="agree with --yes, or trust it by digest", subject=asked[0], **facts)
+            raise ConsentNeeded(question, hint="agree with --yes, or trust it by digest", subject=subjects[0], **facts)
 
     def _basis(self, agreed: dict[str, bool], subject: str, wider: Sequence[str], *, by_name: bool) -> str:
         """What allows `subject`, or "". A yes to one of `wider` counts if it is for more than one execution."""
@@ -129,25 +129,25 @@ class ConsentStore(Struct):
     def _change(self, entries: dict[str, Any]) -> None:
         self.writer.make_folder(self.file.parent)
         with file_lock(self.file.with_suffix(".lock")):
-            kept = {**self._trusted(), **entries}
-            trusted = {subject: held for subject, held in sorted(kept.items()) if held is not None}
+            changed = {**self._trusted(), **entries}
+            trusted = {subject: entry for subject, entry in sorted(changed.items()) if entry is not None}
             body = json.dumps({"v": VERSION, "trusted": trusted}, ensure_ascii=False, indent=1)
             self.writer.write(self.file, body.encode(), mode=0o600)
 
     def dropped(self) -> int:
         """How many entries of version 1 no longer count, because it is not known whether a person gave them."""
-        held = self._read()
-        return len(held) - len(self._trusted())
+        consents = self._read()
+        return len(consents) - len(self._trusted())
 
     def _trusted(self) -> dict[str, Any]:
-        held = self._read()
-        if held and self._version == 1:
-            return {subject: one for subject, one in held.items() if _is_given(one)}
-        return held
+        consents = self._read()
+        if consents and self._version == 1:
+            return {subject: entry for subject, entry in consents.items() if _is_given(entry)}
+        return consents
 
     def _read(self) -> dict[str, Any]:
         try:
-            found = json.loads(self.file.read_text(encoding="utf-8"))
+            body = json.loads(self.file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
@@ -155,8 +155,8 @@ class ConsentStore(Struct):
                 f"{str(self.file)!r} cannot be read: {error}",
                 hint="fix or remove it; you will be asked for trust again",
             ) from error
-        self._version = found.get("v", 1) if isinstance(found, dict) else 1
-        trusted = found.get("trusted") if isinstance(found, dict) else None
+        self._version = body.get("v", 1) if isinstance(body, dict) else 1
+        trusted = body.get("trusted") if isinstance(body, dict) else None
         if not isinstance(trusted, dict):
             raise Damaged(
                 f"{str(self.file)!r} is not a record of trust", hint="remove it; you will be asked for trust again"

@@ -1,21 +1,25 @@
-"""Runs a job in the best sandbox that works here, or not at all."""
+"""Runs a job in the best sandbox that works here, or not at all, within limits and with its packages."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import errno
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.files.lent import lent
-from navigator_kernel.adapters.files.scratch import make_scratch, new_scratch, remove_scratch_aside
+from navigator_kernel.adapters.files.scratch import lent, make_scratch, new_scratch, remove_scratch_aside
 from navigator_kernel.adapters.files.tree import disk_used
 from navigator_kernel.adapters.files.writer import stamp
 from navigator_kernel.adapters.processes.launcher import (
@@ -36,14 +40,14 @@ from navigator_kernel.adapters.processes.process import (
 )
 from navigator_kernel.errors import KernelError, NoSandbox, NotFound
 from navigator_kernel.sandbox.backends import SandboxBackend, inline, launch, rungs
-from navigator_kernel.sandbox.cgroup import Cgroup, grouped
 from navigator_kernel.sandbox.confinement import Confinement, confinement
-from navigator_kernel.values.job import Job
+from navigator_kernel.values.job import NPM, Job
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.processes.process import ProcessRunner
-    from navigator_kernel.ports import Writer
+    from navigator_kernel.ports import Sandbox, Writer
     from navigator_kernel.values.job import Exceeded, Outcome
+
 
 PATIENCE = 10.0  # seconds for the trial of a backend
 ARGUMENT = 128 * 1024  # bytes of one argument: the system's own limit
@@ -90,18 +94,18 @@ class ContainedRunner(Struct):
         """The command line for a job that another part starts, contained except for the control group; NoSandbox and
         NotFound as in `run`."""
         rung = self._allowed(job)
-        held, program = confinement(job), _program(job)
+        allowed, program = confinement(job), _program(job)
         if rung is None:
             return (program, *job.argv[1:])
-        spec = {"gate": None, "threads": _threads(held), "seconds": None, "limits": dict(held.limits)}
-        return inline({**spec, **rung.wrap([program, *job.argv[1:]], held)})
+        spec = {"gate": None, "threads": _threads(allowed), "seconds": None, "limits": dict(allowed.limits)}
+        return inline({**spec, **rung.wrap([program, *job.argv[1:]], allowed)})
 
     def rung(self) -> SandboxBackend | None:
         """The best backend that works, tried once per start of the machine."""
-        found, key = {rung.name: rung for rung in rungs()}, _machine()
-        held = self._remembered()
-        if held.get("key") == key and str(held.get("rung")) in found:
-            return found[str(held["rung"])]
+        available, key = {rung.name: rung for rung in rungs()}, _machine()
+        remembered = self._remembered()
+        if remembered.get("key") == key and str(remembered.get("rung")) in available:
+            return available[str(remembered["rung"])]
         return self.tried_again()[0]
 
     def tried_again(self) -> tuple[SandboxBackend | None, dict[str, str]]:
@@ -122,17 +126,17 @@ class ContainedRunner(Struct):
         """The backend for the job; None if it runs without one, because a person said so."""
         rung = self.rung()
         if rung is None and not self.unsafe:
-            reasons = "; ".join(f"{one.name}: {trial(one)}" for one in rungs())
+            reasons = "; ".join(f"{backend.name}: {trial(backend)}" for backend in rungs())
             message = f"nothing here can contain {job.subject}" + (f" ({reasons})" if reasons else "")
             raise NoSandbox(message, hint="; ".join(REMEDIES))
         return rung
 
     def _remembered(self) -> dict[str, Any]:
         try:
-            held = json.loads(self.memory.read_text(encoding="utf-8"))
+            record = json.loads(self.memory.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return held if isinstance(held, dict) else {}
+        return record if isinstance(record, dict) else {}
 
     def _keep(self, body: dict[str, Any]) -> None:
         """Stores `body`; if that fails, the backends are tried again next time."""
@@ -182,7 +186,7 @@ def _machine() -> list[Any]:
 
 @contextmanager
 def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
-    held = confinement(job)
+    allowed = confinement(job)
     program = _program(job)
     if any(len(os.fsencode(word)) >= ARGUMENT for word in job.argv):
         raise too_long(job)
@@ -190,10 +194,10 @@ def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
         gate, opener = os.pipe()
         held_open.callback(os.close, gate)
         held_open.callback(os.close, opener)
-        spec = {"gate": gate, "seconds": job.timeout, "limits": dict(held.limits)}
-        argv, fd = launch({**spec, **rung.wrap([program, *job.argv[1:]], held)})
+        spec = {"gate": gate, "seconds": job.timeout, "limits": dict(allowed.limits)}
+        argv, fd = launch({**spec, **rung.wrap([program, *job.argv[1:]], allowed)})
         held_open.callback(os.close, fd)
-        running = _Running(held, opener)
+        running = _Running(allowed, opener)
         held_open.callback(running.remove_group)
         yield Contained(argv, (fd, gate), running.started, running.exceeded)
 
@@ -223,13 +227,13 @@ class _Running(Struct):
             self.group.remove()
 
 
-def _threads(held: Confinement) -> int:
+def _threads(allowed: Confinement) -> int:
     """The limit of the user's threads in a run without a group: a quarter more than exist, because other programs start
     some meanwhile, and those of the run. 0, which is none, for root, whom the system does not limit."""
     if os.getuid() == 0:
         return 0
     existing = threads_of_user()
-    return existing + existing // 4 + held.processes
+    return existing + existing // 4 + allowed.processes
 
 
 def _program(job: Job) -> str:
@@ -249,15 +253,194 @@ def _not_set_up(outcome: Outcome) -> str:
     return no_more_threads() if line.endswith(os.strerror(errno.EAGAIN)) else line
 
 
-def exceeded(held: Confinement, pid: int, hidden: dict[int, float]) -> Exceeded:
+def exceeded(allowed: Confinement, pid: int, hidden: dict[int, float]) -> Exceeded:
     """The limit of disk or memory that the processes below `pid` are over, else empty; open files without a name count
     as disk."""
     used, below = 0, descendants(pid)
-    for folder in (held.writes, held.scratch):
+    for folder in (allowed.writes, allowed.scratch):
         if folder is not None:
-            used += disk_used(folder, held.disk - used)
-            if used > held.disk:
+            used += disk_used(folder, allowed.disk - used)
+            if used > allowed.disk:
                 return "disk"
-    if used + unlinked(pid, below, held.disk, hidden) > held.disk:
+    if used + unlinked(pid, below, allowed.disk, hidden) > allowed.disk:
         return "disk"
-    return "memory" if memory_used(below, held.memory) > held.memory else ""
+    return "memory" if memory_used(below, allowed.memory) > allowed.memory else ""
+
+
+# A control group for one run: its limits hold for all processes of the run, and count no others (cgroups(7)).
+
+BASE = Path("/sys/fs/cgroup")
+_LIMITS = {"pids": ("pids.max", "pids.max"), "memory": ("memory.limit_in_bytes", "memory.max")}  # files in version 1, 2
+_KILLED = "memory.oom_control", "memory.events"  # files in version 1 and 2 that count the processes killed for memory
+_FIRST_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO
+_TRIES = 50  # attempts to remove a group while its last processes exit
+_PATIENCE = 2.0  # seconds for the user's service manager to make a group
+
+
+class Cgroup(NamedTuple):
+    """`folders` are the group's: one for each controller in version 1, a single one in version 2."""
+
+    folders: tuple[Path, ...]
+
+    def is_out_of_memory(self) -> bool:
+        """Whether the system killed a process of the group because its memory ran out."""
+        for file in (folder / name for folder in self.folders for name in _KILLED):
+            with contextlib.suppress(OSError):
+                if any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in file.read_text().splitlines()):
+                    return True
+        return False
+
+    def remove(self) -> None:
+        """Kills the group's processes, and removes it."""
+        for folder in self.folders:
+            for _ in range(_TRIES):
+                for pid in _pids(folder):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                try:
+                    folder.rmdir()
+                    break
+                except FileNotFoundError:  # the service manager removes its groups when they are empty
+                    break
+                except OSError:
+                    time.sleep(0.01)
+
+
+def grouped(pid: int, processes: int, memory: int) -> Cgroup | None:
+    """Puts the process, and all that it starts from now on, into a new group with these limits. None if this user can
+    make no group here: neither in a folder of the system, nor by the user's service manager."""
+    return _made(pid, processes, memory) or _by_service_manager(pid, processes, memory)
+
+
+def _made(pid: int, processes: int, memory: int) -> Cgroup | None:
+    """The kernel takes some milliseconds to move the process."""
+    folders: list[Path] = []
+    name, limits = f"navigator-{os.urandom(8).hex()}", {"pids": processes, "memory": memory}
+    try:
+        for version, parent, controllers in _parents():
+            folder = parent / name
+            folder.mkdir()
+            folders.append(folder)
+            for controller in controllers:
+                (folder / _LIMITS[controller][version - 1]).write_text(str(limits[controller]))
+            (folder / "cgroup.procs").write_text(str(pid))
+    except OSError:
+        for folder in folders:  # the process must outlive this
+            with contextlib.suppress(OSError):
+                (folder.parent / "cgroup.procs").write_text(str(pid))
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        return None
+    return Cgroup(tuple(folders)) if folders else None
+
+
+def _parents() -> Iterator[tuple[int, Path, tuple[str, ...]]]:
+    """Version, folder and controllers of each parent of the new group. In version 2 it is the nearest folder above this
+    process that hands out the controllers, if this user may move processes in it."""
+    own = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
+    if not _is_version_2():
+        for name in _LIMITS:
+            folder = BASE / name / own.get(name, "/").lstrip("/")
+            if folder.is_dir():
+                yield 1, folder, (name,)
+        return
+    current = BASE / own.get("", "/").lstrip("/")
+    for folder in (current, *current.parents):
+        if not folder.is_relative_to(BASE) or not os.access(folder / "cgroup.procs", os.W_OK):
+            return
+        handed_out = (folder / "cgroup.subtree_control").read_text().split()
+        if "pids" in handed_out:
+            yield 2, folder, tuple(name for name in _LIMITS if name in handed_out)
+            return
+
+
+def _by_service_manager(pid: int, processes: int, memory: int) -> Cgroup | None:
+    """What `systemd-run --user --scope` does, but for a process that exists already (org.freedesktop.systemd1(5)): so
+    the process starts meanwhile, and sees none of the variables that lead to the manager."""
+    busctl = shutil.which("busctl")
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    is_ours = os.access(f"{runtime}/bus", os.R_OK | os.W_OK)  # after `su` the variable may name another user's folder
+    if busctl is None or not is_ours or not _is_version_2() or not _is_first_namespace():
+        return None
+    name = f"navigator-{os.urandom(8).hex()}.scope"
+    manager = "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"
+    limits = "TasksMax", "t", str(processes), "MemoryMax", "t", str(memory)
+    argv = [busctl, "--user", "--quiet", "call", *manager, "StartTransientUnit", "ssa(sv)a(sa(sv))", name, "fail"]
+    argv += ["4", "PIDs", "au", "1", str(pid), *limits, "CollectMode", "s", "inactive-or-failed", "0"]
+    try:
+        subprocess.run(
+            argv,
+            env={**os.environ, "XDG_RUNTIME_DIR": runtime},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=True,
+        )
+        folder = _when(lambda: _folder_of(pid, name))
+        if folder is not None and (folder / "pids.max").read_text() == f"{processes}\n":
+            return Cgroup((folder,))
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return None
+
+
+def _when(look: Callable[[], Path | None]) -> Path | None:
+    end = time.monotonic() + _PATIENCE
+    while (folder := look()) is None and time.monotonic() < end:
+        time.sleep(0.002)
+    return folder
+
+
+def _folder_of(pid: int, name: str) -> Path | None:
+    """The folder of the process's group, if that is called `name`."""
+    path = Path(f"/proc/{pid}/cgroup").read_text().rpartition("0::/")[2].strip()
+    return BASE / path if path.endswith(f"/{name}") else None
+
+
+def _is_version_2() -> bool:
+    return (BASE / "cgroup.controllers").is_file()
+
+
+def _is_first_namespace() -> bool:
+    """Whether process ids here are those of the whole machine: a container's mean other processes to the manager."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino == _FIRST_NAMESPACE  # noqa: PTH116 - a link of the system
+    except OSError:
+        return False
+
+
+def _pids(folder: Path) -> list[int]:
+    try:
+        return [int(line) for line in (folder / "cgroup.procs").read_text().split()]
+    except OSError:
+        return []
+
+
+# Gives a job its declared Python packages, from an environment that is made on first use.
+
+
+class PackagedRunner(Struct, frozen=True):
+    """Implements `ports.Sandbox` over another one. Callers must have asked the person first; `made` returns the
+    environment with these requirements (SAF-3)."""
+
+    inner: Sandbox
+    made: Callable[[Sequence[str]], Path]
+
+    async def run(self, job: Job) -> Outcome:
+        """NotLoadable without uv or npm, FetchFailed for packages that cannot be fetched, and any error of `inner`."""
+        return await self.inner.run(await self._equipped(job) if job.packages else job)
+
+    async def _equipped(self, job: Job) -> Job:
+        from navigator_kernel.adapters.processes.environments import activated, argv_in, node_activated
+
+        node = [package for package in job.packages if package.startswith(NPM)]
+        python = [package for package in job.packages if not package.startswith(NPM)]
+        if python:
+            place = await asyncio.to_thread(self.made, python)
+            env = {**job.env, **activated(place)}
+            job = replace(job, argv=argv_in(place, job.argv), reads=(*job.reads, place), env=env)
+        if node:
+            place = await asyncio.to_thread(self.made, node)
+            env = {**job.env, **node_activated(place, job.env.get("PATH", ""))}
+            job = replace(job, reads=(*job.reads, place), env=env)
+        return job

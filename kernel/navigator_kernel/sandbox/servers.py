@@ -1,27 +1,36 @@
-"""The files that an MCP server's process may see: those of its command, and those that the command names."""
+"""What the process of an MCP server may see, and which tools of the server may be called."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.processes.process import environment
 from navigator_kernel.adapters.secrets.redaction import found
-from navigator_kernel.errors import ConnectionFailed
+from navigator_kernel.errors import ConnectionFailed, Damaged, Refused
 from navigator_kernel.sandbox.confinement import SYSTEM, confinement, covers
 from navigator_kernel.sandbox.contain import exceeded
-from navigator_kernel.text import lazy_compile
+from navigator_kernel.text import escape_controls, fold, lazy_compile, shorten
 from navigator_kernel.values.job import Exceeded, Job
+from navigator_kernel.values.mcp import OfferedTool
 
 if TYPE_CHECKING:
-    from navigator_kernel.values.mcp import McpServer
+    from navigator_kernel.config.settings import Policy
+    from navigator_kernel.ports import Audit, Consents, Writer
+    from navigator_kernel.values.mcp import McpServer, PinState
+
 
 Started: TypeAlias = "tuple[tuple[str, ...], Mapping[str, str], Callable[[int], Exceeded]]"
 Start: TypeAlias = "Callable[[str, McpServer, str, Path, Path], Started]"
@@ -44,23 +53,19 @@ def starter(
     references. A server that may read all of `project` does not see the files of secrets in it."""
 
     def start(name: str, server: McpServer, run: str, cwd: Path, scratch: Path) -> Started:
-        asked = request(name, server, run, cwd)
-        check(asked)
+        wanted_job = request(name, server, run, cwd)
+        check(wanted_job)
         if server.url:
             return (), {}, lambda _pid: ""
-        held = server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word))
-        job = replace(server_job(name, held, run, cwd), scratch=scratch, project=project)
+        resolved = server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word))
+        job = replace(server_job(name, resolved, run, cwd), scratch=scratch, project=project)
         if server.origin == PROJECT:  # the question did not show the values of references in its arguments
-            job = replace(job, reads=asked.reads)
-        return contained(job), environment(job, ""), _limit(job)
+            job = replace(job, reads=wanted_job.reads)
+        # The limit that the sandbox does not check: the server's stored files and its scratch folder together
+        allowed, hidden = confinement(replace(job, reads=())), dict[int, float]()
+        return contained(job), environment(job, ""), lambda pid: exceeded(allowed, pid, hidden)
 
     return start
-
-
-def _limit(job: Job) -> Callable[[int], Exceeded]:
-    """Checks the limit that the sandbox does not: the server's stored files and its scratch folder together."""
-    held, hidden = confinement(replace(job, reads=())), dict[int, float]()
-    return lambda pid: exceeded(held, pid, hidden)
 
 
 def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
@@ -69,9 +74,11 @@ def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
     a variable does not prove that its value is a secret. Consent to such a server also covers the real paths that it
     reads, as a link in a project may later lead elsewhere."""
     brought = server.origin == PROJECT
-    show = _whole if brought else _shown
     reads = tuple(_mounted(server))
-    given = [show(key, value) for key, value in sorted({**server.env, **server.headers}.items())]
+    given = [
+        f"{key}={'(a secret)' if not brought and is_secret(key, value) else value}"
+        for key, value in sorted({**server.env, **server.headers}.items())
+    ]
     return Job(
         actor="mcp_server",
         subject=name,
@@ -89,14 +96,6 @@ def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
 def is_secret(key: str, value: str) -> bool:
     """Whether a value in a file is a secret, which is never shown; a reference is not one."""
     return "${" not in value and bool(_SECRET_NAME.search(key) or found(f"{key}={value}") or found(value))
-
-
-def _whole(key: str, value: str) -> str:
-    return f"{key}={value}"
-
-
-def _shown(key: str, value: str) -> str:
-    return f"{key}={'(a secret)' if is_secret(key, value) else value}"
 
 
 def server_job(name: str, server: McpServer, run: str, cwd: Path) -> Job:
@@ -136,25 +135,21 @@ def _with_paths(digest: str, reads: tuple[Path, ...]) -> str:
 
 def _program(server: McpServer) -> tuple[str, Path] | None:
     """Its program, and the folder or file with the program's parts; None if there is no such program."""
-    found = shutil.which(server.command)
-    if found is None:
+    path = shutil.which(server.command)
+    if path is None:
         return None
-    place = _environment(Path(found))
-    started = found if place is not None else os.path.realpath(found)
-    return started, place or _prefix(Path(started))
-
-
-def _environment(program: Path) -> Path | None:
-    """The virtual environment that a program lies in."""
-    held = program.parent.parent
-    return held if (held / "pyvenv.cfg").is_file() else None
+    environment = Path(path).parent.parent
+    if (environment / "pyvenv.cfg").is_file():
+        return path, environment
+    started = os.path.realpath(path)
+    return started, _prefix(Path(started))
 
 
 def _prefix(program: Path) -> Path:
     """The folder that the program is installed in, if nothing else of the person's is there; else the program."""
-    held = program.parent.parent
+    prefix = program.parent.parent
     shared = {Path("/"), Path.home(), Path.home() / ".local"}
-    return held if program.parent.name == "bin" and held not in shared else program
+    return prefix if program.parent.name == "bin" and prefix not in shared else program
 
 
 def _named(server: McpServer) -> Iterator[Path]:
@@ -167,15 +162,124 @@ def _named(server: McpServer) -> Iterator[Path]:
         if server.origin == PROJECT:
             yield path
             continue
-        folder = _package(path) or (path if path.is_dir() else path.parent)
-        yield path if _holds_home(folder) else folder
+        modules = [folder for folder in path.parents if folder.name == "node_modules"]  # with a script's other packages
+        folder = modules[-1] if modules else path if path.is_dir() else path.parent
+        yield path if Path.home().resolve().is_relative_to(folder.resolve()) else folder
 
 
-def _package(path: Path) -> Path | None:
-    """The outermost `node_modules` above a script, where it finds other packages; None if there is none."""
-    above = [folder for folder in path.parents if folder.name == "node_modules"]
-    return above[-1] if above else None
+# Decides which MCP tools may be called: a tool is approved as it was shown, and blocked when it changes.
+
+PREFIX = "mcp_tool:"
+SHOWN = 400  # characters of a description that a question shows
 
 
-def _holds_home(folder: Path) -> bool:
-    return Path.home().resolve().is_relative_to(folder.resolve())
+class Standing(NamedTuple):
+    """`why` says what is wrong with a tool that is neither new nor approved."""
+
+    state: PinState
+    why: str = ""
+
+
+class ToolPins(Struct, frozen=True):
+    """`scan` names, for each description, what it tries to do to its reader."""
+
+    consents: Consents
+    policy: Policy
+    audit: Audit
+    scan: Callable[[Sequence[str]], Sequence[Sequence[str]]]
+
+    def standings(self, tools: Sequence[OfferedTool], only: str = "") -> Mapping[str, Standing]:
+        """The standing by the tool's own name, for all tools of one server or for `only` one of them; of two tools with
+        the same name neither can be called."""
+        trusted = [subject for subject in self.consents.subjects() if subject.startswith(PREFIX)]
+        approved: dict[str, set[str]] = {}
+        for subject in trusted:
+            approved.setdefault(subject.removeprefix(PREFIX).partition("@")[0], set()).add(subject)
+        names = Counter(fold(tool.name) for tool in tools)
+        twice = Standing("shadowing", "the server has two tools of this name")
+        chosen = [tool for tool in tools if only in ("", tool.name)]
+        standings = {tool.name: twice if names[fold(tool.name)] > 1 else _standing(tool, approved) for tool in chosen}
+        new = [tool for tool in chosen if standings[tool.name].state == "new"]
+        for tool, seen in zip(new, self.scan([text_of(tool) for tool in new]) if new else (), strict=True):
+            if seen:
+                standings[tool.name] = Standing("suspicious", seen[0])
+        return standings
+
+    def require(self, run: str, name: str, tools: Sequence[OfferedTool]) -> None:
+        """Raises Refused by policy or for an ambiguous name, ConsentNeeded if nobody agreed to the tool as it is now. A
+        tool that changed, shadows another or is written suspiciously needs a consent of its own."""
+        tool = next(offered for offered in tools if offered.name == name)
+        state, why = self.standings(tools, name)[name]
+        for rule in self.policy.deny:
+            if fnmatchcase(f"tool:{tool.full_name}", rule):
+                self.audit.record("refused", run=run, subject=tool.subject, why=rule)
+                raise Refused(f"{tool.full_name} may not be called", hint=f"policy: deny {rule}", reason="policy")
+        if state == "shadowing" and sum(fold(offered.name) == fold(name) for offered in tools) > 1:
+            raise Refused(f"{tool.full_name}: {why}", hint="it is not clear which of them would be called")
+        if state == "approved":
+            self.audit.record("authorised", run=run, subject=tool.subject, by="trust")
+            return
+        because = f" ({why})" if why else ""
+        question = (
+            f"call {tool.full_name}{because}: {escape_controls(shorten(tool.description, SHOWN)) or 'no description'}"
+        )
+        facts: dict[str, Any] = {"tool": tool.full_name, "standing": state}
+        self.consents.require(run, tool.subject, question, by_name=state != "new", **facts)
+
+
+def _standing(tool: OfferedTool, approved: Mapping[str, Iterable[str]]) -> Standing:
+    """The standing of a tool before its description is scanned."""
+    mine = set(approved.get(tool.full_name, ()))
+    if tool.subject in mine:
+        return Standing("approved")
+    if mine:
+        return Standing("changed", "it has changed since it was approved")
+    own = fold(tool.full_name.partition("__")[2])
+    for name in sorted(approved):
+        if fold(name.partition("__")[2]) == own:
+            return Standing("shadowing", f"it has the name of {name}, which was approved")
+    return Standing("new")
+
+
+def text_of(tool: OfferedTool) -> str:
+    """All text of the tool that a model would read."""
+    return "\n".join((tool.name, tool.description, *_texts(tool.schema)))
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield str(name)
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+
+
+# The definitions of MCP tools that a person agreed to, kept outside of every project.
+
+HINT = "remove it, and approve the tools again"
+
+
+def load_pins(file: Path) -> tuple[OfferedTool, ...]:
+    """Returns the tools in order of their names, none without a file; Damaged if it cannot be read."""
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+        return tuple(OfferedTool.from_dict(entry["server"], entry) for entry in body["tools"])
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{str(file)!r} cannot be read: {error}", hint=HINT) from error
+
+
+def save_pins(file: Path, writer: Writer, server: str, tools: Sequence[OfferedTool]) -> None:
+    """Saves the tools, in place of the server's tools of the same names."""
+    writer.make_folder(file.parent)
+    with file_lock(file.with_suffix(".lock")):
+        names = {tool.name for tool in tools}
+        others = [pinned for pinned in load_pins(file) if pinned.server != server or pinned.name not in names]
+        every = sorted([*others, *tools], key=lambda tool: (tool.server, tool.name))
+        body = {"v": 1, "tools": [{"server": tool.server, **tool.to_dict()} for tool in every]}
+        writer.write(file, json.dumps(body, ensure_ascii=False, indent=1).encode("utf-8", "replace"), mode=0o600)

@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from navigator_kernel.adapters.files.inside import walk_inside
 from navigator_kernel.adapters.files.project_files import holds_secrets
+from navigator_kernel.adapters.files.tree import walk_inside
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.text import escape_controls
 from navigator_kernel.tools.obeyed import is_closed

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from navigator_kernel.adapters.files.inside import FolderEntry, opened_inside, read_inside, walk_inside
 from navigator_kernel.adapters.files.project_files import holds_secrets
+from navigator_kernel.adapters.files.tree import FolderEntry, opened_inside, read_inside, walk_inside
 from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
 from navigator_kernel.text import escape_controls, lines_of

@@ -14,8 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from navigator_kernel.adapters.files.fingerprint import Fingerprint
-from navigator_kernel.adapters.files.inside import read_inside, walk_inside
+from navigator_kernel.adapters.files.tree import Fingerprint, read_inside, walk_inside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls, lazy_compile, shown_lines

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.files.inside import read_inside
+from navigator_kernel.adapters.files.tree import read_inside
 from navigator_kernel.adapters.processes.module_child import serve
 from navigator_kernel.errors import KernelError
 from navigator_kernel.text import lines_of

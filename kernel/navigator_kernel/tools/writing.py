@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from navigator_kernel.adapters.files.inside import read_inside
+from navigator_kernel.adapters.files.tree import read_inside
 from navigator_kernel.adapters.processes.line_diff import same_start, unified_aside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.text import escape_controls, lazy_compile

@@ -17,8 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from navigator_kernel.adapters.files.inside import open_folder, read_inside
-from navigator_kernel.adapters.files.tree import Listing, entries_below, remove_tree
+from navigator_kernel.adapters.files.tree import Listing, entries_below, open_folder, read_inside, remove_tree
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.text import clean, escape_controls
 
@@ -79,7 +78,7 @@ def is_autoloaded(name: str, folder: str = "") -> bool:
     unasked."""
     plain = plain_name(name).partition(":")[0].rstrip(". ")  # after a colon, Windows has streams of the same file
     patterns = _PATTERNS if plain_name(folder) not in _BIN else (*_PATTERNS, *_ACTIVATE)
-    return plain in _EXACT or (not plain.endswith(SUFFIX) and any(fnmatchcase(plain, one) for one in patterns))
+    return plain in _EXACT or (not plain.endswith(SUFFIX) and any(fnmatchcase(plain, pattern) for pattern in patterns))
 
 
 def is_repository(names: Collection[str]) -> bool:
@@ -94,10 +93,10 @@ def refuse_autoloaded(root: Path, parts: Sequence[str], *, by_name: bool = True)
     table, if `by_name`, or one that makes a folder a git repository."""
     written = escape_controls("/".join(parts))
     pairs = zip(parts, ("", *parts), strict=False)
-    found = next((part for part, folder in pairs if is_autoloaded(part, folder)), None) if by_name else None
-    if found is not None:
-        hint = f"use another name, such as {found.lstrip('.') or found}.txt; in the project the person is asked"
-        message = f"{written!r} is not written: programs of the person run or obey {found!r} unasked"
+    unsafe = next((part for part, folder in pairs if is_autoloaded(part, folder)), None) if by_name else None
+    if unsafe is not None:
+        hint = f"use another name, such as {unsafe.lstrip('.') or unsafe}.txt; in the project the person is asked"
+        message = f"{written!r} is not written: programs of the person run or obey {unsafe!r} unasked"
         raise Refused(message, hint=hint, reason="autoload")
     for at, part in enumerate(parts):
         folder = root.joinpath(*parts[:at])
@@ -123,11 +122,11 @@ def disarm(folder: Path) -> tuple[Disarmed, ...]:
     for level, entries in entries_below(folder, seen, MOST):
         reached.add(level)
         names = {entry[0] for entry in entries}
-        folders |= {f"{level}{name}/" for name, found in entries if stat.S_ISDIR(found.st_mode)}
+        folders |= {f"{level}{name}/" for name, status in entries if stat.S_ISDIR(status.st_mode)}
         live += [(level, name) for name in names if _is_live(folder, level, name, names)]
     # What cannot be looked at goes first, then the deepest first, so that no path changes before it is used
     gone = [_removed(folder, path) for path in sorted(folders - reached) if seen.cut]
-    changed = [_renamed(folder, *one) for one in sorted(live, key=lambda one: (-one[0].count("/"), one))]
+    changed = [_renamed(folder, *place) for place in sorted(live, key=lambda place: (-place[0].count("/"), place))]
     if seen.cut and not any(gone):
         message = "not every file of the workspace can be looked at"
         raise KernelError(message, hint=f"remove {str(folder)!r}, and do not enter it before")
@@ -159,21 +158,21 @@ def _are_weights(folder: Path, level: str, name: str) -> bool:
 def _as_they_lie(disarmed: Sequence[Disarmed]) -> Iterator[Disarmed]:
     """The same, each with the folders around it as they are called now; a folder comes before what is in it."""
     folders: dict[str, str] = {}
-    for one in disarmed:
-        around = [f"{one.before[:at]}/" for at, sign in enumerate(one.before) if sign == "/"]
+    for entry in disarmed:
+        around = [f"{entry.before[:at]}/" for at, sign in enumerate(entry.before) if sign == "/"]
         changed = next((path for path in reversed(around) if path in folders), "")
-        after = f"{folders[changed]}{one.after.removeprefix(changed)}" if one.after and changed else one.after
-        folders[f"{one.before}/"] = f"{after}/"
-        yield Disarmed(one.before, after)
+        after = f"{folders[changed]}{entry.after.removeprefix(changed)}" if entry.after and changed else entry.after
+        folders[f"{entry.before}/"] = f"{after}/"
+        yield Disarmed(entry.before, after)
 
 
 def _renamed(folder: Path, level: str, name: str) -> Disarmed | None:
-    kept = os.fsdecode(os.fsencode(name)[:_NAME])
-    kept = "file" if is_autoloaded(f"{kept}{SUFFIX}") else kept
+    short = os.fsdecode(os.fsencode(name)[:_NAME])
+    short = "file" if is_autoloaded(f"{short}{SUFFIX}") else short
     try:
         at = open_folder(folder, level.split("/")[:-1])
         try:
-            names = (f"{kept}{SUFFIX}{number or ''}" for number in count())
+            names = (f"{short}{SUFFIX}{number or ''}" for number in count())
             fresh = next(new for new in names if not _is_there(new, at))
             os.rename(name, fresh, src_dir_fd=at, dst_dir_fd=at)
         finally:

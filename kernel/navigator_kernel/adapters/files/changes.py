@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.files.inside import opened_inside, read_inside
+from navigator_kernel.adapters.files.tree import opened_inside, read_inside
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, NotFound, Refused
 from navigator_kernel.text import lazy_compile
@@ -57,11 +57,11 @@ class Sized(NamedTuple):
 
 
 class ChangeStore:
-    """The changes of the project at `root`, a folder for each run below `folder`, which `kept` may write to. The paths
+    """The changes of the project at `root`, a folder for each run below `folder`, for `writer`. The paths
     in `closed` are never changed, not even through a link."""
 
-    def __init__(self, folder: Path, kept: FolderWriter, root: Path, closed: Collection[str] = ()) -> None:
-        self._folder, self._kept, self._root = folder, kept, root
+    def __init__(self, folder: Path, writer: FolderWriter, root: Path, closed: Collection[str] = ()) -> None:
+        self._folder, self._kept_writer, self._root = folder, writer, root
         self._closed = [root / name for name in closed]
 
     def make(self, run: str, path: str, before: bytes | None, after: bytes, source: str = "") -> None:
@@ -75,10 +75,10 @@ class ChangeStore:
         mode = self._mode(path)
         for name, data in (("before", before), ("after", after)):
             if data is not None:
-                self._kept.write(place / f"{number:04d}.{name}", data, mode=0o600)
+                self._kept_writer.write(place / f"{number:04d}.{name}", data, mode=0o600)
         body: dict[str, Any] = {"path": path, "mode": mode, "new": before is None, "digest": _digest(after)}
         body |= {"source": source, "size": len(after)} if source else {}
-        self._kept.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
+        self._kept_writer.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
         self._write(path, after, mode)
 
     def copy(self, run: str, path: str, before: str, source: Sized, named: str = "") -> None:
@@ -91,10 +91,12 @@ class ChangeStore:
         number, mode = len(self._records(place)), self._mode(path)
         if before:
             with opened_inside(self._root, parts, path) as handle:
-                self._kept.write_pieces(place / f"{number:04d}.before", _checked(handle, before, path), mode=0o600)
+                self._kept_writer.write_pieces(
+                    place / f"{number:04d}.before", _checked(handle, before, path), mode=0o600
+                )
         body: dict[str, Any] = {"path": path, "mode": mode, "new": not before, "digest": source.digest}
         body |= {"source": named, "large": True, "size": source.size, "before": before}
-        self._kept.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
+        self._kept_writer.write(place / f"{number:04d}.json", json.dumps(body, ensure_ascii=False).encode(), mode=0o600)
         with opened_inside(source.root, source.parts, source.name) as handle:
             pieces = _checked(handle, source.digest, source.name)
             self._writer().write_pieces(self._root / path, pieces, mode=mode)
@@ -103,22 +105,22 @@ class ChangeStore:
         """The runs that changed something, newest first."""
         if not self._folder.is_dir():
             return ()
-        return tuple(sorted((one.name for one in self._folder.iterdir() if one.is_dir()), reverse=True))
+        return tuple(sorted((entry.name for entry in self._folder.iterdir() if entry.is_dir()), reverse=True))
 
     def delivered(self) -> dict[str, tuple[str, str, int]]:
         """What was delivered last from each source: the path in the project, the digest and the size. Records that
         cannot be read are left out: `of` names them."""
-        found: dict[str, tuple[str, str, int]] = {}
+        files: dict[str, tuple[str, str, int]] = {}
         for run in reversed(self.runs()):
             place = self._folder / run
             for name in self._records(place):
                 try:
                     body = json.loads(read_bounded(place / name, 64 * 1024))
                     if body.get("source"):
-                        found[str(body["source"])] = (str(body["path"]), str(body["digest"]), int(body["size"]))
+                        files[str(body["source"])] = (str(body["path"]), str(body["digest"]), int(body["size"]))
                 except (OSError, ValueError, KeyError, TypeError, KernelError):
                     continue
-        return found
+        return files
 
     def of(self, run: str) -> tuple[FileChange, ...]:
         """The changes of a run, in order. NotFound for a run that changed nothing, Damaged for a record that cannot be
@@ -162,8 +164,8 @@ class ChangeStore:
         else:
             records = self._records(self._of(run))
             at = next(at for at, made in enumerate(self.of(run)) if made.path == first.path)
-            kept = (records[at].replace(".json", ".before"),)
-            with opened_inside(self._of(run), kept, first.path) as handle:
+            content = (records[at].replace(".json", ".before"),)
+            with opened_inside(self._of(run), content, first.path) as handle:
                 pieces = _checked(handle, first.digests[0], first.path)
                 self._writer().write_pieces(self._root / first.path, pieces, mode=first.mode)
         return "undone"
@@ -197,7 +199,7 @@ class ChangeStore:
         return self._folder / run
 
     def _records(self, place: Path) -> list[str]:
-        return sorted(one for one in os.listdir(place) if _RECORD.fullmatch(one)) if place.is_dir() else []
+        return sorted(name for name in os.listdir(place) if _RECORD.fullmatch(name)) if place.is_dir() else []
 
     def _read(self, place: Path, name: str) -> FileChange:
         stem = name.removesuffix(".json")
@@ -225,12 +227,12 @@ class ChangeStore:
 def sealed(root: Path, parts: Sequence[str]) -> Sized:
     """The regular file at `parts` with its size and digest, read in pieces. NotFound if there is none, Refused for a
     link, a folder or a special file."""
-    held, size, name = hashlib.sha256(), 0, "/".join(parts)
+    digest, size, name = hashlib.sha256(), 0, "/".join(parts)
     with opened_inside(root, parts, name) as handle:
         while piece := os.read(handle, _PIECE):
-            held.update(piece)
+            digest.update(piece)
             size += len(piece)
-    return Sized(root, tuple(parts), size, held.hexdigest())
+    return Sized(root, tuple(parts), size, digest.hexdigest())
 
 
 def opened_bytes(file: Sized) -> bytes:
@@ -241,11 +243,11 @@ def opened_bytes(file: Sized) -> bytes:
 
 def _checked(handle: int, digest: str, name: str) -> Iterator[bytes]:
     """The pieces of an open file; IntegrityMismatch at its end if it has another digest."""
-    held = hashlib.sha256()
+    sha256 = hashlib.sha256()
     while piece := os.read(handle, _PIECE):
-        held.update(piece)
+        sha256.update(piece)
         yield piece
-    if held.hexdigest() != digest:
+    if sha256.hexdigest() != digest:
         raise IntegrityMismatch(f"{name!r} was changed meanwhile", hint="ask for it again")
 
 

@@ -6,15 +6,15 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, field
 
-from navigator_kernel.adapters.files.inside import open_inside
-from navigator_kernel.adapters.files.listing import list_project
+from navigator_kernel.adapters.files.tree import open_inside
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.language.targets import find_targets
 from navigator_kernel.text import lazy_compile
@@ -117,8 +117,8 @@ class ProjectFiles(Struct, frozen=True):
         in the current folder whose name is in the text; without files of secrets and the kernel's own records."""
         words = dict.fromkeys(word.rstrip(".!?") for word in (*_WORD.findall(text), *_PLAIN.findall(text)))
         words |= dict.fromkeys(name for name in self._names() if "." in name.strip(".") and name in text)
-        found = (path for word in words if (path := self._file(word)) is not None)
-        return tuple(dict.fromkeys(islice(found, NAMED)))
+        paths = (path for word in words if (path := self._file(word)) is not None)
+        return tuple(dict.fromkeys(islice(paths, NAMED)))
 
     def _names(self) -> list[str]:
         try:
@@ -207,3 +207,50 @@ def _refuse_special(mode: int, written: str) -> None:
 
 def _absent(written: str) -> NotFound:
     return NotFound(f"no file is called {written!r}", hint="paths start at the current folder")
+
+
+# Lists a project's files and folders, as git sees them, so that a message can name them in any way.
+
+MOST = 20_000  # names
+SECONDS = 5.0
+_BYTES = 4 * 1024 * 1024
+# A repository's own settings can name programs; none of them is run
+_QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "safe.bareRepository=explicit", "core.quotePath=false")
+_GIT = ("git", *(word for setting in _QUIET for word in ("-c", setting)))
+_LIST = (*_GIT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+_NOBODYS = frozenset({"mybox", "node_modules", "__pycache__", "vendor", "third_party"})
+
+
+def list_project(root: Path) -> Sequence[str]:
+    """Paths from `root`, at most `MOST`; a folder ends in `/`. What git ignores, hidden folders, vendored code and the
+    kernel's own folder are left out."""
+    names = _by_git(root)
+    files = (name for name in (_walked(root) if names is None else names) if not _is_nobodys(name))
+    paths: dict[str, None] = {}
+    for name in islice(files, MOST):
+        for folder in reversed(PurePosixPath(name).parents[:-1]):
+            paths[f"{folder}/"] = None
+        paths[name] = None
+    return tuple(paths)
+
+
+def _is_nobodys(name: str) -> bool:
+    return any(part in _NOBODYS or part.startswith(".") for part in name.split("/")[:-1])
+
+
+def _by_git(root: Path) -> Sequence[str] | None:
+    """None where there is no git, or no work tree of the person's own."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(_LIST, cwd=root, env=env, capture_output=True, timeout=SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return [os.fsdecode(name) for name in done.stdout[:_BYTES].split(b"\0") if name]
+
+
+def _walked(root: Path) -> Iterator[str]:
+    for place, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOBODYS)
+        base = Path(place).relative_to(root)
+        yield from ((base / name).as_posix() for name in sorted(files))

@@ -11,7 +11,6 @@ from pathlib import Path
 from threading import Thread
 from typing import NamedTuple
 
-from navigator_kernel.adapters.files.replacing import create_file, replace_file
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.storage_errors import storage_failed
 
@@ -92,10 +91,10 @@ class FolderWriter:
 
         path = self._checked(path)
         with _named("tidy", path):
-            left = list(path.parent.glob(f".navigator-{glob.escape(path.name[:80])}-*.tmp"))
-            for half in left:
+            remains = list(path.parent.glob(f".navigator-{glob.escape(path.name[:80])}-*.tmp"))
+            for half in remains:
                 half.unlink(missing_ok=True)
-        return len(left)
+        return len(remains)
 
     def append(self, path: Path, data: bytes) -> None:
         """Writes one record in one system call; creates the folders above the file."""
@@ -217,7 +216,7 @@ class FolderWriter:
             raise Refused(f"{text!r} leads outside through a link", hint=f"remove the link below {root!r}")
         if self._is_within(text) and not _lies_in(real, self._really(self._within)[1]):
             raise Refused(f"{text!r} leads out of the project", hint=f"remove the link below {self._within!r}")
-        if any(_overlaps(text, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
+        if any(_overlaps(text, closed) or _overlaps(real, _placed(closed)) for closed in self._read_only):
             raise Refused(f"{text!r} is read-only", hint="write elsewhere")
         return Path(real)
 
@@ -390,3 +389,66 @@ def _remove_folder(path: Path) -> None:
 
     if problems := remove_tree(path):
         raise KernelError(f"cannot remove all of {str(path)!r}: {problems[0]}", hint="check who owns what is in it")
+
+
+# Replaces a file through open folder handles, so that a folder that meanwhile becomes a link is not followed.
+
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def replace_file(path: Path, pieces: Iterable[bytes], mode: int, folder_mode: int, sync: Callable[[int], None]) -> None:
+    """Writes the whole file or nothing; an error of `pieces` leaves it as it was. `path` is absolute and has no link
+    among its folders; missing folders are made. OSError if one of them has become a link."""
+    with _folder(path.parent, folder_mode) as folder:
+        temporary = f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp"
+        try:
+            _create(temporary, pieces, mode, sync, folder)
+            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+
+
+def create_file(path: str | Path, data: bytes, mode: int, sync: Callable[[int], None]) -> None:
+    """Creates a file; FileExistsError if it exists."""
+    _create(path, (data,), mode, sync, None)
+
+
+def _create(
+    path: str | Path, pieces: Iterable[bytes], mode: int, sync: Callable[[int], None], folder: int | None
+) -> None:
+    """With `folder`, an open folder's handle, `path` is a name in it."""
+    handle = os.open(path, _NEW, mode, dir_fd=folder)
+    try:
+        os.fchmod(handle, mode)
+        for piece in pieces:
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+        sync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _folder(path: Path, mode: int) -> Iterator[int]:
+    handle = os.open(path.anchor, _FOLDER)
+    try:
+        for part in path.parts[1:]:
+            inner = _inner(part, handle, mode)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _inner(part: str, handle: int, mode: int) -> int:
+    try:
+        return os.open(part, _FOLDER, dir_fd=handle)
+    except FileNotFoundError:
+        with suppress(FileExistsError):
+            os.mkdir(part, mode, dir_fd=handle)
+        return os.open(part, _FOLDER, dir_fd=handle)

@@ -1,29 +1,69 @@
-"""One connection to one MCP server, opened and closed by one task and shared by all callers."""
+"""One connection to one MCP server: its transports, its questions to the person, and its operations.
+
+It is opened and closed by one task, and shared by all callers.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
+import os
+import re
+import secrets
+import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, TypeAlias, cast
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
+import anyio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
 from mcp_types import (
+    CONNECTION_CLOSED,
+    METHOD_NOT_FOUND,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
     ElicitRequestFormParams,
     ElicitResult,
+    EmptyResult,
     Implementation,
+    JSONRPCNotification,
+    JSONRPCRequest,
     ResourceUpdatedNotification,
+    SubscribeRequest,
+    SubscribeRequestParams,
     Tool,
     ToolListChangedNotification,
+    jsonrpc_message_adapter,
 )
 from msgspec import Struct, field
+from pydantic import ValidationError
 
-from mcp import Client
-from navigator_kernel.adapters.mcp_client.elicitation import content_of, declined, question_key
-from navigator_kernel.adapters.mcp_client.stdio import ServerState
-from navigator_kernel.adapters.mcp_client.thread import thread
-from navigator_kernel.errors import ConnectionFailed, KernelError, PermissionDenied
+from mcp import Client, MCPError
+from navigator_kernel.adapters.files.scratch import make_scratch, remove_scratch_aside
+from navigator_kernel.adapters.processes.process import MARK, kill_tree
+from navigator_kernel.errors import (
+    ConnectionFailed,
+    FetchFailed,
+    InputNeeded,
+    KernelError,
+    PermissionDenied,
+    ResourceNotFound,
+)
+from navigator_kernel.language.answers import is_no, is_yes
+from navigator_kernel.text import clean, lazy_compile, shorten
+from navigator_kernel.values.mcp import OfferedTool
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.mcp import McpServer
+
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # our errors contain its messages
 IDLE = 300.0  # seconds without a call after which a connection is closed
@@ -42,9 +82,12 @@ class PendingCall(Struct, eq=False):
 
 
 class Connection:
-    """`opened` makes the transport; connecting may take `limit` seconds. Everything here runs on one event loop."""
+    """`opened` makes the transport; connecting may take `limit` seconds. It is in `running` until its
+    process has ended. Everything here runs on one event loop."""
 
-    def __init__(self, *, name: str, opened: Callable[[ServerState], Transport], limit: float) -> None:
+    def __init__(
+        self, *, name: str, opened: Callable[[ServerState], Transport], limit: float, running: set[Connection]
+    ) -> None:
         self.name, self.opened, self.limit = name, opened, limit
         self.state, self.used = ServerState(), time.monotonic()
         self.changed: dict[str, asyncio.Event] = {}  # by the watched URI
@@ -55,8 +98,8 @@ class Connection:
         self._client: asyncio.Future[Client] = loop.create_future()
         loop.call_later(self.limit, self._too_late)
         self._task = asyncio.create_task(self._own(), name=f"mcp {self.name}")
-        thread().open.add(self)
-        self._task.add_done_callback(lambda _: thread().open.discard(self))
+        running.add(self)
+        self._task.add_done_callback(lambda _: running.discard(self))
 
     @property
     def alive(self) -> bool:
@@ -175,7 +218,8 @@ class Connection:
         (call,) = self.calls
         if call.said:
             words = call.said.pop(0)
-            if declined(words) and not any(kind == "boolean" for kind in _kinds(schema)):
+            kinds = [about.get("type") for about in _fields(schema).values() if isinstance(about, Mapping)]
+            if is_no(words) and "boolean" not in kinds:
                 return ElicitResult(action="decline")
             if (content := content_of(schema, words)) is not None:
                 return ElicitResult(action="accept", content=content)
@@ -183,19 +227,449 @@ class Connection:
         return ElicitResult(action="cancel")
 
 
-def _kinds(schema: Mapping[str, Any]) -> Iterator[Any]:
-    fields = schema.get("properties")
-    yield from (about.get("type") for about in fields.values() if isinstance(about, Mapping)) if fields else ()
-
-
 async def every(listed: Callable[..., Any], kind: str) -> list[Any]:
     """The entries of all pages of a list, up to `PAGES` pages and `ENTRIES` entries."""
-    found: list[Any] = []
+    entries: list[Any] = []
     cursor: str | None = None
     for _ in range(PAGES):
         page = await listed(cursor=cursor)
-        found += getattr(page, kind)
+        entries += getattr(page, kind)
         cursor = page.next_cursor
-        if not cursor or len(found) >= ENTRIES:
+        if not cursor or len(entries) >= ENTRIES:
             break
-    return found[:ENTRIES]
+    return entries[:ENTRIES]
+
+
+# A server's questions go to the person, and the answer becomes the content that the server asked for.
+
+_APART = lazy_compile(r"(?<!\s)(?:\s*+[,，;；、]\s*+|(?=[^\S\n]*\n)\s++)")
+_PAIR = lazy_compile(  # a value ends before a separator, and before the next name
+    r"(?<![\w.-])([\w.-]++)\s*+[=:：]\s*+((?:[^,，;；、\s]++|[^\S\n]++(?!$|[,，;；、\n]|[\w.-]++\s*+[=:：]))+)"
+)
+
+
+def question_key(message: str, schema: Mapping[str, Any]) -> str:
+    """A key that is the same for the same question."""
+    return hashlib.sha256(json.dumps([message, schema], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def input_needed(server: str, message: str, schema: Mapping[str, Any]) -> InputNeeded:
+    """The question of a server, with the fields of the answer."""
+    fields = _fields(schema)
+    required = _required(schema)
+    optional = [name for name in fields if name not in required]
+    question = f"{server}: {shorten(clean(message), 1_000)}"
+    facts = {"required": required or optional[:1], "optional": optional, "fields": dict(fields)}
+    hint = f"answer {', '.join(required) or 'yes or no'}"
+    return InputNeeded(question, hint=hint, question=question, key=question_key(message, schema), **facts)
+
+
+def content_of(schema: Mapping[str, Any], words: str) -> dict[str, Any] | None:
+    """Fits `words` to the fields of `schema`: JSON, `name=value` pairs, values in the order of the required fields, or
+    one text; None if a required field is missing."""
+    fields, required = _fields(schema), _required(schema)
+    names = required or list(fields)[:1]
+    if words.strip().startswith("{"):
+        try:
+            values = json.loads(words)
+        except ValueError:
+            values = None
+        if isinstance(values, dict):
+            return values if all(name in values for name in required) else None
+    pairs = {name: value.strip() for name, value in _PAIR.findall(words) if name in fields}
+    if not pairs and len(names) == 1:
+        pairs = {names[0]: words.strip()}
+    elif not pairs and names:
+        pairs = dict(zip(names, _APART.split(words.strip()), strict=False))
+    content = {name: fitted(value, fields.get(name)) for name, value in pairs.items()}
+    return content if all(content.get(name) not in (None, "") for name in required) else None
+
+
+def fitted(value: str, about: Any) -> Any:
+    """Converts a text to the type in `about`, a part of a JSON Schema; unchanged without a type that fits."""
+    kind = about.get("type") if isinstance(about, Mapping) else None
+    if kind == "boolean":
+        word = value.strip().casefold()
+        return (
+            True
+            if word in {"true", "1"} or is_yes(value)
+            else False
+            if word in {"false", "0"} or is_no(value)
+            else value
+        )
+    if kind in ("integer", "number", "array", "object", "null"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def arguments_of(given: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a tool, with the texts converted to the types in its schema."""
+    fields = _fields(schema)
+    return {name: fitted(value, fields.get(name)) if isinstance(value, str) else value for name, value in given.items()}
+
+
+def _fields(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    fields = schema.get("properties")
+    return fields if isinstance(fields, Mapping) else {}
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    required = schema.get("required")
+    return [name for name in _fields(schema) if isinstance(required, list) and name in required]
+
+
+# The operations of an MCP server that callers may use, and its failures by name (AGT-4, AGT-9).
+
+NAMED = 20  # available names that an error lists
+# A link that pydantic adds to each problem, for programmers
+_LINKS = lazy_compile(r"\n {0,8}For further information visit https://errors\.pydantic\.dev/\S*")
+_DENIED = lazy_compile(
+    r"permission|access denied|not allowed|forbidden|unauthori[sz]ed|\b(?:EACCES|EPERM|EROFS)\b|\b40[13]\b",
+    re.IGNORECASE,
+)
+_SHAPES = {
+    "resources": ("uri", "name", "description", "mime_type", "size"),
+    "templates": ("uri_template", "name", "description", "mime_type"),
+    "prompts": ("name", "description", "arguments"),
+}
+
+
+async def perform(
+    connection: Connection, client: Client, operation: str, params: Mapping[str, Any], approve: Any, progress: Any
+) -> dict[str, Any]:
+    """Performs one operation; before it calls a tool, `approve` raises if nobody agreed to the tool as it is now."""
+    try:
+        match operation:
+            case "list":
+                resources = await _listed(client.list_resources, "resources")
+                templates = await _listed(client.list_resource_templates, "resource_templates")
+                shown = {"resources": _plain(resources, "resources")}
+                return shown | ({"templates": _plain(templates, "templates")} if templates else {})
+            case "tools":
+                return {"tools": [tool.to_dict() for tool in offered(connection.name, await connection.tools(client))]}
+            case "prompts":
+                return {"prompts": _plain(await _listed(client.list_prompts, "prompts"), "prompts")}
+            case "read":
+                read = await client.read_resource(params["uri"])
+                return {"uri": params["uri"], "contents": [_dumped(item) for item in read.contents]}
+            case "prompt":
+                words = {name: str(value) for name, value in params.get("args", {}).items()}
+                prompt = await client.get_prompt(params["prompt"], words)
+                return {"prompt": params["prompt"], "messages": [_dumped(message) for message in prompt.messages]}
+            case _:
+                return await _called(connection, client, params, approve, progress)
+    except MCPError as error:
+        raise await _explained(connection, client, operation, params, error) from None
+    except ValidationError as error:
+        what = f"{error.error_count()} things are not as the protocol has them"
+        problem = error.errors(include_url=False, include_input=False)[0]
+        hint = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        raise FetchFailed(f"the MCP server {connection.name!r} answered {operation!r}: {what}", hint=hint) from None
+
+
+async def subscribe(connection: Connection, client: Client, uri: str) -> None:
+    """Asks the server to report when the resource changes, as servers of the protocol with a handshake do."""
+    request = SubscribeRequest(params=SubscribeRequestParams(uri=uri))
+    try:
+        await client.session.send_request(request, EmptyResult)
+    except MCPError as error:
+        raise await _explained(connection, client, "subscribe", {"uri": uri}, error) from None
+
+
+def offered(server: str, tools: Sequence[Any]) -> list[OfferedTool]:
+    """The tools as they are shown, approved and called."""
+    return [
+        OfferedTool(
+            server=server,
+            name=tool.name,
+            description=tool.description or "",
+            schema=dict(tool.input_schema),
+            more={
+                "title": tool.title,
+                "output": tool.output_schema,
+                "annotations": tool.annotations and _dumped(tool.annotations),
+            },
+        )
+        for tool in tools
+    ]
+
+
+async def _called(
+    connection: Connection, client: Client, params: Mapping[str, Any], approve: Any, progress: Any
+) -> dict[str, Any]:
+    name, tools = params["tool"], offered(connection.name, await connection.tools(client))
+    chosen = next((tool for tool in tools if tool.name == name), None)
+    if chosen is None:
+        raise _missing("tool", name, connection.name, [tool.name for tool in tools])
+    approve(name, tools)
+    arguments = arguments_of(params.get("args", {}), chosen.schema)
+    request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
+    async with connection.calling(params.get("answers", {}), params.get("said", ())) as call:
+        # Not `client.call_tool`, which validates results against the server's schema
+        answer = await client.session.send_request(request, CallToolResult, progress_callback=progress)
+    if call.asked is not None:
+        raise input_needed(connection.name, *call.asked)
+    content = [_dumped(item) for item in answer.content]
+    if answer.is_error:
+        content = [{**item, "text": _LINKS.sub("", item["text"])} if "text" in item else item for item in content]
+    answered = {"tool": name, "content": content, "is_error": bool(answer.is_error)}
+    if answer.structured_content is not None:
+        answered["structured"] = answer.structured_content
+    text = " ".join(str(item.get("text", "")) for item in content)
+    if answer.is_error and _DENIED.search(text[:2_000]):
+        raise PermissionDenied(_said(connection.name, text), hint="the server itself refused it", **answered)
+    return answered
+
+
+async def _explained(
+    connection: Connection, client: Client, operation: str, params: Mapping[str, Any], error: MCPError
+) -> KernelError:
+    """AGT-9: the failure by its name; for a name that was not found, with the names that exist."""
+    reason = str(error)
+    if connection.state.gone.is_set() or (error.code == CONNECTION_CLOSED and reason.lower() == "connection closed"):
+        connection.leave()
+        return connection.lost()
+    if _DENIED.search(reason):
+        return PermissionDenied(_said(connection.name, reason), hint="the server itself refused it")
+    if operation == "read":
+        there = await _listed(client.list_resources, "resources")
+        names = [str(item.uri) for item in there]
+        if params["uri"] not in names:
+            return _missing("resource", params["uri"], connection.name, names, reason)
+    if operation == "prompt":
+        prompts = [item.name for item in await _listed(client.list_prompts, "prompts")]
+        if params["prompt"] not in prompts:
+            return _missing("prompt", params["prompt"], connection.name, prompts, reason)
+    return FetchFailed(
+        f"the MCP server {connection.name!r} refused {operation!r}: {clean(reason)}",
+        hint=f"navigator mcp test {connection.name}",
+    )
+
+
+def _missing(kind: str, name: str, server: str, names: Sequence[str], reason: str = "") -> ResourceNotFound:
+    available = list(dict.fromkeys((*get_close_matches(name, names, 5, 0.5), *names)))[:NAMED]
+    hint = f"nearest: {clean(available[0], lines=False)}" if available else "it has none"
+    more = f" ({shorten(clean(reason, lines=False), 200)})" if reason else ""
+    message = f"ResourceNotFound: {server!r} has no {kind} {clean(name, lines=False)!r}{more}"
+    return ResourceNotFound(message, hint=hint, available=available)
+
+
+async def _listed(listed: Callable[..., Any], kind: str) -> list[Any]:
+    """All entries of one kind; empty if the server does not have this kind at all."""
+    try:
+        return await every(listed, kind)
+    except MCPError as error:
+        if error.code == METHOD_NOT_FOUND:
+            return []
+        raise
+
+
+def _plain(items: Sequence[Any], shape: str) -> list[dict[str, Any]]:
+    return [{name: value for name, value in _dumped(item).items() if name in _SHAPES[shape]} for item in items]
+
+
+def _dumped(item: Any) -> dict[str, Any]:
+    body: dict[str, Any] = item.model_dump(mode="json", exclude_none=True)
+    body.pop("meta", None)
+    return body
+
+
+def _said(server: str, text: str) -> str:
+    return f"PermissionDenied: {server!r} says: {shorten(clean(text, lines=False), 500)}"
+
+
+# A server's process, as a transport of the SDK. The SDK's own transport copies a long line with every piece of it,
+# keeps no log, and leaves processes that left the process group. Here a line has a limit, the end of stderr is kept
+# in memory, and no process of the tree outlives the connection.
+
+LINE = 128 * 1024 * 1024  # bytes of one message; a longer one ends the connection
+LOG = 64 * 1024  # bytes of stderr that are kept
+UNASKED = 10_000  # requests and notifications between two answers
+UNREADABLE = 100  # lines that are not messages
+LOOK = 0.5  # seconds between two checks of a server's resource use
+PATIENCE = 1.0  # seconds in which a server can exit by itself, and again after SIGTERM
+
+
+class StdioParams(NamedTuple):
+    """How a server is started: in `cwd`, its own folder, with a scratch folder made for this process; consent to that
+    was checked before. `exceeded` returns the limit that the process with the given id exceeds, or an empty string."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+    scratch: Path
+    exceeded: Callable[[int], str]
+
+
+class ServerState(Struct):
+    """Facts about a server besides its answers: the end of its stderr, why its connection ended, and whether it refused
+    access."""
+
+    why: str = ""
+    refused: bool = False
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    _log: bytearray = field(default_factory=bytearray)
+
+    def hear(self, chunk: bytes) -> None:
+        self._log += chunk
+        del self._log[:-LOG]
+
+    def last_words(self) -> str:
+        """The last line of the log that is not blank."""
+        written = (clean(line).strip() for line in reversed(self._log.decode("utf-8", "replace").splitlines()))
+        return shorten(next((line for line in written if line), ""), 300)
+
+
+@asynccontextmanager
+async def process_of(start: StdioParams, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
+    """The two streams for the SDK's client; OSError if the process cannot be started."""
+    mark = secrets.token_hex(16)
+    lock = make_scratch(start.scratch)
+    try:
+        async with _running(start, mark, state) as streams:
+            yield streams
+    finally:
+        await remove_scratch_aside(start.scratch, lock)
+
+
+@asynccontextmanager
+async def _running(start: StdioParams, mark: str, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
+    process: Any = await asyncio.create_subprocess_exec(
+        *start.argv,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=start.cwd,
+        env={**start.env, MARK: mark},
+        limit=LINE,
+        start_new_session=True,
+    )
+    try:
+        heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_hear, process.stdout, heard, state)
+            group.start_soon(_say, process.stdin, sent, state)
+            group.start_soon(_drain, process.stderr, state.hear)
+            group.start_soon(_watch, start, process.pid, mark, state)
+            try:
+                yield incoming, outgoing
+            finally:
+                group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _ended(process, mark)
+
+
+async def _hear(lines: asyncio.StreamReader, heard: Any, state: ServerState) -> None:
+    """Passes on each line as a message, and sets `state.gone` when there will be no more."""
+    unasked = unreadable = 0
+    try:
+        async with heard:
+            while line := await lines.readline():
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except (ValueError, RecursionError):
+                    unreadable += 1
+                    if unreadable > UNREADABLE:
+                        state.why = f"{unreadable} lines from it are not messages"
+                        return
+                    await asyncio.sleep(0)
+                    continue
+                unasked = unasked + 1 if isinstance(message, JSONRPCNotification | JSONRPCRequest) else 0
+                if unasked > UNASKED:
+                    state.why = f"it sent {unasked} messages that nobody asked for"
+                    return
+                await heard.send(SessionMessage(message))
+    except ValueError:
+        state.why = f"it sent a message of more than {LINE // 1024**2} MiB"
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+        return  # the session has ended
+    finally:
+        state.gone.set()
+
+
+async def _say(stdin: asyncio.StreamWriter, messages: Any, state: ServerState) -> None:
+    with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async with messages:
+            async for message in messages:
+                line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                stdin.write(line.encode() + b"\n")
+                await stdin.drain()
+        return
+    state.gone.set()
+
+
+async def _watch(start: StdioParams, pid: int, mark: str, state: ServerState) -> None:
+    """Kills a server that exceeds a limit, without asking it to end first. The checks take at most a twentieth of the
+    time, however many files there are."""
+    limit = ""
+    while not limit:
+        began = time.monotonic()
+        limit = await asyncio.to_thread(start.exceeded, pid)
+        await asyncio.sleep(0 if limit else max(LOOK, 19 * (time.monotonic() - began)))
+    state.why = f"it went over its limit of {limit}; its files are in {str(start.cwd)!r}"
+    await asyncio.to_thread(kill_tree, pid, mark)
+
+
+async def _drain(stream: asyncio.StreamReader, read: Any) -> None:
+    while chunk := await stream.read(65_536):
+        read(chunk)
+
+
+async def _ended(process: Any, mark: str) -> None:
+    """Ends the process with its children: closes its input, then sends SIGTERM, then kills it."""
+    process.stdin.close()
+    rest = asyncio.ensure_future(_drain(process.stdout, lambda _chunk: None))  # a full pipe would block its exit
+    try:
+        for ask in (None, signal.SIGTERM):
+            if ask is not None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, ask)
+            if await _exited(process):
+                break
+        kill_tree(process.pid, mark)
+        await _exited(process)
+    finally:
+        rest.cancel()
+        with suppress(asyncio.CancelledError, OSError):
+            await rest
+        transport = getattr(process, "_transport", None)  # another process that holds a pipe keeps it open
+        if transport is not None:
+            transport.close()
+
+
+async def _exited(process: Any) -> bool:
+    """Whether the process has exited within PATIENCE; not by `wait`, which also waits for the pipes."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        if process.returncode is not None or time.monotonic() >= end:
+            return process.returncode is not None
+        await asyncio.sleep(0.01)
+
+
+WRITE = 30.0  # seconds to connect and to send
+READ = 300.0  # seconds between two chunks of an open stream
+REFUSED = (401, 403)
+
+
+@asynccontextmanager
+async def address_of(server: McpServer, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
+    """The two streams of streamable HTTP for the SDK's client, with the person's headers. The proxies and certificates
+    of the machine apply."""
+
+    async def heard(response: httpx2.Response) -> None:
+        if response.status_code >= 400 and response.request.method == "POST":
+            state.why = f"it answered {response.status_code} {response.reason_phrase}".strip()
+            state.refused = response.status_code in REFUSED
+
+    timeout = httpx2.Timeout(WRITE, read=READ)
+    hooks = {"response": [heard]}
+    async with (
+        httpx2.AsyncClient(headers=dict(server.headers), timeout=timeout, event_hooks=hooks) as http,
+        streamable_http_client(server.url, http_client=http) as streams,
+    ):
+        yield streams

@@ -6,23 +6,27 @@ All connections run on a thread of their own, whichever thread asks, and end wit
 from __future__ import annotations
 
 import asyncio
+import atexit
 import difflib
 import json
+import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.scratch import new_scratch
-from navigator_kernel.adapters.mcp_client.thread import thread
 from navigator_kernel.errors import ConnectionFailed, InvalidURI, NotFound, NotLoadable, UsageProblem
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.mcp_client.connection import Connection
     from navigator_kernel.values.mcp import McpServer, OfferedTool
+
 
 # Each operation with its required parameter
 OPERATIONS: Mapping[str, str] = {
@@ -79,40 +83,40 @@ class Servers(Struct, frozen=True, kw_only=True):
         """Yields the contents of a resource, now and after each change that the server reports."""
         _checked("read", {"uri": uri})
         opened = self._opener(server, run)
-        held = await thread().run(self._subscribed(server, opened, uri))
+        connection = await thread().run(self._subscribed(server, opened, uri))
         try:
             while True:
                 yield await self.call(server, "read", {"uri": uri}, run)
-                await thread().run(_changed(held, uri))
+                await thread().run(_changed(connection, uri))
         finally:
-            held.changed.pop(uri, None)
+            connection.changed.pop(uri, None)
 
     def close(self) -> None:
         """Ends every server that this object started."""
-        held = tuple(self._open.values())
+        connections = tuple(self._open.values())
         self._open.clear()
-        if held:
-            thread().close(held)
+        if connections:
+            thread().close(connections)
 
     def _opener(self, server: str, run: str) -> Callable[[Any], Any]:
         """Returns the function that opens the transport; `started` refuses a server that nobody agreed to."""
-        held = self.servers.get(server)
-        if held is None:
+        configured = self.servers.get(server)
+        if configured is None:
             names = list(self.names())
             nearest = difflib.get_close_matches(server, names, 1)
             hint = f"configured: {', '.join(nearest + [name for name in names if name not in nearest]) or 'none'}"
             raise NotFound(f"no MCP server is called {server!r}", hint=hint, available=names)
         folder = self.workspace(f"mcp-{server}")
         scratch = new_scratch()
-        argv, env, exceeded = self.started(server, held, run, folder, scratch)
+        argv, env, exceeded = self.started(server, configured, run, folder, scratch)
         try:
-            from navigator_kernel.adapters.mcp_client import http, stdio
+            from navigator_kernel.adapters.mcp_client import connection
         except ImportError as error:
             hint = "pip install 'navigator-kernel[mcp]'"
             raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
-        if held.url:
-            return lambda state: http.address_of(held.resolved(self.secret), state)
-        return lambda state: stdio.process_of(stdio.StdioParams(argv, env, folder, scratch, exceeded), state)
+        if configured.url:
+            return lambda state: connection.address_of(configured.resolved(self.secret), state)
+        return lambda state: connection.process_of(connection.StdioParams(argv, env, folder, scratch, exceeded), state)
 
     async def _asked(
         self,
@@ -124,14 +128,14 @@ class Servers(Struct, frozen=True, kw_only=True):
         progress: Any,
     ) -> dict[str, Any]:
         """Runs on the connections' thread. If a connection fails, an operation in `SAFE` is asked once more."""
-        from navigator_kernel.adapters.mcp_client.operations import perform
+        from navigator_kernel.adapters.mcp_client.connection import perform
 
         for again in (operation in SAFE, False):
-            held, client = await self._connected(server, opened)
+            link, client = await self._connected(server, opened)
             try:
-                answer = await perform(held, client, operation, params, approve, progress)
+                answer = await perform(link, client, operation, params, approve, progress)
             except asyncio.CancelledError:
-                thread().aside(held.still_there(client))
+                thread().aside(link.still_there(client))
                 raise
             except ConnectionFailed:
                 self._failed(server)
@@ -145,28 +149,30 @@ class Servers(Struct, frozen=True, kw_only=True):
     async def _connected(self, server: str, opened: Callable[[Any], Any]) -> tuple[Connection, Any]:
         from navigator_kernel.adapters.mcp_client.connection import Connection
 
-        held = self._open.get(server)
-        if held is None or not held.alive:
+        link = self._open.get(server)
+        if link is None or not link.alive:
             breaker = self._breakers.get(server, _Breaker())
-            if breaker.failures >= FAILURES and (left := breaker.until - time.monotonic()) > 0:
+            if breaker.failures >= FAILURES and (rest := breaker.until - time.monotonic()) > 0:
                 message = f"the MCP server {server!r} failed {breaker.failures} times one after another"
-                raise ConnectionFailed(message, hint=f"it will not be contacted for {left:.0f} seconds")
-            held = self._open[server] = Connection(name=server, opened=opened, limit=self.servers[server].connect)
+                raise ConnectionFailed(message, hint=f"it will not be contacted for {rest:.0f} seconds")
+            limit = self.servers[server].connect
+            link = Connection(name=server, opened=opened, limit=limit, running=thread().open)
+            self._open[server] = link
         try:
-            return held, await held.client()
+            return link, await link.client()
         except ConnectionFailed:
-            if self._open.get(server) is held:  # of several waiting callers, only the first counts the failure
+            if self._open.get(server) is link:  # of several waiting callers, only the first counts the failure
                 del self._open[server]
                 self._failed(server)
             raise
 
     async def _subscribed(self, server: str, opened: Callable[[Any], Any], uri: str) -> Connection:
-        from navigator_kernel.adapters.mcp_client.operations import subscribe
+        from navigator_kernel.adapters.mcp_client.connection import subscribe
 
-        held, client = await self._connected(server, opened)
-        held.changed[uri] = asyncio.Event()
-        await subscribe(held, client, uri)
-        return held
+        link, client = await self._connected(server, opened)
+        link.changed[uri] = asyncio.Event()
+        await subscribe(link, client, uri)
+        return link
 
     def _failed(self, server: str) -> None:
         breaker = self._breakers.setdefault(server, _Breaker())
@@ -202,26 +208,67 @@ def _checked(operation: str, params: Mapping[str, Any]) -> None:
 def _shortened(value: Any, room: list[int]) -> Any:
     """The beginning of `value`, in `room` bytes or a little more."""
     if isinstance(value, str):
-        kept = value[: max(room[0], 0)]
-        room[0] -= len(kept.encode("utf-8", "replace"))
-        return kept
+        text = value[: max(room[0], 0)]
+        room[0] -= len(text.encode("utf-8", "replace"))
+        return text
     room[0] -= 8
     if isinstance(value, Mapping):
-        return {name: _shortened(held, room) for name, held in value.items() if room[0] > 0}
+        return {name: _shortened(item, room) for name, item in value.items() if room[0] > 0}
     if isinstance(value, list):
-        return [_shortened(held, room) for held in value if room[0] > 0]
+        return [_shortened(item, room) for item in value if room[0] > 0]
     return value
 
 
-async def _changed(held: Connection, uri: str) -> None:
+async def _changed(connection: Connection, uri: str) -> None:
     """Returns when the server reports a change; ConnectionFailed if the server goes away."""
-    changed = held.changed[uri]
-    ends = [asyncio.ensure_future(event.wait()) for event in (changed, held.state.gone)]
+    changed = connection.changed[uri]
+    ends = [asyncio.ensure_future(event.wait()) for event in (changed, connection.state.gone)]
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for end in ends:
             end.cancel()
     if not changed.is_set():
-        raise held.lost()
+        raise connection.lost()
     changed.clear()
+
+
+# The event loop of all MCP connections of this process, in a thread of its own.
+
+T = TypeVar("T")
+CLOSING = 6.0  # seconds in which all servers together must exit
+
+
+class Thread:
+    """Runs the event loop, from its first use on. `open` are the connections whose processes may still be running."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.open: set[Connection] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        threading.Thread(target=self.loop.run_forever, name="navigator-mcp", daemon=True).start()
+        atexit.register(lambda: self.close(tuple(self.open)))  # daemon threads still run then
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs `work` in the thread; cancelling the caller cancels it, too."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+
+    def aside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Starts `work` from within the thread, without waiting for it."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self, connections: Iterable[Connection]) -> None:
+        """Ends the connections; returns when their processes have ended, or after `CLOSING` seconds."""
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(_all_left(tuple(connections)), self.loop).result(CLOSING)
+
+
+@cache
+def thread() -> Thread:
+    return Thread()
+
+
+async def _all_left(connections: Iterable[Connection]) -> None:
+    await asyncio.gather(*(connection.left() for connection in connections))

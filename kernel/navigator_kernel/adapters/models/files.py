@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.adapters.files.inside import read_inside
+from navigator_kernel.adapters.files.tree import read_inside
 from navigator_kernel.errors import KernelError
 from navigator_kernel.values.chat import PDF
 

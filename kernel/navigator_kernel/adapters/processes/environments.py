@@ -1,4 +1,4 @@
-"""Virtual environments of binary wheels, each made once by uv and used only when it is complete."""
+"""Environments of Python wheels (uv) and of Node packages (npm), each made once and used only when it is complete."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.tree import disk_used
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
+from navigator_kernel.adapters.processes.process import Contained, execute
 from navigator_kernel.errors import Busy, FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
 from navigator_kernel.text import clean, lazy_compile, shorten, strip_url_credentials
-from navigator_kernel.values.job import Job
+from navigator_kernel.values.job import NPM, Job
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.values.job import Outcome
+
 
 TIMEOUT = 15 * 60.0  # seconds for one environment, including the wait for another process
 DISK = 2 * 1024 * 1024 * 1024  # bytes of one environment
@@ -76,13 +79,13 @@ class Environments:
 
     def path(self, fingerprint: str) -> Path | None:
         """The environment if it is complete and has an interpreter; otherwise None."""
-        found = self._named(fingerprint)
+        place = self._named(fingerprint)
         try:
-            marker = json.loads(read_bounded(found / MARKER, 1024))
-            whole = marker == {"fingerprint": fingerprint, "seal": _seal(found)} and self.main(found).exists()
+            marker = json.loads(read_bounded(place / MARKER, 1024))
+            whole = marker == {"fingerprint": fingerprint, "seal": _seal(place)} and self.main(place).exists()
         except (OSError, ValueError, KernelError):
             return None
-        return found if whole else None
+        return place if whole else None
 
     def main(self, place: Path) -> Path:
         """The file without which an environment is incomplete."""
@@ -105,8 +108,8 @@ class Environments:
         self._prepare()
         with file_lock(self._lock(fingerprint), self._timeout):
             self._sweep(fingerprint)
-            if found := self.path(fingerprint):
-                return found
+            if existing := self.path(fingerprint):
+                return existing
             place = self._folder / f"building-{fingerprint}-{os.urandom(4).hex()}"
             try:
                 self.build(place, end).fetch(requirements)
@@ -114,8 +117,8 @@ class Environments:
                 self._writer.move(place, target)
                 self.build(target, end).finish()
             except BaseException:
-                for left in (place, target):
-                    self._discard(left)
+                for remains in (place, target):
+                    self._discard(remains)
                 raise
             marker = {"fingerprint": fingerprint, "seal": _seal(target)}
             self._writer.write(target / MARKER, json.dumps(marker).encode())
@@ -137,15 +140,15 @@ class Environments:
             message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
             raise KernelError(message, hint="check whose folder it is") from error
 
-    def _sweep(self, held: str) -> None:
+    def _sweep(self, fingerprint: str) -> None:
         """Removes the remains of killed builds; those of other environments only if nobody holds their lock."""
-        for left in self._folder.glob("building-*"):
-            name = left.name.split("-")[1]
-            if name == held:
-                self._discard(left)
+        for remains in self._folder.glob("building-*"):
+            name = remains.name.split("-")[1]
+            if name == fingerprint:
+                self._discard(remains)
             elif _NAME.fullmatch(name):
                 with suppress(Busy), file_lock(self._lock(name), 0):
-                    self._discard(left)
+                    self._discard(remains)
 
     def _discard(self, path: Path) -> None:
         with suppress(KernelError):  # a uv whose kernel was killed may still write to it; the next build removes it
@@ -187,13 +190,15 @@ class Build(Struct, frozen=True):
         """Makes everything but the bytecode, with a cache of its own: earlier builds from source are not used."""
         self.begin()
         named, lock = self.place / _WORK / "requirements.in", self.place / LOCK
-        self.writer.write(named, "".join(f"{one.partition(' --hash=')[0]}\n" for one in requirements).encode())
-        found = self.place / _WORK / LOCK
+        self.writer.write(
+            named, "".join(f"{requirement.partition(' --hash=')[0]}\n" for requirement in requirements).encode()
+        )
+        compiled = self.place / _WORK / LOCK
         self._uv(
-            *("pip", "compile", str(named), f"--output-file={found}", "--generate-hashes", *_WHEELS),
+            *("pip", "compile", str(named), f"--output-file={compiled}", "--generate-hashes", *_WHEELS),
             *("--no-header", "--no-annotate", "--no-emit-index-url", f"--python={sys.executable}"),
         )
-        self.writer.write(lock, _held(read_bounded(found, _LOCK_LIMIT).decode(), requirements).encode())
+        self.writer.write(lock, _held(read_bounded(compiled, _LOCK_LIMIT).decode(), requirements).encode())
         venv = str(self.place / _VENV)
         self._uv("venv", "--no-project", "--relocatable", f"--python={sys.executable}", venv)
         self._uv(
@@ -222,13 +227,13 @@ class Build(Struct, frozen=True):
         env = _environment()
         outcome = self.run((self.program, *_OPTIONS, f"--cache-dir={self.place / _CACHE}", *words), env)
         if outcome.exit_code:
-            raise _failure(outcome.stderr.decode("utf-8", "replace"), env)
+            text = clean(_hidden(outcome.stderr.decode("utf-8", "replace"), env))
+            cause = _CAUSED.sub(": ", text.partition("\nhint:")[0]).removeprefix("error: ")
+            raise _failure("uv", text, shorten(cause, 500).rstrip("."), _CAUSES)
 
     def run(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Outcome:
         """Runs a command; leaves no process behind. FetchFailed after a timeout, Refused for too much disk."""
-        from navigator_kernel.adapters.processes.process import Contained, execute
-
-        left = max(0.0, self.end - monotonic())
+        remaining = max(0.0, self.end - monotonic())
         cwd = self.place / _WORK
         job = Job(
             actor="script",
@@ -237,7 +242,7 @@ class Build(Struct, frozen=True):
             run=self.place.name,
             argv=argv,
             cwd=cwd,
-            timeout=left,
+            timeout=remaining,
             env=env,
         )
         outcome = execute(job, contained=Contained(argv, (), lambda _: None, lambda: "disk" if self._is_over() else ""))
@@ -251,8 +256,6 @@ class Build(Struct, frozen=True):
 
     def _is_over(self) -> bool:
         """Whether a folder is over `disk`. The cache and the packages installed from it share bytes by hard links."""
-        from navigator_kernel.adapters.files.tree import disk_used
-
         return any(disk_used(self.place / name, self.disk) > self.disk for name in (_CACHE, _VENV, _BYTECODE, MODULES))
 
 
@@ -262,30 +265,26 @@ def _program() -> str:
         import uv
 
         return uv.find_uv_bin()
-    if found := shutil.which("uv"):
-        return found
+    if path := shutil.which("uv"):
+        return path
     hint = "pip install 'navigator-kernel[env]'"
     raise NotLoadable("packages of skills need uv, which is not installed", hint=hint, reason="no-uv")
 
 
-def cache_of(place: Path) -> Path:
-    return place / _CACHE
-
-
 def _environment() -> dict[str, str]:
     """The person's index settings; pip's if there are none of uv."""
-    kept = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
-    if _INDEXES.isdisjoint(kept):
-        kept |= {name: os.environ[old] for old, name in _OF_PIP.items() if old in os.environ}
-    return kept
+    variables = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
+    if _INDEXES.isdisjoint(variables):
+        variables |= {name: os.environ[old] for old, name in _OF_PIP.items() if old in os.environ}
+    return variables
 
 
 def _held(lock: str, requirements: Sequence[str]) -> str:
     """`lock` with one line per package. If the requirements name hashes of a package, only these stay;
     IntegrityMismatch if the index has none of them."""
     named: dict[str, set[str]] = {}
-    for one in requirements:
-        word, *hashes = one.split(" --hash=")
+    for requirement in requirements:
+        word, *hashes = requirement.split(" --hash=")
         if hashes:
             named.setdefault(_package(word), set()).update(hashes)
     return "".join(f"{_line(line, named)}\n" for line in lock.replace("\\\n", " ").splitlines() if line.strip())
@@ -293,27 +292,27 @@ def _held(lock: str, requirements: Sequence[str]) -> str:
 
 def _line(line: str, named: Mapping[str, set[str]]) -> str:
     word, *hashes = (part.strip() for part in line.split(" --hash="))
-    kept = [one for one in hashes if one in named.get(_package(word), hashes)]
-    if not kept:
+    allowed = [digest for digest in hashes if digest in named.get(_package(word), hashes)]
+    if not allowed:
         message = f"your index has other bytes of {word!r} than the skill names"
         raise IntegrityMismatch(message, hint="tell the skill's author", reason="hash")
-    return " --hash=".join([word, *kept])
+    return " --hash=".join([word, *allowed])
 
 
 def _package(requirement: str) -> str:
     return _NOT_NAME.split(requirement, maxsplit=1)[0]
 
 
-def _failure(complaint: str, env: Mapping[str, str]) -> KernelError:
-    text = clean(hidden(complaint, env))
-    said = _CAUSED.sub(": ", text.partition("\nhint:")[0])
-    cause = shorten(said.removeprefix("error: "), 500).rstrip(".")
-    hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if form.search(text))
-    kind, reason, hint = next(hits, (FetchFailed, "", "see what uv says"))
-    return kind(f"the skill's packages cannot be installed: {cause or 'uv gave no reason'}", hint=hint, reason=reason)
+def _failure(program: str, text: str, cause: str, causes: Sequence[tuple[Any, ...]]) -> KernelError:
+    """The error for what the program wrote, `text`; `cause` is the part of it for the person."""
+    hits = ((kind, reason, hint) for form, kind, reason, hint in causes if form.search(text))
+    kind, reason, hint = next(hits, (FetchFailed, "", f"see what {program} says"))
+    message = f"the skill's packages cannot be installed: {cause or f'{program} gave no reason'}"
+    error: KernelError = kind(message, hint=hint, reason=reason)
+    return error
 
 
-def hidden(text: str, env: Mapping[str, str]) -> str:
+def _hidden(text: str, env: Mapping[str, str]) -> str:
     """`text` without the credentials of indexes, however spelled: a password may contain an `@`."""
     known = [word for value in env.values() for word in _LOGIN.findall(value)]
     known += [word.partition(":")[2] for word in known]
@@ -326,8 +325,8 @@ def hidden(text: str, env: Mapping[str, str]) -> str:
 def _seal(env: Path) -> str:
     """A seal that changes if any file of the environment does: SHA-256 over paths, modes, sizes, times and links."""
     digest = hashlib.sha256()
-    for said in sorted(_below(str(env), "")):
-        digest.update(f"{said}\n".encode("utf-8", "surrogateescape"))
+    for entry in sorted(_below(str(env), "")):
+        digest.update(f"{entry}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
@@ -340,3 +339,105 @@ def _below(folder: str, prefix: str) -> Iterator[str]:
             elif path != MARKER:
                 where = str(Path(entry.path).readlink() if entry.is_symlink() else seen.st_mtime_ns)
                 yield f"{path}\0{seen.st_mode}\0{seen.st_size}\0{where}"
+
+
+# Environments of Node packages, each made once by npm without running install scripts.
+
+LOCK_LIMIT = 16 * 1024 * 1024  # bytes
+_START, _HOOKS = "start.mjs", "hooks.mjs"
+# `require` searches NODE_PATH, `import` does not: packages that a script's own folders lack are searched for here
+_START_TEXT = 'import { register } from "node:module";\nregister(new URL("./hooks.mjs", import.meta.url));\n'
+_HOOKS_TEXT = """\
+const here = new URL("./package.json", import.meta.url).href;
+export async function resolve(specifier, context, next) {
+  try {
+    return await next(specifier, context);
+  } catch (error) {
+    if (error.code !== "ERR_MODULE_NOT_FOUND" || /^[./#]|^[a-z]+:/.test(specifier)) throw error;
+    return next(specifier, { ...context, parentURL: here });
+  }
+}
+"""
+_OF_NPM = lazy_compile(  # variables for the registry, the connection and the login
+    r"HOME|LC_ALL|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|(?i:(?:https?|all|no)_proxy)"
+    r"|(?i:npm_config_(?:registry|userconfig|cafile|strict_ssl|proxy|https_proxy|noproxy|fetch_retries|offline))"
+)
+_ELSEWHERE = lazy_compile(
+    r"(?!npm:)[^:/]*[:/]"
+)  # an address, a path or a repository; `npm:` is another name in the registry
+_NPM_CAUSES = [
+    (lazy_compile(form), kind, reason, hint)
+    for form, kind, reason, hint in (
+        (r"EINTEGRITY", IntegrityMismatch, "hash", "the registry gives other bytes than it named; ask its owner"),
+        (r"E40[13]\b", FetchFailed, "access", "check how you log in to your registry"),
+        (r"E404|ETARGET|ENOVERSIONS", FetchFailed, "not-found", "check the name and the version"),
+        (r"ERESOLVE", FetchFailed, "conflict", "the skill's packages do not go together; tell its author"),
+        (r"EALLOWGIT", Refused, "url", "only packages of your registry are taken; ask the package's author"),
+        (r"ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|network", FetchFailed, "network", "check the network and your registry"),
+    )
+]
+
+
+class NodeEnvironments(Environments):
+    """Each contains `node_modules` and the files that let a script elsewhere import from it."""
+
+    def main(self, place: Path) -> Path:
+        return place / MODULES
+
+    def build(self, place: Path, end: float) -> Build:
+        program = shutil.which("npm")
+        if program is None:
+            hint = "install Node.js with npm"
+            raise NotLoadable("Node packages of skills need npm, which is not installed", hint=hint, reason="no-npm")
+        return NodeBuild(place, program, self._writer, end, self._disk)
+
+
+def node_activated(env: Path, path: str) -> dict[str, str]:
+    """The variables with which a process uses the environment at `env`, its programs before those of `path`; it also
+    needs permission to read `env`."""
+    programs = f"{env / MODULES / '.bin'}{os.pathsep}{path or os.environ.get('PATH', os.defpath)}"
+    return {"PATH": programs, "NODE_PATH": str(env / MODULES), "NODE_OPTIONS": f"--import={(env / _START).as_uri()}"}
+
+
+class NodeBuild(Build, frozen=True):
+    def fetch(self, requirements: Sequence[str]) -> None:
+        """Installs the packages without running their scripts; all must come from a registry, with a digest."""
+        self.begin()
+        named = dict(requirement.removeprefix(NPM).rpartition("@")[::2] for requirement in requirements)
+        body = json.dumps({"private": True, "type": "module", "dependencies": named})
+        self.writer.write(self.place / "package.json", body.encode())
+        options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--omit=dev", "--loglevel=error")
+        read = "--no-omit-lockfile-registry-resolved"  # `_refuse_others` reads where each package came from
+        env = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
+        env |= {"npm_config_allow_git": "none", "npm_config_update_notifier": "false"}
+        argv = (self.program, "install", *options, read, f"--prefix={self.place}", f"--cache={self.place / _CACHE}")
+        outcome = self.run(argv, env)
+        if outcome.exit_code:
+            text = clean(_hidden(outcome.stderr.decode("utf-8", "replace"), env))
+            lines = [line.removeprefix("npm error ") for line in text.splitlines() if "complete log" not in line]
+            raise _failure("npm", text, shorten(" ".join(lines), 500), _NPM_CAUSES)
+        _refuse_others(self.place)
+
+    def finish(self) -> None:
+        for name, text in ((_START, _START_TEXT), (_HOOKS, _HOOKS_TEXT)):
+            self.writer.write(self.place / name, text.encode())
+        self.tidy()
+
+
+def _refuse_others(place: Path) -> None:
+    """Raises Refused for a package that is a link, or that did not come from a registry with a digest."""
+    try:
+        listing: Any = json.loads(read_bounded(place / MODULES / ".package-lock.json", LOCK_LIMIT))
+        packages = listing["packages"].items()
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise FetchFailed("npm left no list of what it installed", hint="use npm 7 or newer", reason="npm") from error
+    for name, package in packages:
+        source, needed = (
+            str(package.get("resolved", "")),
+            {**package.get("dependencies", {}), **package.get("optionalDependencies", {})},
+        )
+        reaches = any(_ELSEWHERE.match(str(version)) for version in needed.values())
+        is_of_registry = package.get("integrity") and source.startswith(("https://", "http://"))
+        if reaches or package.get("link") or not is_of_registry:
+            hint = "only packages of your registry are taken; ask the package's author"
+            raise Refused(f"{shorten(clean(name, lines=False), 80)!r} is not from a registry", hint=hint, reason="url")

@@ -120,10 +120,10 @@ def _replaced(before: bytes, after: bytes) -> list[bytes]:
     ]
 
 
-def same_start(one: Sequence[object], other: Sequence[object]) -> int:
+def same_start(before: Sequence[object], after: Sequence[object]) -> int:
     """How many items at the beginning are the same."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
+    pairs = zip(before, after, strict=False)
+    return next((at for at, (first, right) in enumerate(pairs) if first != right), min(len(before), len(after)))
 
 
 def _signed(sign: bytes, lines: Sequence[bytes]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Keeps a module of the kernel in a child process that answers one request after another, within limits."""
+"""Runs modules of the kernel in child processes, once or for one request after another, within limits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import resource
 import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -17,8 +18,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any, NoReturn
 
-from navigator_kernel.adapters.processes.module_call import start_module
+from navigator_kernel.adapters.processes.process import MARK, kill_tree
 from navigator_kernel.errors import KernelError, TimedOut
+from navigator_kernel.text import clean, shorten
 
 STARTING = 60.0  # seconds in which a process must be ready for its first question
 _HEAD = 8  # bytes of a message's length
@@ -119,9 +121,9 @@ def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
         seconds, question = marshal.loads(_all_of(int.from_bytes(head)))  # noqa: S302 - the kernel wrote it
         _limit_time(seconds)
         _die_with_asker(out, on=True)
-        told = json.dumps(answer(question)).encode()
+        reply = json.dumps(answer(question)).encode()
         _die_with_asker(out, on=False)
-        message = memoryview(len(told).to_bytes(_HEAD) + told)
+        message = memoryview(len(reply).to_bytes(_HEAD) + reply)
         while message:
             message = message[os.write(out, message) :]
     os._exit(0)
@@ -147,19 +149,19 @@ def _die_with_asker(out: int, *, on: bool) -> None:
 
 def _all_of(size: int) -> bytes:
     """The next `size` bytes of stdin; fewer if it ends."""
-    held = bytearray()
-    while len(held) < size and (chunk := os.read(0, min(size - len(held), _CHUNK))):
-        held += chunk
-    return bytes(held)
+    data = bytearray()
+    while len(data) < size and (chunk := os.read(0, min(size - len(data), _CHUNK))):
+        data += chunk
+    return bytes(data)
 
 
 def _send(stream: IO[bytes] | None, body: bytes, deadline: float) -> None:
     fd = _open(stream).fileno()
     for part in (len(body).to_bytes(_HEAD), body):
-        left = memoryview(part)
-        while left:
+        rest = memoryview(part)
+        while rest:
             _wait(fd, select.POLLOUT, deadline)
-            left = left[os.write(fd, left[:_CHUNK]) :]
+            rest = rest[os.write(fd, rest[:_CHUNK]) :]
 
 
 def _received(stream: IO[bytes] | None, deadline: float) -> bytes:
@@ -171,19 +173,19 @@ def _received(stream: IO[bytes] | None, deadline: float) -> bytes:
 
 
 def _part(fd: int, size: int, deadline: float) -> bytes:
-    held = bytearray()
-    while len(held) < size:
+    data = bytearray()
+    while len(data) < size:
         _wait(fd, select.POLLIN, deadline)
-        chunk = os.read(fd, min(size - len(held), _CHUNK))
+        chunk = os.read(fd, min(size - len(data), _CHUNK))
         if not chunk:
             raise EOFError
-        held += chunk
-    return bytes(held)
+        data += chunk
+    return bytes(data)
 
 
 def _wait(fd: int, event: int, deadline: float) -> None:
-    left = deadline - time.monotonic()
-    if left <= 0 or not _events(fd, event, left):
+    remaining = deadline - time.monotonic()
+    if remaining <= 0 or not _events(fd, event, remaining):
         raise TimeoutError
 
 
@@ -191,8 +193,8 @@ def _events(fd: int, event: int, seconds: float) -> int:
     """The events of `fd` within `seconds`; a closed pipe is always reported."""
     poll = select.poll()
     poll.register(fd, event)
-    found = poll.poll(seconds * 1000)
-    return found[0][1] if found else 0
+    events = poll.poll(seconds * 1000)
+    return events[0][1] if events else 0
 
 
 def _hung_up(process: subprocess.Popen[bytes]) -> bool:
@@ -213,3 +215,67 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         with suppress(OSError):
             _open(stream).close()
     process.wait()
+
+
+# Runs a module of the kernel in a child process, once, with limits of time and memory.
+
+_SAID = 300  # characters from the end of a failed child's stderr
+
+
+def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: int) -> dict[str, Any]:
+    """Runs `python -m module` with `question` marshalled on stdin, and returns the JSON object that it answers.
+    `memory` is in bytes of address space. TimedOut after `seconds`, with its process group dead; KernelError if it
+    fails, or if its answer is not an object."""
+    mark = os.urandom(16).hex()
+    process = start_module(module, seconds=seconds, memory=memory, mark=mark, errors=subprocess.PIPE)
+    try:
+        out, err = process.communicate(marshal.dumps(question), timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise TimedOut(f"it took longer than {seconds} seconds", hint="leave the plugin out") from error
+    finally:
+        kill_tree(process.pid, mark)
+        with suppress(ValueError, OSError, subprocess.TimeoutExpired):
+            process.communicate(timeout=1)  # reads the rest of the pipes, which another process may hold open
+        process.wait()
+        for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+            with suppress(OSError):
+                stream.close()
+    if process.returncode:
+        complaint = shorten(clean(err.decode("utf-8", "replace")[-_SAID:]), _SAID)
+        raise KernelError(f"it ended with {process.returncode}: {complaint}", hint="leave the plugin out")
+    try:
+        answer = json.loads(out)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise KernelError("it answered no object", hint="leave the plugin out")
+    return answer
+
+
+def start_module(
+    module: str, *, seconds: int, memory: int, mark: str = "", errors: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    """Starts `python -m module` in a fresh interpreter and a session of its own, with no open files but its streams. It
+    may use `seconds` of processor time and one more, 0 for no limit; `mark` is for `kill_tree`."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", _START, str(memory), str(seconds), module, json.dumps(sys.path)],
+        env={**os.environ, MARK: mark},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        start_new_session=True,
+    )
+
+
+# Sets the limits before it imports any code of a plugin, with the same import path as this process
+_START = """
+import json, resource, runpy, sys
+memory, seconds, module = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+limits = [(resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)]
+for which, value in limits + [(resource.RLIMIT_CPU, seconds + 1)] * (seconds > 0):
+    hard = resource.getrlimit(which)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(which, (value, value))
+sys.path[:] = json.loads(sys.argv[4])
+runpy.run_module(module, run_name="__main__")
+"""

@@ -171,8 +171,8 @@ class _Watch(Struct):
     def until(self, deadline: float) -> bool:
         """Whether the leader ended by itself before `deadline` (of `perf_counter`)."""
         look = time.perf_counter() + _TICK
-        while (left := deadline - time.perf_counter()) > 0:
-            for key, _ in self.selector.select(left if self.exceeded is None else min(left, _TICK)):
+        while (remaining := deadline - time.perf_counter()) > 0:
+            for key, _ in self.selector.select(remaining if self.exceeded is None else min(remaining, _TICK)):
                 if key.data == "ended":
                     return True
                 if key.data == "stop":
@@ -190,8 +190,8 @@ class _Watch(Struct):
         for fd in (self.pidfd, self.wake):
             if fd is not None and fd in self.selector.get_map():
                 self.selector.unregister(fd)
-        while self.selector.get_map() and (left := deadline - time.perf_counter()) > 0:
-            ready = self.selector.select(left)
+        while self.selector.get_map() and (remaining := deadline - time.perf_counter()) > 0:
+            ready = self.selector.select(remaining)
             for key, _ in ready:
                 self._read(key)
 
@@ -210,18 +210,18 @@ class _Watch(Struct):
         if not chunk:
             self.selector.unregister(key.fileobj)
             return
-        kept = self.kept[key.data]
-        room = OUTPUT_LIMIT - len(kept)
+        output = self.kept[key.data]
+        room = OUTPUT_LIMIT - len(output)
         self.truncated = self.truncated or len(chunk) > room
-        kept += chunk[: max(room, 0)]
+        output += chunk[: max(room, 0)]
 
 
 def kill_tree(leader: int, mark: str) -> None:
     """Kills every descendant, the process group, and every process that inherited the mark and left the group, until
     none is found. Processes that a contained one leaves behind stay the leader's, so the leader is killed last."""
     end = time.perf_counter() + _STUBBORN
-    while (found := descendants(leader)) and time.perf_counter() < end:
-        for pid in found:
+    while (pids := descendants(leader)) and time.perf_counter() < end:
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.001)
@@ -235,10 +235,10 @@ def _kill_marked(mark: str) -> None:
     """Kills every process whose mark begins with `mark`, until none is found."""
     needle = f"{MARK}={mark}".encode()
     for _ in range(20):
-        left = [pid for pid in _others() if _carries(pid, needle)]
-        if not left:
+        pids = [pid for pid in _others() if _carries(pid, needle)]
+        if not pids:
             return
-        for pid in left:
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.005)
@@ -265,14 +265,14 @@ def unlinked(leader: int, below: Sequence[int], limit: int, hidden: dict[int, fl
     either, as with a setuid bubblewrap. `hidden` keeps since when, from one call to the next: the files of a process
     that is being started cannot be seen for a moment.
     """
-    held: dict[tuple[int, int], int] = {}
-    seen, now = _open_files(leader, held), time.monotonic()
+    sizes: dict[tuple[int, int], int] = {}
+    seen, now = _open_files(leader, sizes), time.monotonic()
     for pid in below:
-        if _open_files(pid, held):
+        if _open_files(pid, sizes):
             hidden.pop(pid, None)
         elif seen and now - hidden.setdefault(pid, now) > HIDING:
             return limit + 1
-    return sum(held.values())
+    return sum(sizes.values())
 
 
 def memory_used(pids: Sequence[int], limit: int) -> int:
@@ -296,7 +296,7 @@ def _proportional(pid: int) -> int:
     return int(share[0]) * 1024 if share else _resident(pid)
 
 
-def _open_files(pid: int, held: dict[tuple[int, int], int]) -> bool:
+def _open_files(pid: int, sizes: dict[tuple[int, int], int]) -> bool:
     """Whether the open files can be seen; checks each thread, because the first one may have ended."""
     for task in _listing(f"/proc/{pid}/task") or ():
         folder = f"/proc/{pid}/task/{task}/fd"
@@ -307,7 +307,7 @@ def _open_files(pid: int, held: dict[tuple[int, int], int]) -> bool:
             with contextlib.suppress(OSError):
                 seen = Path(folder, name).stat()
                 if seen.st_nlink == 0 and stat.S_ISREG(seen.st_mode):
-                    held[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
+                    sizes[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
     return True
 
 

@@ -98,17 +98,17 @@ class Redactor(Struct, frozen=True):
         more."""
         parts = _Parts()
         parts.read(value)
-        found = self._searched(parts.texts, [line.text for line in parts.lines])
-        places = [None if one is None else [*one.places] for one in found[: len(parts.texts)]]
-        for line, one in zip(parts.lines, found[len(places) :], strict=True):
-            line.share(one, places)
+        results = self._searched(parts.texts, [line.text for line in parts.lines])
+        places = [None if result is None else [*result.places] for result in results[: len(parts.texts)]]
+        for line, result in zip(parts.lines, results[len(places) :], strict=True):
+            line.share(result, places)
         for number in parts.secret:
             places[number] = [(0, len(parts.texts[number]))]
 
         seen = _SEEN.get()
         seen = {} if seen is None else seen
         named = [parts.texts[number] for number in parts.secret]
-        _remember(seen, (value for one in found if one for value in one.values), named)
+        _remember(seen, (value for result in results if result for value in result.values), named)
         secrets = [(form, False) for secret in self.known for form in _forms(secret)]
         secrets += [(form, _is_plain(secret)) for secret in tuple(seen) for form in _forms(secret)]
         done = iter([_shown(text, cuts, secrets) for text, cuts in zip(parts.texts, places, strict=True)])
@@ -116,25 +116,25 @@ class Redactor(Struct, frozen=True):
 
     def _searched(self, texts: Sequence[str], lines: Sequence[str]) -> list[Found | None]:
         """What is found in each of the texts, then in each of the lines; None if that was not checked to its end."""
-        every, long, left = [*texts, *lines], list[int](), [AT_ONCE, AT_ONCE]
+        every, long, room = [*texts, *lines], list[int](), [AT_ONCE, AT_ONCE]
         done: list[Found | None] = [Found()] * len(every)
         whole = "\n".join(every)  # most values hold no secret, and one search is several times faster than many
         if not (any(found(view.text) for view in _views(whole, ())) if len(whole) <= AT_ONCE else _may_hold(whole)):
             return done
         for at in sorted(range(len(every)), key=lambda at: len(every[at])):
             text, kind = every[at], int(at >= len(texts))
-            if len(text) <= max(left[kind], SHORT):
-                left[kind] -= len(text)
+            if len(text) <= max(room[kind], SHORT):
+                room[kind] -= len(text)
                 done[at] = search(text)
             elif _may_hold(text):
                 long.append(at)
         if long:
-            for at, one in zip(long, self._apart([every[at] for at in long]), strict=True):
-                done[at] = one
+            for at, result in zip(long, self._apart([every[at] for at in long]), strict=True):
+                done[at] = result
         return done
 
     def _apart(self, texts: list[str]) -> Sequence[Found | None]:
-        from navigator_kernel.adapters.processes.module_call import (
+        from navigator_kernel.adapters.processes.module_child import (
             call_module,
         )  # most processes need neither this import nor the next
         from navigator_kernel.errors import KernelError
@@ -142,7 +142,7 @@ class Redactor(Struct, frozen=True):
         try:
             done = call_module(CHILD, {"texts": texts}, seconds=self.seconds, memory=self.memory)["found"]
             if len(done) == len(texts):
-                return [one and Found([(begin, end) for begin, end in one[0]], one[1]) for one in done]
+                return [result and Found([(begin, end) for begin, end in result[0]], result[1]) for result in done]
         except (KernelError, OSError, ValueError, KeyError, TypeError):
             pass  # whatever the error, the texts were not scanned
         return [None] * len(texts)
@@ -156,14 +156,14 @@ class _Line(NamedTuple):
     begins: Sequence[int]
     ends: Sequence[int]
 
-    def share(self, found: Found | None, places: list[list[tuple[int, int]] | None]) -> None:
+    def share(self, result: Found | None, places: list[list[tuple[int, int]] | None]) -> None:
         """Adds what was found in the line to the places in its texts."""
-        for begin, end in [(0, len(self.text))] if found is None else found.places:
+        for begin, end in [(0, len(self.text))] if result is None else result.places:
             for at in range(max(bisect_right(self.begins, begin) - 1, 0), bisect_left(self.begins, end)):
-                start, held = self.begins[at], places[self.numbers[at]]
+                start, marked = self.begins[at], places[self.numbers[at]]
                 span = max(begin, start) - start, min(end, self.ends[at]) - start
-                if held is not None and span[0] < span[1]:
-                    held.append(span)
+                if marked is not None and span[0] < span[1]:
+                    marked.append(span)
 
 
 class _Parts:
@@ -257,8 +257,8 @@ def _without_word(text: str, word: str) -> str:
 
 def without_secrets(text: str) -> str:
     """`text` with `[redacted]` in place of everything like a secret; withheld if every round finds another one."""
-    found = search(text)
-    return _withheld(text) if found is None else _without(text, found.places)
+    spans = search(text)
+    return _withheld(text) if spans is None else _without(text, spans.places)
 
 
 def search(text: str) -> Found | None:
@@ -369,8 +369,8 @@ def found(text: str, shapes: Iterable[Shape] | None = None) -> list[Secret]:
 
 def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
     """The values of variables whose names say that they are secret, longest first."""
-    held = {value for name, value in environment.items() if len(value) >= SHORTEST and _NAMED.search(name)}
-    yield from sorted(held, key=len, reverse=True)
+    values = {value for name, value in environment.items() if len(value) >= SHORTEST and _NAMED.search(name)}
+    yield from sorted(values, key=len, reverse=True)
 
 
 def _remember(seen: dict[str, None], secrets: Iterable[str], named: Iterable[str]) -> None:

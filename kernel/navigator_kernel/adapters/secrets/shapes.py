@@ -35,8 +35,8 @@ def _any_case(*words: str) -> str:
     return rf"[{heads}{heads.upper()}](?i:{'|'.join(f'(?<={word[0]}){word[1:]}' for word in words)})"
 
 
-def _shape(kind: str, needles: str, found: str, flags: int = 0) -> Shape:
-    return Shape(kind, tuple(needles.split(" ")), lazy_compile(found, re.ASCII | flags))
+def _shape(kind: str, needles: str, pattern: str, flags: int = 0) -> Shape:
+    return Shape(kind, tuple(needles.split(" ")), lazy_compile(pattern, re.ASCII | flags))
 
 
 _KEYS = "api auth access service account db database priv private client shared encryption signing master".split()
@@ -192,11 +192,11 @@ def services() -> tuple[Shape, ...]:
 def _service(kind: str, needles: str, name: str, value: str) -> Shape:
     if name:
         return _shape(kind, needles, rf"(?i:{name}){_BETWEEN}(?P<value>{value})(?![\w-])")
-    found = value if "(?P<value>" in value else f"(?P<value>{value})"
+    pattern = value if "(?P<value>" in value else f"(?P<value>{value})"
     if "(?<!" not in value:
-        head = _HEAD.match(found)  # Python finds a pattern that begins with a character several times faster
-        found = f"{found[: head.end()]}{_NO_WORD}.){found[head.end() :]}" if head else f"{_NO_WORD}){found}"
-    return _shape(kind, needles, found)._replace(shows_itself=True)
+        head = _HEAD.match(pattern)  # Python finds a pattern that begins with a character several times faster
+        pattern = f"{pattern[: head.end()]}{_NO_WORD}.){pattern[head.end() :]}" if head else f"{_NO_WORD}){pattern}"
+    return _shape(kind, needles, pattern)._replace(shows_itself=True)
 
 
 @cache
@@ -237,11 +237,11 @@ def _of_services(*, shows_itself: bool) -> _Needles:
 
 def _by_needle(shapes: Sequence[Shape]) -> _Needles:
     """Each needle once, with the shapes that have it."""
-    found: dict[str, list[Shape]] = {}
+    needles: dict[str, list[Shape]] = {}
     for shape in shapes:
         for needle in shape.needles:
-            found.setdefault(needle, []).append(shape)
-    return tuple(found.items())
+            needles.setdefault(needle, []).append(shape)
+    return tuple(needles.items())
 
 
 def spans(shapes: Iterable[Shape], text: str) -> Iterator[tuple[int, int, str]]:

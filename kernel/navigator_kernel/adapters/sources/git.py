@@ -12,8 +12,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.sources.git_intake import RECEIVED_LIMIT
-from navigator_kernel.adapters.sources.git_process import GitProcess
+from navigator_kernel.adapters.sources.git_process import RECEIVED_LIMIT, GitProcess
 from navigator_kernel.adapters.sources.repo_cache import Entry, RepoCache
 from navigator_kernel.errors import Busy, FetchFailed, KernelError, Refused, UsageProblem
 from navigator_kernel.text import lazy_compile
@@ -101,8 +100,8 @@ class GitSource:
 
     def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
         """The blobs by id, with at most one fetch for all missing ones. Refused over `each` or `total` bytes."""
-        wanted = tuple(dict.fromkeys(oids))
-        return self._repaired(lambda: self._contents(wanted, each, total)) if wanted else {}
+        ids = tuple(dict.fromkeys(oids))
+        return self._repaired(lambda: self._contents(ids, each, total)) if ids else {}
 
     def fingerprint(self, entry: TreeEntry) -> str:
         """A word that is equal for equal contents."""
@@ -233,18 +232,18 @@ class GitSource:
             return short
         if self._offline:
             ids = self._ids(short)
-            found = {ids[0]} if ids else set()
+            commit_ids = {ids[0]} if ids else set()
         else:
-            found = {target.commit for target in refs.values() if target.commit.startswith(short)}
-            found = found or self._history(short)
-        if not found:
+            commit_ids = {target.commit for target in refs.values() if target.commit.startswith(short)}
+            commit_ids = commit_ids or self._history(short)
+        if not commit_ids:
             message = f"no commit of {self._git.shown} begins with {short!r}"
             raise FetchFailed(message, hint="check the branch, tag or commit id", reason="ref")
-        if len(found) > 1:
-            commits = sorted(found)
-            message = f"{short!r} is the beginning of {len(found)} commits"
+        if len(commit_ids) > 1:
+            commits = sorted(commit_ids)
+            message = f"{short!r} is the beginning of {len(commit_ids)} commits"
             raise UsageProblem(message, hint=f"write more characters of one: {', '.join(commits[:5])}", commits=commits)
-        return found.pop()
+        return commit_ids.pop()
 
     def _history(self, short: str) -> set[str]:
         """The commits of all branches and tags whose id begins with `short`; they are fetched without trees."""
@@ -279,10 +278,10 @@ class GitSource:
 
     def _ids(self, word: str) -> tuple[str, str] | None:
         """The ids of the commit and the tree that `word` leads to, or None if one of them is not here."""
-        asked = f"{word}^{{commit}}\n{word}^{{tree}}\n".encode("ascii")
-        lines = self._git.run("cat-file", "--batch-check", stdin=asked).decode().splitlines()
-        found = {part[1]: part[0] for line in lines if len(part := line.split(" ")) == 3}
-        return (found["commit"], found["tree"]) if set(found) == {"commit", "tree"} else None
+        names = f"{word}^{{commit}}\n{word}^{{tree}}\n".encode("ascii")
+        lines = self._git.run("cat-file", "--batch-check", stdin=names).decode().splitlines()
+        ids = {part[1]: part[0] for line in lines if len(part := line.split(" ")) == 3}
+        return (ids["commit"], ids["tree"]) if set(ids) == {"commit", "tree"} else None
 
     def _listing(self) -> tuple[TreeEntry, ...]:
         output = self._git.run("ls-tree", "-r", "-t", "-z", "--full-tree", self.tree, limit=LISTING_LIMIT)
@@ -296,21 +295,21 @@ class GitSource:
         trees = (entry.oid for entry in self.entries if entry.kind == "tree")
         self._read(tuple(dict.fromkeys((self.commit, self.tree, *trees))))
 
-    def _contents(self, wanted: Sequence[str], each: int, total: int) -> Mapping[str, bytes]:
+    def _contents(self, ids: Sequence[str], each: int, total: int) -> Mapping[str, bytes]:
         if not self._entry.made:
             self._open()
         trees = {entry.oid for entry in self.entries if entry.kind == "tree"}
         bare = self._entry.objects() <= len(trees) + 2  # commit and root tree; git would ask the disk for each blob
-        sizes = {} if bare else self._sizes(wanted)
-        if missing := [oid for oid in wanted if oid not in sizes]:
+        sizes = {} if bare else self._sizes(ids)
+        if missing := [oid for oid in ids if oid not in sizes]:
             self._refuse_offline(f"{len(missing)} of its files")
             self._fetch_blobs(missing)
-            sizes = self._sizes(wanted)
-        gone = [oid for oid in wanted if oid not in sizes]
+            sizes = self._sizes(ids)
+        gone = [oid for oid in ids if oid not in sizes]
         if gone:
             raise FetchFailed(f"{self._git.shown} has not sent {len(gone)} of its files", hint="try again later")
         _limit(sizes, each, total)
-        return self._read(wanted)
+        return self._read(ids)
 
     def _fetch_blobs(self, oids: Sequence[str]) -> None:
         """Fetches blobs in one batch, as git's lazy fetch does, or the whole commit if the server cannot do that."""
@@ -332,11 +331,11 @@ class GitSource:
 
     def _read(self, oids: Sequence[str]) -> dict[str, bytes]:
         """Reads the objects and compares each with its id; FetchFailed if one differs or is missing."""
-        found = dict(_parted(self._git.run("cat-file", "--batch", "--buffer", stdin=_lines(oids))))
-        if len(found) != len(oids):
+        objects = dict(_parted(self._git.run("cat-file", "--batch", "--buffer", stdin=_lines(oids))))
+        if len(objects) != len(oids):
             message = f"{self._git.shown} cannot be read from the cache"
             raise FetchFailed(message, hint="run it once without --offline", reason="objects")
-        return found
+        return objects
 
     def _refuse_offline(self, what: str) -> None:
         if self._offline:

@@ -15,13 +15,12 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import IO, Any
 from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct, field
 
-from navigator_kernel.adapters.sources.git_intake import RECEIVED_LIMIT, Intake
 from navigator_kernel.errors import FetchFailed, Refused
 from navigator_kernel.text import clean, lazy_compile, shorten, strip_url_credentials
 
@@ -53,6 +52,7 @@ _CONFIG: Mapping[str, str] = {
 _SSH = "-oBatchMode=yes -oForwardAgent=no -oClearAllForwardings=yes -oPermitLocalCommand=no -oConnectTimeout=20"
 _NOBODY = "-F /dev/null -oIdentityAgent=none -oIdentityFile=none -oIdentitiesOnly=yes"
 OUTPUT_LIMIT = 640 * 1024 * 1024  # bytes that one git may write: a little more than one command reads from a source
+RECEIVED_LIMIT = 512 * 1024 * 1024  # bytes that one command may receive from one repository
 COMPLAINT_LIMIT = 64 * 1024  # bytes of its stderr that are kept
 _PIECE = 64 * 1024
 _REAPED = 5.0  # seconds to wait for the exit code: a tracer learns of the exit first, then informs the parent
@@ -266,17 +266,17 @@ def credential_key(key: str, url: str) -> str:
     """A person's credential setting limited to the scheme, host and port of `url`; empty if it is for another one."""
     section, _, rest = key.partition(".")
     scope, _, name = rest.rpartition(".")
-    wanted = split_url(url)
-    if section != "credential" or wanted.scheme != "https":
+    target = split_url(url)
+    if section != "credential" or target.scheme != "https":
         return ""
     if not scope:
-        return f"credential.https://{wanted.netloc}.{name}"
+        return f"credential.https://{target.netloc}.{name}"
     given = urlsplit(scope if "://" in scope else f"https://{scope}")
-    same = given.scheme == "https" and fnmatchcase(wanted.hostname or "", (given.hostname or "").lower())
-    if not same or (given.port or 443) != (wanted.port or 443):
+    same = given.scheme == "https" and fnmatchcase(target.hostname or "", (given.hostname or "").lower())
+    if not same or (given.port or 443) != (target.port or 443):
         return ""
     user = f"{given.username}@" if given.username else ""
-    return f"credential.https://{user}{wanted.netloc}{given.path}.{name}"
+    return f"credential.https://{user}{target.netloc}{given.path}.{name}"
 
 
 def _kept(names: Collection[str]) -> dict[str, str]:
@@ -357,3 +357,56 @@ def _end(process: Any) -> None:
         os.killpg(process.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             process.communicate(timeout=5)
+
+
+_LOOK = 0.02  # seconds between two checks
+
+
+class Intake:
+    """Counts the bytes that the fetches of one repository write below `folder`, and ends the one that passes `limit`,
+    which is for all of them together: a server may send without end."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.limit, self.received = limit, 0
+        self._packs = folder / ".git" / "objects" / "pack"
+        self._before: frozenset[str] = frozenset()
+        self._ended = Event()
+
+    @property
+    def is_over(self) -> bool:
+        return self.received > self.limit
+
+    def begin(self) -> None:
+        """Prepares for a fetch: files that exist already are not counted."""
+        self._before, self._ended = frozenset(self._sizes()), Event()
+
+    def watch(self, leader: int) -> Thread:
+        """Kills the process group of `leader` at the limit, until `end` is called."""
+        watcher = Thread(target=self._look, args=(leader, self._ended), daemon=True)
+        watcher.start()
+        return watcher
+
+    def end(self, watcher: Thread) -> None:
+        """Adds the bytes of a fetch, which may have passed the limit between two looks."""
+        self._ended.set()
+        watcher.join()
+        self.received += self._come()
+
+    def _look(self, leader: int, ended: Event) -> None:
+        while not ended.wait(_LOOK):
+            if self.received + self._come() > self.limit:
+                with suppress(OSError):
+                    os.killpg(leader, signal.SIGKILL)
+                return
+
+    def _come(self) -> int:
+        return sum(size for name, size in self._sizes().items() if name not in self._before)
+
+    def _sizes(self) -> dict[str, int]:
+        """The bytes of each file by name; one may disappear meanwhile, because git renames each complete pack."""
+        sizes: dict[str, int] = {}
+        with suppress(OSError), os.scandir(self._packs) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
+        return sizes

@@ -60,12 +60,12 @@ class Entry(Struct, kw_only=True):
     def init(self) -> None:
         """Creates an empty repository as `git init` would, without another process (gitrepository-layout(5)). Its
         config is written last, as `made` checks for that."""
-        held = self.folder / ".git"
+        git = self.folder / ".git"
         with self.writer.together():
             for name in ("objects", "refs"):
-                self.writer.make_folder(held / name)
-            self.writer.write(held / "HEAD", b"ref: refs/heads/main\n")
-            self.writer.write(held / "config", CONFIG)
+                self.writer.make_folder(git / name)
+            self.writer.write(git / "HEAD", b"ref: refs/heads/main\n")
+            self.writer.write(git / "config", CONFIG)
 
     def remember(self, ref: str, commit: str) -> None:
         self.refs[ref] = {"commit": commit, "at": self.clock.now()}
@@ -99,14 +99,14 @@ class Entry(Struct, kw_only=True):
             self.discard()
 
     def _swept(self) -> bool:
-        left: list[Path] = []
+        rest: list[Path] = []
         for path in _below(self.folder):
             name = path.relative_to(self.folder).as_posix()
             if _LEFT_OVER.fullmatch(name):
-                left.append(path)
+                rest.append(path)
             elif not _KNOWN.fullmatch(name) or not _plain(path):
                 return False
-        for path in left:
+        for path in rest:
             self.writer.remove(path)
         return True
 
@@ -194,14 +194,14 @@ class RepoCache:
 
 def _note(path: Path) -> dict[str, Any]:
     """The note beside the repository `path`, with defaults for its invalid parts."""
-    found: Any = None
+    note: Any = None
     with suppress(OSError, ValueError, RecursionError, KernelError):
-        found = json.loads(read_bounded(path.with_suffix(".json"), _NOTE_LIMIT))
-    found = found if isinstance(found, dict) else {}
-    url, refs = found.get("url"), found.get("refs")
+        note = json.loads(read_bounded(path.with_suffix(".json"), _NOTE_LIMIT))
+    note = note if isinstance(note, dict) else {}
+    url, refs = note.get("url"), note.get("refs")
     return {
         "url": url if isinstance(url, str) else "",
-        "used_at": used if _is_time(used := found.get("used_at")) else _changed(path),
+        "used_at": used if _is_time(used := note.get("used_at")) else _changed(path),
         "refs": {ref: dict(seen) for ref, seen in refs.items() if _is_seen(seen)} if isinstance(refs, dict) else {},
     }
 

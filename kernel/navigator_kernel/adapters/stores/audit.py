@@ -9,12 +9,13 @@ removed, inserted or cut off at the end.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import hmac
 import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,12 +23,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.writer import read_bounded
-from navigator_kernel.adapters.stores.record_line import LINE_LIMIT, written
 from navigator_kernel.errors import Damaged, KernelError
+from navigator_kernel.text import cut_text, escaped
 from navigator_kernel.values.redact import Redact, same
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
+
 
 VERSION = 2
 SIZE_LIMIT = 1024**3  # bytes of the whole record
@@ -102,16 +104,16 @@ class AuditLog(Struct, frozen=True, kw_only=True):
             return []
         key = self._key()
         place = self._start(key)
-        places, found = [place], list[Entry]()
+        places, entries = [place], list[Entry]()
         for number, line in enumerate(lines, 1):
             entry, place = _checked(key, place, line)
             if entry is None:
                 message = f"line {number} of {str(self.file)!r}, or what stood before it, is not as it was written"
                 raise Damaged(message, hint=_HINT, line=number)
             places.append(place)
-            found.append(entry)
+            entries.append(entry)
         self._check_end(key, places, head)
-        return found
+        return entries
 
     def begin_again(self) -> list[Path]:
         """Begins a new record whose first entry says why. A damaged record and its head get other names, and so does a
@@ -136,29 +138,29 @@ class AuditLog(Struct, frozen=True, kw_only=True):
     def _check_end(self, key: bytes, places: Sequence[_Place], head: bytes | None) -> None:
         """Damaged if the head counts more lines than there are, or over one fewer, or has the code of another line."""
         last = len(places) - 1
-        held = self._head(key, head)
-        if held is None or (held.number <= last and places[held.number] != held) or last - held.number > 1:
+        stated = self._head(key, head)
+        if stated is None or (stated.number <= last and places[stated.number] != stated) or last - stated.number > 1:
             message = f"{str(self._head_file())!r} does not fit the {last} lines of the record"
             raise Damaged(message, hint=_ENDS, line=last + 1)
-        if held.number > last:
-            message = f"{str(self.file)!r} was cut off: {held.number} lines were written, {last} are there"
+        if stated.number > last:
+            message = f"{str(self.file)!r} was cut off: {stated.number} lines were written, {last} are there"
             raise Damaged(message, hint=_ENDS, line=last + 1)
 
     def _followed(self, key: bytes, last: bytes) -> tuple[_Place, bool]:
         """The place before the next line, and whether the record fits the head, which is brought up to date."""
-        held = self._head(key, self._head_bytes())
+        stated = self._head(key, self._head_bytes())
         if not last:
-            return self._start(key), held == self._start(key)
+            return self._start(key), stated == self._start(key)
         own = _place_of(last)
         if own is None:
-            return _Place(held.number + 1 if held else 0, ""), False
-        if held is not None and held.number == own.number - 1:
-            _, after = _checked(key, held, last)
+            return _Place(stated.number + 1 if stated else 0, ""), False
+        if stated is not None and stated.number == own.number - 1:
+            _, after = _checked(key, stated, last)
             if after != own:
                 return own, False
             self._keep_head(key, own)
             return own, True
-        return own, held == own
+        return own, stated == own
 
     def _start(self, key: bytes) -> _Place:
         """The place before the first line. It differs for each project, so that no record can replace another one."""
@@ -190,7 +192,7 @@ class AuditLog(Struct, frozen=True, kw_only=True):
     def _made_key(self) -> bytes:
         """Reads the key, which is made for the first record; Damaged if there is a record that needs the lost one."""
         seen = [path.lstat() for path in (self.file, self._head_file()) if os.path.lexists(path)]
-        begun = any(stat.S_ISREG(one.st_mode) and one.st_size for one in seen)
+        begun = any(stat.S_ISREG(status.st_mode) and status.st_size for status in seen)
         if not os.path.lexists(self.key) and not begun:
             self.key_writer.create(self.key, secrets.token_bytes(KEY_BYTES), mode=0o600)
         return self._key()
@@ -272,3 +274,59 @@ def _checked(key: bytes, before: _Place, line: bytes) -> tuple[Entry | None, _Pl
     facts.pop("v", None)
     entry = Entry(before.number + 1, ts, event, facts) if number == before.number + 1 else None
     return entry, _Place(before.number + 1, parts[1])
+
+
+# Writes one entry of the audit log as a line of limited length: long values are cut, identifying ones are kept.
+
+LINE_LIMIT = 64 * 1024  # bytes of one line, with its authentication code
+IDENTITY = frozenset({"v", "n", "ts", "event", "run", "actor", "subject", "digest", "origin", "why", "how", "by"})
+IDENTITY_LIMIT = 1_000  # characters of one such value
+_ROOM = 128  # bytes of the line that the authentication code takes
+_STEPS = ((2_000, 100), (500, 20), (50, 5))  # kept characters per value and items per list, tried until the line fits
+
+
+def written(facts: Mapping[str, Any]) -> bytes:
+    """`facts` as one JSON object. If it exceeds the limit, long values are replaced with their beginning, end, length
+    and SHA-256; the values of `IDENTITY` keep up to 1,000 characters each."""
+    data = _json(facts)
+    for characters, items in _STEPS:
+        if len(data) <= LINE_LIMIT - _ROOM:
+            return data
+        data = _json({key: _fitted(key, value, characters, items) for key, value in facts.items()})
+    if len(data) <= LINE_LIMIT - _ROOM:
+        return data
+    identity = {key: _fitted(key, value, 0, 0) for key, value in facts.items() if key in IDENTITY}
+    rest = {key: value for key, value in facts.items() if key not in IDENTITY}
+    return _json({**identity, "cut": cut_text(_json(rest).decode(), _STEPS[-1][0])})
+
+
+def _fitted(key: str, value: Any, characters: int, items: int) -> Any:
+    if key not in IDENTITY:
+        return _short(value, characters, items)
+    text = value if isinstance(value, str) else str(value)
+    return value if len(text) <= IDENTITY_LIMIT else cut_text(text, IDENTITY_LIMIT)
+
+
+def _short(value: Any, characters: int, items: int) -> Any:
+    if isinstance(value, Mapping):
+        if len(value) > items:
+            return cut_text(_json(value).decode(), characters)
+        return {cut_text(str(key), characters): _short(item, characters, items) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        shortened = [_short(item, characters, items) for item in value[:items]]
+        return (
+            shortened if len(value) <= items else [*shortened, {"items": len(value), "sha256": _digest(_json(value))}]
+        )
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    text = str(value)
+    return cut_text(text, characters)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _json(body: Any) -> bytes:
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=str)
+    return (text if text.isascii() else escaped(text)).encode("utf-8", "backslashreplace")

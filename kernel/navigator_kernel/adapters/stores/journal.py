@@ -43,11 +43,11 @@ class SqliteJournal(Struct, frozen=True):
     redact: Redact = same
 
     def propose(self, token: str, session: str, plan: WorkflowPlan, granted: Sequence[str] = ()) -> None:
-        now, held = self.clock.now(), self._plan(plan)
+        now, stored = self.clock.now(), self._plan(plan)
         covered = json.dumps(list(granted), ensure_ascii=False)
         with self._open() as database:
             database.execute(
-                "INSERT INTO runs VALUES (?, ?, 'proposed', ?, ?, ?, ?)", (token, session, held, covered, now, now)
+                "INSERT INTO runs VALUES (?, ?, 'proposed', ?, ?, ?, ?)", (token, session, stored, covered, now, now)
             )
 
     def load(self, token: str) -> WorkflowRun:
@@ -82,8 +82,8 @@ class SqliteJournal(Struct, frozen=True):
                 (state, json.dumps(list(known), ensure_ascii=False), self.clock.now(), token),
             )
             if plan is not None:
-                held = self._plan(plan)
-                database.execute("UPDATE runs SET plan = ? WHERE token = ?", (held, token))
+                stored = self._plan(plan)
+                database.execute("UPDATE runs SET plan = ? WHERE token = ?", (stored, token))
 
     def begin(self, token: str, step: int, attempt: int, digest: str) -> None:
         with self._open() as database:
@@ -94,11 +94,11 @@ class SqliteJournal(Struct, frozen=True):
 
     def end(self, token: str, step: int, attempt: int, report: Report) -> None:
         whole = report_to_dict(report)  # `progress` is JSON text from which the secrets were removed before
-        held = json.dumps({**self.redact(whole), "progress": whole["progress"]}, ensure_ascii=False, default=str)
+        stored = json.dumps({**self.redact(whole), "progress": whole["progress"]}, ensure_ascii=False, default=str)
         with self._open() as database:
             database.execute(
                 "UPDATE steps SET ended = ?, report = ? WHERE token = ? AND step = ? AND attempt = ?",
-                (self.clock.now(), held, token, step, attempt),
+                (self.clock.now(), stored, token, step, attempt),
             )
 
     @contextmanager
@@ -139,5 +139,5 @@ def _run(row: Sequence[Any], steps: Sequence[Sequence[Any]]) -> WorkflowRun:
 
 def _record(row: Sequence[Any]) -> StepRecord:
     step, attempt, digest, started, ended, report = row
-    held = None if report is None else report_of(json.loads(report))
-    return StepRecord(step=step, attempt=attempt, digest=digest, started=started, ended=ended or "", report=held)
+    stored = None if report is None else report_of(json.loads(report))
+    return StepRecord(step=step, attempt=attempt, digest=digest, started=started, ended=ended or "", report=stored)

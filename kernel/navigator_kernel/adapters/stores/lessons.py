@@ -57,8 +57,8 @@ class Lessons(Struct):
         if seen is None:
             return {}
         if seen != self._seen:
-            held = self._read()
-            self._texts = {name: tuple(lesson.text for lesson in reversed(held[name])) for name in held}
+            lessons = self._read()
+            self._texts = {name: tuple(lesson.text for lesson in reversed(lessons[name])) for name in lessons}
             self._seen = seen
         return self._texts
 
@@ -84,12 +84,14 @@ class Lessons(Struct):
             return False
         self.writer.make_folder(self.path.parent)
         with file_lock(self._lock):
-            held = self._read()
-            if any(_same(lesson.text, text) for lesson in held.get(name, ())):
+            by_skill = self._read()
+            if any(_same(lesson.text, text) for lesson in by_skill.get(name, ())):
                 return False
-            kept = {skill: [one for one in lessons if not _same(one.text, text)] for skill, lessons in held.items()}
-            kept[name] = [*kept.get(name, ()), Lesson(text, self.clock.now())]
-            self._write(_bounded(kept))
+            others = {
+                skill: [one for one in lessons if not _same(one.text, text)] for skill, lessons in by_skill.items()
+            }
+            others[name] = [*others.get(name, ()), Lesson(text, self.clock.now())]
+            self._write(_bounded(others))
         return True
 
     def forget(self, name: str = "") -> int:
@@ -98,20 +100,16 @@ class Lessons(Struct):
             return 0
         with file_lock(self._lock):
             if not name:
-                count = self._count()
+                count = 0
+                with suppress(KernelError):  # a damaged file is removed, too
+                    count = sum(map(len, self.all().values()))
                 self.writer.remove(self.path)
                 return count
-            held = self._read()
-            kept = {skill: lessons for skill, lessons in held.items() if fold(skill) != fold(name)}
-            if len(kept) < len(held):
-                self._write(kept)
-        return sum(map(len, held.values())) - sum(map(len, kept.values()))
-
-    def _count(self) -> int:
-        """The number of lessons; 0 if the file cannot be read."""
-        with suppress(KernelError):
-            return sum(map(len, self.all().values()))
-        return 0
+            by_skill = self._read()
+            others = {skill: lessons for skill, lessons in by_skill.items() if fold(skill) != fold(name)}
+            if len(others) < len(by_skill):
+                self._write(others)
+        return sum(map(len, by_skill.values())) - sum(map(len, others.values()))
 
     @property
     def _lock(self) -> Path:
@@ -121,15 +119,17 @@ class Lessons(Struct):
         """The lessons in the file, cut to the limits; Damaged if it cannot be read."""
         try:
             skills = json.loads(read_bounded(self.path, _SIZE_LIMIT))["skills"].items()
-            return _bounded({clean(name, lines=False): [_lesson(one) for one in lessons] for name, lessons in skills})
+            return _bounded(
+                {clean(name, lines=False): [_lesson(lesson) for lesson in lessons] for name, lessons in skills}
+            )
         except FileNotFoundError:
             return {}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             hint = "navigator route --forget starts afresh"
             raise Damaged(f"{str(self.path)!r} cannot be read: {error}", hint=hint, path=str(self.path)) from error
 
-    def _write(self, held: Held) -> None:
-        skills = {name: [lesson._asdict() for lesson in held[name]] for name in sorted(held)}
+    def _write(self, lessons: Held) -> None:
+        skills = {name: [lesson._asdict() for lesson in lessons[name]] for name in sorted(lessons)}
         body = json.dumps({"v": 1, "skills": skills}, ensure_ascii=False, indent=1)
         self.writer.write(self.path, f"{body}\n".encode(), mode=0o600)
 
@@ -152,5 +152,5 @@ def _bounded(held: Held) -> Held:
     last = {name: lessons[-EACH:] for name, lessons in held.items()}
     dated = sorted((lesson.at, name, at) for name, lessons in last.items() for at, lesson in enumerate(lessons))
     gone = {(name, at) for _, name, at in dated[: max(0, len(dated) - ALL)]}
-    left = {name: [one for at, one in enumerate(held) if (name, at) not in gone] for name, held in last.items()}
-    return {name: lessons for name, lessons in left.items() if lessons}
+    rest = {name: [one for at, one in enumerate(held) if (name, at) not in gone] for name, held in last.items()}
+    return {name: lessons for name, lessons in rest.items() if lessons}

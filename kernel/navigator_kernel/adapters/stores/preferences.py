@@ -32,16 +32,16 @@ class Preferences(Struct, frozen=True):
 
     def recall(self, message: str) -> tuple[Memory, ...]:
         """All wishes in their order; if they exceed 1,000 tokens, those that share the most words with `message`."""
-        found = list(self._all())
-        if sum(tokens(memory.text) for memory in found) <= TOKENS:
-            return tuple(found)
-        said = _words(message)
-        room, kept = TOKENS, set[int]()
-        for at in sorted(range(len(found)), key=lambda at: -len(said & _words(found[at].text))):
-            if tokens(found[at].text) <= room:
-                room -= tokens(found[at].text)
-                kept.add(at)
-        return tuple(found[at] for at in sorted(kept))
+        memories = list(self._all())
+        if sum(tokens(memory.text) for memory in memories) <= TOKENS:
+            return tuple(memories)
+        words = _words(message)
+        room, chosen = TOKENS, set[int]()
+        for at in sorted(range(len(memories)), key=lambda at: -len(words & _words(memories[at].text))):
+            if tokens(memories[at].text) <= room:
+                room -= tokens(memories[at].text)
+                chosen.add(at)
+        return tuple(memories[at] for at in sorted(chosen))
 
     def _all(self) -> Iterator[Memory]:
         for page in self.pages:

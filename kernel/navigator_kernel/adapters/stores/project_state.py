@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import struct
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache, partial
@@ -23,10 +24,9 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import PRIVATE, FolderWriter, Stamp, make_private, read_bounded, stamp
-from navigator_kernel.adapters.stores.person_home import make_home
 from navigator_kernel.config.project_root import is_project
 from navigator_kernel.digests import blake2b
-from navigator_kernel.errors import Busy, KernelError
+from navigator_kernel.errors import Busy, KernelError, Refused
 from navigator_kernel.text import warn
 
 BOX = "mybox"
@@ -288,9 +288,9 @@ def read_record(folder: Path) -> Record | None:
         return None
     file = folder / RECORD
     try:
-        held = json.loads(read_bounded(file, _RECORD_LIMIT).decode("utf-8", "surrogateescape"))
-        place = Place(str(held["path"]), int(held["device"]), int(held["inode"]), int(held.get("born", 0)))
-        return Record(folder, str(held["id"]), place, str(held["created"]), int(held["v"]))
+        record = json.loads(read_bounded(file, _RECORD_LIMIT).decode("utf-8", "surrogateescape"))
+        place = Place(str(record["path"]), int(record["device"]), int(record["inode"]), int(record.get("born", 0)))
+        return Record(folder, str(record["id"]), place, str(record["created"]), int(record["v"]))
     except FileNotFoundError:
         return Record(folder, fault=f"{str(file)!r} is missing")
     except (OSError, KernelError, ValueError, KeyError, TypeError, RecursionError):
@@ -357,3 +357,38 @@ def _offer(record: Record, here: Place) -> str:
     now = "is still there" if record.is_there() else "is no longer there"
     other = f"navigator project adopt {shlex.quote(path)} takes over its state, or else the copy has one of its own"
     return f"{here.path!r} seems to be a copy of {path!r}, which {now}: {other}"
+
+
+# Makes the person's state folder, and notes when this version first used it.
+
+NOTE = "home.json"
+_LIMIT = 4096  # bytes
+_OWN = frozenset({"projects", NOTE})  # names that an earlier version never wrote
+
+
+def make_home(folder: Path) -> None:
+    """Creates the folder with mode 0700. The note is written before anything else, so that files of this version do not
+    make the home look like one of an earlier version, whose projects may bring their state along (X-43)."""
+    if not (folder / NOTE).exists():
+        used = _was_used(folder)
+        make_private(folder)
+        body = json.dumps({"v": 2, "upgraded_at": time.time_ns() if used else 0})
+        FolderWriter([folder]).create(folder / NOTE, body.encode(), mode=0o600)  # the first process decides
+    make_private(folder)
+
+
+def upgraded_at(folder: Path) -> int:
+    """When this version first used a home of an earlier version, in ns; 0 for a home that no earlier version used."""
+    make_home(folder)
+    try:
+        return int(json.loads(read_bounded(folder / NOTE, _LIMIT))["upgraded_at"])
+    except (OSError, ValueError, KeyError, TypeError, Refused):
+        return 0  # a note that cannot be read allows nothing
+
+
+def _was_used(folder: Path) -> bool:
+    """Whether an earlier version left anything in the home."""
+    try:
+        return any(name not in _OWN for name in os.listdir(folder))
+    except OSError:
+        return False

@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from navigator_kernel.adapters.stores import journal, sessions
 from navigator_kernel.adapters.stores.sqlite import Versions, files_of, fresh_file, migrate
 from navigator_kernel.errors import Busy
 from navigator_kernel.storage_errors import database_failed, newer, storage_failed
@@ -85,8 +86,8 @@ def rebuild(path: Path) -> Rebuilt:
             raise newer(path, pages.version, len(_known(path.name)))
         fresh = fresh_file(path)
         try:
-            for left in files_of(fresh):
-                left.unlink(missing_ok=True)
+            for file in files_of(fresh):
+                file.unlink(missing_ok=True)
             rows = _fill(fresh, path.name, pages)
             return Rebuilt(_swap(path, fresh), rows)
         except sqlite3.Error as error:
@@ -95,8 +96,8 @@ def rebuild(path: Path) -> Rebuilt:
             raise storage_failed(f"cannot replace {str(path)!r}", error) from error
         finally:
             with suppress(OSError):
-                for left in files_of(fresh):
-                    left.unlink(missing_ok=True)
+                for file in files_of(fresh):
+                    file.unlink(missing_ok=True)
 
 
 class _Pages(NamedTuple):
@@ -226,9 +227,11 @@ def _is_newer(pages: _Pages, name: str) -> bool:
 
 def _known(name: str) -> Versions:
     """The versions of the database with this file name; none for a database of a plugin."""
-    from navigator_kernel.adapters.stores import conversations, journal, sessions
-
-    stores = {"sessions": sessions.VERSIONS, "workflows": journal.VERSIONS, "conversations": conversations.VERSIONS}
+    stores = {
+        "sessions": sessions.VERSIONS,
+        "workflows": journal.VERSIONS,
+        "conversations": sessions.CONVERSATION_VERSIONS,
+    }
     return stores.get(name.removesuffix(".sqlite"), ())
 
 
@@ -423,11 +426,11 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 def _swap(path: Path, fresh: Path) -> Path:
     """Replaces the database in one step; returns the new name of the old one."""
-    kept = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(2).hex()}")
-    os.link(path, kept)
+    damaged = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(2).hex()}")
+    os.link(path, damaged)
     _, log, index = files_of(path)
     if log.exists():
-        log.rename(files_of(kept)[1])
+        log.rename(files_of(damaged)[1])
     index.unlink(missing_ok=True)
     fresh.replace(path)
-    return kept
+    return damaged

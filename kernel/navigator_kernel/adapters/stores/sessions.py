@@ -1,25 +1,30 @@
-"""Sessions and their messages, in one SQLite file that several processes share."""
+"""Sessions and their messages in one SQLite file, the queue of their turns, and the ends of conversations."""
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import asdict, replace
 
-from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
+from navigator_kernel.adapters.files.database import own_lock
 from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
-from navigator_kernel.adapters.stores.turn_queue import TurnQueue
-from navigator_kernel.errors import Busy, Damaged, NotFound
+from navigator_kernel.digests import blake2b
+from navigator_kernel.errors import Busy, Damaged, KernelError, NotFound
+from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.request import INTERRUPTED, Said, Session
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
+
 
 VERSIONS: Versions = (
     (
@@ -74,19 +79,20 @@ class SqliteSessions(Struct, frozen=True):
             last = database.execute("SELECT max(seq) FROM history WHERE session = ?", (session.id,)).fetchone()[0]
             first = 0 if last is None else last + 1
             rows = [
-                (session.id, first + at, one.role, self.redact(one.text), one.run, now) for at, one in enumerate(said)
+                (session.id, first + at, message.role, self.redact(message.text), message.run, now)
+                for at, message in enumerate(said)
             ]
             database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _kept(self, session: Session) -> dict[str, Any]:
         """The session without a question, a repetition or a last message that contains a secret: a text with
         `[redacted]` in it cannot be carried out, so the person has to send the message again."""
-        held = session_to_dict(session)
-        lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(held[slot]) != held[slot]}
-        last = held["sticky"]
+        body = session_to_dict(session)
+        lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(body[slot]) != body[slot]}
+        last = body["sticky"]
         if last is not None and self.redact(last["text"]) != last["text"]:
             lost["sticky"] = {**last, "text": ""}
-        return {**held, **lost}
+        return {**body, **lost}
 
     def revoke(self, name: str, subjects: Collection[str]) -> None:
         """Ends these consents of the session; its turn and its question stay. NotFound if there is no such session."""
@@ -94,11 +100,11 @@ class SqliteSessions(Struct, frozen=True):
             row = database.execute("SELECT state FROM sessions WHERE id = ?", (name,)).fetchone()
             if row is None:
                 raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
-            held = json.loads(row[0])
-            for place in filter(None, (held, held.get("approval"))):
-                key = "grants" if place is held else "agreed"
-                place[key] = [one for one in place.get(key, ()) if one not in subjects]
-            state = json.dumps(held, ensure_ascii=False)
+            body = json.loads(row[0])
+            for place in filter(None, (body, body.get("approval"))):
+                key = "grants" if place is body else "agreed"
+                place[key] = [subject for subject in place.get(key, ()) if subject not in subjects]
+            state = json.dumps(body, ensure_ascii=False)
             database.execute("UPDATE sessions SET state = ? WHERE id = ?", (state, name))
 
     def history(self, name: str, last: int | None = None) -> list[Said]:
@@ -120,13 +126,13 @@ class SqliteSessions(Struct, frozen=True):
     def titles(self) -> dict[str, str]:
         """The beginning of each session's first message; for a session without history, of the message that it waits
         with."""
-        said = (
+        first_messages = (
             "SELECT session, substr(text, 1, ?) FROM history AS first WHERE seq = "
             "(SELECT min(seq) FROM history WHERE session = first.session AND role = 'user')"
         )
         asking = "SELECT id, state FROM sessions WHERE id NOT IN (SELECT session FROM history)"
         with self._open(reads=True) as database:
-            titles = dict(database.execute(said, (TITLE,)).fetchall())
+            titles = dict(database.execute(first_messages, (TITLE,)).fetchall())
             waiting = database.execute(asking).fetchall()
         return {**{name: self.redact(_about(state))[:TITLE] for name, state in waiting}, **titles}
 
@@ -155,10 +161,10 @@ class SqliteSessions(Struct, frozen=True):
 def _about(state: str) -> str:
     """The message that a session waits with; empty if it is not kept."""
     try:
-        held = json.loads(state)
-        if held.get("question"):
-            return str(held["question"]["original"])
-        packets = (held.get("approval") or {}).get("packets")
+        body = json.loads(state)
+        if body.get("question"):
+            return str(body["question"]["original"])
+        packets = (body.get("approval") or {}).get("packets")
         return str(packets[0]["task_spec"]["intent"]) if packets else ""
     except (ValueError, KeyError, TypeError):
         return ""
@@ -167,12 +173,173 @@ def _about(state: str) -> str:
 def _waiting(state: str) -> str:
     """What the session waits for: `approval`, `interrupted`, `question` or empty; `damaged` if that cannot be read."""
     try:
-        held = json.loads(state)
+        body = json.loads(state)
     except ValueError:
         return "damaged"
-    approval, question = held.get("approval"), held.get("question")
+    approval, question = body.get("approval"), body.get("question")
     if question and not question.get("aside"):
         return "question"
     if approval:
         return "interrupted" if str(approval.get("subject", "")).startswith(INTERRUPTED) else "approval"
     return "question" if question else ""
+
+
+VERSION = 1  # of the form of a stored session
+
+
+def session_to_dict(session: Session) -> dict[str, Any]:
+    """The session as JSON values, without its history; `session_from` is its inverse."""
+    approval, body = session.approval, {"v": VERSION, **asdict(session)}
+    del body["history"]
+    body["retry"] = [packet.to_dict() for packet in session.retry]
+    if approval is not None:
+        body["approval"] = {**asdict(approval), "packets": [packet.to_dict() for packet in approval.packets]}
+    values: dict[str, Any] = to_builtins(body)
+    return values
+
+
+def session_from(raw: Mapping[str, Any]) -> Session:
+    """The session in `raw`; KeyError, TypeError or ValueError if it is invalid."""
+    if raw["v"] > VERSION:
+        raise ValueError(f"a newer version ({raw['v']}) wrote it")
+    approval, retry = raw["approval"], raw.get("retry", ())
+    packets = () if approval is None else tuple(packet_from(packet) for packet in approval["packets"])
+    plain = {"private": True, **raw, "retry": (), "approval": approval and {**approval, "packets": ()}}
+    try:  # an earlier version did not store `private`
+        session = convert(plain, Session)
+    except ValidationError as error:
+        raise ValueError(str(error)) from error
+    with_packets = session.approval and replace(session.approval, packets=packets)
+    return replace(session, approval=with_packets, retry=tuple(packet_from(packet) for packet in retry))
+
+
+# Lets the turns of one session run one after another, in the order in which they were asked for.
+
+PATIENCE = 120.0  # seconds that a turn waits for those before it
+MOST = 32  # turns of one session that wait
+_PAUSE = 0.05  # seconds between two looks at the turns before
+_QUIET = 1.0  # seconds of waiting before the person is told
+
+
+class TurnQueue(Struct, frozen=True):
+    """A file below `folder` for each turn that runs or waits, which its process keeps locked: a killed process does not
+    hold up the others. The file's name ends with the turn's place in the order, and it contains the process id."""
+
+    folder: Path
+    writer: Writer
+
+    @asynccontextmanager
+    async def turn(self, session: str, tell: Callable[[str], None]) -> AsyncIterator[bool]:
+        """Waits until the turns of `session` before this one have ended; yields whether there were any. `tell` is
+        called with a line for the person if that takes longer. Busy after `PATIENCE` seconds, or if `MOST` turns wait.
+        """
+        import asyncio
+
+        name = blake2b(session.encode(), digest_size=12).hexdigest()
+        with ExitStack() as stack:
+            file, is_first = self._enter(name, session, stack)
+            began, is_announced = monotonic(), False
+            while not is_first and (before := self._before(file)) is not None:
+                waited = monotonic() - began
+                if waited >= PATIENCE:
+                    raise _busy(session, before, f"for {PATIENCE:g} seconds")
+                if waited >= _QUIET and not is_announced:
+                    tell(f"waiting for {before}, which is taking a turn in session {session!r}")
+                    is_announced = True
+                await asyncio.sleep(_PAUSE)
+            yield not is_first
+
+    def _enter(self, name: str, session: str, stack: ExitStack) -> tuple[Path, bool]:
+        """Makes the locked file of this turn, behind those that are there; also returns whether there are none."""
+        guard = self.folder / "lock"
+        self.writer.append(guard, b"")
+        with own_lock(guard, timeout=PATIENCE):
+            others = self._live(name, self._remove)
+            if len(others) > MOST:
+                raise _busy(session, _holder(others[0]), f"and {MOST} turns wait")
+            at = int(others[-1].suffix[1:]) + 1 if others else 0
+            file = self.folder / f"{name}.{at:06}"
+            self.writer.append(file, str(os.getpid()).encode())
+            stack.enter_context(own_lock(file, timeout=_QUIET))  # a turn that waits may be looking at it
+            stack.callback(self._remove, file)
+        return file, not others
+
+    def _before(self, file: Path) -> str | None:
+        """Who takes the turn before that of `file`; None if it is the first."""
+        others = [other for other in self._live(file.stem, lambda _: None) if other < file]
+        return _holder(others[0]) if others else None
+
+    def _live(self, name: str, found_dead: Callable[[Path], None]) -> list[Path]:
+        """The files of turns whose processes live, first come first; calls `found_dead` for the others."""
+        live = []
+        for file in sorted(self.folder.glob(f"{name}.*")):
+            try:
+                with own_lock(file):
+                    found_dead(file)
+            except Busy:
+                live.append(file)
+            except KernelError:  # it has just ended
+                continue
+        return live
+
+    def _remove(self, file: Path) -> None:
+        self.writer.remove(file, durable=False)
+
+
+def _holder(file: Path) -> str:
+    try:
+        return f"process {int(file.read_bytes())}"
+    except (OSError, ValueError):
+        return "another process"
+
+
+def _busy(session: str, holder: str, how: str) -> Busy:
+    message = f"session {session!r} is busy: {holder} has been taking a turn in it {how}"
+    return Busy(message, hint="wait for its end, or use another --session")
+
+
+# Finds the session that continues a conversation, for clients that send the whole conversation each time.
+
+KEPT = 20_000  # stored digests; an older conversation begins a new session
+LIKELY = 10  # sessions with the same conversation that are returned
+CONVERSATION_VERSIONS: Versions = (
+    (
+        "CREATE TABLE IF NOT EXISTS ends (digest TEXT NOT NULL, session TEXT NOT NULL, turn INTEGER NOT NULL,"
+        " at TEXT NOT NULL, PRIMARY KEY (digest, session)) WITHOUT ROWID",
+        "CREATE INDEX IF NOT EXISTS ends_by_time ON ends (at)",
+    ),
+)
+
+
+class KnownEnd(NamedTuple):
+    """A session, and its number of turns at the point in the conversation that the digest covers."""
+
+    session: str
+    turn: int
+
+
+class Conversations(Struct, frozen=True, kw_only=True):
+    """One SQLite file in the person's state. It contains digests of at most `most` conversations, and no text."""
+
+    file: Path
+    writer: Writer
+    clock: Clock
+    most: int = KEPT
+
+    def find(self, digest: str) -> list[KnownEnd]:
+        """The sessions whose conversation has this digest, newest first."""
+        query = "SELECT session, turn FROM ends WHERE digest = ? ORDER BY at DESC, session DESC LIMIT ?"
+        with self._open(reads=True) as database:
+            return [KnownEnd(*row) for row in database.execute(query, (digest, LIKELY))]
+
+    def keep(self, digest: str, session: str, turn: int) -> None:
+        """Records that the conversation of `session` now has this digest."""
+        row = (digest, session, turn, self.clock.now())
+        with self._open() as database, transaction(database):
+            database.execute("INSERT OR REPLACE INTO ends (digest, session, turn, at) VALUES (?, ?, ?, ?)", row)
+            database.execute(
+                "DELETE FROM ends WHERE at <= (SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?)", (self.most,)
+            )
+
+    def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        return connect(self.file, self.writer, CONVERSATION_VERSIONS, reads=reads)

@@ -114,13 +114,13 @@ def _make_missing(file: Path, writer: Writer, versions: Versions) -> None:
 
 def _make(fresh: Path, file: Path, writer: Writer, versions: Versions) -> None:
     try:
-        for left in (*files_of(fresh), *files_of(file)):  # a log without its database is of no use
-            writer.remove(left, durable=False)
+        for old in (*files_of(fresh), *files_of(file)):  # a log without its database is of no use
+            writer.remove(old, durable=False)
         with closing(sqlite3.connect(fresh, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = WAL")
             migrate(database, file, versions)
         writer.move(fresh, file)
     finally:
         with suppress(KernelError):
-            for left in files_of(fresh):
-                writer.remove(left, durable=False)
+            for old in files_of(fresh):
+                writer.remove(old, durable=False)

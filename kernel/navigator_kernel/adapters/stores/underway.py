@@ -75,15 +75,15 @@ class Underway:
         agreed to for the orders; `expected` is the size of the file that is continued. With `is_open` the session still
         waits with what a killed process left; otherwise that is forgotten then."""
         head = {"v": 1, "session": session.id, "turn": session.turn, "ts": self._clock.now(), "agreed": list(agreed)}
-        held = self._runs[run] = _Run(head={**head, "message": message}, expected=expected)
+        run_file = self._runs[run] = _Run(head={**head, "message": message}, expected=expected)
         if message and expected is None:
-            _write(self._open(run, held), held.head)
+            _write(self._open(run, run_file), run_file.head)
         try:
             yield
         except BaseException as error:
             if _cuts_off(error):
                 self._runs.pop(run, None)
-                held.open.close()
+                run_file.open.close()
             raise
         finally:
             if run in self._runs:
@@ -93,55 +93,55 @@ class Underway:
 
     def drop_orders(self, run: str) -> None:
         """Keeps no order of the run from now on, only its message."""
-        if held := self._runs.get(run):
-            held.keeps_orders = False
+        if record := self._runs.get(run):
+            record.keeps_orders = False
 
     def leave(self, run: str) -> None:
         """Stops keeping the run and removes its file."""
-        held = self._runs.pop(run, None)
-        if held is None:
+        record = self._runs.pop(run, None)
+        if record is None:
             return
-        if held.add is not None:
+        if record.add is not None:
             self._remove(run)
-        held.open.close()
+        record.open.close()
 
     def start(self, packet: Packet, count: int) -> None:
         """Records that a model starts to work on an order, or continues it after `count` messages. Busy if another
         process has continued it."""
         run = packet.context.run
-        held = self._runs.get(run)
-        if held is None or not held.keeps_orders:
+        record = self._runs.get(run)
+        if record is None or not record.keeps_orders:
             return
-        add, first = (held.add, ()) if held.add else (self._open(run, held), (held.head,))
-        held.count = count
+        add, first = (record.add, ()) if record.add else (self._open(run, record), (record.head,))
+        record.count = count
         _write(add, *first, {"packet": packet.to_dict()})
 
     def note(self, run: str, progress: AgentState) -> None:
         """Records the progress of the order, before and after each call."""
-        held = self._runs.get(run)
-        if held is None or held.add is None:
+        record = self._runs.get(run)
+        if record is None or record.add is None:
             return
-        more = redacted(replace(progress, messages=progress.messages[held.count :]), self._redact)
-        _write(held.add, {"from": held.count, "kept": more.kept()})
-        held.count = len(progress.messages)
+        more = redacted(replace(progress, messages=progress.messages[record.count :]), self._redact)
+        _write(record.add, {"from": record.count, "kept": more.kept()})
+        record.count = len(progress.messages)
 
     def intend(self, run: str, before: str, after: str) -> None:
         """Records that the current call changes a file from the digest `before`, "" for none, to `after`."""
-        held = self._runs.get(run)
-        if held is not None and held.add is not None:
-            _write(held.add, {"intent": [before, after]})
+        record = self._runs.get(run)
+        if record is not None and record.add is not None:
+            _write(record.add, {"intent": [before, after]})
 
     def left(self) -> list[Left]:
         """The orders that ended processes left, oldest first; a file that cannot be read is left out."""
-        found = []
+        orders = []
         for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
             with suppress(KernelError, OSError, ValueError, KeyError, TypeError), self._locked(file.stem):
-                found.append(_read(file))
-        return found
+                orders.append(_read(file))
+        return orders
 
     def damaged(self) -> list[Path]:
         """The files that ended processes left and that cannot be read."""
-        found = []
+        files = []
         for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
             try:
                 with self._locked(file.stem):
@@ -149,31 +149,31 @@ class Underway:
             except (Busy, FileNotFoundError):
                 continue
             except (KernelError, OSError, ValueError, KeyError, TypeError, AttributeError):
-                found.append(file)
-        return found
+                files.append(file)
+        return files
 
     def forget(self, session: str) -> None:
         """Removes what killed processes left in a session."""
-        for left in self.left():
-            run, _ = run_of(left.order.subject)
-            if left.session == session:
+        for order in self.left():
+            run, _ = run_of(order.order.subject)
+            if order.session == session:
                 with suppress(KernelError), self._locked(run):
                     self._remove(run)
 
-    def _open(self, run: str, held: _Run) -> Callable[[bytes], None]:
+    def _open(self, run: str, record: _Run) -> Callable[[bytes], None]:
         """Opens and locks the file; returns a function that appends to it."""
-        file, enter = self._file(run), held.open.enter_context
-        if held.expected is None:
+        file, enter = self._file(run), record.open.enter_context
+        if record.expected is None:
             add = enter(self._writer.appending(file))
             enter(own_lock(file, PATIENCE))
         else:
             if not file.is_file():
                 raise _gone_on()
             enter(own_lock(file, PATIENCE))
-            if file.stat().st_size != held.expected:
+            if file.stat().st_size != record.expected:
                 raise _gone_on()
             add = enter(self._writer.appending(file))
-        held.add = add
+        record.add = add
         return add
 
     def _remove(self, run: str) -> None:
@@ -240,6 +240,8 @@ def _read(file: Path) -> Left:
         packets=(packet,),
         subject=f"{INTERRUPTED}{file.stem}:{len(data)}",
         asked_at=head["ts"],
-        agreed=tuple(one for one in map(str, head["agreed"]) if not has_acted or is_lasting(one)),  # used up
+        agreed=tuple(
+            subject for subject in map(str, head["agreed"]) if not has_acted or is_lasting(subject)
+        ),  # used up
     )
     return Left(session=head["session"], turn=head["turn"], order=order)

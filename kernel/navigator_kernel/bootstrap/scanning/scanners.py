@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.processes.module_call import call_module
-from navigator_kernel.adapters.processes.module_child import ModuleChild
+from navigator_kernel.adapters.processes.module_child import ModuleChild, call_module
 from navigator_kernel.bootstrap.places import installed_plugins
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.scan.finding import finding

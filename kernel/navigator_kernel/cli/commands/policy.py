@@ -25,7 +25,7 @@ def command() -> None:
 def explain(app: App, *, skill: str, tool: str, as_json: bool) -> None:
     """Show what SKILL may do here, and what decides it; with TOOL also whether it may call that."""
     from navigator_kernel.bootstrap.consents import open_consents
-    from navigator_kernel.sandbox.policy import Standing, explained
+    from navigator_kernel.sandbox.guard import Standing, explained
 
     catalogue, consents = open_catalogue(app.root), open_consents()
     held = catalogue.find(skill)

@@ -13,8 +13,8 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from navigator_kernel.adapters.files.autoload import disarmed_last, refuse_autoloaded
-from navigator_kernel.adapters.files.inside import read_inside, walk_inside
 from navigator_kernel.adapters.files.project_files import FILE_LIMIT, holds_secrets, refuse_named
+from navigator_kernel.adapters.files.tree import read_inside, walk_inside
 from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.bootstrap.places import box_of
 from navigator_kernel.errors import KernelError, NotFound, Refused

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.stores.conversations import Conversations
+from navigator_kernel.adapters.stores.sessions import Conversations
 from navigator_kernel.bootstrap.parts import state_writer
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.bootstrap.turns import RECALLED

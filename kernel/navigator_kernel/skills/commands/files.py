@@ -167,7 +167,7 @@ def _manifests(path: Path) -> list[Path]:
 
 
 def _below(path: Path) -> list[Path]:
-    from navigator_kernel.adapters.sources.folder import FolderSource
+    from navigator_kernel.adapters.sources.local import FolderSource
     from navigator_kernel.skills.source.discover import find_skills
 
     with FolderSource(path) as tree:
@@ -190,7 +190,7 @@ def _checked(path: Path, *, strict: bool) -> dict[str, Any]:
 
 def _files(folder: Path) -> Mapping[str, bytes | None]:
     """Every file of a skill by its path, with the bytes of its evals only, as these are checked too."""
-    from navigator_kernel.adapters.sources.folder import FolderSource
+    from navigator_kernel.adapters.sources.local import FolderSource
     from navigator_kernel.skills.source.discover import REGULAR
 
     with FolderSource(folder) as tree:

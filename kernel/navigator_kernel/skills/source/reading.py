@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.sources.folder import FolderSource
 from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.skills.formats.manifest import read_manifest
@@ -21,7 +20,7 @@ from navigator_kernel.skills.source.found import Found
 from navigator_kernel.skills.source.gate import FILE_LIMIT
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.sources.archive import ArchiveSource
+    from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.values.resource import Diagnostic, SkillDef
@@ -44,10 +43,8 @@ def open_source(
     `cache` keeps what is fetched, `offline` uses no network, `auth` allows the person's own credentials for its host.
     `ahead` are preparations for later, one of which runs during each fetch, because git only waits then.
     """
-    if source.kind == "folder":
-        return FolderSource(Path(source.url))
-    if source.kind == "archive":
-        return _open_archive(Path(source.url))
+    if source.kind in ("folder", "archive"):
+        return _open_local(source)
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -59,10 +56,10 @@ def open_source(
     )
 
 
-def _open_archive(path: Path) -> Tree:
-    from navigator_kernel.adapters.sources.archive import ArchiveSource  # 5 ms, and few sources are archives
+def _open_local(source: Source) -> Tree:
+    from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource  # 5 ms, and most sources are remote
 
-    return ArchiveSource(path)
+    return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
 
 
 def ready_to_look() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from navigator_kernel.adapters.files.writer import read_bounded
-from navigator_kernel.adapters.sources.https import fetch
+from navigator_kernel.adapters.web import fetch
 from navigator_kernel.errors import FetchFailed, KernelError, Refused, UsageProblem
 from navigator_kernel.skills.catalog.search import Hit, search
 from navigator_kernel.skills.formats.manifest import DESCRIPTION_LIMIT

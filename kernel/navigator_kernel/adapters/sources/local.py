@@ -1,4 +1,4 @@
-"""Reads a zip or tar archive as a tree of entries, like a commit, without unpacking it to disk."""
+"""Reads a local folder, or an archive without unpacking it to disk, as a tree of entries, like a commit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self
 
+from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import FetchFailed, Refused
 from navigator_kernel.text import lazy_compile
@@ -50,7 +51,7 @@ class Member(NamedTuple):
 
 
 class ArchiveSource:
-    """The same interface as `adapters.sources.folder.FolderSource`, over an archive; an id is the path itself.
+    """The same interface as `FolderSource`, over an archive; an id is the path itself.
 
     Entering it raises Refused for a member that could be written elsewhere or means more than a file, and FetchFailed
     if the file is not a zip, tar or tar.gz archive.
@@ -79,14 +80,8 @@ class ArchiveSource:
 
     def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
         """The files by id, read in the order in which they are packed. Refused over `each` or `total` bytes."""
-        wanted = [self._members[oid] for oid in dict.fromkeys(oids)]
-        found: dict[str, bytes] = {}
-        for member in sorted(wanted, key=lambda member: member.at):
-            found[member.path] = self._read(member, each)
-            total -= len(found[member.path])
-            if total < 0:
-                raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
-        return found
+        packed = sorted(set(oids), key=lambda oid: self._members[oid].at)
+        return _read_all(packed, lambda oid: self._read(self._members[oid], each), total)
 
     def fingerprint(self, entry: TreeEntry) -> str:
         """A digest that is equal for equal contents; empty for an entry that is not a blob."""
@@ -127,20 +122,20 @@ class ArchiveSource:
 
     def _checked(self, members: Iterable[Member]) -> dict[str, Member]:
         """The members and the folders above them by path; Refused with every problem in `data["problems"]`."""
-        found: dict[str, Member] = {}
+        by_path: dict[str, Member] = {}
         problems: list[str] = []
         total = 0
         for count, member in enumerate(members, 1):
             total += max(member.size, 0)
-            if count > COUNT_LIMIT or len(found) > 2 * COUNT_LIMIT or total > TOTAL_LIMIT:
+            if count > COUNT_LIMIT or len(by_path) > 2 * COUNT_LIMIT or total > TOTAL_LIMIT:
                 raise _too_large(f"{str(self._path)!r} holds over {COUNT_LIMIT} files or {TOTAL_LIMIT} bytes")
-            problem = _path_problem(member.path) or member.problem or _added(found, member)
+            problem = _path_problem(member.path) or member.problem or _added(by_path, member)
             if problem:
                 problems.append(f"{member.path[:200]!r} {problem}")
         if problems:
             message = f"{str(self._path)!r} is not safe to read: {'; '.join(problems[:3])}"
             raise Refused(message, hint="pack it again from plain files and folders", problems=problems)
-        return found
+        return by_path
 
     @contextmanager
     def _damage_named(self) -> Iterator[None]:
@@ -197,10 +192,10 @@ class _Tar:
 
     def read(self, member: Member, limit: int) -> bytes:
         self._stream.seek(member.at)
-        pieces, left = [], min(member.size, limit)
-        while left and (piece := self._stream.read(min(left, _PIECE))):
+        pieces, remaining = [], min(member.size, limit)
+        while remaining and (piece := self._stream.read(min(remaining, _PIECE))):
             pieces.append(piece)
-            left -= len(piece)
+            remaining -= len(piece)
         return b"".join(pieces)
 
 
@@ -286,14 +281,14 @@ def _path_problem(path: str) -> str:
     return "is too deep" if len(parts) > DEPTH_LIMIT else ""
 
 
-def _added(found: dict[str, Member], member: Member) -> str:
+def _added(members: dict[str, Member], member: Member) -> str:
     """Adds the member and the folders above it. Returns the problem if a path is already taken, else an empty text."""
     parts = member.path.split("/")
     for depth in range(1, len(parts)):
         above = "/".join(parts[:depth])
-        if found.setdefault(above, Member(above, "040000", 0)).mode != "040000":
+        if members.setdefault(above, Member(above, "040000", 0)).mode != "040000":
             return "lies below a file"
-    held = found.setdefault(member.path, member)
+    held = members.setdefault(member.path, member)
     return "occurs twice" if held is not member and (held.mode, member.mode) != ("040000", "040000") else ""
 
 
@@ -304,3 +299,72 @@ def _entry(member: Member) -> TreeEntry:
 
 def _too_large(message: str) -> Refused:
     return Refused(message, hint="pack a part of it", reason="too-large")
+
+
+ENTRY_LIMIT = 50_000
+_LEFT_OUT = frozenset({".git", ".navigator", "__pycache__", "node_modules"})
+
+
+class FolderSource:
+    """The same interface as `GitSource`, over a folder; it has no commit, and an id is the path itself."""
+
+    commit = ""
+    tree = ""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.entries: tuple[TreeEntry, ...] = ()
+
+    def __enter__(self) -> Self:
+        if not self._folder.is_dir():
+            raise FetchFailed(f"there is no folder {str(self._folder)!r}", hint="check the path")
+        self.entries = tuple(sorted(_walk(self._folder), key=lambda entry: entry.path))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Does nothing, because nothing is open."""
+
+    def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
+        """The files by id. Refused over `each` or `total` bytes, FetchFailed if a file cannot be read."""
+        return _read_all(dict.fromkeys(oids), lambda oid: self._read(oid, each), total)
+
+    def fingerprint(self, entry: TreeEntry) -> str:
+        """A digest that is equal for equal contents; empty for a folder."""
+        return hashlib.sha256(self._read(entry.oid, 2**31)).hexdigest() if entry.kind == "blob" else ""
+
+    def _read(self, oid: str, limit: int) -> bytes:
+        path = self._folder / oid
+        try:
+            if path.is_symlink():
+                return os.fsencode(path.readlink())
+            return read_bounded(path, limit)
+        except OSError as error:
+            raise FetchFailed(f"cannot read {str(path)!r}: {error.strerror}", hint="try again") from error
+
+
+def _walk(top: Path) -> Iterator[TreeEntry]:
+    """Yields the entries; links are not followed, and special files get the mode 000000, which nothing accepts."""
+    count = 0
+    for place, folders, files in os.walk(top):
+        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)
+        count += len(folders) + len(files)
+        if count > ENTRY_LIMIT:
+            raise Refused(f"{str(top)!r} has over {ENTRY_LIMIT} files", hint="name the folder of the skill")
+        for name in [*folders, *files]:
+            path = Path(place, name)
+            seen, inside = path.lstat().st_mode, path.relative_to(top).as_posix()
+            executable = "100755" if seen & 0o100 else "100644"
+            mode = {stat.S_IFDIR: "040000", stat.S_IFLNK: "120000", stat.S_IFREG: executable}.get(stat.S_IFMT(seen))
+            kind = "tree" if stat.S_ISDIR(seen) else "blob"
+            yield TreeEntry(path=inside, mode=mode or "000000", kind=kind, oid=inside)
+
+
+def _read_all(oids: Iterable[str], read: Callable[[str], bytes], total: int) -> dict[str, bytes]:
+    """The files by id; Refused over `total` bytes."""
+    files: dict[str, bytes] = {}
+    for oid in oids:
+        files[oid] = read(oid)
+        total -= len(files[oid])
+        if total < 0:
+            raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
+    return files
