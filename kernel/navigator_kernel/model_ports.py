@@ -10,12 +10,10 @@ if TYPE_CHECKING:
 
     from navigator_kernel.events import Emit
     from navigator_kernel.text import Language
-    from navigator_kernel.values.chat import Asked, Completion, ToolCall, ToolSpec
-    from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.chat import Asked, Completion, Result, ToolCall, ToolSpec
+    from navigator_kernel.values.packet import Packet, Report
     from navigator_kernel.values.request import Said, Session
     from navigator_kernel.values.route import Judged, Retrieval
-    from navigator_kernel.values.tool import Result
     from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:  # for a faster start: modules needed only for types are not i
     from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.context import Memory
     from navigator_kernel.values.job import Job, Outcome, Want
-    from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.packet import Packet, Report
     from navigator_kernel.values.request import FileReference, Session
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
     from navigator_kernel.values.route import Action, Retrieval

@@ -29,8 +29,7 @@ from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.text import language_of
 from navigator_kernel.turn import context_of, dispatch_deps, route_request
 from navigator_kernel.values.chat import Spent
-from navigator_kernel.values.packet import packet_from
-from navigator_kernel.values.report import Report, report_of, report_to_dict
+from navigator_kernel.values.packet import Report, packet_from, report_of, report_to_dict
 from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.route import NeedClarification
 from navigator_kernel.values.work import AgentState, progress_of, redacted

@@ -30,7 +30,7 @@ from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.values.job import Job
 from navigator_kernel.values.mcp import McpServer
-from navigator_kernel.values.report import Report
+from navigator_kernel.values.packet import Report
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents"
 

@@ -27,9 +27,8 @@ from navigator_kernel.ports import Agent
 from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.values.job import Job
-from navigator_kernel.values.packet import packet_from, packet_from_yaml
+from navigator_kernel.values.packet import STATES, Meta, Report, packet_from, packet_from_yaml
 from navigator_kernel.values.receipt import InstalledFile, Receipt, receipt_from
-from navigator_kernel.values.report import STATES, Meta, Report
 from navigator_kernel.values.route import Retrieval
 
 ENVELOPE = ["v", "run", "turn", "step", "seq", "ts", "parent", "type", "data"]

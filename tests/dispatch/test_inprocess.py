@@ -21,9 +21,8 @@ from navigator_kernel.errors import Busy, ConsentNeeded, KernelError, NotFound, 
 from navigator_kernel.events import StepStarted
 from navigator_kernel.ports import Agent
 from navigator_kernel.stages.deliver import DispatchDeps, deliver
-from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.packet import Packet, Report, packet_from_yaml
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.report import Report
 
 
 @dataclass(kw_only=True)

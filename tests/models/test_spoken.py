@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from navigator_kernel.adapters.models.spoken import Spoken
+from navigator_kernel.adapters.models.calls import Spoken
 from navigator_kernel.tools.specs import specs
 
 TOOLS = specs("en")

@@ -63,7 +63,7 @@ def kernel_register_encoders(root):
     return Mine()
 """
 DISPATCHER = """
-from navigator_kernel.values.report import Meta, Report
+from navigator_kernel.values.packet import Meta, Report
 
 class Mine:
     def __init__(self, agents):

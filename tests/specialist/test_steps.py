@@ -15,9 +15,8 @@ from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.stages.deliver import deliver
 from navigator_kernel.turn import dispatch_deps
 from navigator_kernel.values.chat import Spent
-from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, ReturnSpec, TaskSpec
+from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, Report, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Session
 from specialist.turns import of_phase_two, says, song
 

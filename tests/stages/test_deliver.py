@@ -15,9 +15,8 @@ from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import NotFound, NotLoadable, Refused, TimedOut
 from navigator_kernel.events import Event, StepCompleted, StepStarted
 from navigator_kernel.stages.deliver import OFFLOAD_AT, DispatchDeps, checked, deliver
-from navigator_kernel.values.packet import OnError, Packet, ReturnSpec, packet_from_yaml
+from navigator_kernel.values.packet import Meta, OnError, Packet, Report, ReturnSpec, State, packet_from_yaml
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.report import Meta, Report, State
 
 
 @dataclass(kw_only=True)

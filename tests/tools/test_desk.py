@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dispatch.orders import StillClock
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.agent_loop.commands import without_commands
+from navigator_kernel.agent_loop.specialist import without_commands
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded, Refused
 from navigator_kernel.events import UICommand
@@ -21,8 +21,7 @@ from navigator_kernel.ports import Consents
 from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.text import Language
 from navigator_kernel.tools.guarded import GuardedTools, subject_of
-from navigator_kernel.values.chat import ToolCall, ToolSpec
-from navigator_kernel.values.tool import Result, filled
+from navigator_kernel.values.chat import Result, ToolCall, ToolSpec, filled
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 from specialist.at_work import WORK, Table
 

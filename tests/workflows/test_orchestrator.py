@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from navigator_kernel.bootstrap import places, roots
+from navigator_kernel.values.packet import Meta, Report
 from navigator_kernel.values.reply import Reply
-from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.workflows.orchestrator import COMMAND, answer, is_orchestrated
 from turns.conftest import Talk
 from workflows.project import packets, project_in, put_skill, talk_in

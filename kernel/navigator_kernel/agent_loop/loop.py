@@ -8,16 +8,28 @@ on.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.agent_loop.continuation import goes_on
-from navigator_kernel.agent_loop.no_progress import NOTICE, call_key, is_nearly_stuck, is_stuck
-from navigator_kernel.agent_loop.opening import environment, opening
-from navigator_kernel.agent_loop.window import fitting, is_shortened, result_file, room_for_work, shown, tokens
+from navigator_kernel.adapters.models.calls import read_arguments
+from navigator_kernel.agent_loop.window import (
+    environment,
+    fitting,
+    is_shortened,
+    opening,
+    result_file,
+    room_for_work,
+    shown,
+    tokens,
+)
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
 from navigator_kernel.events import (
     RESULT,
@@ -32,9 +44,8 @@ from navigator_kernel.events import (
 from navigator_kernel.events import Progress as Told
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language, whole_words
-from navigator_kernel.values.allowed import left_out
-from navigator_kernel.values.called import read_arguments
+from navigator_kernel.text import Language, lazy_compile, whole_words
+from navigator_kernel.values.allowed import LOOKING, RUN, left_out
 from navigator_kernel.values.chat import (
     BY_KERNEL,
     CUT_OFF,
@@ -46,7 +57,7 @@ from navigator_kernel.values.chat import (
     tried_of,
     usage_facts,
 )
-from navigator_kernel.values.report import shown_path
+from navigator_kernel.values.packet import shown_path
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer, gap
 
 if TYPE_CHECKING:
@@ -54,6 +65,9 @@ if TYPE_CHECKING:
 
     from navigator_kernel.model_ports import ChatModel, Tools
     from navigator_kernel.ports import Clock
+    from navigator_kernel.values.chat import ChatMessage, ToolCall
+    from navigator_kernel.values.work import AgentState
+
 
 CALLS = 200  # tool calls in one answer; the others get an answer that says so
 LONGEST = 3600.0  # seconds of one request if the turn has no limit
@@ -451,3 +465,110 @@ class _Pieces:
         if self._rest:
             self._pass_on(self._rest)
             self._rest = ""
+
+
+# Finds out whether a model makes no progress: the same call fails in the same way, or gives the same result, again and
+# again (SAF-5).
+
+# Answers of a model with the same call and the same error, or the same result; it is told after one less
+FAILURES, RESULTS = 3, 10
+NOTICE = "\n\n⚠ "  # what stands between a result and the notice that it came before
+
+
+def is_stuck(messages: Iterable[ChatMessage]) -> bool:
+    """Whether the same came once too often, since the person wrote or something new was done."""
+    return any(count >= _most(key) for key, count in _counts(messages).items())
+
+
+def is_nearly_stuck(messages: tuple[ChatMessage, ...]) -> bool:
+    """Whether the last message, the result of a call, may not come once more."""
+    calls = next((message.calls for message in reversed(messages) if message.role == "assistant"), ())
+    call = next((call for call in calls if call.id == messages[-1].call), None)
+    key = _key(call, messages[-1]) if call is not None else ""
+    return _counts(messages)[key] == _most(key) - 1
+
+
+def _counts(messages: Iterable[ChatMessage]) -> Counter[str]:
+    """How many answers contain each call with its result. Equal calls of one answer count once, since the model has not
+    seen a result in between. What the person says, and a call that did something new, begin the count again; only
+    looking at files does not."""
+    counts: Counter[str] = Counter()
+    calls: dict[str, ToolCall] = {}
+    in_this_answer: set[str] = set()
+    done: set[str] = set()
+    for message in messages:
+        if message.role == "user" and not message.name:
+            counts.clear()
+        elif message.role == "assistant":
+            calls, in_this_answer = {call.id: call for call in message.calls}, set()
+        elif (call := calls.get(message.call)) is not None:
+            key = _key(call, message)
+            if not _failed(message) and call.name not in LOOKING and key not in done:
+                counts.clear()
+                done.add(key)
+            counts[key] += key not in in_this_answer
+            in_this_answer.add(key)
+    return counts
+
+
+def _key(call: ToolCall, message: ChatMessage) -> str:
+    """A key that is equal for equal results of equal calls; the first letter says whether it is an error."""
+    return f"{'-' if _failed(message) else '+'}{call_key(call)} {message.text.partition(NOTICE)[0]}"
+
+
+def _most(key: str) -> int:
+    return FAILURES if key.startswith("-") else RESULTS
+
+
+def _failed(message: ChatMessage) -> bool:
+    """Whether a tool failed, or a command that it ran."""
+    begin = "exit code "
+    ran_badly = message.name == RUN and message.text.startswith(begin) and not message.text.startswith(f"{begin}0")
+    return message.failed or ran_badly
+
+
+def call_key(call: ToolCall) -> str:
+    """A key that is equal for equal calls, however their arguments are written."""
+    body = json.dumps([call.name, read_arguments(call.arguments) or call.arguments], sort_keys=True)
+    return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
+
+
+# Decides whether a model's answer is complete: by rules, or by asking it if no rule decides (X-27, JIT-7).
+
+END = 200  # characters at the end of an answer that are searched for an announcement
+LIMIT = 20.0  # seconds
+_ANNOUNCES = lazy_compile(
+    r"\b(?:next,? i(?:['’]ll| will)|i(?:['’]ll| will) (?:now|then|next)|let me (?:now|next)|now i(?:['’]ll| will))\b"
+    r"[^.!?]*[.:…]*\s*$"
+    r"|(?:接下来|下一步|然后)[，,]?我?(?:将|会|要)[^。！？]*[。：…]*\s*$|(?:现在|让)我(?:来|将|再)[^。！？]*[。：…]*\s*$",
+    re.IGNORECASE,
+)
+_YES = lazy_compile(r'"continue"\s*:\s*true')
+
+
+async def goes_on(
+    progress: AgentState, model: ChatModel, language: Language, lost: Callable[[KernelError], None]
+) -> tuple[bool, Completion | None]:
+    """Whether the answer goes on: yes if it was cut off; if it announces work, after some was done, the model is asked;
+    otherwise no. The model's reply is returned, too, as it has a cost; `lost` gets a failure, which may also have
+    one."""
+    if progress.finish == "length":
+        return True, None
+    text = progress.messages[-1].text[-END:]
+    if not progress.rounds or not _ANNOUNCES.search(text):
+        return False, None
+    asked = Asked(
+        messages=(
+            ChatMessage(role="system", text=say("prompt.continue_check", language)),
+            ChatMessage(role="user", text=text),
+        ),
+        temperature=0.1,
+        tokens=200,
+        limit=LIMIT,
+    )
+    try:
+        done = await model.complete(asked)
+    except KernelError as error:
+        lost(error)
+        return False, None
+    return _YES.search(done.message.text) is not None, done

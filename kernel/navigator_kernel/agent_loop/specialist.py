@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -13,7 +15,6 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.autoload import disarmed_last
 from navigator_kernel.adapters.files.inside import walk_inside
-from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
 from navigator_kernel.agent_loop.skill_tool import NAME as SKILL_TOOL
 from navigator_kernel.agent_loop.skill_tool import likely_skills
@@ -21,10 +22,10 @@ from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, Tim
 from navigator_kernel.language.chinese import approval_in, in_language
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import right_in, say
-from navigator_kernel.text import clean, escape_controls
+from navigator_kernel.text import clean, escape_controls, lazy_compile
 from navigator_kernel.values.chat import ChatMessage, Spent
+from navigator_kernel.values.packet import Meta, Report, State, shown_path
 from navigator_kernel.values.redact import Redact, same
-from navigator_kernel.values.report import Meta, Report, State, shown_path
 from navigator_kernel.values.rights import right_of
 from navigator_kernel.values.work import PROGRESS, RESULTS, AgentState, AgentTask, gap, progress_of, redacted
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue, Clock, Executor, Writer
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.request import Said
+
 
 MOST_FILES, SEEN = 100, 5_000  # files of a workspace listed in a report, and looked at
 
@@ -377,3 +379,31 @@ def _local(now: str) -> str:
     """ISO 8601 in this machine's time zone, with the day of the week, which is needed for "tomorrow"."""
     held = datetime.fromisoformat(now).astimezone()
     return f"{held.isoformat(timespec='minutes')} {held:%A}"
+
+
+# Removes text that looks like a user interface command from a model's answer: only tools may give commands (X-17).
+
+TYPES = frozenset({"toast", "refresh", "navigate", "modal"})
+_FENCED = lazy_compile(r"```(?:json)?\s*```\n?")
+_BEGINS = lazy_compile(r"\{\s*\"(?:type|payload)\"")
+
+
+def without_commands(text: str) -> str:
+    """`text` without each JSON object that is a command, `{type, payload}`."""
+    kept, at = [], 0
+    for begin, end in _commands(text):
+        kept.append(text[at:begin])
+        at = end
+    return _FENCED.sub("", "".join([*kept, text[at:]])) if kept else text
+
+
+def _commands(text: str) -> Iterator[tuple[int, int]]:
+    decoder, at = json.JSONDecoder(), 0
+    while hit := _BEGINS.search(text, at):
+        try:
+            held, at = decoder.raw_decode(text, hit.start())
+        except (ValueError, RecursionError):
+            at = hit.end()
+            continue
+        if isinstance(held, dict) and held.get("type") in TYPES and isinstance(held.get("payload"), dict):
+            yield hit.start(), at

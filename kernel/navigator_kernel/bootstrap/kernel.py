@@ -53,7 +53,7 @@ from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.packages import PackagedRunner
 from navigator_kernel.values.job import NPM
 from navigator_kernel.values.owner import Viewer
-from navigator_kernel.values.report import shown_path
+from navigator_kernel.values.packet import shown_path
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.writer import FolderWriter

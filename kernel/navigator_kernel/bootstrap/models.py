@@ -41,7 +41,7 @@ class ModelRegistry(Struct, frozen=True):
         return name in {*self.models.aliases, *self.models.aliases.values(), self.models.default, *self.models.fallback}
 
     def chain(self, name: str = "") -> ChatModel:
-        from navigator_kernel.agent_loop.chain import ModelChain
+        from navigator_kernel.agent_loop.models import ModelChain
 
         wanted = name if name and self.knows(name) else self.models.default
         if wanted not in self._open:
@@ -61,8 +61,7 @@ def tooling_file() -> Path:
 
 def tooling_of(name: str, models: Models) -> str:
     """How the model uses tools: from the settings, else from its test, else empty."""
-    from navigator_kernel.adapters.models.providers import served, spelled_out
-    from navigator_kernel.adapters.models.tooling import kept_tooling
+    from navigator_kernel.adapters.models.providers import kept_tooling, served, spelled_out
 
     provider, model = spelled_out(name, models)
     held = served(provider, models)
@@ -71,7 +70,7 @@ def tooling_of(name: str, models: Models) -> str:
 
 def keep_found(name: str, tooling: Tooling) -> None:
     """Keeps how the model `provider:model` uses tools, for all projects of the person."""
-    from navigator_kernel.adapters.models.tooling import keep_tooling
+    from navigator_kernel.adapters.models.providers import keep_tooling
 
     keep_tooling(tooling_file(), private_writer(user_state()), name, tooling)
 
@@ -79,7 +78,7 @@ def keep_found(name: str, tooling: Tooling) -> None:
 def open_model(name: str, models: Models) -> ChatModel:
     """Opens the model, adapted to how it uses tools; by default it calls them itself."""
     from navigator_kernel.adapters.models.chat_model import WireModel
-    from navigator_kernel.agent_loop.text_calls import TextCalls, WithoutTools
+    from navigator_kernel.agent_loop.models import TextCalls, WithoutTools
 
     model, tooling = WireModel(name, models), tooling_of(name, models)
     return TextCalls(model) if tooling == "schema" else WithoutTools(model) if tooling == "none" else model

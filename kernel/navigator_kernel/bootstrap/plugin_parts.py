@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import msgspec
 from msgspec import Struct, field
 
-from navigator_kernel.dispatch.answer import failure
-from navigator_kernel.dispatch.inprocess import GRACE
+from navigator_kernel.dispatch.inprocess import GRACE, failure
 from navigator_kernel.guard import Hung, limit
 from navigator_kernel.model_ports import Tool
 from navigator_kernel.ports import Agent
-from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.chat import Result, ToolSpec
+from navigator_kernel.values.packet import Meta, Report
 from navigator_kernel.values.reply import Notice
-from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.route import Action, Retrieval
-from navigator_kernel.values.tool import Result
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event

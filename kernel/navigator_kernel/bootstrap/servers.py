@@ -15,7 +15,7 @@ from navigator_kernel.config.settings import user_state
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import request, starter
 from navigator_kernel.sandbox.tool_pins import ToolPins
-from navigator_kernel.tools.mcp_tools import McpTool, mcp_tools
+from navigator_kernel.tools.outward import McpTool, mcp_tools
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Settings

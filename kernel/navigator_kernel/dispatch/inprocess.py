@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import json
+import math
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from itertools import islice
+from typing import Any
 
 from msgspec import Struct, field
 
-from navigator_kernel.dispatch.answer import failure, report_from
-from navigator_kernel.errors import Interrupted, KernelError, NotFound
+from navigator_kernel.errors import ConsentNeeded, InputNeeded, Interrupted, KernelError, NotFound, TimedOut
 from navigator_kernel.events import Event
 from navigator_kernel.guard import PluginLoop
+from navigator_kernel.language.chinese import approval_in, in_language
+from navigator_kernel.language.rendering import ASCII, EMOJI
 from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, Clock
-from navigator_kernel.values.packet import Packet
-from navigator_kernel.values.report import Meta, Report
+from navigator_kernel.text import Language, clean, lazy_compile, shorten
+from navigator_kernel.values.packet import STATES, Meta, Packet, Report, State
 
 # Seconds beyond the packet's limit for an agent to end its processes and report its own time-out: the MCP SDK
 # takes 4.5 s to end a server that does not react.
@@ -124,3 +130,247 @@ class InProcessDispatcher(Struct):
         """Drops the loop if it no longer responds, because an agent blocks it; the next task gets a new one."""
         if self._loop is not None and not self._loop.answers():
             self._loop = None
+
+
+# Turns anything that an agent returns into one valid report, keeping its valid parts (RET-1..5).
+
+DEPTH = 24  # levels of nested data to keep
+TEXT_LIMIT = 1024 * 1024  # characters of one string to keep
+SUMMARY_LIMIT = 2_000
+ROOM = 8 * 1024 * 1024  # total characters of data to keep, each value counted with its overhead
+EFFECTS = 1_000  # entries of `effects` to read
+YAML_DEPTH = 200  # libyaml's composer crashes the process at some 100,000 levels
+
+_MARKS: Mapping[str, State] = {mark: state for marks in (EMOJI, ASCII) for state, mark in marks.items()}
+_BARE_MARKS: Mapping[str, State] = {mark.rstrip("\ufe0f"): state for mark, state in _MARKS.items()}
+_LAYOUT = lazy_compile(r"^[ \t]*state:[ \t]*[\"']?(\w+)", re.MULTILINE)
+_ISO = lazy_compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
+_TEXT_LIMIT_OF_RAW = 256 * 1024
+
+
+def report_from(answer: object, meta: Meta, language: Language = "en") -> Report:
+    """A Report, a mapping, JSON, the documents' text layout, or garbage: always one valid report, never an exception.
+
+    `meta` has the kernel's measurements; the agent's own time and timestamp are kept if they are valid.
+    """
+    try:
+        return _read(answer, meta, language)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a foreign object may raise anything from any method
+        return failure(error, meta, language)
+
+
+def failure(error: BaseException, meta: Meta, language: Language = "en") -> Report:
+    """The report of an exception, with its type; the kernel's own errors are reported by kind."""
+    kind = type(error).__name__
+    in_words = approval_in if isinstance(error, ConsentNeeded) else in_language
+    message = shorten(in_words(clean(_safely(error)), language), SUMMARY_LIMIT)
+    if isinstance(error, ConsentNeeded):
+        data = {"required": ["consent"], "optional": [], "reason": "consent", **_facts(error)}
+        asked, subject = say("ask.approve", language, what=message), str(data.get("subject", ""))
+        also = tuple(map(str, data.pop("also", ())))
+        return Report(state="pending", summary=asked, meta=meta, data=data, subject=subject, also=also)
+    if isinstance(error, InputNeeded):
+        return Report(state="pending", summary=message, meta=meta, data={**_facts(error), "reason": "input"})
+    summary = say("agent.crashed", language, type=kind, msg=message)
+    if isinstance(error, KernelError):
+        state: State = "timeout" if isinstance(error, TimedOut) else "error"
+        hint = in_language(clean(_safely(error.hint)), language)
+        data = {**_facts(error), "type": kind, "msg": in_language(clean(_safely(error)), language), "hint": hint}
+        data |= {"code": error.code, "exit_code": error.exit_code}
+        return Report(state=state, summary=summary, meta=meta, data=data, recoverable=error.recoverable)
+    return Report(state="error", summary=summary, meta=meta, data={"type": kind, "msg": clean(_safely(error))})
+
+
+def json_value(value: Any) -> Any:
+    """The nearest value that JSON can carry in UTF-8; cut at `DEPTH` levels and `ROOM` characters."""
+    return _Room().kept(value, DEPTH)
+
+
+class _Room:
+    """Counts the room left for one answer: a list that contains itself twice would be endless."""
+
+    def __init__(self) -> None:
+        self.left = ROOM
+
+    def kept(self, value: Any, depth: int) -> Any:
+        self.left -= 32
+        match value:
+            case None | bool():
+                return value
+            case str():
+                return self._text(value)
+            case bytes() | bytearray():
+                return self._text(bytes(value[:TEXT_LIMIT]).decode("utf-8", "replace"))
+            case int():
+                return int(value) if abs(value) < 2**63 else self._text(hex(value))
+            case float():
+                return float(value) if math.isfinite(value) else str(value)
+        if depth == 0 or self.left <= 0:
+            return "…"
+        if isinstance(value, Mapping):
+            return {self._text(_safely(key)): self.kept(item, depth - 1) for key, item in self._some(value.items())}
+        if isinstance(value, (list, tuple)):
+            return [self.kept(item, depth - 1) for item in self._some(value)]
+        if isinstance(value, (set, frozenset)):
+            return sorted((self.kept(item, depth - 1) for item in self._some(value)), key=repr)
+        return self._text(_safely(value))
+
+    def _some(self, items: Iterable[Any]) -> Iterator[Any]:
+        for item in items:
+            if self.left <= 0:
+                return
+            yield item
+
+    def _text(self, text: str) -> str:
+        kept = text[: max(min(TEXT_LIMIT, self.left), 0)].encode("utf-8", "replace").decode("utf-8")
+        self.left -= len(kept)
+        return kept
+
+
+def _read(answer: object, meta: Meta, language: Language) -> Report:
+    if isinstance(answer, Report):
+        return _from_mapping({**answer.to_dict()}, meta, language)
+    if isinstance(answer, Mapping):
+        return _from_mapping(answer, meta, language)
+    if isinstance(answer, (bytes, bytearray)):
+        answer = bytes(answer).decode("utf-8", "replace")
+    if answer is None or (isinstance(answer, str) and not answer.strip()):
+        data = {"type": "Silence", "msg": say("agent.silent", language, agent=meta.agent)}
+        return Report(state="error", summary=data["msg"], meta=meta, data=data)
+    if isinstance(answer, str):
+        return _from_text(answer, meta, language)
+    return _garbage(_safely(answer), meta, language, kind=type(answer).__name__)
+
+
+def _from_text(text: str, meta: Meta, language: Language) -> Report:
+    stripped = text.strip()
+    if stripped.startswith("{"):
+        try:
+            found = json.loads(stripped)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict) and "state" in found:
+            return _from_mapping(found, meta, language)
+    if hit := _LAYOUT.search(stripped):
+        return _from_layout(stripped, hit.group(1), meta, language)
+    return _garbage(text, meta, language, kind="str")
+
+
+def _from_layout(text: str, state: str, meta: Meta, language: Language) -> Report:
+    """Reads the status line, then `state:`, `data:` and `meta:` as YAML."""
+    head, body = _split(text)
+    found = _yaml(body)
+    if not isinstance(found, Mapping):
+        found = {"state": state, "raw": text}
+    mark, _, rest = head.partition(" ")
+    agent, _, summary = rest.partition(" ")
+    known = mark in _MARKS or mark.rstrip("\ufe0f") in _BARE_MARKS
+    return _from_mapping({"summary": summary if known and agent else head, **found}, meta, language)
+
+
+def _split(text: str) -> tuple[str, str]:
+    lines = text.split("\n")
+    at = next(i for i, line in enumerate(lines) if _LAYOUT.match(line))
+    return " ".join(line.strip() for line in lines[:at] if line.strip()), "\n".join(lines[at:])
+
+
+def _yaml(body: str) -> Any:
+    """The values of the layout; None if it is not YAML, or could grow too large: an alias, or too deep nesting."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    try:
+        for event in yaml.parse(body[: TEXT_LIMIT + 1], Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > YAML_DEPTH:
+                return None
+        return None if len(body) > TEXT_LIMIT else yaml.load(body, Loader=loader)  # noqa: S506 - both loaders are safe
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError):
+        return None
+
+
+def _from_mapping(found: Mapping[Any, Any], meta: Meta, language: Language) -> Report:
+    state = _state(found.get("state"))
+    data = _data(found.get("data"))
+    raw = found.get("raw")
+    summary = found.get("summary")
+    if state is None:
+        data |= {"type": "InvalidReport", "msg": say("agent.garbage", language, agent=meta.agent)}
+        data["reported_state"] = shorten(clean(_safely(found.get("state"))), 80)
+    text = shorten(json_value(summary), SUMMARY_LIMIT) if isinstance(summary, str) and summary.strip() else ""
+    return Report(
+        state=state or "error",
+        summary=text or (say("agent.garbage", language, agent=meta.agent) if state is None else state),
+        meta=_meta(found.get("meta"), meta),
+        data=data,
+        raw=json_value(raw)[:_TEXT_LIMIT_OF_RAW] if isinstance(raw, str) else None,
+        recoverable=found.get("recoverable") is True,
+        effects=_effects(found.get("effects")),
+    )
+
+
+def _effects(value: object) -> tuple[str, ...]:
+    some = islice(value, EFFECTS) if isinstance(value, (list, tuple)) else ()
+    return tuple(json_value(effect) for effect in some if isinstance(effect, str))
+
+
+def _state(value: object) -> State | None:
+    """One of the five states; case and spaces do not matter, and marks are accepted (RET-3)."""
+    if not isinstance(value, str):
+        return None
+    word = value.strip()
+    lowered = word.lower()
+    for state in STATES:
+        if lowered == state:
+            return state
+    return _MARKS.get(word) or _BARE_MARKS.get(word.rstrip("\ufe0f"))
+
+
+def _data(value: object) -> dict[str, Any]:
+    if value is None:
+        return {}
+    kept = json_value(value)
+    return kept if isinstance(kept, dict) else {"value": kept}
+
+
+def _meta(value: object, measured: Meta) -> Meta:
+    """The agent's time and timestamp, if they are valid; its name is always the measured one."""
+    if not isinstance(value, Mapping):
+        return measured
+    time, ts = value.get("time"), value.get("ts")
+    return Meta(
+        agent=measured.agent,
+        time=_seconds(time, measured.time),
+        ts=ts if isinstance(ts, str) and _ISO.fullmatch(ts) else measured.ts,
+        cached=value.get("cached") is True,
+    )
+
+
+def _seconds(value: object, measured: float) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9:
+        return value
+    return measured
+
+
+def _garbage(text: str, meta: Meta, language: Language, *, kind: str) -> Report:
+    summary = say("agent.garbage", language, agent=meta.agent)
+    data = {"type": "InvalidReport", "msg": summary, "returned": kind}
+    return Report(state="error", summary=summary, meta=meta, data=data, raw=json_value(text)[:_TEXT_LIMIT_OF_RAW])
+
+
+def _facts(error: KernelError) -> dict[str, Any]:
+    try:
+        return _data(dict(error.data))
+    except Exception:  # noqa: BLE001 - the data of a plugin's error may be anything
+        return {}
+
+
+def _safely(value: object) -> str:
+    """The text of any value; a container is limited first, because its own text may be endless."""
+    try:
+        if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+            return json.dumps(json_value(value), ensure_ascii=False)[:TEXT_LIMIT]
+        return str(value)[:TEXT_LIMIT]
+    except (Exception, SystemExit):  # noqa: BLE001 - str() of a foreign object may raise anything
+        return f"<{type(value).__name__}>"

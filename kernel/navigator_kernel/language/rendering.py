@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from navigator_kernel.text import clean, cut_text, lazy_compile, shorten
-from navigator_kernel.values.report import Format, Report, State, Style
+from navigator_kernel.values.packet import Format, Report, State, Style
 
 EMOJI: Mapping[State, str] = {"success": "✅", "partial": "⚠️", "pending": "⏸️", "error": "❌", "timeout": "⏱️"}
 ASCII: Mapping[State, str] = {

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from navigator_kernel.planner.store import open_sessions
 from navigator_kernel.tools.factory import FunctionTool, Sessions, ToolFactory
-from navigator_kernel.values.tool import ToolDef
+from navigator_kernel.values.chat import ToolDef
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import ProjectPorts

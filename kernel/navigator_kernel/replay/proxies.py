@@ -15,7 +15,7 @@ from navigator_kernel.replay.recording import Form, Tape
 from navigator_kernel.text import whole_words
 from navigator_kernel.values.chat import ChatMessage, Completion, ShownFile, Spent, tried_of
 from navigator_kernel.values.context import Memory
-from navigator_kernel.values.report import Report, report_of, report_to_dict
+from navigator_kernel.values.packet import Report, report_of, report_to_dict
 from navigator_kernel.values.request import FileReference
 from navigator_kernel.values.work import ToolAnswer
 

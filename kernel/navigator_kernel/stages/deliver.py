@@ -22,8 +22,8 @@ from navigator_kernel.events import (
 )
 from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Clock, Dispatcher
+from navigator_kernel.values.packet import Meta, Report
 from navigator_kernel.values.redact import Redact, same
-from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.work import PROGRESS
 
 if TYPE_CHECKING:

@@ -28,10 +28,17 @@ from navigator_kernel.language.chinese import approval_in
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, cut_text, escape_controls
 from navigator_kernel.tools import delivering, reading, running, writing
-from navigator_kernel.tools.again import needs_again
-from navigator_kernel.tools.meant_paths import meant_place, plain_path, with_near
-from navigator_kernel.tools.obeyed import is_obeyed, is_program
-from navigator_kernel.tools.places import Place, Places, refuse_closed
+from navigator_kernel.tools.guarded import needs_again
+from navigator_kernel.tools.places import (
+    Place,
+    Places,
+    is_obeyed,
+    is_program,
+    meant_place,
+    plain_path,
+    refuse_closed,
+    with_near,
+)
 from navigator_kernel.tools.specs import example_of, schema_of, specs, understood
 from navigator_kernel.values.allowed import (
     DELIVER,
@@ -108,7 +115,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
 
     def _fetching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool:
         from navigator_kernel.adapters.web import target_of
-        from navigator_kernel.tools.fetching import Fetching
+        from navigator_kernel.tools.outward import Fetching
 
         _check(call.name, arguments)
         self._executor(work)

@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from navigator_kernel.adapters.models.calls import is_note
 from navigator_kernel.config.denials import denial, tool_denial
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.events import UICommand
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls, shown_line
-from navigator_kernel.tools.again import needs_again, shown_arguments
-from navigator_kernel.values.called import is_note
-from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.chat import Result, ToolCall, ToolSpec, filled
 from navigator_kernel.values.rights import Right
-from navigator_kernel.values.standing import Need, skill_subject
-from navigator_kernel.values.tool import Result, filled
+from navigator_kernel.values.standing import AGAIN, Need, skill_subject
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Policy
     from navigator_kernel.model_ports import BuiltIn, Tool, Tools
     from navigator_kernel.ports import Audit, Consents
+    from navigator_kernel.values.chat import ToolCall
+    from navigator_kernel.values.work import AgentTask
+
 
 MOST = 16_000  # characters of a result for a model
 
@@ -215,3 +216,27 @@ def _commands(tool: Tool, value: Any, work: AgentTask) -> Iterator[UICommand]:
                 yield UICommand(type="toast", payload={"message": message, "type": "success"})
             case "refresh" | "navigate" | "modal":
                 yield UICommand(type=kind, payload={"target": told})
+
+
+# Asks before repeating a call that was under way when a process was killed: it may have acted.
+
+LONGEST = 100_000  # characters of a question to the person, which is whole or not asked
+
+
+def needs_again(work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
+    """The consent to repeat exactly this call, if it was under way when a process was killed."""
+    if not work.begun:
+        return ()
+    body = json.dumps([call.id, call.name, work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
+    subject = f"{AGAIN}{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
+    tool, shown = escape_controls(call.name), shown_arguments(arguments)
+    return (Need(subject, say("ask.again", work.language, tool=tool, arguments=shown)),)
+
+
+def shown_arguments(arguments: Mapping[str, Any]) -> str:
+    """The arguments as the person is shown them, whole; UsageProblem if they are too long for that."""
+    shown = shown_line(json.dumps(dict(arguments), ensure_ascii=False, default=str))
+    if len(shown) > LONGEST:
+        hint = "make several calls with shorter arguments"
+        raise UsageProblem("the arguments are too long to show to the person", hint=hint)
+    return shown

@@ -11,8 +11,7 @@ from msgspec.structs import asdict, replace
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import Language
 from navigator_kernel.values.chat import CUT_OFF, ChatMessage, Cut, Finish, ShownFile, Spent, ToolCall
-from navigator_kernel.values.packet import Packet
-from navigator_kernel.values.report import Report
+from navigator_kernel.values.packet import Packet, Report
 from navigator_kernel.values.standing import Standing
 
 if TYPE_CHECKING:

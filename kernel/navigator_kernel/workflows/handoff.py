@@ -18,7 +18,7 @@ from navigator_kernel.values.request import FileReference, Handoff
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
-    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.packet import Report
     from navigator_kernel.values.workflow import WorkflowRun
 
 TEXT_LIMIT = 256 * 1024  # bytes of a file whose text is passed on

@@ -12,7 +12,7 @@ from navigator_kernel.text import Language, fold
 from navigator_kernel.values.workflow import WorkflowPlan, outline
 
 if TYPE_CHECKING:
-    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.packet import Report
     from navigator_kernel.values.request import CommandInstruction, PreprocessingResult
 
 SKILL = "master-orchestrator"

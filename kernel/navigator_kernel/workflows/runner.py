@@ -17,8 +17,8 @@ from navigator_kernel.stages.deliver import DispatchDeps, deliver
 from navigator_kernel.stages.plan import plan as planned
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
+from navigator_kernel.values.packet import Meta, Report, State
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import Handoff, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
     Lifecycle,
