@@ -34,7 +34,9 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
     description: str = "Runs an installed skill, or returns its prompt"
 
     async def handle(self, prompt: str) -> object:
-        packet = packet_from_yaml(prompt)
+        return await self.act(packet_from_yaml(prompt))
+
+    async def act(self, packet: Packet) -> object:
         executor = self.ports.catalogue.create_executor(packet.task_spec.target)
         self._refuse_changed(executor)
         request = str(packet.params.value("request", ""))

@@ -300,6 +300,14 @@ class Agent(Protocol):
         """Carries out a packet. The kernel turns any result into a valid report, KernelErrors into typed ones."""
 
 
+@runtime_checkable
+class PacketAgent(Agent, Protocol):
+    """An agent that also takes the packet as it is, where both are in one process."""
+
+    async def act(self, packet: Packet) -> object:
+        """Does what `handle` does with the packet as YAML."""
+
+
 class AgentPorts(Struct, frozen=True, kw_only=True):
     """The services that an agent may use. `shipped` maps `bin/<name>.py` to its digest here, `release` is the folder of
     scripts, `answers` are those that the kernel answers. `workspace` creates a run's folder."""

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired
 from navigator_kernel.agent_loop.specialist import Specialist
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import ApprovalRequested, ApprovalResolved, Event, RunCompleted, RunContent, RunStarted
 from navigator_kernel.language.answers import is_yes

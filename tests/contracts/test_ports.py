@@ -20,7 +20,7 @@ from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.adapters.stores.run_log import JsonLinesLog
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.errors import ConsentNeeded, NotFound, Refused
 from navigator_kernel.events import BODIES, VERSION, Event, Progress, RunContent, UnknownBody, event_from
 from navigator_kernel.ports import Agent

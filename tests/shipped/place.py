@@ -16,7 +16,7 @@ from typing import Any
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.config.settings import Settings
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.packet import Report
 from navigator_kernel.values.reply import Reply

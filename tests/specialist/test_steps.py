@@ -11,7 +11,7 @@ from cli.support import Place
 from models.wire_server import HELLO, Said, WireServer
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.stages.deliver import deliver
 from navigator_kernel.turn import dispatch_deps
 from navigator_kernel.values.chat import Spent

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from dispatch.orders import NOW, StillClock, order, stream
-from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.errors import NotFound, NotLoadable, Refused, TimedOut
 from navigator_kernel.events import Event, StepCompleted, StepStarted
 from navigator_kernel.stages.deliver import OFFLOAD_AT, DispatchDeps, checked, deliver

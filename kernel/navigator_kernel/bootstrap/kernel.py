@@ -44,7 +44,7 @@ from navigator_kernel.bootstrap.places import (
 from navigator_kernel.bootstrap.plugin_parts import dispatcher_of, read_agent, read_notice, router_of
 from navigator_kernel.bootstrap.servers import approved_tools, open_pins, open_servers
 from navigator_kernel.config.settings import user_state
-from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.errors import NotFound
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel, ProjectPorts
 from navigator_kernel.replay.proxies import ReplayableClock, ReplayableModels, ReplayableTools, taped

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import msgspec
 from msgspec import Struct, field
 
-from navigator_kernel.dispatch.inprocess import GRACE, failure
+from navigator_kernel.dispatch import GRACE, failure
 from navigator_kernel.guard import Hung, limit
 from navigator_kernel.model_ports import Tool
 from navigator_kernel.ports import Agent

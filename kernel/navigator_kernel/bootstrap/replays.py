@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.parts import open_run_log
 from navigator_kernel.bootstrap.tapes import load_tape, settings_of
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.replay.proxies import JOURNAL, InMemoryRunLog
 from navigator_kernel.replay.recording import Replayer

@@ -14,7 +14,7 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.secrets.redaction import remembering
 from navigator_kernel.adapters.stores.underway import run_of
 from navigator_kernel.bootstrap.tapes import keep_tape
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import Busy, NotFound, UsageProblem
 from navigator_kernel.stages.answers import is_interrupted, is_open, resume
 from navigator_kernel.text import language_of, lazy_compile, warn

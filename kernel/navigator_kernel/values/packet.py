@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import msgspec
 from msgspec import Struct, field
 
 from navigator_kernel.text import Language, lazy_compile
@@ -35,7 +36,7 @@ class Params(Struct, frozen=True, kw_only=True):
 class Constraints(Struct, frozen=True, kw_only=True):
     """`timeout` in seconds; `validation` is a predicate on the report, empty for none (X-37)."""
 
-    timeout: float = 60
+    timeout: int | float = 60
     validation: str | Mapping[str, Any] = ""
 
 
@@ -55,39 +56,21 @@ class Context(Struct, frozen=True, kw_only=True):
     language: Language = "en"
 
 
-class Packet(Struct, frozen=True, kw_only=True):
-    """The packet: one order to the subagent `agent` (PKT-1)."""
+class Packet(Struct, frozen=True, kw_only=True, rename={"agent": "subagent_type"}):
+    """The packet: one order to the subagent `agent` (PKT-1). Its fields are in the order of the written form."""
 
     agent: str
     task_spec: TaskSpec
-    context: Context
     params: Params = field(default_factory=Params)
     constraints: Constraints = field(default_factory=Constraints)
     return_spec: ReturnSpec = field(default_factory=ReturnSpec)
+    context: Context
 
     def to_dict(self) -> dict[str, Any]:
         """The packet as JSON values; `packet_from` is its inverse."""
-        return {
-            "subagent_type": self.agent,
-            "task_spec": {
-                "intent": self.task_spec.intent,
-                "operation": self.task_spec.operation,
-                "target": self.task_spec.target,
-            },
-            "params": {"required": dict(self.params.required), "optional": dict(self.params.optional)},
-            "constraints": {"timeout": self.constraints.timeout, "validation": self.constraints.validation},
-            "return_spec": {
-                "format": self.return_spec.format,
-                "fields": list(self.return_spec.fields),
-                "on_error": self.return_spec.on_error,
-            },
-            "context": {
-                "run": self.context.run,
-                "step": self.context.step,
-                "idempotency_key": self.context.idempotency_key,
-                "language": self.context.language,
-            },
-        }
+        body: dict[str, Any] = msgspec.to_builtins(self)
+        body["return_spec"]["fields"] = list(self.return_spec.fields)
+        return body
 
     def to_yaml(self) -> str:
         """The prompt of PKT-1 in the layout of document 002 §4.1, exact for any JSON value.
@@ -105,17 +88,8 @@ def message_packet(message: str, run: str) -> Packet:
 
 
 def packet_from(raw: Mapping[str, Any]) -> Packet:
-    """The packet in `raw`; KeyError or TypeError if a mandatory section is missing (PKT-6)."""
-    spec, params, limits = raw["task_spec"], raw["params"], raw["constraints"]
-    back, place = raw["return_spec"], raw["context"]
-    return Packet(
-        agent=raw["subagent_type"],
-        task_spec=TaskSpec(intent=spec["intent"], operation=spec["operation"], target=spec["target"]),
-        params=Params(required=params["required"], optional=params["optional"]),
-        constraints=Constraints(timeout=limits["timeout"], validation=limits["validation"]),
-        return_spec=ReturnSpec(format=back["format"], fields=tuple(back["fields"]), on_error=back["on_error"]),
-        context=Context(**{name: place[name] for name in ("run", "step", "idempotency_key", "language")}),
-    )
+    """The packet in `raw`; KeyError or ValueError if a section is missing or wrong (PKT-6)."""
+    return msgspec.convert({name: raw[name] for name in Packet.__struct_encode_fields__}, Packet)
 
 
 def packet_from_yaml(prompt: str) -> Packet:
@@ -176,7 +150,7 @@ class Meta(Struct, frozen=True, kw_only=True):
     """`time` in seconds, `ts` ISO 8601 in UTC; `cached` says that no agent ran (X-21)."""
 
     agent: str
-    time: float
+    time: int | float
     ts: str
     cached: bool = False
 
@@ -250,31 +224,12 @@ def shown_path(path: Path, root: Path) -> str:
 
 def report_to_dict(report: Report) -> dict[str, Any]:
     """The whole report with the kernel's own notes; `report_of` is its inverse."""
-    own: dict[str, Any] = {"target": report.target, "subject": report.subject, "wider": report.wider}
-    own |= {"also": list(report.also)} if report.also else {}
-    own |= {"offloaded": report.offloaded, "progress": report.progress}
-    own |= {"by_model": report.by_model, "private": report.private, "unanswered": report.unanswered}
-    return {**report.to_dict(), **own}
+    own = {name: getattr(report, name) for name in ("target", "subject", "wider", "offloaded", "progress")}
+    own |= {name: getattr(report, name) for name in ("by_model", "private", "unanswered")}
+    return {**report.to_dict(), **own, **({"also": list(report.also)} if report.also else {})}
 
 
 def report_of(raw: Mapping[str, Any]) -> Report:
-    """Parses `raw`; KeyError or TypeError if it is invalid."""
-    meta = raw["meta"]
-    return Report(
-        state=raw["state"],
-        summary=raw["summary"],
-        meta=Meta(agent=meta["agent"], time=meta["time"], ts=meta["ts"], cached=meta.get("cached", False)),
-        data=raw["data"],
-        raw=raw.get("raw"),
-        recoverable=raw["recoverable"],
-        effects=tuple(raw.get("effects", ())),
-        target=raw.get("target", ""),
-        subject=raw.get("subject", ""),
-        also=tuple(raw.get("also", ())),
-        wider=raw.get("wider", ""),
-        offloaded=raw.get("offloaded", ""),
-        progress=raw.get("progress", ""),
-        by_model=raw.get("by_model", False),
-        private=raw.get("private", True),
-        unanswered=raw.get("unanswered", False),
-    )
+    """Parses `raw`; KeyError or ValueError if it is invalid."""
+    needed = {name: raw[name] for name in ("state", "summary", "meta", "data", "recoverable")}
+    return msgspec.convert({**raw, **needed}, Report)
