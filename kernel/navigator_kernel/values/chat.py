@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct, field
 
 from navigator_kernel.events import Usage
@@ -53,17 +54,12 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
     failed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        base: dict[str, Any] = {"role": self.role, "text": self.text}
-        base |= {"calls": [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in self.calls]}
-        base |= {"files": [list(one) for one in self.files]} if self.files else {}
-        base |= {"failed": True} if self.failed else {}
-        return {**base, "call": self.call, "name": self.name, "wire": self.wire}
+        body: dict[str, Any] = msgspec.to_builtins(self)
+        return body
 
     @classmethod
-    def from_dict(cls, held: Mapping[str, Any]) -> ChatMessage:
-        calls = tuple(ToolCall(**one) for one in held.get("calls", ()))
-        files = tuple(ShownFile(*one) for one in held.get("files", ()))
-        return cls(**{**held, "calls": calls, "files": files})
+    def from_dict(cls, body: Mapping[str, Any]) -> ChatMessage:
+        return msgspec.convert(body, cls)
 
 
 class Cut(NamedTuple):
@@ -113,26 +109,21 @@ class Spent(Struct, frozen=True, kw_only=True):
     unknown: int = 0
 
     def __add__(self, other: Spent) -> Spent:
-        return Spent(
-            requests=self.requests + other.requests,
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cached=self.cached + other.cached,
-            cost=self.cost + other.cost,
-            priced=self.priced and other.priced,
-            unknown=self.unknown + other.unknown,
-        )
+        return self._with(other, 1)
 
     def __sub__(self, other: Spent) -> Spent:
         """What was spent since `other`."""
+        return self._with(other, -1)
+
+    def _with(self, other: Spent, sign: int) -> Spent:
         return Spent(
-            requests=self.requests - other.requests,
-            input=self.input - other.input,
-            output=self.output - other.output,
-            cached=self.cached - other.cached,
-            cost=self.cost - other.cost,
-            priced=self.priced,
-            unknown=self.unknown - other.unknown,
+            requests=self.requests + sign * other.requests,
+            input=self.input + sign * other.input,
+            output=self.output + sign * other.output,
+            cached=self.cached + sign * other.cached,
+            cost=self.cost + sign * other.cost,
+            priced=self.priced and (other.priced or sign < 0),
+            unknown=self.unknown + sign * other.unknown,
         )
 
     def to_dict(self) -> dict[str, Any]:

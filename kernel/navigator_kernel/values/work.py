@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import Language
@@ -126,12 +127,7 @@ class AgentState(Struct, frozen=True, kw_only=True):
 
     def kept(self) -> str:
         """The state as JSON; `progress_of` is the inverse."""
-        body = {**self.to_dict(), "finish": self.finish, "spent": asdict(self.spent), "cut": list(self.cut)}
-        body |= {"began": self.began, "words": self.words, "spent_before": asdict(self.spent_before)}
-        body |= {"workspace": self.workspace, "refusal": self.refusal, "refused": list(self.refused)}
-        body |= {"notes": list(self.notes), "begun": self.begun, "intent": list(self.intent)}
-        body |= {"skill": self.skill} if self.skill else {}
-        return json.dumps({**body, "messages": [one.to_dict() for one in self.messages]}, ensure_ascii=False)
+        return json.dumps(msgspec.to_builtins(self), ensure_ascii=False)
 
     @property
     def text(self) -> str:
@@ -158,27 +154,10 @@ def redacted(progress: AgentState, redact: Redact) -> AgentState:
 
 
 def progress_of(text: str) -> AgentState:
-    """The inverse of `AgentState.kept`; ValueError, KeyError or TypeError for invalid text."""
-    held = json.loads(text)
-    return AgentState(
-        messages=tuple(map(ChatMessage.from_dict, held["messages"])),
-        rounds=held["rounds"],
-        continuations=held["continuations"],
-        cut=Cut(*held.get("cut", ())),
-        began=held.get("began", ""),
-        words=held.get("words", ""),
-        spent_before=Spent(**held.get("spent_before", {})),
-        spent=Spent(**held["spent"]),
-        model=held["model"],
-        finish=held["finish"],
-        workspace=held.get("workspace", ""),
-        refusal=held.get("refusal"),
-        refused=tuple(held.get("refused", ())),
-        notes=tuple(held.get("notes", ())),
-        begun=held.get("begun", ""),
-        intent=tuple(held.get("intent", ())),
-        skill=held.get("skill", ""),
-    )
+    """The inverse of `AgentState.kept`, also for the states of earlier versions; ValueError, KeyError or TypeError for invalid
+    text."""
+    body = json.loads(text)
+    return msgspec.convert({**body, "messages": body["messages"]}, AgentState)
 
 
 def with_progress(packet: Packet, report: Report) -> Packet:
