@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.events import Emit
     from navigator_kernel.text import Language
-    from navigator_kernel.values.chat import Asked, Completion, Result, ToolCall, ToolSpec
+    from navigator_kernel.values.chat import Asked, Completion, GuardedTool, Result, ToolCall, ToolSpec
     from navigator_kernel.values.packet import Packet, Report
     from navigator_kernel.values.request import Said, Session
     from navigator_kernel.values.route import Judged, Retrieval
@@ -55,7 +55,8 @@ class Judge(Protocol):
 
 @runtime_checkable
 class Tool(Protocol):
-    """A tool that a model may call."""
+    """A tool of a plugin, that a model may call. It may also have `outward`, which is False if it reaches nobody else:
+    then no question is asked before a call because the model has seen private data."""
 
     @property
     def name(self) -> str: ...
@@ -90,7 +91,7 @@ class Tools(Protocol):
 class BuiltIn(Tools, Protocol):
     """The built-in tools for files, commands and web pages."""
 
-    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool | None:
         """The call as a tool that reaches the network, so that the person is asked about it as about such a tool; None
         for other calls. KernelError if the call is not allowed at all."""
 

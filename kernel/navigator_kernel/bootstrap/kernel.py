@@ -60,12 +60,13 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.processes.environments import Environments
     from navigator_kernel.adapters.stores.audit import AuditLog
     from navigator_kernel.config.settings import Settings
-    from navigator_kernel.model_ports import ModelRegistry, Tool, Tools, Underway
+    from navigator_kernel.model_ports import ModelRegistry, Tools, Underway
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.replay.recording import Tape
     from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+    from navigator_kernel.values.chat import GuardedTool
     from navigator_kernel.values.redact import Redact
 
 
@@ -189,7 +190,7 @@ def _desk(
     return partial(open_desk, project, plugins, consents, audit, settings, more, built_in)
 
 
-def _of_servers(settings: Settings, consents: ConsentStore, ports: AgentPorts) -> Sequence[Tool]:
+def _of_servers(settings: Settings, consents: ConsentStore, ports: AgentPorts) -> Sequence[GuardedTool]:
     """The tools of MCP servers; imported only if there is a server."""
     if not settings.servers:
         return ()

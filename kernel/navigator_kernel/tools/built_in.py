@@ -53,14 +53,13 @@ from navigator_kernel.values.allowed import (
     Allowed,
     allowed_tools,
 )
-from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.chat import GuardedTool, ToolCall, ToolSpec
 from navigator_kernel.values.rights import READ as READS
 from navigator_kernel.values.rights import by_settings, covering, edits_of
 from navigator_kernel.values.standing import Need
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 
 if TYPE_CHECKING:
-    from navigator_kernel.model_ports import Tool
     from navigator_kernel.ports import Audit, Catalogue, Consents, Executor, Sandbox, Writer
     from navigator_kernel.tools.writing import Change
 
@@ -107,27 +106,24 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         names = _allowed(work).tools
         return tuple(spec for spec in specs(work.language, self.hosts) if spec.name in names)
 
-    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool | None:
         """The tool for a call of `fetch`; Refused for a page that it may not get, before the person is asked."""
         if call.name != FETCH:
             return None
-        return self._fetching(work, call, arguments)
-
-    def _fetching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool:
         from navigator_kernel.adapters.web import target_of
-        from navigator_kernel.tools.outward import Fetching
+        from navigator_kernel.tools.outward import fetching
 
         _check(call.name, arguments)
         self._executor(work)
         target = target_of(str(arguments["url"]), self.hosts)
-        question = say(
-            "ask.fetch", work.language, skill=escape_controls(work.skill), host=f"{target.host}:{target.port}"
-        )
+        host = f"{target.host}:{target.port}"
+        question = say("ask.fetch", work.language, skill=escape_controls(work.skill), host=host)
 
         def keep(suffix: str, data: bytes) -> str:
             return self._kept(self._places(work), f"page-{_short(call.id)}{suffix}", data)
 
-        return Fetching(target=target, hosts=self.hosts, keep=keep, question=question)
+        spec = next(spec for spec in specs("en", self.hosts) if spec.name == FETCH)
+        return fetching(spec, target, self.hosts, keep, question)
 
     async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Carries out a call. ConsentNeeded if the person has to agree first, or NoSandbox; any other error is an

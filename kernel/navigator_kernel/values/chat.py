@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -236,6 +236,25 @@ class Result(NamedTuple):
 
     value: Any = None
     error: str = ""
+
+
+class GuardedTool(Struct, frozen=True, kw_only=True):
+    """A tool as the checks in front of its calls see it: whose `run`, `effects` and `confirm` are those of
+    `model_ports.Tool`. `outward` says that it may reach others, `only_reads` that it says that it changes nothing: then
+    a yes can be for a session, which `right` names. A consent is bound to `identity`, else to the name; `by_server`
+    says that it is a tool of an MCP server, `facts` are for the audit log."""
+
+    name: str
+    spec: ToolSpec
+    run: Callable[[Mapping[str, Any]], Coroutine[Any, Any, Result]]
+    effects: tuple[str, ...] = ()
+    confirm: str = ""
+    outward: bool = True
+    only_reads: bool = False
+    by_server: bool = False
+    identity: str = ""
+    right: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:

@@ -154,8 +154,8 @@ def redacted(progress: AgentState, redact: Redact) -> AgentState:
 
 
 def progress_of(text: str) -> AgentState:
-    """The inverse of `AgentState.kept`, also for the states of earlier versions; ValueError, KeyError or TypeError for invalid
-    text."""
+    """The inverse of `AgentState.kept`, also for the states of earlier versions; ValueError, KeyError or TypeError for
+    invalid text."""
     body = json.loads(text)
     return msgspec.convert({**body, "messages": body["messages"]}, AgentState)
 
