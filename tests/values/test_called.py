@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.adapters.models.calls import is_note, meant, read_arguments
-from navigator_kernel.tools.specs import specs
+from navigator_kernel.tools.built_in import specs
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 
 OWN = specs("en", ("example.org",))

@@ -467,8 +467,7 @@ class _Pieces:
             self._rest = ""
 
 
-# Finds out whether a model makes no progress: the same call fails in the same way, or gives the same result, again and
-# again (SAF-5).
+# A model makes no progress if the same call fails in the same way, or gives the same result, again and again (SAF-5).
 
 # Answers of a model with the same call and the same error, or the same result; it is told after one less
 FAILURES, RESULTS = 3, 10
@@ -533,7 +532,7 @@ def call_key(call: ToolCall) -> str:
     return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
 
 
-# Decides whether a model's answer is complete: by rules, or by asking it if no rule decides (X-27, JIT-7).
+# Whether an answer is complete is decided by rules, or by the model if no rule decides (X-27, JIT-7).
 
 END = 200  # characters at the end of an answer that are searched for an announcement
 LIMIT = 20.0  # seconds

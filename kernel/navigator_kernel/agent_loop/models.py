@@ -1,4 +1,6 @@
-"""Gives tools to a model without tool calling, if its server enforces a JSON schema: each answer is one object."""
+"""Models as the loop asks them: with others to fall back on, and with calls as text for one that makes no calls itself.
+
+A model without tool calling gets tools if its server enforces a JSON schema: each answer is one object."""
 
 from __future__ import annotations
 
@@ -209,14 +211,13 @@ def _text() -> str:
     return (Path(__file__).parent / "prompts" / "text_calls.md").read_text(encoding="utf-8")
 
 
-# Combines several models into one: if a model fails before its first word, the next one is asked.
-
 # Failures that another model would not avoid
 OWN_FAULT = frozenset({"filtered", "refused", "over_budget"})
 
 
 class ModelChain(Struct, frozen=True):
-    """Implements `model_ports.ChatModel` over one or more models."""
+    """Implements `model_ports.ChatModel` over models of which the next is asked if one fails before its first
+    word."""
 
     models: Sequence[ChatModel]
 
@@ -263,8 +264,6 @@ def _is_own_fault(error: KernelError, asked: Asked) -> bool:
     kind = error.data.get("kind") if isinstance(error, ModelFailed) else None
     return kind in OWN_FAULT or (kind == "rejected" and asked.shape is not None)
 
-
-# Finds out how a model can use tools, by asking it.
 
 WORD = "Answer with the one word: ready"
 CALL = "Call the tool `ready` now, with the word `yes`."

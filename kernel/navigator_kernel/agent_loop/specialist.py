@@ -381,7 +381,7 @@ def _local(now: str) -> str:
     return f"{held.isoformat(timespec='minutes')} {held:%A}"
 
 
-# Removes text that looks like a user interface command from a model's answer: only tools may give commands.
+# Only tools may give commands to a user interface: what looks like one in a model's answer is removed.
 
 TYPES = frozenset({"toast", "refresh", "navigate", "modal"})
 _FENCED = lazy_compile(r"```(?:json)?\s*```\n?")

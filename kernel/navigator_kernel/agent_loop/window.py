@@ -1,8 +1,8 @@
-"""Keeps a conversation within a model's context, and never separates a call from its answer (X-15).
+"""What a model is shown: the opening of a task, then its work, within the model's context (X-14, X-15).
 
-The work of a turn is shortened in few, large steps, so that the beginning of a request stays the same from round to
-round and a provider can read it from its cache: first older results of tools become a line each, then the oldest
-messages are left out, with a line in their place.
+A call is never separated from its answer. The work of a turn is shortened in few, large steps, so that the beginning of
+a request stays the same from round to round and a provider can read it from its cache: first older results of tools
+become a line each, then the oldest messages are left out, with a line in their place.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def past(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     return recent[begin:]
 
 
-# Builds the first messages for a model: its role, the history, the skill and the request, in that order (X-14).
+# The opening: the model's role, the history, the skill and the request, in that order (X-14)
 
 _MARK = lazy_compile(r"<(/?)skill", re.IGNORECASE)
 NAMED = 20  # files of earlier turns listed for a model

@@ -205,7 +205,7 @@ def tools_of(plugins: Plugins, project: ProjectPorts, seconds: float) -> Sequenc
     """The tools of plugins, each with `seconds` for a call; anything that is neither a tool nor an endpoint, and a tool
     whose name is taken, is recorded as a failure."""
     from navigator_kernel.bootstrap.plugin_parts import limited, read_tool
-    from navigator_kernel.tools.specs import specs
+    from navigator_kernel.tools.built_in import specs
 
     found: dict[str, GuardedTool] = {}
     taken = {spec.name for spec in specs("en", ("",))}

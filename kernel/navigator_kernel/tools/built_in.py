@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from navigator_kernel.errors import (
 )
 from navigator_kernel.language.chinese import approval_in
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, cut_text, escape_controls
+from navigator_kernel.text import Language, clean, cut_text, escape_controls
 from navigator_kernel.tools import delivering, reading, running, writing
 from navigator_kernel.tools.guarded import needs_again
 from navigator_kernel.tools.places import (
@@ -39,7 +40,6 @@ from navigator_kernel.tools.places import (
     refuse_closed,
     with_near,
 )
-from navigator_kernel.tools.specs import example_of, schema_of, specs, understood
 from navigator_kernel.values.allowed import (
     DELIVER,
     EDIT,
@@ -62,6 +62,7 @@ from navigator_kernel.values.work import AgentTask, ToolAnswer
 if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Catalogue, Consents, Executor, Sandbox, Writer
     from navigator_kernel.tools.writing import Change
+
 
 DIFF = 400_000  # characters of a diff, which the person sees whole or is not asked
 ANSWER = 24_000  # characters of a diff in an answer to the model
@@ -461,3 +462,72 @@ async def _shown(change: Change) -> str:
             f"the change of {'/'.join(change.place.parts)!r} is too long to show to the person", hint=hint
         )
     return shown
+
+
+TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+WORDS = {"type": "array", "items": {"type": "string"}}
+EDITS = {"type": "array", "items": {"type": "object"}}
+
+# The arguments of each tool: the required ones, then the optional ones
+_ARGUMENTS: Mapping[str, tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]] = {
+    "read": ({"file_path": TEXT}, {"offset": NUMBER, "limit": NUMBER}),
+    "list": ({}, {"path": TEXT}),
+    "glob": ({"pattern": TEXT}, {"path": TEXT}),
+    "grep": (
+        {"pattern": TEXT},
+        {
+            "path": TEXT,
+            "glob": TEXT,
+            "ignore_case": FLAG,
+            "output_mode": {**TEXT, "enum": ["content", "files_with_matches"]},
+        },
+    ),
+    "write": ({"file_path": TEXT, "content": TEXT}, {}),
+    "edit": ({"file_path": TEXT, "old_string": TEXT, "new_string": TEXT}, {"replace_all": FLAG}),
+    "deliver": ({"from": WORDS}, {"to": TEXT}),
+    "run": ({}, {"command": TEXT, "argv": WORDS, "timeout": NUMBER, "packages": WORDS}),
+    "fetch": ({"url": TEXT}, {}),
+}
+
+# Arguments that are understood but not offered: `MultiEdit`, and `insert` of a text editor
+_UNDERSTOOD: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"edit": {"edits": EDITS, "insert_line": NUMBER}}
+# A call of each tool in the right form, for the answer to a wrong one
+_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "read": {"file_path": "notes.txt", "offset": 1, "limit": 200},
+    "list": {"path": "docs"},
+    "glob": {"pattern": "**/*.py"},
+    "grep": {"pattern": "total", "path": "docs", "glob": "*.md"},
+    "write": {"file_path": "notes.txt", "content": "the whole text"},
+    "edit": {"file_path": "notes.txt", "old_string": "text in the file", "new_string": "text instead"},
+    "run": {"command": "python3 script.py data.csv"},
+    "fetch": {"url": "https://example.org/page"},
+}
+
+
+@cache
+def specs(language: Language, hosts: tuple[str, ...] = ()) -> tuple[ToolSpec, ...]:
+    """All built-in tools in a fixed order (X-40); `fetch` only if there are `hosts`."""
+    told = {"fetch": {"hosts": ", ".join(hosts)}}
+    return tuple(
+        ToolSpec(name=name, description=say(f"tool.{name}", language, **told.get(name, {})), schema=schema_of(name))
+        for name in _ARGUMENTS
+        if hosts or name not in told
+    )
+
+
+def understood(name: str) -> Mapping[str, Any]:
+    """The arguments that the tool `name` takes, offered or not: the schema of each."""
+    needed, others = _ARGUMENTS[name]
+    return {**needed, **others, **_UNDERSTOOD.get(name, {})}
+
+
+def example_of(name: str) -> str:
+    """A call of the tool in the right form."""
+    return f"{name} {json.dumps(_EXAMPLES[name])}"
+
+
+def schema_of(name: str) -> Mapping[str, Any]:
+    """The JSON schema of the arguments of the tool `name`."""
+    needed, others = _ARGUMENTS[name]
+    fields = {one: dict(kind) for one, kind in (*needed.items(), *others.items())}
+    return {"type": "object", "properties": fields, "required": list(needed), "additionalProperties": False}

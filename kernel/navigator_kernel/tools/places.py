@@ -1,4 +1,4 @@
-"""Resolves a model's path to a file, and decides whether the skill may read or write it."""
+"""Which file a model's path means, whether the skill may read or write it, and which files other programs obey."""
 
 from __future__ import annotations
 
@@ -124,9 +124,8 @@ def refuse_closed(parts: Sequence[str], written: str) -> None:
         raise Refused(f"{escape_controls(written)!r} is not open to tools", hint=hint, reason="closed")
 
 
-# One table of the project's files that other programs run or obey, and of those that no tool may read or write.
-#
-# A person is asked about each change of such a file, with its diff; no consent to a folder or to all edits covers it.
+# The project's files that no tool may read or write, and those that other programs run or obey. A person is asked about
+# each change of such a file, with its diff; no consent to a folder or to all edits covers it.
 
 # At any depth: their files run, grant or prove something, and tools neither read nor write them
 CLOSED_ANYWHERE = frozenset({"mybox", ".git", ".claude", ".agents", "navigator.toml", "skills.lock.json"})
@@ -197,7 +196,7 @@ def is_program(path: Path, *contents: bytes | None) -> bool:
     return is_executable or any(data is not None and data.startswith(b"#!") for data in contents)
 
 
-# Understands paths as models write them: in quotes, as `file://`, from the skill's own name on, in another case. For a
+# Paths as models write them: in quotes, as `file://`, from the skill's own name on, in another case. For a
 # path that means no file, it lists the names that are near it.
 
 NAMES = 8  # names in an answer

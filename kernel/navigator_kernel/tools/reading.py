@@ -168,7 +168,7 @@ def _cut(lines: list[str], what: str) -> str:
     return "\n".join(lines[:ENTRIES]) + more
 
 
-# Describes a picture or a PDF: its type, its size in pixels, and its number of pages.
+# What is said about a picture or a PDF: its type, its size in pixels, and its number of pages
 
 PICTURE_SIZE, PDF_SIZE = 3_750_000, 10_000_000  # bytes; services accept 5 MB of base64 per picture
 WIDEST = 8_000  # pixels of the longer side

@@ -1,4 +1,4 @@
-"""Maps the names that coding agents give to tools, as in a skill's `allowed-tools`, to the built-in tools."""
+"""What a skill's `allowed-tools` allow: built-in tools, by the names of any coding agent, and commands in a line."""
 
 from __future__ import annotations
 
@@ -151,11 +151,10 @@ def _short(word: str) -> str:
     return word[2:] if word.startswith("./") and "/" in word[2:] else word
 
 
-# Finds every command in a bash line, or says that this is not certain.
-#
-# It reads the part of bash's grammar that models use in one line, and raises `Unclear` for the rest: loops, functions,
-# arithmetic, variables that are set. What it returns is never less than what bash would start: commands in pipes,
-# lists, subshells, `$(…)`, backquotes and `<(…)` are in it.
+# `commands_in` finds every command in a bash line, or says that this is not certain. It reads the part of bash's
+# grammar that models use in one line, and raises `Unclear` for the rest: loops, functions, arithmetic, variables that
+# are set. What it returns is never less than what bash would start: commands in pipes, lists, subshells, `$(…)`,
+# backquotes and `<(…)` are in it.
 
 DEEPEST = 8  # levels of commands within commands
 _BLANK, _END = " \t", "\n;&|)"

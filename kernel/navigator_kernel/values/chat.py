@@ -1,4 +1,4 @@
-"""Requests to a model and its answers, independent of the provider."""
+"""Requests to a model, its answers, and the tools that it may call, independent of the provider."""
 
 from __future__ import annotations
 
@@ -210,8 +210,6 @@ class Completion(Struct, frozen=True, kw_only=True):
         """The usage of all requests that led to the answer."""
         return sum((one.spent for one in self.tried), self.spent)
 
-
-# The declaration of a tool (TOL-6).
 
 _FIELD = lazy_compile(r"\{(\w{1,40})\}")
 

@@ -1,4 +1,4 @@
-"""The packet: the complete order to a subagent (PKT-1..10)."""
+"""The packet: the complete order to a subagent (PKT-1..10). The report: its answer (RET-1..10)."""
 
 from __future__ import annotations
 
@@ -132,8 +132,6 @@ def yaml_flow(value: Any) -> str:
         case _:
             return json.dumps(value)
 
-
-# A subagent's answer: one of five states, data, and metadata (RET-1..10).
 
 State = Literal["success", "error", "timeout", "partial", "pending"]
 STATES: tuple[State, ...] = get_args(State)

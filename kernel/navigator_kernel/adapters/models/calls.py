@@ -1,4 +1,6 @@
-"""Takes thoughts and calls out of a model's text: `<think>` blocks, `<tool_call>`, `<function=…>`, `<invoke …>`, and
+"""Reads the calls of a model, in the names of any coding agent and in the text of an answer.
+
+`Spoken` takes thoughts and calls out of a text: `<think>` blocks, `<tool_call>`, `<function=…>`, `<invoke …>`, and
 JSON in the form of a call.
 
 Text that may begin such a block is held back, so that what was streamed is always the beginning of the answer.
@@ -280,10 +282,8 @@ def _parameters(text: str) -> Iterator[tuple[str, str]]:
         yield begin["plain"] or begin["named"], value.removeprefix("\n").removesuffix("\n")
 
 
-# Understands a model's call that is written in the names and arguments of another coding agent.
-#
-# It happens once, when the answer arrives: guards, consents and the audit log only see the kernel's own names and
-# arguments.
+# A call in the names and arguments of another coding agent is translated once, when the answer arrives: guards,
+# consents and the audit log only see the kernel's own names and arguments.
 
 SKILL = "skill"
 SECONDS = 600  # a longer time limit is meant in milliseconds, as Claude Code writes it
@@ -346,7 +346,6 @@ _OF_EDITOR = {"view": READ, "create": WRITE, "str_replace": EDIT, "insert": EDIT
 _PYTHONS = frozenset("python codeinterpreter executepython runpython".split())
 _PREFIX = lazy_compile(r"(?:functions?|tools?|default_api|multi_tool_use|builtin)(?:\.|::?|__)")
 _SUFFIX = lazy_compile(r":\d{1,4}$")
-_CALLED_FENCE = "```"
 
 
 def meant(call: ToolCall, offered: Sequence[ToolSpec]) -> ToolCall:
@@ -382,7 +381,7 @@ def _loaded(text: str) -> Any:
     if text.strip() in {"", "null", "None"}:
         return None
     plain = text.strip()
-    if plain.startswith(_CALLED_FENCE) and plain.endswith(_CALLED_FENCE) and plain.count("`") == 2 * len(_CALLED_FENCE):
+    if plain.startswith(_FENCE) and plain.endswith(_FENCE) and plain.count("`") == 2 * len(_FENCE):
         plain = plain.strip("`").removeprefix("json")
     for tried in (plain, without_last_commas(plain)):
         try:

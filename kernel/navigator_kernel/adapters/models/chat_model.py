@@ -422,7 +422,7 @@ def _text_of(event: Any) -> str:
     return ""
 
 
-# Adds files that tools showed to a request if the model takes them, or else a sentence about each.
+# Files that tools showed are in a request if the model takes them, or else a sentence about each
 
 MOST = 15_000_000  # bytes of files in one request; providers accept 32 MB, and base64 adds a third
 UNSEEN = "(The model that you are cannot see pictures: do not guess what is in this one. A script can look at it.)"

@@ -1,4 +1,4 @@
-"""Classifies the failures of providers, and finds out what a failed request cost."""
+"""What goes wrong at providers: failures, with their kind and cost, and answers that must be repaired."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _by_status(error: Exception) -> str:
     return "redirected" if isinstance(status, int) and 300 <= status < 400 else "unreadable"
 
 
-# Repairs what servers send that are only nearly compatible with OpenAI's, before the library reads it: several calls
+# What servers send that are only nearly compatible with OpenAI's is repaired before the library reads it: several calls
 # with one index, arguments that are not text, calls without an id, and an error as an answer with status 200.
 
 _MARK = b'"tool_calls"'

@@ -206,8 +206,7 @@ def _openai_client(url: str, key: str, http: Any) -> Any:
     return AsyncOpenAI(base_url=url, api_key=key, http_client=http, max_retries=0)
 
 
-# Stores how each model uses tools, as found by `navigator model test`, for all projects of the person.
-
+# How each model uses tools, as found by `navigator model test`, for all projects of the person
 HINT = "remove it, and say navigator model test again"
 
 
