@@ -137,7 +137,10 @@ class AgentLoop(Struct, kw_only=True):
         """One round: the waiting call, or a request with all calls of its answer (JIT-7)."""
         self._load(progress.skill)
         if not progress.open_calls:
-            self._refuse_more(progress)
+            if self._over_budget(progress):
+                total = self.spent + progress.spent_now
+                facts = {"tokens": total.input + total.output, "cost": round(total.cost, 6)}
+                raise _over(ModelFailed, kind="over_budget", **facts)
             progress = await self._answer(progress, self._left())
             self.keep(progress)
         if progress.open_calls:
@@ -148,7 +151,9 @@ class AgentLoop(Struct, kw_only=True):
         """The reason to stop, or None to continue; rules decide first (X-27). At a limit the model gives its last
         answer."""
         if progress.messages[-1].role != "assistant":
-            limit = self._limit(progress)
+            is_late = self._seconds() <= 0
+            limit: End | None = "time" if is_late else self._over_budget(progress)
+            limit = "stuck" if is_stuck(progress.messages) else limit
             return (await self._last_answer(progress, limit), limit) if limit else (progress, None)
         before, self.progress = progress, progress
         goes_on_, checked = await goes_on(progress, self.model, self.work.language, self._lost)
@@ -161,14 +166,6 @@ class AgentLoop(Struct, kw_only=True):
         more = ChatMessage(role="user", text=say("prompt.continue", self.work.language), name=name)
         messages, continuations = (*progress.messages, more), progress.continuations + 1
         return replace(progress, messages=messages, continuations=continuations), None
-
-    def _limit(self, progress: AgentState) -> End | None:
-        """The limit that the work has reached, or None."""
-        if is_stuck(progress.messages):
-            return "stuck"
-        if self._seconds() <= 0:
-            return "time"
-        return self._over_budget(progress)
 
     def reason(self, progress: AgentState, end: End) -> tuple[str, str]:
         """Why the work stopped, and what helps, as sentences."""
@@ -200,12 +197,6 @@ class AgentLoop(Struct, kw_only=True):
         if left <= 0:
             raise _over(TimedOut, kind="timeout", limit="turn_time", seconds=self.budget.seconds)
         return left
-
-    def _refuse_more(self, progress: AgentState) -> None:
-        """ModelFailed if the turn's budget is used up."""
-        if self._over_budget(progress):
-            total = self.spent + progress.spent_now
-            raise _over(ModelFailed, kind="over_budget", tokens=total.input + total.output, cost=round(total.cost, 6))
 
     async def _answer(self, progress: AgentState, limit: float) -> AgentState:
         """Asks for the next answer. An empty one after some work is asked for once more."""
@@ -246,10 +237,11 @@ class AgentLoop(Struct, kw_only=True):
             self.emit(ToolsLeftOut(skill=self.work.skill, tools=missing), step=self.work.step)
         self.progress = progress
         for attempt in range(OVERFLOWS + 1):
-            progress = self._shortened(self.progress)
+            progress, room = self._shortened(self.progress), self._room_left()
+            sent = shown(progress.messages, progress.cut, room, self.work.language, self.folder)
             spare = not (self.work.workspace or self.work.tools)  # without these, the model needs only the skill's text
             asked = Asked(
-                messages=self._sent(progress),
+                messages=(*opening(self.opened or self.work), *sent),
                 tools=offered,
                 calls=not without_calls,
                 limit=limit,
@@ -271,14 +263,15 @@ class AgentLoop(Struct, kw_only=True):
             finally:
                 pieces.flush()
         progress = self.progress
-        notes = (*progress.notes, *_stood_in(done, self.work.language))
+        failed = (one for one in done.tried if one.why)
+        stood_in = (say("model.fallback", self.work.language, model=done.model, why=one.why) for one in failed)
         return replace(
             progress,
             messages=(*progress.messages, done.message),
             spent=progress.spent + self._tell(done),
             model=done.model,
             finish=done.finish,
-            notes=tuple(dict.fromkeys(notes)),
+            notes=tuple(dict.fromkeys((*progress.notes, *stood_in))),
         )
 
     def _room_left(self) -> int:
@@ -292,10 +285,6 @@ class AgentLoop(Struct, kw_only=True):
             if self.folder and is_shortened(message):
                 self.store(result_file(message.call), message.text)
         return replace(progress, cut=cut)
-
-    def _sent(self, progress: AgentState) -> tuple[ChatMessage, ...]:
-        sent = shown(progress.messages, progress.cut, self._room_left(), self.work.language, self.folder)
-        return (*opening(self.opened or self.work), *sent)
 
     def _may_shorten(self, error: KernelError, asked: Asked) -> bool:
         """Whether the request can be sent again with half of its work, because it was too long."""
@@ -377,11 +366,6 @@ class AgentLoop(Struct, kw_only=True):
         self.opened, self.work = self.work, self.loads(skill)
         return True
 
-    def _work_of(self, call: ToolCall) -> AgentTask:
-        """The task, with what is known about a call that was in progress when the process ended."""
-        held = self.progress
-        return replace(self.work, begun=call.id, intent=held.intent) if held.begun == call.id else self.work
-
     def _declined(self, call: ToolCall) -> ToolAnswer | None:
         """The answer to a refused call, with the reason, or None; it is not asked about again in the turn."""
         held, key, language = self.progress, call_key(call), self.work.language
@@ -405,9 +389,12 @@ class AgentLoop(Struct, kw_only=True):
         elif arguments is None:
             answer = ToolAnswer(text=say("tool.no_json", self.work.language, tool=call.name), failed=True)
         else:
+            work, before = self.work, self.progress
+            if before.begun == call.id:  # it was in progress when the process ended
+                work = replace(work, begun=call.id, intent=before.intent)
             try:
                 async with asyncio.timeout(limit):
-                    answer = await self.tools.call(self._work_of(call), call, arguments)
+                    answer = await self.tools.call(work, call, arguments)
             except TimeoutError:
                 answer = ToolAnswer(text=say("tool.slow", self.work.language, tool=call.name), failed=True)
             except ConsentNeeded:
@@ -432,12 +419,6 @@ def _over(error: type[KernelError], **facts: Any) -> KernelError:
     """The error for an exceeded limit of the turn."""
     message, hint = failure_text(facts)
     return error(message, hint=hint, **facts)
-
-
-def _stood_in(done: Completion, language: Language) -> tuple[str, ...]:
-    """A sentence for each model that failed before another one answered."""
-    failed = (one for one in done.tried if one.why)
-    return tuple(say("model.fallback", language, model=done.model, why=one.why) for one in failed)
 
 
 def _rounded(number: int) -> str:
