@@ -15,7 +15,7 @@ from uuid import uuid4
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.models.calls import meant
+from navigator_kernel.adapters.models.calls import meant, without_patches
 from navigator_kernel.errors import KernelError, ModelFailed
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.chat import (
@@ -74,7 +74,9 @@ class TextCalls(Struct, frozen=True):
         if message is None and done.finish == "length":  # a cut answer keeps its text; a cut call is dropped
             message = ChatMessage(role="assistant", text=_begun(done.message.text))
         if message is not None:
-            message = replace(message, calls=tuple(meant(call, asked.tools) for call in message.calls))
+            message = replace(
+                message, calls=without_patches((meant(call, asked.tools) for call in message.calls), asked.tools)
+            )
         if message is None or not (message.calls or message.text.strip()):
             kind, why = ("empty", "it said nothing") if message else ("unreadable", "its answer has no form asked for")
             hint = "ask another model: navigator model use NAME; navigator model test says what one can do"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.autoload import refuse_autoloaded
+from navigator_kernel.adapters.models.calls import PATCH
 from navigator_kernel.adapters.processes.line_diff import same_start
 from navigator_kernel.config.denials import project_denial
 from navigator_kernel.config.settings import Policy
@@ -428,6 +429,10 @@ def _check(name: str, arguments: Mapping[str, Any]) -> None:
         needed = ("file_path", "new_string")
     elif name == EDIT and "edits" in arguments:
         needed = ("file_path",)
+    is_patch = "file_path" not in arguments and any(str(one).lstrip().startswith(PATCH) for one in arguments.values())
+    if name == EDIT and is_patch:
+        hint = f"a patch adds and updates files, and deletes and moves none; or {EDIT} one file: {example_of(name)}"
+        raise UsageProblem("the patch cannot be applied", hint=hint)
     absent = [one for one in needed if one not in arguments]
     unknown = [escape_controls(one) for one in arguments if one not in fields]
     given = {one: value for one, value in arguments.items() if one in fields and (value is not None or one in needed)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -286,6 +286,7 @@ def _parameters(text: str) -> Iterator[tuple[str, str]]:
 # consents and the audit log only see the kernel's own names and arguments.
 
 SKILL = "skill"
+PATCH = "*** Begin Patch"
 SECONDS = 600  # a longer time limit is meant in milliseconds, as Claude Code writes it
 
 _FILE = (
@@ -358,6 +359,73 @@ def meant(call: ToolCall, offered: Sequence[ToolSpec]) -> ToolCall:
         return replace(call, name=name)
     wanted = _arguments(plain_name(call.name), arguments, spec)
     return replace(call, name=name, arguments=json.dumps(wanted, ensure_ascii=False))
+
+
+def without_patches(calls: Iterable[ToolCall], offered: Sequence[ToolSpec]) -> tuple[ToolCall, ...]:
+    """The calls; one of `edit` whose argument is a patch in the form of Codex becomes a call for each file that the
+    patch adds or updates. A patch that also deletes or moves a file, or cannot be read, stays as it is."""
+    names = {spec.name for spec in offered}
+    return tuple(part for call in calls for part in _without_patch(call, names))
+
+
+def _without_patch(call: ToolCall, offered: Collection[str]) -> list[ToolCall]:
+    arguments = read_arguments(call.arguments) or {}
+    texts = [text for text in (call.arguments, *arguments.values()) if isinstance(text, str)]
+    patch = next((text for text in texts if text.lstrip().startswith(PATCH)), "")
+    if call.name != EDIT or not patch or arguments.keys() & {"file_path", "old_string", "edits"}:
+        return [call]
+    changes = _changes(patch)
+    if not changes or not {tool for tool, _ in changes} <= set(offered):
+        return [call]
+    return [
+        ToolCall(id=f"{call.id}-{at}" if at else call.id, name=tool, arguments=json.dumps(given, ensure_ascii=False))
+        for at, (tool, given) in enumerate(changes)
+    ]
+
+
+def _changes(patch: str) -> list[tuple[str, dict[str, Any]]]:
+    """The tool and its arguments for each file of a patch; none if it does anything else, or cannot be read."""
+    changes: list[tuple[str, dict[str, Any]]] = []
+    hunks: list[tuple[str, list[str], list[str]]] = []  # the header, the lines before, and those after
+    for line in patch.strip().replace("\r\n", "\n").split("\n")[1:]:
+        path = line.partition(": ")[2].strip()
+        if line.startswith("*** Add File: "):
+            changes.append((WRITE, {"file_path": path, "content": ""}))
+        elif line.startswith("*** Update File: "):
+            hunks = []
+            changes.append((EDIT, {"file_path": path, "edits": hunks}))
+        elif line.strip() == "*** End Patch":
+            break
+        elif line.strip() == "*** End of File":
+            continue
+        elif not changes:
+            return []
+        elif changes[-1][0] == WRITE and line.startswith("+"):
+            changes[-1][1]["content"] += f"{line[1:]}\n"
+        elif changes[-1][0] == WRITE and not line.strip():
+            continue
+        elif changes[-1][0] == EDIT and line.startswith("@@"):
+            hunks.append((line.removeprefix("@@").removesuffix("@@").strip(), [], []))
+        elif changes[-1][0] == EDIT and line[:1] in {" ", "+", "-", ""}:
+            if not hunks:
+                hunks.append(("", [], []))
+            _, before, after = hunks[-1]
+            before += [] if line.startswith("+") else [line[1:]]
+            after += [] if line.startswith("-") else [line[1:]]
+        else:
+            return []
+    for _, given in changes:
+        if "edits" in given:
+            given["edits"] = [_edit(*hunk) for hunk in given["edits"] if hunk[1] or hunk[2]]
+    return changes
+
+
+def _edit(header: str, before: list[str], after: list[str]) -> dict[str, str]:
+    """A hunk as an edit. Lines that are only added follow the line that the hunk's header names."""
+    if not before:
+        return {"old_string": header, "new_string": "\n".join([header, *after])}
+    end = "" if after else "\n"  # no empty line stays where lines are only removed
+    return {"old_string": "\n".join(before) + end, "new_string": "\n".join(after)}
 
 
 def is_note(name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.inside import read_inside
-from navigator_kernel.adapters.models.calls import Spoken, meant
+from navigator_kernel.adapters.models.calls import Spoken, meant, without_patches
 from navigator_kernel.adapters.models.faults import UNKNOWN, failed_kind, own_words, repair, reported, spent_on, taken
 from navigator_kernel.adapters.models.providers import (
     EXTRA,
@@ -232,7 +232,7 @@ class WireModel:
         text, spoken = held.spoken.end()
         spoken = spoken if asked.calls else ()
         text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
-        calls = _calls(response, asked) or spoken
+        calls = without_patches(_calls(response, asked) or spoken, asked.tools)
         if not calls and not text.strip():
             held.lost += spent_on(response)
             raise self._failed(self._not_an_answer("empty"))
