@@ -66,7 +66,7 @@ class Tool(Protocol):
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """What a successful call changes (see `values.tool.ToolDef`)."""
+        """What a successful call changes (see `values.chat.ToolDef`)."""
 
     @property
     def confirm(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -223,27 +223,25 @@ def suffix(work: AgentTask) -> str:
 
 
 def environment(work: AgentTask) -> str:
-    """What the model is told about its folders and files; empty if there is nothing to tell."""
-    known = [f"- {one}" for one in _environment(work)]
-    return "\n".join([say("prompt.environment", work.language), *known]) if known else ""
-
-
-def _environment(work: AgentTask) -> Iterator[str]:
-    """The time, and the folders and files of the tools."""
+    """What the model is told about the time, and about the folders and files of its tools; empty if there is nothing to
+    tell."""
+    language, facts = work.language, list[str]()
     if work.now:
-        yield say("prompt.time", work.language, now=work.now)
+        facts.append(say("prompt.time", language, now=work.now))
     if work.folder:
-        yield say("prompt.folder", work.language, path=escape_controls(work.folder))
+        facts.append(say("prompt.folder", language, path=escape_controls(work.folder)))
     if work.workspace:
-        yield say("prompt.workspace", work.language, path=escape_controls(work.workspace))
+        facts.append(say("prompt.workspace", language, path=escape_controls(work.workspace)))
         if DELIVER in allowed_tools(work.allowed).tools:
-            yield say("prompt.deliver", work.language)
+            facts.append(say("prompt.deliver", language))
     if work.project:
-        yield say("prompt.project", work.language, path=escape_controls(work.project))
+        facts.append(say("prompt.project", language, path=escape_controls(work.project)))
     if work.named:
-        yield say("prompt.named", work.language, paths=", ".join(map(escape_controls, work.named)))
+        facts.append(say("prompt.named", language, paths=", ".join(map(escape_controls, work.named))))
     if work.earlier:
-        yield say("prompt.earlier", work.language, paths=", ".join(map(escape_controls, work.earlier[:NAMED])))
+        facts.append(say("prompt.earlier", language, paths=", ".join(map(escape_controls, work.earlier[:NAMED]))))
+    lines = [f"- {fact}" for fact in facts]
+    return "\n".join([say("prompt.environment", language), *lines]) if lines else ""
 
 
 @cache

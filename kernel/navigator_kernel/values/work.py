@@ -162,10 +162,11 @@ def progress_of(text: str) -> AgentState:
 
 def with_progress(packet: Packet, report: Report) -> Packet:
     """The packet, to continue from the state in its report."""
-    if not report.progress:
-        return packet
-    optional = {**packet.params.optional, PROGRESS: report.progress}
-    return replace(packet, params=replace(packet.params, optional=optional))
+    return _continuing(packet, report.progress) if report.progress else packet
+
+
+def _continuing(packet: Packet, state: str) -> Packet:
+    return replace(packet, params=replace(packet.params, optional={**packet.params.optional, PROGRESS: state}))
 
 
 def is_unfinished(session: Session) -> bool:
@@ -181,8 +182,7 @@ def with_words(packet: Packet, words: str, *, only_again: bool) -> Packet | None
     if state is None or not any(message.role == "tool" for message in state.messages):
         return None
     words = words if state.is_answered or not only_again else ""
-    state = replace(state, words=words, spent_before=state.spent)
-    return replace(packet, params=replace(packet.params, optional={**packet.params.optional, PROGRESS: state.kept()}))
+    return _continuing(packet, replace(state, words=words, spent_before=state.spent).kept())
 
 
 def _state_in(packet: Packet) -> AgentState | None:
@@ -199,8 +199,7 @@ def with_refusal(packet: Packet, why: str) -> Packet | None:
     state = _state_in(packet)
     if state is None or not state.open_calls:
         return None
-    optional = {**packet.params.optional, PROGRESS: replace(state, refusal=why).kept()}
-    return replace(packet, params=replace(packet.params, optional=optional))
+    return _continuing(packet, replace(state, refusal=why).kept())
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):
