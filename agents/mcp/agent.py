@@ -12,7 +12,7 @@ from msgspec import Struct
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, AgentPorts
-from navigator_kernel.values.packet import packet_from_yaml
+from navigator_kernel.values.packet import Packet, packet_from_yaml
 
 
 @hookimpl
@@ -29,7 +29,9 @@ class McpAgent(Struct, frozen=True, kw_only=True):
     description: str = "Lists, reads and calls MCP servers"
 
     async def handle(self, prompt: str) -> object:
-        packet = packet_from_yaml(prompt)
+        return await self.act(packet_from_yaml(prompt))
+
+    async def act(self, packet: Packet) -> object:
         server, operation = str(packet.params.value("server", "")), packet.task_spec.operation
         limit = packet.constraints.timeout
         try:

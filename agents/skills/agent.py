@@ -14,8 +14,7 @@ from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, AgentPorts, Executor
 from navigator_kernel.values.job import Job, Outcome
-from navigator_kernel.values.packet import Packet, packet_from_yaml
-from navigator_kernel.values.report import shown_path
+from navigator_kernel.values.packet import Packet, packet_from_yaml, shown_path
 from navigator_kernel.values.resource import PATHS
 
 MESSAGE_LIMIT = 2_000  # characters of an error output that are kept in the data
@@ -35,7 +34,9 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
     description: str = "Runs an installed skill, or returns its prompt"
 
     async def handle(self, prompt: str) -> object:
-        packet = packet_from_yaml(prompt)
+        return await self.act(packet_from_yaml(prompt))
+
+    async def act(self, packet: Packet) -> object:
         executor = self.ports.catalogue.create_executor(packet.task_spec.target)
         self._refuse_changed(executor)
         request = str(packet.params.value("request", ""))

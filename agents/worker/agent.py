@@ -43,12 +43,14 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
     done: dict[str, asyncio.Task[Mapping[str, Any]]] = field(default_factory=dict)
 
     async def handle(self, prompt: str) -> object:
-        packet = packet_from_yaml(prompt)
+        return await self.act(packet_from_yaml(prompt))
+
+    async def act(self, packet: Packet) -> object:
         key = packet.context.idempotency_key
         if key not in self.done:
             if len(self.done) >= REMEMBERED:
                 self.done.pop(next(iter(self.done)))
-            self.done[key] = asyncio.ensure_future(self._act(packet))
+            self.done[key] = asyncio.ensure_future(self._done(packet))
         task = self.done[key]
         try:
             return await task
@@ -56,7 +58,7 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
             self.done.pop(key, None)  # a failed packet may be tried again
             raise
 
-    async def _act(self, packet: Packet) -> Mapping[str, Any]:
+    async def _done(self, packet: Packet) -> Mapping[str, Any]:
         operation = packet.task_spec.operation
         if operation.startswith("skill."):
             return await self._lifecycle(packet, operation.removeprefix("skill."), dict(packet.params.required))

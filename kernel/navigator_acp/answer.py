@@ -12,8 +12,8 @@ from navigator_kernel.text import clean, lazy_compile
 if TYPE_CHECKING:
     from navigator_kernel.errors import KernelError
     from navigator_kernel.text import Language
+    from navigator_kernel.values.packet import Report
     from navigator_kernel.values.reply import Reply
-    from navigator_kernel.values.report import Report
 
 _TICKS = lazy_compile(r"`+")
 LONGEST = 100_000  # characters of a result

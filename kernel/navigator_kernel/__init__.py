@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from navigator_kernel.library.run import Run
     from navigator_kernel.library.values import Installed, Route, Skill
     from navigator_kernel.values.approval import Approval
+    from navigator_kernel.values.packet import Report
     from navigator_kernel.values.reply import Reply
-    from navigator_kernel.values.report import Report
 
 __all__ = [
     "Approval",
@@ -38,7 +38,7 @@ _PLACES = {
     "Kernel": "library.kernel",
     "KernelError": "errors",
     "Reply": "values.reply",
-    "Report": "values.report",
+    "Report": "values.packet",
     "Route": "library.values",
     "Run": "library.run",
     "Skill": "library.values",

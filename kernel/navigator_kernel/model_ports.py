@@ -10,12 +10,10 @@ if TYPE_CHECKING:
 
     from navigator_kernel.events import Emit
     from navigator_kernel.text import Language
-    from navigator_kernel.values.chat import Asked, Completion, ToolCall, ToolSpec
-    from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.chat import Asked, Completion, GuardedTool, Result, ToolCall, ToolSpec
+    from navigator_kernel.values.packet import Packet, Report
     from navigator_kernel.values.request import Said, Session
     from navigator_kernel.values.route import Judged, Retrieval
-    from navigator_kernel.values.tool import Result
     from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
 
@@ -57,7 +55,8 @@ class Judge(Protocol):
 
 @runtime_checkable
 class Tool(Protocol):
-    """A tool that a model may call."""
+    """A tool of a plugin, that a model may call. It may also have `outward`, which is False if it reaches nobody else:
+    then no question is asked before a call because the model has seen private data."""
 
     @property
     def name(self) -> str: ...
@@ -67,7 +66,7 @@ class Tool(Protocol):
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """What a successful call changes (see `values.tool.ToolDef`)."""
+        """What a successful call changes (see `values.chat.ToolDef`)."""
 
     @property
     def confirm(self) -> str:
@@ -92,7 +91,7 @@ class Tools(Protocol):
 class BuiltIn(Tools, Protocol):
     """The built-in tools for files, commands and web pages."""
 
-    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool | None:
         """The call as a tool that reaches the network, so that the person is asked about it as about such a tool; None
         for other calls. KernelError if the call is not allowed at all."""
 

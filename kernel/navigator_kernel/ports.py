@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.context import Memory
     from navigator_kernel.values.http.endpoint import Caller
     from navigator_kernel.values.job import Job, Outcome, Want
-    from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.packet import Packet, Report
     from navigator_kernel.values.request import FileReference, Said, Session
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
     from navigator_kernel.values.route import Action, Retrieval
@@ -298,6 +297,14 @@ class Agent(Protocol):
 
     async def handle(self, prompt: str) -> object:
         """Carries out a packet. The kernel turns any result into a valid report, KernelErrors into typed ones."""
+
+
+@runtime_checkable
+class PacketAgent(Agent, Protocol):
+    """An agent that also takes the packet as it is, where both are in one process."""
+
+    async def act(self, packet: Packet) -> object:
+        """Does what `handle` does with the packet as YAML."""
 
 
 class AgentPorts(Struct, frozen=True, kw_only=True):

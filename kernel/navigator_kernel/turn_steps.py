@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired
 from navigator_kernel.agent_loop.specialist import Specialist
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import ApprovalRequested, ApprovalResolved, RunCompleted, RunContent, RunStarted
 from navigator_kernel.language.answers import is_yes
@@ -35,8 +35,7 @@ from navigator_kernel.turn.plan import route_request
 from navigator_kernel.turn.reply import TurnSummary, own_report
 from navigator_kernel.turn.turn import context_of
 from navigator_kernel.values.chat import Spent
-from navigator_kernel.values.packet import packet_from
-from navigator_kernel.values.report import Report, report_of, report_to_dict
+from navigator_kernel.values.packet import Report, packet_from, report_of, report_to_dict
 from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.route import NeedClarification
 from navigator_kernel.values.work import AgentState, progress_of, redacted

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.tools.factory import FunctionTool, Sessions, ToolFactory
-from navigator_kernel.values.tool import ToolDef
+from navigator_kernel.values.chat import ToolDef
 from navigator_planner.store import open_sessions
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import ProjectPorts
-
 
 class Toolkit(Struct, frozen=True):
     """The planner's tools by their names, and `sessions`, which opens a session of their database."""

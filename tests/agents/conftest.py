@@ -19,7 +19,7 @@ from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.bootstrap.places import scripts
 from navigator_kernel.bootstrap.servers import suspicions
 from navigator_kernel.config.settings import Policy
-from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.plugins import add_folders, build_manager
 from navigator_kernel.ports import Agent, AgentPorts, NullAudit
 from navigator_kernel.sandbox.consents import ConsentStore
@@ -29,7 +29,7 @@ from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.values.job import Job
 from navigator_kernel.values.mcp import McpServer
-from navigator_kernel.values.report import Report
+from navigator_kernel.values.packet import Report
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents"
 

@@ -24,7 +24,7 @@ from navigator_kernel.agent_loop.loop import AgentLoop
 from navigator_kernel.agent_loop.window import tokens
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import ModelProvider, Models, Settings
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.events import Body, Event, StepStarted
 from navigator_kernel.ports import Kernel
 from navigator_kernel.turn.turn import run_turn

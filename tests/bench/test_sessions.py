@@ -16,7 +16,7 @@ import pytest
 from navigator_kernel.bootstrap.parts import open_journal, open_sessions
 from navigator_kernel.cli.chat.turns import open_session, take_turn
 from navigator_kernel.cli.project import App
-from navigator_kernel.values.report import Meta, Report
+from navigator_kernel.values.packet import Meta, Report
 from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 

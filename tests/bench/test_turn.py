@@ -14,8 +14,7 @@ import pytest
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.dispatch.inprocess import InProcessDispatcher
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream, InProcessDispatcher
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import Message, Session

@@ -13,7 +13,7 @@ import pytest
 
 from cli.support import SOURCE, Place, place_in
 from models.wire_server import Said, WireServer, serving
-from navigator_kernel.tools.mcp_tools import mcp_tools
+from navigator_kernel.tools.outward import mcp_tools
 from navigator_kernel.values.mcp import OfferedTool
 from person_state import accept
 from skill_repositories import skill_text

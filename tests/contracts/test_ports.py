@@ -20,16 +20,15 @@ from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.adapters.stores.run_log import JsonLinesLog
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.errors import ConsentNeeded, NotFound, Refused
 from navigator_kernel.events import BODIES, VERSION, Event, Progress, RunContent, UnknownBody, event_from
 from navigator_kernel.ports import Agent
 from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.values.job import Job
-from navigator_kernel.values.packet import packet_from, packet_from_yaml
+from navigator_kernel.values.packet import STATES, Meta, Report, packet_from, packet_from_yaml
 from navigator_kernel.values.receipt import InstalledFile, Receipt, receipt_from
-from navigator_kernel.values.report import STATES, Meta, Report
 from navigator_kernel.values.route import Retrieval
 
 ENVELOPE = ["v", "run", "turn", "step", "seq", "ts", "parent", "type", "data"]

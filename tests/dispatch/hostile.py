@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from navigator_kernel.values.report import STATES
+from navigator_kernel.values.packet import STATES
 
 LETTERS = st.characters(
     categories=("L", "N", "P", "S", "Zs"), max_codepoint=0xCFFF, exclude_characters="\xa0\xad\u061c"

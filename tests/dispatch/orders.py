@@ -8,10 +8,9 @@ from typing import Any
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.run_log import JsonLinesLog
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.text import Language
-from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
-from navigator_kernel.values.report import Format
+from navigator_kernel.values.packet import Constraints, Context, Format, Packet, Params, ReturnSpec, TaskSpec
 
 NOW = "2026-01-31T09:30:00.000Z"
 

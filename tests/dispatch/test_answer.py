@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dispatch.hostile import DATA, HOSTILE, LINES, NEARLY, VALID, YAML_BOMB, Raises, bomb, cyclic, json_text, nearly
-from navigator_kernel.dispatch.answer import failure, report_from
+from navigator_kernel.dispatch import failure, report_from
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, KernelError, NotFound, TimedOut
 from navigator_kernel.language.rendering import render_report
-from navigator_kernel.values.report import STATES, Meta, Report, State, Style
+from navigator_kernel.values.packet import STATES, Meta, Report, State, Style
 from values.reports import LINES as EXAMPLES
 from values.reports import REPORTS
 
@@ -157,8 +157,8 @@ def test_a_megabyte_of_anything_is_read_in_seconds(answer: object) -> None:
 
 def test_a_megabyte_of_open_brackets_does_not_end_the_process() -> None:
     code = (
-        "from navigator_kernel.dispatch.answer import report_from\n"
-        "from navigator_kernel.values.report import Meta\n"
+        "from navigator_kernel.dispatch import report_from\n"
+        "from navigator_kernel.values.packet import Meta\n"
         "meta = Meta(agent='a', time=0, ts='t')\n"
         "print(report_from('state: partial\\ndata: ' + '[' * 400_000 + ']' * 400_000, meta).state)\n"
     )

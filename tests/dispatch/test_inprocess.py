@@ -12,18 +12,17 @@ from typing import Any
 import pytest
 
 from dispatch.orders import order, stream
+from navigator_kernel import dispatch
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.run_log import JsonLinesLog
-from navigator_kernel.dispatch import inprocess
-from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.errors import Busy, ConsentNeeded, KernelError, NotFound, NotLoadable, TimedOut
 from navigator_kernel.events import StepStarted
 from navigator_kernel.ports import Agent
 from navigator_kernel.turn.deliver import DispatchDeps, deliver
-from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.packet import Packet, Report, packet_from_yaml
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.report import Report
 
 
 @dataclass(kw_only=True)
@@ -58,7 +57,7 @@ def speaker(answer: Any = fine) -> Speaker:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shortens the time allowed beyond the limit, so that the test is short."""
-    monkeypatch.setattr(inprocess, "GRACE", 0.5)
+    monkeypatch.setattr(dispatch, "GRACE", 0.5)
 
 
 def dispatcher(**agents: Agent) -> InProcessDispatcher:

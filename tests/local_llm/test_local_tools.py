@@ -20,10 +20,10 @@ from cli.support import Place, place_in
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.models.chat_model import WireModel
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, End
-from navigator_kernel.agent_loop.text_calls import TextCalls
+from navigator_kernel.agent_loop.models import TextCalls
 from navigator_kernel.config.settings import Models
 from navigator_kernel.events import Body, Event
-from navigator_kernel.tools.specs import specs
+from navigator_kernel.tools.built_in import specs
 from navigator_kernel.values.chat import Asked, Completion, ToolCall, ToolSpec
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 from person_state import accept

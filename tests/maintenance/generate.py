@@ -214,7 +214,7 @@ def format_rows() -> Iterator[str]:
 def state_rows() -> Iterator[str]:
     """The five states with their marks and exit codes."""
     from navigator_kernel.language.rendering import ASCII, EMOJI
-    from navigator_kernel.values.report import STATES, Meta, Report
+    from navigator_kernel.values.packet import STATES, Meta, Report
 
     yield "| state | mark | plain | exit code |"
     yield "|---|---|---|---|"

@@ -84,7 +84,7 @@ def commands() -> Iterator[tuple[str, Any]]:
 def errors() -> dict[str, Any]:
     """Code of an error → exit code, and the states of an answer with theirs."""
     from navigator_kernel.errors import KernelError
-    from navigator_kernel.values.report import STATES, Meta, Report
+    from navigator_kernel.values.packet import STATES, Meta, Report
 
     kinds: list[type[KernelError]] = [KernelError]
     found: dict[str, Any] = {}

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from models.wire_server import WireServer, serving
-from navigator_kernel.adapters.models import files as model_files
-from navigator_kernel.adapters.models.chat_model import WireModel
-from navigator_kernel.adapters.models.files import CHANGED, LEFT_OUT, UNREAD, UNSEEN
+from navigator_kernel.adapters.models import chat_model as model_files
+from navigator_kernel.adapters.models.chat_model import CHANGED, LEFT_OUT, UNREAD, UNSEEN, WireModel
 from navigator_kernel.adapters.models.providers import PICTURES, seen_by
-from navigator_kernel.agent_loop.text_calls import TextCalls
+from navigator_kernel.agent_loop.models import TextCalls
 from navigator_kernel.agent_loop.window import tokens
 from navigator_kernel.config.settings import ModelProvider, Models, load_settings
 from navigator_kernel.errors import UsageProblem

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from navigator_kernel.adapters.models.spoken import Spoken
-from navigator_kernel.tools.specs import specs
+from navigator_kernel.adapters.models.calls import Spoken
+from navigator_kernel.tools.built_in import specs
 from tables import table
 
 TOOLS = specs("en")

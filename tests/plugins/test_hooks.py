@@ -22,7 +22,7 @@ from navigator_kernel.bootstrap.models import tools_of
 from navigator_kernel.cli.main import run
 from navigator_kernel.cli.registry import navigator
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.gateway.gateway import Gateway
 from navigator_kernel.gateway.server import endpoints_of
 from navigator_kernel.turn.turn import run_turn
@@ -63,7 +63,7 @@ def kernel_register_encoders(root):
     return Mine()
 """
 DISPATCHER = """
-from navigator_kernel.values.report import Meta, Report
+from navigator_kernel.values.packet import Meta, Report
 
 class Mine:
     def __init__(self, agents):

@@ -26,7 +26,7 @@ TEXT = "greet people by name"
 TOOL = """
 import sys, time
 from navigator_kernel.values.chat import ToolSpec
-from navigator_kernel.values.tool import Result
+from navigator_kernel.values.chat import Result
 
 class Greet:
     name, effects, confirm = "greet", (), ""

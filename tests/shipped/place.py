@@ -16,10 +16,10 @@ from typing import Any
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.config.settings import Settings
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.turn.turn import run_turn
+from navigator_kernel.values.packet import Report
 from navigator_kernel.values.reply import Reply
-from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Message, Session
 
 NAMES = tuple(sorted(path.parent.name for path in shipped_home().skills.glob("*/SKILL.md")))

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from models.wire_server import Said, WireServer, serving
-from navigator_kernel.agent_loop.loop import CALLS, CONTINUATIONS, Budget
-from navigator_kernel.agent_loop.no_progress import FAILURES, RESULTS
+from navigator_kernel.agent_loop.loop import CALLS, CONTINUATIONS, FAILURES, RESULTS, Budget
 from navigator_kernel.errors import ModelFailed
 from navigator_kernel.events import Progress, RunContent
 from navigator_kernel.values.chat import ToolCall

@@ -118,6 +118,12 @@ QUIRKS = (
     Quirk("a thought", Said(text="<think>The person wants a song.</think>\n\nRow, row."), seen="Row, row."),
     Quirk("a thought without an end", Said(text="<thinking>The person wants"), seen="", code=1),
     Quirk("arguments of nothing", calls(("list", "null"), ("list", "")), called=[("list", {}), ("list", {})], answers=["rhymes.md", "rhymes.md"], openai_only=True),
+    Quirk(
+        "a patch of Codex",
+        calls(("apply_patch", {"input": "*** Begin Patch\n*** Add File: song.md\n+a boat\n*** End Patch\n"})),
+        called=[("write", {"file_path": "song.md", "content": "a boat\n"})],
+        answers=["wrote"],
+    ),
     Quirk("commas at the end", calls(("read", '{"file_path": "rhymes.md",}')), called=[RHYME], answers=[RHYMES], openai_only=True),
     Quirk("a fence around arguments", calls(("read", f'{FENCE}json\n{{"file_path": "rhymes.md"}}\n{FENCE}')), called=[RHYME], answers=[RHYMES], openai_only=True),
     Quirk(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from navigator_kernel.agent_loop.opening import identity, opening, suffix
+from navigator_kernel.agent_loop.window import identity, opening, suffix
 from navigator_kernel.text import Language
 from navigator_kernel.values.chat import ChatMessage
 from navigator_kernel.values.work import AgentTask

@@ -10,10 +10,10 @@ import pytest
 from models.wire_server import HELLO, Said, WireServer
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.turn.deliver import deliver, dispatch_deps
 from navigator_kernel.values.chat import Spent
-from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, ReturnSpec, TaskSpec
+from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, Report, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import Session
 from specialist.turns import of_phase_two, says, song
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cli.support import Place
-    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.packet import Report
 
 pytestmark = pytest.mark.sample(1)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from cli.support import Place, type_a
 from models.wire_server import HELLO, Said, WireServer
 from navigator_kernel.agent_loop.loop import Budget
-from navigator_kernel.agent_loop.opening import suffix
+from navigator_kernel.agent_loop.window import suffix
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.tools.factory import ToolFactory
 from specialist.at_work import Table, with_skill, worked

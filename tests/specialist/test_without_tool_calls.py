@@ -12,7 +12,7 @@ import pytest
 
 from cli.support import Place
 from models.wire_server import HELLO, Said, WireServer
-from navigator_kernel.agent_loop.text_calls import TextCalls, as_text, prompt, read, shape_of
+from navigator_kernel.agent_loop.models import TextCalls, as_text, prompt, read, shape_of
 from navigator_kernel.errors import ModelFailed
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish, ToolCall, ToolSpec
 from person_state import accept

@@ -14,10 +14,9 @@ from navigator_kernel.language.wording import because_of, say, sentences
 from navigator_kernel.turn.answers import resume
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.reply import TurnSummary, compose
-from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
+from navigator_kernel.values.packet import Context, Meta, Packet, Params, Report, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.reply import Notice, Reply
-from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.request import Message, Session, Sticky
 from navigator_kernel.values.route import (
     Direct,

@@ -11,13 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from dispatch.orders import NOW, StillClock, order, stream
-from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.errors import NotFound, NotLoadable, Refused, TimedOut
 from navigator_kernel.events import Event, StepCompleted, StepStarted
 from navigator_kernel.turn.deliver import OFFLOAD_AT, DispatchDeps, checked, deliver
-from navigator_kernel.values.packet import OnError, Packet, ReturnSpec, packet_from_yaml
+from navigator_kernel.values.packet import Meta, OnError, Packet, Report, ReturnSpec, State, packet_from_yaml
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.report import Meta, Report, State
 
 
 @dataclass(kw_only=True)

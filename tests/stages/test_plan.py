@@ -9,9 +9,8 @@ import pytest
 
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.turn.packets import plan
-from navigator_kernel.values.packet import packet_from, packet_from_yaml
+from navigator_kernel.values.packet import Format, packet_from, packet_from_yaml
 from navigator_kernel.values.plan import DispatchPlan
-from navigator_kernel.values.report import Format
 from navigator_kernel.values.route import (
     Direct,
     Lifecycle,

@@ -35,7 +35,7 @@ from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.parts import open_sessions
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import Damaged, KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.skills.catalog.digest import folder_digest
 from navigator_kernel.turn.turn import run_turn

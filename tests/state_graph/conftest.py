@@ -16,7 +16,7 @@ from langgraph.types import Command
 from models.wire_server import Said, WireServer, serving
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import ModelProvider, Models, Settings
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.events import Event
 from navigator_kernel.ports import Kernel
 from navigator_kernel.turn.turn import run_turn

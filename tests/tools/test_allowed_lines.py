@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.values.allowed import allowed_tools
-from navigator_kernel.values.command_line import Unclear, commands_in
+from navigator_kernel.values.allowed import Unclear, allowed_tools, commands_in
 from tables import cases
 from tools.bench_of_tools import toolbox
 

@@ -18,7 +18,7 @@ from navigator_kernel.values.chat import ToolCall
 from navigator_kernel.values.rights import by_option
 from specialist.at_work import Table
 from tools.bench_of_tools import Toolbox, toolbox
-from tools.test_desk import Served, Tool
+from tools.test_desk import Served, Tool, known
 
 pytestmark = [pytest.mark.requirement("JIT-5", "SAF-1"), pytest.mark.sample(6)]
 
@@ -52,12 +52,9 @@ ACTS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 WORDS = (*DENIABLE, "tool:run", "tool:*", "tool:notes__*", "tool:b*", "tool:read")
 
 
-class ByServer(Served):
-    by_server = True
-
-
 def guarded(box: Toolbox, policy: Policy) -> GuardedTools:
-    tools = {"boat_add": Tool("boat_add"), "notes__add": ByServer("notes__add")}
+    of_server = replace(known(Served("notes__add")), by_server=True)
+    tools = {"boat_add": known(Tool("boat_add")), "notes__add": of_server}
     return GuardedTools(
         tools=lambda: tools,
         always=Table(),

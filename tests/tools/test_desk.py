@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dispatch.orders import StillClock
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.agent_loop.commands import without_commands
+from navigator_kernel.agent_loop.specialist import without_commands
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded, Refused
 from navigator_kernel.events import UICommand
@@ -21,8 +21,7 @@ from navigator_kernel.ports import Consents
 from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.text import Language
 from navigator_kernel.tools.guarded import GuardedTools, subject_of
-from navigator_kernel.values.chat import ToolCall, ToolSpec
-from navigator_kernel.values.tool import Result, filled
+from navigator_kernel.values.chat import GuardedTool, Result, ToolCall, ToolSpec, filled
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 from specialist.at_work import WORK, Table
 from tables import cases
@@ -54,6 +53,13 @@ class Served(Tool):
     outward: bool = True
 
 
+def known(tool: Tool) -> GuardedTool:
+    """The tool with all that it says about itself."""
+    more = {name: value for name, value in vars(tool).items() if name in {"identity", "only_reads", "outward"}}
+    read = GuardedTool(name=tool.name, spec=tool.spec, run=tool.run, effects=tool.effects, confirm=tool.confirm)
+    return replace(read, **more)
+
+
 def no_consents() -> ConsentStore:
     """Consents that nobody has given yet."""
     return ConsentStore(Path("no-such-folder/trust.json"), FolderWriter([]), StillClock())
@@ -70,7 +76,7 @@ class Record:
 def desk(
     *tools: Tool, policy: Policy | None = None, book: Consents | None = None, record: Record | None = None
 ) -> GuardedTools:
-    held = {tool.name: tool for tool in tools}
+    held = {tool.name: known(tool) for tool in tools}
     return GuardedTools(
         tools=lambda: held,
         always=Table(),
@@ -107,7 +113,9 @@ def test_the_same_skill_and_policy_make_the_same_tools() -> None:
 
 def directly(*tools: Tool, policy: Policy | None = None, book: Consents | None = None) -> GuardedTools:
     """Guarded tools of servers for messages without a skill."""
-    return replace(desk(Tool("row"), policy=policy, book=book), direct=lambda: {tool.name: tool for tool in tools})
+    return replace(
+        desk(Tool("row"), policy=policy, book=book), direct=lambda: {tool.name: known(tool) for tool in tools}
+    )
 
 
 @pytest.mark.requirement("JIT-5")
@@ -205,7 +213,7 @@ def test_a_call_that_was_under_way_when_the_process_was_killed_is_made_again_by_
 
 def test_a_subject_is_its_arguments_in_any_order() -> None:
     first, other = ToolCall(id="1", name="t"), ToolCall(id="2", name="t")
-    tool, held = Tool("t"), work("t")
+    tool, held = known(Tool("t")), work("t")
     assert subject_of(first, {"a": 1, "b": 2}, tool, held) == subject_of(first, {"b": 2, "a": 1}, tool, held)
     pairs = [(first, {"a": 1}), (first, {"a": 2}), (other, {"a": 1})]
     assert len({subject_of(one, arguments, tool, held) for one, arguments in pairs}) == 3
@@ -218,7 +226,7 @@ def test_a_yes_to_a_call_is_bound_to_the_tool_and_to_the_bytes_of_the_skill() ->
     renamed = replace(held, skill="another")
     changed = Served("t", identity="mcp_tool:t@sha256:other")
     pairs = [(Tool("t"), held), (Tool("t"), other), (Tool("t"), renamed), (changed, held)]
-    subjects = {subject_of(one, {}, tool, where) for tool, where in pairs}
+    subjects = {subject_of(one, {}, known(tool), where) for tool, where in pairs}
     assert len(subjects) == 4
 
 
@@ -265,7 +273,7 @@ def test_each_call_is_on_record() -> None:
         (
             event,
             facts["subject"]
-            == subject_of(ToolCall(id="call-1", name="sail"), {"to": "sea"}, Tool("sail"), work("sail")),
+            == subject_of(ToolCall(id="call-1", name="sail"), {"to": "sea"}, known(Tool("sail")), work("sail")),
         )
         for event, facts in record.entries
     ] == [
@@ -294,10 +302,10 @@ class Files(Table):
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
         return tuple(ToolSpec(name=name, description=name) for name in ("read", "fetch", "forbidden"))
 
-    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool | None:
         if call.name == "forbidden":
             raise Refused("it \x1b[1mmay not", hint="leave it", reason="place")
-        return Tool("fetch", confirm="Fetch it?") if call.name == "fetch" else None
+        return known(Tool("fetch", confirm="Fetch it?")) if call.name == "fetch" else None
 
 
 def test_a_refused_built_in_tool_is_reported_with_its_hint_and_audited() -> None:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sess
 
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.tools.factory import FunctionTool, ToolFactory
-from navigator_kernel.values.tool import Result, ToolDef
+from navigator_kernel.values.chat import Result, ToolDef
 
 
 class Base(DeclarativeBase):

@@ -214,7 +214,7 @@ def test_a_failed_fetch_is_reported_with_its_reason(fetched: Fetched, there: Pag
 def test_a_server_that_does_not_answer_is_given_up(
     fetched: Fetched, there: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("navigator_kernel.tools.fetching.SECONDS", 0.5)
+    monkeypatch.setattr("navigator_kernel.tools.outward.SECONDS", 0.5)
     over = threading.Event()
     there.replies["/slow"] = Reply(after=lambda: over.wait(20))
     answer = fetched.agreed(f"{there.url}/slow")

@@ -17,7 +17,7 @@ import pytest
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.config.settings import Settings
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.events import Event, Listener
 from navigator_kernel.ports import Kernel
 from navigator_kernel.turn.turn import run_turn

@@ -12,8 +12,7 @@ import pytest
 from navigator_kernel.events import BODIES, Event, SkillActivated, StepStarted, event_from
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.roots import Root
-from navigator_kernel.values.packet import packet_from
-from navigator_kernel.values.report import STATES
+from navigator_kernel.values.packet import STATES, packet_from
 from turns.test_golden import TURNS
 
 pytestmark = pytest.mark.sample(6)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.values.report import Report
+from navigator_kernel.values.packet import Report
 from tables import cases
 from turns.conftest import Talk
 from workflows.project import packets, project_in, put_skill, talk_in, workflow_file

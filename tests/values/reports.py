@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from navigator_kernel.values.report import Meta, Report, State
+from navigator_kernel.values.packet import Meta, Report, State
 from tables import table
 
 TS = "2025-01-29T10:30:00Z"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.tools.specs import specs
-from navigator_kernel.values.called import is_note, meant, read_arguments
+from navigator_kernel.adapters.models.calls import is_note, meant, read_arguments, without_patches
+from navigator_kernel.tools.built_in import specs
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 
 OWN = specs("en", ("example.org",))
@@ -57,6 +57,62 @@ def understood(name: str, arguments: Any, *offered: ToolSpec) -> tuple[str, Any]
 )  # fmt: skip
 def test_calls_of_other_agents_are_understood(name: str, arguments: Any, tool: str, wanted: Any) -> None:
     assert understood(name, arguments) == (tool, wanted)
+
+
+PATCH = """*** Begin Patch
+*** Update File: a.py
+@@ def greet():
+ # says hello
+-print("helo")
++print("hello")
+@@ import os
++import sys
+@@
+-gone
+*** Add File: new/b.txt
++one
++
++two
+*** End Patch"""
+CHANGES = [
+    (
+        "edit",
+        {
+            "file_path": "a.py",
+            "edits": [
+                {"old_string": '# says hello\nprint("helo")', "new_string": '# says hello\nprint("hello")'},
+                {"old_string": "import os", "new_string": "import os\nimport sys"},
+                {"old_string": "gone\n", "new_string": ""},
+            ],
+        },
+    ),
+    ("write", {"file_path": "new/b.txt", "content": "one\n\ntwo\n"}),
+]
+
+
+@pytest.mark.requirement("JIT-5")
+@pytest.mark.parametrize("arguments", [PATCH, json.dumps({"input": PATCH}), json.dumps({"patch": f"\n{PATCH}\n"})])
+def test_a_patch_is_a_call_for_each_of_its_files(arguments: str) -> None:
+    call = meant(ToolCall(id="1", name="apply_patch", arguments=arguments), OWN)
+    calls = without_patches([call], OWN)
+    assert [(one.name, read_arguments(one.arguments)) for one in calls] == CHANGES
+    assert [one.id for one in calls] == ["1", "1-1"]
+
+
+@pytest.mark.parametrize(
+    "lines", ["*** Delete File: a.py", "*** Update File: a.py\n*** Move to: b.py", "*** Add File: a.py\nno sign", "x"]
+)
+def test_a_patch_that_does_more_than_add_and_update_is_not_applied_in_part(lines: str) -> None:
+    patch = f"*** Begin Patch\n*** Add File: c.txt\n+c\n{lines}\n*** End Patch"
+    call = ToolCall(id="1", name="edit", arguments=json.dumps({"input": patch}))
+    assert without_patches([call], OWN) == (call,)
+
+
+def test_an_edit_of_a_text_that_is_a_patch_stays_an_edit() -> None:
+    call = ToolCall(
+        id="1", name="edit", arguments=json.dumps({"file_path": "a", "old_string": PATCH, "new_string": ""})
+    )
+    assert without_patches([call], OWN) == (call,)
 
 
 @pytest.mark.requirement("JIT-5")

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from navigator_kernel.language.rendering import render_report
-from navigator_kernel.values.report import STATES, Format, Meta, Report, State, Style
+from navigator_kernel.values.packet import STATES, Format, Meta, Report, State, Style
 from values.reports import LINES, REPORTS, TS
 
 GOLDEN = Path(__file__).parent / "golden"

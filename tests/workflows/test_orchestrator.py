@@ -9,7 +9,7 @@ import pytest
 
 from navigator_kernel.bootstrap import places, roots
 from navigator_kernel.turn.workflow import COMMAND, answer, is_orchestrated
-from navigator_kernel.values.report import Meta, Report
+from navigator_kernel.values.packet import Meta, Report
 from workflows.project import packets, project_in, put_skill, talk_in
 
 if TYPE_CHECKING:

@@ -8,16 +8,28 @@ on.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.agent_loop.continuation import goes_on
-from navigator_kernel.agent_loop.no_progress import NOTICE, call_key, is_nearly_stuck, is_stuck
-from navigator_kernel.agent_loop.opening import environment, opening
-from navigator_kernel.agent_loop.window import fitting, is_shortened, result_file, room_for_work, shown, tokens
+from navigator_kernel.adapters.models.calls import read_arguments
+from navigator_kernel.agent_loop.window import (
+    environment,
+    fitting,
+    is_shortened,
+    opening,
+    result_file,
+    room_for_work,
+    shown,
+    tokens,
+)
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
 from navigator_kernel.events import (
     RESULT,
@@ -32,9 +44,8 @@ from navigator_kernel.events import (
 from navigator_kernel.events import Progress as Told
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language, whole_words
-from navigator_kernel.values.allowed import left_out
-from navigator_kernel.values.called import read_arguments
+from navigator_kernel.text import Language, lazy_compile, whole_words
+from navigator_kernel.values.allowed import LOOKING, RUN, left_out
 from navigator_kernel.values.chat import (
     BY_KERNEL,
     CUT_OFF,
@@ -46,7 +57,7 @@ from navigator_kernel.values.chat import (
     tried_of,
     usage_facts,
 )
-from navigator_kernel.values.report import shown_path
+from navigator_kernel.values.packet import shown_path
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer, gap
 
 if TYPE_CHECKING:
@@ -54,6 +65,9 @@ if TYPE_CHECKING:
 
     from navigator_kernel.model_ports import ChatModel, Tools
     from navigator_kernel.ports import Clock
+    from navigator_kernel.values.chat import ChatMessage, ToolCall
+    from navigator_kernel.values.work import AgentState
+
 
 CALLS = 200  # tool calls in one answer; the others get an answer that says so
 LONGEST = 3600.0  # seconds of one request if the turn has no limit
@@ -123,7 +137,10 @@ class AgentLoop(Struct, kw_only=True):
         """One round: the waiting call, or a request with all calls of its answer (JIT-7)."""
         self._load(progress.skill)
         if not progress.open_calls:
-            self._refuse_more(progress)
+            if self._over_budget(progress):
+                total = self.spent + progress.spent_now
+                facts = {"tokens": total.input + total.output, "cost": round(total.cost, 6)}
+                raise _over(ModelFailed, kind="over_budget", **facts)
             progress = await self._answer(progress, self._left())
             self.keep(progress)
         if progress.open_calls:
@@ -134,7 +151,9 @@ class AgentLoop(Struct, kw_only=True):
         """The reason to stop, or None to continue; rules decide first (X-27). At a limit the model gives its last
         answer."""
         if progress.messages[-1].role != "assistant":
-            limit = self._limit(progress)
+            is_late = self._seconds() <= 0
+            limit: End | None = "time" if is_late else self._over_budget(progress)
+            limit = "stuck" if is_stuck(progress.messages) else limit
             return (await self._last_answer(progress, limit), limit) if limit else (progress, None)
         before, self.progress = progress, progress
         goes_on_, checked = await goes_on(progress, self.model, self.work.language, self._lost)
@@ -147,14 +166,6 @@ class AgentLoop(Struct, kw_only=True):
         more = ChatMessage(role="user", text=say("prompt.continue", self.work.language), name=name)
         messages, continuations = (*progress.messages, more), progress.continuations + 1
         return replace(progress, messages=messages, continuations=continuations), None
-
-    def _limit(self, progress: AgentState) -> End | None:
-        """The limit that the work has reached, or None."""
-        if is_stuck(progress.messages):
-            return "stuck"
-        if self._seconds() <= 0:
-            return "time"
-        return self._over_budget(progress)
 
     def reason(self, progress: AgentState, end: End) -> tuple[str, str]:
         """Why the work stopped, and what helps, as sentences."""
@@ -186,12 +197,6 @@ class AgentLoop(Struct, kw_only=True):
         if left <= 0:
             raise _over(TimedOut, kind="timeout", limit="turn_time", seconds=self.budget.seconds)
         return left
-
-    def _refuse_more(self, progress: AgentState) -> None:
-        """ModelFailed if the turn's budget is used up."""
-        if self._over_budget(progress):
-            total = self.spent + progress.spent_now
-            raise _over(ModelFailed, kind="over_budget", tokens=total.input + total.output, cost=round(total.cost, 6))
 
     async def _answer(self, progress: AgentState, limit: float) -> AgentState:
         """Asks for the next answer. An empty one after some work is asked for once more."""
@@ -232,10 +237,11 @@ class AgentLoop(Struct, kw_only=True):
             self.emit(ToolsLeftOut(skill=self.work.skill, tools=missing), step=self.work.step)
         self.progress = progress
         for attempt in range(OVERFLOWS + 1):
-            progress = self._shortened(self.progress)
+            progress, room = self._shortened(self.progress), self._room_left()
+            sent = shown(progress.messages, progress.cut, room, self.work.language, self.folder)
             spare = not (self.work.workspace or self.work.tools)  # without these, the model needs only the skill's text
             asked = Asked(
-                messages=self._sent(progress),
+                messages=(*opening(self.opened or self.work), *sent),
                 tools=offered,
                 calls=not without_calls,
                 limit=limit,
@@ -257,14 +263,15 @@ class AgentLoop(Struct, kw_only=True):
             finally:
                 pieces.flush()
         progress = self.progress
-        notes = (*progress.notes, *_stood_in(done, self.work.language))
+        failed = (one for one in done.tried if one.why)
+        stood_in = (say("model.fallback", self.work.language, model=done.model, why=one.why) for one in failed)
         return replace(
             progress,
             messages=(*progress.messages, done.message),
             spent=progress.spent + self._tell(done),
             model=done.model,
             finish=done.finish,
-            notes=tuple(dict.fromkeys(notes)),
+            notes=tuple(dict.fromkeys((*progress.notes, *stood_in))),
         )
 
     def _room_left(self) -> int:
@@ -278,10 +285,6 @@ class AgentLoop(Struct, kw_only=True):
             if self.folder and is_shortened(message):
                 self.store(result_file(message.call), message.text)
         return replace(progress, cut=cut)
-
-    def _sent(self, progress: AgentState) -> tuple[ChatMessage, ...]:
-        sent = shown(progress.messages, progress.cut, self._room_left(), self.work.language, self.folder)
-        return (*opening(self.opened or self.work), *sent)
 
     def _may_shorten(self, error: KernelError, asked: Asked) -> bool:
         """Whether the request can be sent again with half of its work, because it was too long."""
@@ -363,11 +366,6 @@ class AgentLoop(Struct, kw_only=True):
         self.opened, self.work = self.work, self.loads(skill)
         return True
 
-    def _work_of(self, call: ToolCall) -> AgentTask:
-        """The task, with what is known about a call that was in progress when the process ended."""
-        held = self.progress
-        return replace(self.work, begun=call.id, intent=held.intent) if held.begun == call.id else self.work
-
     def _declined(self, call: ToolCall) -> ToolAnswer | None:
         """The answer to a refused call, with the reason, or None; it is not asked about again in the turn."""
         held, key, language = self.progress, call_key(call), self.work.language
@@ -391,9 +389,12 @@ class AgentLoop(Struct, kw_only=True):
         elif arguments is None:
             answer = ToolAnswer(text=say("tool.no_json", self.work.language, tool=call.name), failed=True)
         else:
+            work, before = self.work, self.progress
+            if before.begun == call.id:  # it was in progress when the process ended
+                work = replace(work, begun=call.id, intent=before.intent)
             try:
                 async with asyncio.timeout(limit):
-                    answer = await self.tools.call(self._work_of(call), call, arguments)
+                    answer = await self.tools.call(work, call, arguments)
             except TimeoutError:
                 answer = ToolAnswer(text=say("tool.slow", self.work.language, tool=call.name), failed=True)
             except ConsentNeeded:
@@ -418,12 +419,6 @@ def _over(error: type[KernelError], **facts: Any) -> KernelError:
     """The error for an exceeded limit of the turn."""
     message, hint = failure_text(facts)
     return error(message, hint=hint, **facts)
-
-
-def _stood_in(done: Completion, language: Language) -> tuple[str, ...]:
-    """A sentence for each model that failed before another one answered."""
-    failed = (one for one in done.tried if one.why)
-    return tuple(say("model.fallback", language, model=done.model, why=one.why) for one in failed)
 
 
 def _rounded(number: int) -> str:
@@ -451,3 +446,109 @@ class _Pieces:
         if self._rest:
             self._pass_on(self._rest)
             self._rest = ""
+
+
+# A model makes no progress if the same call fails in the same way, or gives the same result, again and again (SAF-5).
+
+# Answers of a model with the same call and the same error, or the same result; it is told after one less
+FAILURES, RESULTS = 3, 10
+NOTICE = "\n\n⚠ "  # what stands between a result and the notice that it came before
+
+
+def is_stuck(messages: Iterable[ChatMessage]) -> bool:
+    """Whether the same came once too often, since the person wrote or something new was done."""
+    return any(count >= _most(key) for key, count in _counts(messages).items())
+
+
+def is_nearly_stuck(messages: tuple[ChatMessage, ...]) -> bool:
+    """Whether the last message, the result of a call, may not come once more."""
+    calls = next((message.calls for message in reversed(messages) if message.role == "assistant"), ())
+    call = next((call for call in calls if call.id == messages[-1].call), None)
+    key = _key(call, messages[-1]) if call is not None else ""
+    return _counts(messages)[key] == _most(key) - 1
+
+
+def _counts(messages: Iterable[ChatMessage]) -> Counter[str]:
+    """How many answers contain each call with its result. Equal calls of one answer count once, since the model has not
+    seen a result in between. What the person says, and a call that did something new, begin the count again; only
+    looking at files does not."""
+    counts: Counter[str] = Counter()
+    calls: dict[str, ToolCall] = {}
+    in_this_answer: set[str] = set()
+    done: set[str] = set()
+    for message in messages:
+        if message.role == "user" and not message.name:
+            counts.clear()
+        elif message.role == "assistant":
+            calls, in_this_answer = {call.id: call for call in message.calls}, set()
+        elif (call := calls.get(message.call)) is not None:
+            key = _key(call, message)
+            if not _failed(message) and call.name not in LOOKING and key not in done:
+                counts.clear()
+                done.add(key)
+            counts[key] += key not in in_this_answer
+            in_this_answer.add(key)
+    return counts
+
+
+def _key(call: ToolCall, message: ChatMessage) -> str:
+    """A key that is equal for equal results of equal calls; the first letter says whether it is an error."""
+    return f"{'-' if _failed(message) else '+'}{call_key(call)} {message.text.partition(NOTICE)[0]}"
+
+
+def _most(key: str) -> int:
+    return FAILURES if key.startswith("-") else RESULTS
+
+
+def _failed(message: ChatMessage) -> bool:
+    """Whether a tool failed, or a command that it ran."""
+    begin = "exit code "
+    ran_badly = message.name == RUN and message.text.startswith(begin) and not message.text.startswith(f"{begin}0")
+    return message.failed or ran_badly
+
+
+def call_key(call: ToolCall) -> str:
+    """A key that is equal for equal calls, however their arguments are written."""
+    body = json.dumps([call.name, read_arguments(call.arguments) or call.arguments], sort_keys=True)
+    return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
+
+
+# Whether an answer is complete is decided by rules, or by the model if no rule decides (X-27, JIT-7).
+
+END = 200  # characters at the end of an answer that are searched for an announcement
+LIMIT = 20.0  # seconds
+_ANNOUNCES = lazy_compile(
+    r"\b(?:next,? i(?:['’]ll| will)|i(?:['’]ll| will) (?:now|then|next)|let me (?:now|next)|now i(?:['’]ll| will))\b"
+    r"[^.!?]*[.:…]*\s*$"
+    r"|(?:接下来|下一步|然后)[，,]?我?(?:将|会|要)[^。！？]*[。：…]*\s*$|(?:现在|让)我(?:来|将|再)[^。！？]*[。：…]*\s*$",
+    re.IGNORECASE,
+)
+_YES = lazy_compile(r'"continue"\s*:\s*true')
+
+
+async def goes_on(
+    progress: AgentState, model: ChatModel, language: Language, lost: Callable[[KernelError], None]
+) -> tuple[bool, Completion | None]:
+    """Whether the answer goes on: yes if it was cut off; if it announces work, after some was done, the model is asked;
+    otherwise no. The model's reply is returned, too, as it has a cost; `lost` gets a failure, which may also have
+    one."""
+    if progress.finish == "length":
+        return True, None
+    text = progress.messages[-1].text[-END:]
+    if not progress.rounds or not _ANNOUNCES.search(text):
+        return False, None
+    asked = Asked(
+        messages=(
+            ChatMessage(role="system", text=say("prompt.continue_check", language)),
+            ChatMessage(role="user", text=text),
+        ),
+        temperature=0.1,
+        tokens=200,
+        limit=LIMIT,
+    )
+    try:
+        done = await model.complete(asked)
+    except KernelError as error:
+        lost(error)
+        return False, None
+    return _YES.search(done.message.text) is not None, done

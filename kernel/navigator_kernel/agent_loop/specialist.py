@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -13,7 +15,6 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.autoload import disarmed_last
 from navigator_kernel.adapters.files.tree import walk_inside
-from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
 from navigator_kernel.agent_loop.skill_tool import NAME as SKILL_TOOL
 from navigator_kernel.agent_loop.skill_tool import likely_skills
@@ -21,10 +22,10 @@ from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError, Tim
 from navigator_kernel.language.chinese import approval_in, in_language
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import right_in, say
-from navigator_kernel.text import clean, escape_controls
+from navigator_kernel.text import clean, escape_controls, lazy_compile
 from navigator_kernel.values.chat import ChatMessage, Spent
+from navigator_kernel.values.packet import Meta, Report, State, shown_path
 from navigator_kernel.values.redact import Redact, same
-from navigator_kernel.values.report import Meta, Report, State, shown_path
 from navigator_kernel.values.rights import right_of
 from navigator_kernel.values.work import PROGRESS, RESULTS, AgentState, AgentTask, gap, progress_of, redacted
 
@@ -69,9 +70,16 @@ class Specialist(Struct, kw_only=True):
         began, loop = self.clock.monotonic(), None
         work = self.assigned(packet, None)
         try:
-            work = _told_what_is_wrong(self.assigned(packet, prepared), wrong)
+            work = self.assigned(packet, prepared)
+            if wrong:
+                fix = say("specialist.fix", work.language, wrong=wrong)
+                work = replace(work, request=f"{work.request}\n\n{fix}")
             loop = self.loop(work, emit, packet)
-            progress, end = await loop.run(self._kept(loop, packet))
+            before = _before(packet)
+            if self.underway is not None:  # from here on each call is recorded
+                self.underway.start(packet, len(before.messages) if before else 0)
+                loop.keep = partial(self.underway.note, packet.context.run)
+            progress, end = await loop.run(before or AgentState(workspace=work.workspace, began=self.clock.now()))
             report = self.told(loop, progress, end, began)
         except ApprovalRequired as waits:
             report = self.waiting(waits, loop.work if loop else work, began)
@@ -82,20 +90,48 @@ class Specialist(Struct, kw_only=True):
         report = replace(report, private=private)
         return report if loop is None else self.closed(loop, report, emit)
 
-    def _kept(self, loop: AgentLoop, packet: Packet) -> AgentState:
-        """Returns the earlier state, or a new one; from here on each call is recorded."""
-        before = _before(packet)
-        if self.underway is not None:
-            self.underway.start(packet, len(before.messages) if before else 0)
-            loop.keep = partial(self.underway.note, packet.context.run)
-        return before or AgentState(workspace=loop.work.workspace, began=self.clock.now())
-
     def assigned(self, packet: Packet, prepared: Report | None) -> AgentTask:
-        """The task; KernelError if the skill no longer exists."""
-        plain = self._plain(packet)
+        """The task; KernelError if the skill no longer exists. Work that continues gets the time and the conversation
+        of its beginning, so that a provider can read them from its cache."""
+        try:
+            before = _before(packet)
+            began, has_answers = (before.began, has_read(before)) if before else ("", False)
+        except Damaged:  # continuing the packet reports the damage
+            began, has_answers = "", True
+        now = datetime.fromisoformat(began or self.clock.now()).astimezone()
+        earlier = (one for one in self.history if not began or one.ts < began)
+        task = AgentTask(
+            run=packet.context.run,
+            step=packet.context.step,
+            request=str(packet.params.value("request", packet.task_spec.intent)),
+            language=packet.context.language,
+            now=f"{now.isoformat(timespec='minutes')} {now:%A}",  # the day is needed for "tomorrow"
+            memories=tuple(str(one) for one in packet.params.value("memory", ())),
+            private=any(packet.params.value(name, ()) for name in ("memory", "files", "previous")) or has_answers,
+            history=tuple(ChatMessage(role=one.role, text=one.text) for one in earlier),
+            likely=likely_skills(map(str, packet.params.value("skills", ())), self.catalogue),
+        )
         if prepared is None:
-            return replace(plain, private=plain.private or self._recalls(plain.history))
-        return self._of_skill(plain, packet, prepared)
+            return replace(task, private=task.private or self._recalls(task.history))
+        executor = self.catalogue.create_executor(packet.task_spec.target)
+        skill, (guide, request), limit = executor.skill, parts(prepared), packet.constraints.timeout
+        backend = str(prepared.data.get("backend", ""))
+        history = task.history if skill.inherit_history else ()
+        return replace(
+            task,
+            request=request or task.request,
+            skill=skill.name,
+            digest=executor.digest,
+            standing=executor.standing,
+            guide=guide,
+            tools=skill.tools or (),
+            history=history,
+            private=task.private or self._recalls(history),
+            model=backend,
+            **self._tools(executor, packet),
+            unknown=skill.backend if skill.backend and not self.models.knows(skill.backend) else "",
+            limit=limit if limit < (skill.timeout or self.usual) else skill.timeout or 0.0,
+        )
 
     def _recalls(self, history: Sequence[ChatMessage]) -> bool:
         """Whether the history contains answers from after private data was read."""
@@ -111,7 +147,15 @@ class Specialist(Struct, kw_only=True):
             left = replace(left, seconds=min(left.seconds or work.limit, work.limit))
 
         def loads(skill: str) -> AgentTask:
-            loaded = self.loaded(packet, work, skill)
+            """The task of the skill that the model loaded (`AgentState.skill`), with its tools, folder and rights.
+            IntegrityMismatch if it was changed meanwhile, or is not accepted any more."""
+            namespace, _, digest = skill.partition("@")
+            executor = self.catalogue.create_executor(namespace)
+            name, standing = executor.skill.name, executor.standing
+            if executor.digest != digest or standing == "unknown":
+                raise IntegrityMismatch(f"skill {name!r} was changed meanwhile", hint="start again")
+            own = {"skill": name, "digest": digest, "standing": standing, "tools": executor.skill.tools or ()}
+            loaded = replace(work, **own, **self._tools(executor, packet))
             loop.folder = self._results(loaded)
             return loaded
 
@@ -129,17 +173,6 @@ class Specialist(Struct, kw_only=True):
             folder=self._results(work),
         )
         return loop
-
-    def loaded(self, packet: Packet, work: AgentTask, loaded: str) -> AgentTask:
-        """The task of the skill that the model loaded (`AgentState.skill`), with its tools, folder and rights.
-        IntegrityMismatch if it was changed meanwhile, or is not accepted any more."""
-        namespace, _, digest = loaded.partition("@")
-        executor = self.catalogue.create_executor(namespace)
-        skill = executor.skill
-        if executor.digest != digest or executor.standing == "unknown":
-            raise IntegrityMismatch(f"skill {skill.name!r} was changed meanwhile", hint="start again")
-        own = {"skill": skill.name, "digest": digest, "standing": executor.standing, "tools": skill.tools or ()}
-        return replace(work, **own, **self._tools(executor, packet))
 
     def _results(self, work: AgentTask) -> str:
         """The folder for whole results of tools; empty without a workspace."""
@@ -160,61 +193,23 @@ class Specialist(Struct, kw_only=True):
             emit(command, step=loop.work.step)
         return replace(report, effects=tuple(loop.effects))
 
-    def _plain(self, packet: Packet) -> AgentTask:
-        """The task without its skill. Work that continues gets the time and the conversation of its beginning, so that
-        a provider can read them from its cache."""
-        began = _began(packet)
-        earlier = (one for one in self.history if not began or one.ts < began)
-        return AgentTask(
-            run=packet.context.run,
-            step=packet.context.step,
-            request=str(packet.params.value("request", packet.task_spec.intent)),
-            language=packet.context.language,
-            now=_local(began or self.clock.now()),
-            memories=tuple(str(one) for one in packet.params.value("memory", ())),
-            private=any(packet.params.value(name, ()) for name in ("memory", "files", "previous")) or _has_read(packet),
-            history=tuple(ChatMessage(role=one.role, text=one.text) for one in earlier),
-            likely=likely_skills(map(str, packet.params.value("skills", ())), self.catalogue),
-        )
-
-    def _of_skill(self, base: AgentTask, packet: Packet, prepared: Report) -> AgentTask:
-        executor = self.catalogue.create_executor(packet.task_spec.target)
-        skill, (guide, request), limit = executor.skill, parts(prepared), packet.constraints.timeout
-        backend = str(prepared.data.get("backend", ""))
-        history = base.history if skill.inherit_history else ()
-        return replace(
-            base,
-            request=request or base.request,
-            skill=skill.name,
-            digest=executor.digest,
-            standing=executor.standing,
-            guide=guide,
-            tools=skill.tools or (),
-            history=history,
-            private=base.private or self._recalls(history),
-            model=backend,
-            **self._tools(executor, packet),
-            unknown=skill.backend if skill.backend and not self.models.knows(skill.backend) else "",
-            limit=limit if limit < (skill.timeout or self.usual) else skill.timeout or 0.0,
-        )
-
     def _tools(self, executor: Executor, packet: Packet) -> dict[str, Any]:
-        named = (*packet.params.value("files", ()), *self.named(packet.task_spec.intent))
-        held = work_of(executor, self._workspace(packet), self.root, named)
-        return {**held, "earlier": self._earlier(held["workspace"])} if held else {}
-
-    def _earlier(self, workspace: str) -> tuple[str, ...]:
-        """Existing files of earlier turns, except those of the continued workspace."""
-        found = (Path(one) for one in self.written)
-        inside = (one for one in found if one.is_relative_to(self.box) and ".." not in one.parts)
-        return tuple(str(one) for one in inside if not one.is_relative_to(workspace) and one.is_file())
-
-    def _workspace(self, packet: Packet) -> Path:
-        """A folder for each step; a packet that continues keeps its folder."""
+        """The data of the built-in tools. Each step has a folder of its own; a packet that continues keeps its folder.
+        `earlier` are the existing files of earlier turns that lie elsewhere."""
         before, context = _before(packet), packet.context
         own = self.box / context.run / (f"step-{context.step}" if context.step else "")
-        held = Path(before.workspace) if before and before.workspace else own
-        return held if held.is_relative_to(self.box) and ".." not in held.parts else own
+        folder = Path(before.workspace) if before and before.workspace else own
+        folder = folder if self._is_inside(folder) else own
+        named = (*packet.params.value("files", ()), *self.named(packet.task_spec.intent))
+        data = work_of(executor, folder, self.root, named)
+        if not data:
+            return {}
+        written = (path for path in map(Path, self.written) if self._is_inside(path))
+        earlier = tuple(str(path) for path in written if not path.is_relative_to(folder) and path.is_file())
+        return {**data, "earlier": earlier}
+
+    def _is_inside(self, path: Path) -> bool:
+        return path.is_relative_to(self.box) and ".." not in path.parts
 
     def told(self, loop: AgentLoop, progress: AgentState, end: End, began: float) -> Report:
         """The report; `partial` or `timeout` if a limit ended the loop, with the state from which it can go on."""
@@ -229,7 +224,8 @@ class Specialist(Struct, kw_only=True):
         data |= _files(work)
         text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
         if end == "done":
-            return Report(state="success", summary=_first(text), meta=meta, data=data, raw=text, by_model=True)
+            first = text.partition("\n")[0].strip() or text
+            return Report(state="success", summary=first, meta=meta, data=data, raw=text, by_model=True)
         why, hint = loop.reason(progress, end)
         state: State = "timeout" if end == "time" else "partial" if text else "error"
         data |= {"reason": end, "msg": why, "hint": _go_on(work, hint)}
@@ -294,15 +290,6 @@ def work_of(executor: Executor, workspace: Path, project: Path, named: Iterable[
     }
 
 
-def _told_what_is_wrong(work: AgentTask, wrong: str) -> AgentTask:
-    """Adds to the request the reason why the result was not accepted, if there is one (X-37)."""
-    return (
-        replace(work, request=f"{work.request}\n\n{say('specialist.fix', work.language, wrong=wrong)}")
-        if wrong
-        else work
-    )
-
-
 def _before(packet: Packet) -> AgentState | None:
     """The state of a packet that waited for the person."""
     kept = packet.params.optional.get(PROGRESS)  # a parameter of a skill never has this key
@@ -312,24 +299,6 @@ def _before(packet: Packet) -> AgentState | None:
         return progress_of(str(kept))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged("the waiting call cannot be read", hint="ask for it again") from error
-
-
-def _began(packet: Packet) -> str:
-    """When the work of a packet that continues began, ISO 8601, or an empty text."""
-    try:
-        before = _before(packet)
-    except Damaged:  # continuing the packet reports the damage
-        return ""
-    return before.began if before is not None else ""
-
-
-def _has_read(packet: Packet) -> bool:
-    """Whether tools had already answered in work that continues now, maybe from another process and another run."""
-    try:
-        before = _before(packet)
-    except Damaged:  # continuing the packet reports the damage
-        return True
-    return before is not None and has_read(before)
 
 
 def has_read(progress: AgentState) -> bool:
@@ -368,12 +337,29 @@ def _made(work: AgentTask) -> dict[Path, int]:
     return {folder / path: sizes[path] for path in islice(disarmed_last(sizes), MOST_FILES)}
 
 
-def _first(text: str) -> str:
-    """The first line of a text."""
-    return text.partition("\n")[0].strip() or text
+# Only tools may give commands to a user interface: what looks like one in a model's answer is removed (X-17).
+
+TYPES = frozenset({"toast", "refresh", "navigate", "modal"})
+_FENCED = lazy_compile(r"```(?:json)?\s*```\n?")
+_BEGINS = lazy_compile(r"\{\s*\"(?:type|payload)\"")
 
 
-def _local(now: str) -> str:
-    """ISO 8601 in this machine's time zone, with the day of the week, which is needed for "tomorrow"."""
-    held = datetime.fromisoformat(now).astimezone()
-    return f"{held.isoformat(timespec='minutes')} {held:%A}"
+def without_commands(text: str) -> str:
+    """`text` without each JSON object that is a command, `{type, payload}`."""
+    kept, at = [], 0
+    for begin, end in _commands(text):
+        kept.append(text[at:begin])
+        at = end
+    return _FENCED.sub("", "".join([*kept, text[at:]])) if kept else text
+
+
+def _commands(text: str) -> Iterator[tuple[int, int]]:
+    decoder, at = json.JSONDecoder(), 0
+    while hit := _BEGINS.search(text, at):
+        try:
+            held, at = decoder.raw_decode(text, hit.start())
+        except (ValueError, RecursionError):
+            at = hit.end()
+            continue
+        if isinstance(held, dict) and held.get("type") in TYPES and isinstance(held.get("payload"), dict):
+            yield hit.start(), at

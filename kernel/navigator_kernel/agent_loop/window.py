@@ -1,24 +1,31 @@
-"""Keeps a conversation within a model's context, and never separates a call from its answer (X-15).
+"""What a model is shown: the opening of a task, then its work, within the model's context (X-14, X-15).
 
-The work of a turn is shortened in few, large steps, so that the beginning of a request stays the same from round to
-round and a provider can read it from its cache: first older results of tools become a line each, then the oldest
-messages are left out, with a line in their place.
+A call is never separated from its answer. The work of a turn is shortened in few, large steps, so that the beginning of
+a request stays the same from round to round and a provider can read it from its cache: first older results of tools
+become a line each, then the oldest messages are left out, with a line in their place.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from navigator_kernel.language.wording import say
+from navigator_kernel.text import Language, escape_controls, lazy_compile
+from navigator_kernel.values.allowed import DELIVER, allowed_tools
 from navigator_kernel.values.chat import PDF, ChatMessage, Cut
 
 if TYPE_CHECKING:
     from navigator_kernel.text import Language
+    from navigator_kernel.values.work import AgentTask
+
 
 HISTORY = 8_000  # tokens of earlier turns
 WORK = 48_000  # tokens of this turn's work for a model whose context is not known
@@ -174,3 +181,69 @@ def past(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     recent = newest(history[-2 * TURNS :], HISTORY)
     begin = next((at for at, message in enumerate(recent) if message.role == "user"), len(recent))
     return recent[begin:]
+
+
+# The opening: the model's role, the history, the skill and the request, in that order (X-14)
+
+_MARK = lazy_compile(r"<(/?)skill", re.IGNORECASE)
+NAMED = 20  # files of earlier turns listed for a model
+SHOWN = 12  # digits of the digest that marks the end of a skill's text
+
+
+def opening(work: AgentTask) -> tuple[ChatMessage, ...]:
+    """Identity and safety are the same bytes for every skill, so that a provider can cache them (JIT-3, X-40); text
+    that changes from turn to turn comes after the conversation."""
+    guide = suffix(work)
+    return (
+        ChatMessage(role="system", text=identity(work.language)),
+        *past(work.history),
+        *((ChatMessage(role="user", text=guide),) if guide else ()),
+        ChatMessage(role="user", text=work.request),
+    )
+
+
+def suffix(work: AgentTask) -> str:
+    """The skill's text between marks that it cannot contain itself, since they have its digest; then memories, then the
+    time (RTE-24, RTE-25)."""
+    blocks: list[str] = []
+    if work.guide:
+        mark = work.digest.removeprefix("sha256:")[:SHOWN]
+        head = f'<skill name="{work.skill}" digest="{mark}">'
+        title = say("prompt.guide", work.language)
+        guide = _MARK.sub(r"< \1skill", work.guide)  # foreign text, which must not close its own block
+        blocks.append(f"{title}\n\n---\n## Skill: {work.skill}\n{head}\n{guide}\n</skill {mark}>")
+    if work.memories:
+        blocks.append("\n".join([say("prompt.memory", work.language), *(f"- {one}" for one in work.memories)]))
+    if work.likely and not work.guide:
+        lines = (_MARK.sub(r"< \1skill", line) for line in work.likely)
+        blocks.append("\n".join([say("prompt.skills", work.language), *(f"- {line}" for line in lines)]))
+    if known := environment(work):
+        blocks.append(known)
+    return "\n\n".join(blocks)
+
+
+def environment(work: AgentTask) -> str:
+    """What the model is told about the time, and about the folders and files of its tools; empty if there is nothing to
+    tell."""
+    language, facts = work.language, list[str]()
+    if work.now:
+        facts.append(say("prompt.time", language, now=work.now))
+    if work.folder:
+        facts.append(say("prompt.folder", language, path=escape_controls(work.folder)))
+    if work.workspace:
+        facts.append(say("prompt.workspace", language, path=escape_controls(work.workspace)))
+        if DELIVER in allowed_tools(work.allowed).tools:
+            facts.append(say("prompt.deliver", language))
+    if work.project:
+        facts.append(say("prompt.project", language, path=escape_controls(work.project)))
+    if work.named:
+        facts.append(say("prompt.named", language, paths=", ".join(map(escape_controls, work.named))))
+    if work.earlier:
+        facts.append(say("prompt.earlier", language, paths=", ".join(map(escape_controls, work.earlier[:NAMED]))))
+    lines = [f"- {fact}" for fact in facts]
+    return "\n".join([say("prompt.environment", language), *lines]) if lines else ""
+
+
+@cache
+def identity(language: Language) -> str:
+    return (Path(__file__).parent / "prompts" / f"identity.{language}.md").read_text(encoding="utf-8")

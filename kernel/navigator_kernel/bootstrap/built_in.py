@@ -60,7 +60,7 @@ def open_built_in(
 def open_changes(root: Path) -> ChangeStore:
     """The store of changes that tools made in the project."""
     from navigator_kernel.adapters.files.changes import ChangeStore
-    from navigator_kernel.tools.obeyed import CLOSED
+    from navigator_kernel.tools.places import CLOSED
 
     state = project_state(root)
     return ChangeStore(state.folder / "changes", state_writer(state), root.resolve(), CLOSED)

@@ -364,7 +364,7 @@ def _rebuild(file: Path) -> list[str]:
 
 def _state_files(checked: Checked) -> Iterator[Finding]:
     """Files of JSON that cannot be made again: a repair gives a damaged one another name, so that work goes on."""
-    from navigator_kernel.adapters.models.tooling import kept_tooling
+    from navigator_kernel.adapters.models.providers import kept_tooling
     from navigator_kernel.bootstrap.consents import open_consents
     from navigator_kernel.bootstrap.models import tooling_file
     from navigator_kernel.bootstrap.servers import tool_file

@@ -44,7 +44,7 @@ from navigator_kernel.bootstrap.places import (
 from navigator_kernel.bootstrap.plugin_parts import dispatcher_of, read_agent, read_notice, router_of
 from navigator_kernel.bootstrap.servers import approved_tools, open_pins, open_servers
 from navigator_kernel.config.settings import user_state
-from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.errors import NotFound
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel, ProjectPorts
 from navigator_kernel.routing.cascade import CascadeRouter
@@ -52,18 +52,19 @@ from navigator_kernel.sandbox.contain import PackagedRunner
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.values.job import NPM
 from navigator_kernel.values.owner import Viewer
-from navigator_kernel.values.report import shown_path
+from navigator_kernel.values.packet import shown_path
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.writer import FolderWriter
     from navigator_kernel.adapters.processes.environments import Environments
     from navigator_kernel.adapters.stores.audit import AuditLog
     from navigator_kernel.config.settings import Settings
-    from navigator_kernel.model_ports import ModelRegistry, Tool, Tools, Underway
+    from navigator_kernel.model_ports import ModelRegistry, Tools, Underway
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+    from navigator_kernel.values.chat import GuardedTool
     from navigator_kernel.values.redact import Redact
 
 def assemble(
@@ -184,7 +185,7 @@ def _desk(
     return partial(open_desk, project, plugins, consents, audit, settings, more, built_in)
 
 
-def _of_servers(settings: Settings, consents: ConsentStore, ports: AgentPorts) -> Sequence[Tool]:
+def _of_servers(settings: Settings, consents: ConsentStore, ports: AgentPorts) -> Sequence[GuardedTool]:
     """The tools of MCP servers; imported only if there is a server."""
     if not settings.servers:
         return ()

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from navigator_kernel.config.settings import Models, Settings
-    from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tool, Tools, Underway
+    from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tools, Underway
     from navigator_kernel.model_ports import ModelRegistry as RegistryPort
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, ProjectPorts
     from navigator_kernel.routing.phase_one import Mode
-    from navigator_kernel.values.chat import Spent, Tooling
+    from navigator_kernel.values.chat import GuardedTool, Spent, Tooling
     from navigator_kernel.values.redact import Redact
     from navigator_kernel.values.request import Session
 
@@ -41,7 +41,7 @@ class ModelRegistry(Struct, frozen=True):
         return name in {*self.models.aliases, *self.models.aliases.values(), self.models.default, *self.models.fallback}
 
     def chain(self, name: str = "") -> ChatModel:
-        from navigator_kernel.agent_loop.chain import ModelChain
+        from navigator_kernel.agent_loop.models import ModelChain
 
         wanted = name if name and self.knows(name) else self.models.default
         if wanted not in self._open:
@@ -61,8 +61,7 @@ def tooling_file() -> Path:
 
 def tooling_of(name: str, models: Models) -> str:
     """How the model uses tools: from the settings, else from its test, else empty."""
-    from navigator_kernel.adapters.models.providers import served, spelled_out
-    from navigator_kernel.adapters.models.tooling import kept_tooling
+    from navigator_kernel.adapters.models.providers import kept_tooling, served, spelled_out
 
     provider, model = spelled_out(name, models)
     held = served(provider, models)
@@ -71,7 +70,7 @@ def tooling_of(name: str, models: Models) -> str:
 
 def keep_found(name: str, tooling: Tooling) -> None:
     """Keeps how the model `provider:model` uses tools, for all projects of the person."""
-    from navigator_kernel.adapters.models.tooling import keep_tooling
+    from navigator_kernel.adapters.models.providers import keep_tooling
 
     keep_tooling(tooling_file(), private_writer(user_state()), name, tooling)
 
@@ -79,7 +78,7 @@ def keep_found(name: str, tooling: Tooling) -> None:
 def open_model(name: str, models: Models) -> ChatModel:
     """Opens the model, adapted to how it uses tools; by default it calls them itself."""
     from navigator_kernel.adapters.models.chat_model import WireModel
-    from navigator_kernel.agent_loop.text_calls import TextCalls, WithoutTools
+    from navigator_kernel.agent_loop.models import TextCalls, WithoutTools
 
     model, tooling = WireModel(name, models), tooling_of(name, models)
     return TextCalls(model) if tooling == "schema" else WithoutTools(model) if tooling == "none" else model
@@ -171,7 +170,7 @@ def open_desk(
     consents: Consents,
     audit: Audit,
     settings: Settings,
-    more: Callable[[], Sequence[Tool]],
+    more: Callable[[], Sequence[GuardedTool]],
     built_in: Callable[[], BuiltIn],
     always: Tools,
 ) -> Tools:
@@ -179,14 +178,14 @@ def open_desk(
     from navigator_kernel.tools.guarded import GuardedTools
 
     @cache
-    def tools() -> Mapping[str, Tool]:
+    def tools() -> Mapping[str, GuardedTool]:
         found = {tool.name: tool for tool in tools_of(plugins, project, settings.timeout)}
         for own in more():
             found.setdefault(own.name, own)
         return found
 
     @cache
-    def direct() -> Mapping[str, Tool]:
+    def direct() -> Mapping[str, GuardedTool]:
         """Sorts tools that only read first, so that they are not cut off."""
         held = sorted(more(), key=lambda tool: bool(tool.effects))
         return {tool.name: tool for tool in held[:DIRECT]}
@@ -202,13 +201,13 @@ def open_desk(
     )
 
 
-def tools_of(plugins: Plugins, project: ProjectPorts, seconds: float) -> Sequence[Tool]:
+def tools_of(plugins: Plugins, project: ProjectPorts, seconds: float) -> Sequence[GuardedTool]:
     """The tools of plugins, each with `seconds` for a call; anything that is neither a tool nor an endpoint, and a tool
     whose name is taken, is recorded as a failure."""
-    from navigator_kernel.bootstrap.plugin_parts import PluginTool, read_tool
-    from navigator_kernel.tools.specs import specs
+    from navigator_kernel.bootstrap.plugin_parts import limited, read_tool
+    from navigator_kernel.tools.built_in import specs
 
-    found: dict[str, Tool] = {}
+    found: dict[str, GuardedTool] = {}
     taken = {spec.name for spec in specs("en", ("",))}
     for hook, given in (("kernel_register_tools", project.root), ("kernel_register_tools_and_endpoints", project)):
         for plugin, tool in plugins.all(
@@ -219,8 +218,5 @@ def tools_of(plugins: Plugins, project: ProjectPorts, seconds: float) -> Sequenc
             if tool.name in taken or tool.name in found:
                 plugins.fail(plugin, hook, ValueError(f"a tool called {tool.name!r} exists already"))
                 continue
-            is_own = plugins.is_shipped(plugin)
-            found[tool.name] = (
-                tool if is_own else PluginTool(plugins=plugins, plugin=plugin, held=tool, seconds=seconds)
-            )
+            found[tool.name] = tool if plugins.is_shipped(plugin) else limited(tool, plugins, plugin, seconds)
     return tuple(found.values())

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from navigator_kernel.dispatch.answer import failure
-from navigator_kernel.dispatch.inprocess import GRACE
+from navigator_kernel.dispatch import GRACE, failure
 from navigator_kernel.guard import Hung, limit
 from navigator_kernel.model_ports import Tool
 from navigator_kernel.ports import Agent
-from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.chat import GuardedTool, Result, ToolSpec
+from navigator_kernel.values.packet import Meta, Report
 from navigator_kernel.values.reply import Notice
-from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.route import Action, Retrieval
-from navigator_kernel.values.tool import Result
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
@@ -60,42 +59,32 @@ def read_notice(item: Any) -> Notice:
     return item
 
 
-def read_tool(item: Any) -> Tool:
-    """The item; TypeError if it is not a tool."""
-    if not isinstance(item, Tool) or not isinstance(item.spec, ToolSpec) or not item.spec.schema:
+def read_tool(item: Any) -> GuardedTool:
+    """The tool, with all that it says about itself; TypeError if the item is not a tool."""
+    if not isinstance(item, Tool) or not isinstance(spec := item.spec, ToolSpec) or not spec.schema:
         raise TypeError(f"{type(item).__name__} is not a tool")
     if not all(isinstance(word, str) for word in (item.name, item.confirm, *item.effects)):
         raise TypeError("a tool's name, confirm and effects are texts")
-    return item
+    outward, effects = bool(getattr(item, "outward", True)), tuple(item.effects)
+    return GuardedTool(name=item.name, spec=spec, run=item.run, effects=effects, confirm=item.confirm, outward=outward)
 
 
-class PluginTool(Struct, frozen=True, kw_only=True):
-    """Implements `model_ports.Tool` over a plugin's tool, which has `seconds` for each call."""
+def limited(tool: GuardedTool, plugins: Plugins, plugin: str, seconds: float) -> GuardedTool:
+    """A plugin's tool with `seconds` for each call; a failure is recorded, and is an error for the model."""
 
-    plugins: Plugins
-    plugin: str
-    held: Tool
-    seconds: float
-
-    @property
-    def name(self) -> str:
-        return self.held.name
-
-    async def run(self, arguments: Mapping[str, Any]) -> Result:
+    async def run(arguments: Mapping[str, Any]) -> Result:
         async def ran() -> Result:
-            result = await self.held.run(arguments)
+            result = await tool.run(arguments)
             if not isinstance(result, Result):
                 raise TypeError(f"it returned {type(result).__name__}, not a Result")
             return result
 
         try:
-            return await self.plugins.run(self.plugin, f"tool {self.name}", ran, self.seconds)
+            return await plugins.run(plugin, f"tool {tool.name}", ran, seconds)
         except Exception as error:  # noqa: BLE001 - it is recorded; the model gets the error, the turn continues
             return Result(error=f"{type(error).__name__}: {error}")
 
-    def __getattr__(self, name: str) -> Any:
-        """What the tool says about itself: spec, effects, confirm and more."""
-        return getattr(self.held, name)
+    return replace(tool, run=run)
 
 
 class PluginRouter(Struct, frozen=True, kw_only=True):

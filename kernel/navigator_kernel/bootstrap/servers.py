@@ -13,14 +13,14 @@ from navigator_kernel.bootstrap.places import box_of, project_state
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import ToolPins, load_pins, request, starter
-from navigator_kernel.tools.mcp_tools import McpTool, mcp_tools
+from navigator_kernel.tools.outward import mcp_tools
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Audit, Consents, McpServers
     from navigator_kernel.sandbox.contain import ContainedRunner
+    from navigator_kernel.values.chat import GuardedTool
     from navigator_kernel.values.mcp import OfferedTool
-
 
 def open_servers(
     root: Path,
@@ -78,7 +78,7 @@ def servers_of(root: Path, settings: Settings, consents: Consents, audit: Audit,
     return Held(client, pins, lambda name: request(name, settings.servers[name], "", root).consent)
 
 
-def approved_tools(settings: Settings, consents: Consents, client: McpServers) -> tuple[McpTool, ...]:
+def approved_tools(settings: Settings, consents: Consents, client: McpServers) -> tuple[GuardedTool, ...]:
     """The tools of configured servers that the person agreed to, in the form agreed to; a server is asked only when a
     tool is called, and must still offer the same tool."""
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.secrets.redaction import remembering
 from navigator_kernel.adapters.stores.underway import run_of
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import Busy, NotFound, UsageProblem
 from navigator_kernel.text import language_of, lazy_compile, warn
 from navigator_kernel.turn.answers import is_interrupted, is_open, resume

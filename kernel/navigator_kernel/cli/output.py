@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from navigator_kernel.text import Language
-    from navigator_kernel.values.report import Style
+    from navigator_kernel.values.packet import Style
 
 
 GAP = 2  # spaces between the columns of a table

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.language.wording import COLON, say
 from navigator_kernel.text import Language, clean, cut_text, in_one_language, lazy_compile, shorten
+from navigator_kernel.values.packet import Format, Report, State, Style
 
 if TYPE_CHECKING:
-    from navigator_kernel.values.report import Format, Report, State, Style
+    from navigator_kernel.values.packet import Format, Report, State, Style
 
 EMOJI: Mapping[State, str] = {"success": "✅", "partial": "⚠️", "pending": "⏸️", "error": "❌", "timeout": "⏱️"}
 ASCII: Mapping[State, str] = {

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.agent_loop.opening import suffix
 from navigator_kernel.agent_loop.skill_tool import NAME as SKILL
 from navigator_kernel.agent_loop.specialist import work_of
+from navigator_kernel.agent_loop.window import suffix
 from navigator_kernel.errors import ConsentNeeded, KernelError, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls, shorten
-from navigator_kernel.tools.again import LONGEST
+from navigator_kernel.tools.guarded import LONGEST
 from navigator_kernel.values.approval import Approval, digest_of
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.work import AgentTask

@@ -6,12 +6,14 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.files.autoload import refuse_autoloaded
+from navigator_kernel.adapters.models.calls import PATCH
 from navigator_kernel.adapters.processes.line_diff import same_start
 from navigator_kernel.config.denials import project_denial
 from navigator_kernel.config.settings import Policy
@@ -26,13 +28,19 @@ from navigator_kernel.errors import (
 )
 from navigator_kernel.language.chinese import approval_in
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean, cut_text, escape_controls
+from navigator_kernel.text import Language, clean, cut_text, escape_controls
 from navigator_kernel.tools import delivering, reading, running, writing
-from navigator_kernel.tools.again import needs_again
-from navigator_kernel.tools.meant_paths import meant_place, plain_path, with_near
-from navigator_kernel.tools.obeyed import is_obeyed, is_program
-from navigator_kernel.tools.places import Place, Places, refuse_closed
-from navigator_kernel.tools.specs import example_of, schema_of, specs, understood
+from navigator_kernel.tools.guarded import needs_again
+from navigator_kernel.tools.places import (
+    Place,
+    Places,
+    is_obeyed,
+    is_program,
+    meant_place,
+    plain_path,
+    refuse_closed,
+    with_near,
+)
 from navigator_kernel.values.allowed import (
     DELIVER,
     EDIT,
@@ -46,16 +54,16 @@ from navigator_kernel.values.allowed import (
     Allowed,
     allowed_tools,
 )
-from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.chat import GuardedTool, ToolCall, ToolSpec
 from navigator_kernel.values.rights import READ as READS
 from navigator_kernel.values.rights import by_settings, covering, edits_of
 from navigator_kernel.values.standing import Need
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 
 if TYPE_CHECKING:
-    from navigator_kernel.model_ports import Tool
     from navigator_kernel.ports import Audit, Catalogue, Consents, Executor, Sandbox, Writer
     from navigator_kernel.tools.writing import Change
+
 
 DIFF = 400_000  # characters of a diff, which the person sees whole or is not asked
 ANSWER = 24_000  # characters of a diff in an answer to the model
@@ -100,27 +108,24 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         names = _allowed(work).tools
         return tuple(spec for spec in specs(work.language, self.hosts) if spec.name in names)
 
-    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool | None:
         """The tool for a call of `fetch`; Refused for a page that it may not get, before the person is asked."""
         if call.name != FETCH:
             return None
-        return self._fetching(work, call, arguments)
-
-    def _fetching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool:
         from navigator_kernel.adapters.web import target_of
-        from navigator_kernel.tools.fetching import Fetching
+        from navigator_kernel.tools.outward import fetching
 
         _check(call.name, arguments)
         self._executor(work)
         target = target_of(str(arguments["url"]), self.hosts)
-        question = say(
-            "ask.fetch", work.language, skill=escape_controls(work.skill), host=f"{target.host}:{target.port}"
-        )
+        host = f"{target.host}:{target.port}"
+        question = say("ask.fetch", work.language, skill=escape_controls(work.skill), host=host)
 
         def keep(suffix: str, data: bytes) -> str:
             return self._kept(self._places(work), f"page-{_short(call.id)}{suffix}", data)
 
-        return Fetching(target=target, hosts=self.hosts, keep=keep, question=question)
+        spec = next(spec for spec in specs("en", self.hosts) if spec.name == FETCH)
+        return fetching(spec, target, self.hosts, keep, question)
 
     async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Carries out a call. ConsentNeeded if the person has to agree first, or NoSandbox; any other error is an
@@ -424,6 +429,10 @@ def _check(name: str, arguments: Mapping[str, Any]) -> None:
         needed = ("file_path", "new_string")
     elif name == EDIT and "edits" in arguments:
         needed = ("file_path",)
+    is_patch = "file_path" not in arguments and any(str(one).lstrip().startswith(PATCH) for one in arguments.values())
+    if name == EDIT and is_patch:
+        hint = f"a patch adds and updates files, and deletes and moves none; or {EDIT} one file: {example_of(name)}"
+        raise UsageProblem("the patch cannot be applied", hint=hint)
     absent = [one for one in needed if one not in arguments]
     unknown = [escape_controls(one) for one in arguments if one not in fields]
     given = {one: value for one, value in arguments.items() if one in fields and (value is not None or one in needed)}
@@ -458,3 +467,72 @@ async def _shown(change: Change) -> str:
             f"the change of {'/'.join(change.place.parts)!r} is too long to show to the person", hint=hint
         )
     return shown
+
+
+TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+WORDS = {"type": "array", "items": {"type": "string"}}
+EDITS = {"type": "array", "items": {"type": "object"}}
+
+# The arguments of each tool: the required ones, then the optional ones
+_ARGUMENTS: Mapping[str, tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]] = {
+    "read": ({"file_path": TEXT}, {"offset": NUMBER, "limit": NUMBER}),
+    "list": ({}, {"path": TEXT}),
+    "glob": ({"pattern": TEXT}, {"path": TEXT}),
+    "grep": (
+        {"pattern": TEXT},
+        {
+            "path": TEXT,
+            "glob": TEXT,
+            "ignore_case": FLAG,
+            "output_mode": {**TEXT, "enum": ["content", "files_with_matches"]},
+        },
+    ),
+    "write": ({"file_path": TEXT, "content": TEXT}, {}),
+    "edit": ({"file_path": TEXT, "old_string": TEXT, "new_string": TEXT}, {"replace_all": FLAG}),
+    "deliver": ({"from": WORDS}, {"to": TEXT}),
+    "run": ({}, {"command": TEXT, "argv": WORDS, "timeout": NUMBER, "packages": WORDS}),
+    "fetch": ({"url": TEXT}, {}),
+}
+
+# Arguments that are understood but not offered: `MultiEdit`, and `insert` of a text editor
+_UNDERSTOOD: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"edit": {"edits": EDITS, "insert_line": NUMBER}}
+# A call of each tool in the right form, for the answer to a wrong one
+_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "read": {"file_path": "notes.txt", "offset": 1, "limit": 200},
+    "list": {"path": "docs"},
+    "glob": {"pattern": "**/*.py"},
+    "grep": {"pattern": "total", "path": "docs", "glob": "*.md"},
+    "write": {"file_path": "notes.txt", "content": "the whole text"},
+    "edit": {"file_path": "notes.txt", "old_string": "text in the file", "new_string": "text instead"},
+    "run": {"command": "python3 script.py data.csv"},
+    "fetch": {"url": "https://example.org/page"},
+}
+
+
+@cache
+def specs(language: Language, hosts: tuple[str, ...] = ()) -> tuple[ToolSpec, ...]:
+    """All built-in tools in a fixed order (X-40); `fetch` only if there are `hosts`."""
+    told = {"fetch": {"hosts": ", ".join(hosts)}}
+    return tuple(
+        ToolSpec(name=name, description=say(f"tool.{name}", language, **told.get(name, {})), schema=schema_of(name))
+        for name in _ARGUMENTS
+        if hosts or name not in told
+    )
+
+
+def understood(name: str) -> Mapping[str, Any]:
+    """The arguments that the tool `name` takes, offered or not: the schema of each."""
+    needed, others = _ARGUMENTS[name]
+    return {**needed, **others, **_UNDERSTOOD.get(name, {})}
+
+
+def example_of(name: str) -> str:
+    """A call of the tool in the right form."""
+    return f"{name} {json.dumps(_EXAMPLES[name])}"
+
+
+def schema_of(name: str) -> Mapping[str, Any]:
+    """The JSON schema of the arguments of the tool `name`."""
+    needed, others = _ARGUMENTS[name]
+    fields = {one: dict(kind) for one, kind in (*needed.items(), *others.items())}
+    return {"type": "object", "properties": fields, "required": list(needed), "additionalProperties": False}

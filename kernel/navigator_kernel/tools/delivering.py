@@ -14,8 +14,7 @@ from navigator_kernel.adapters.files.tree import read_inside, walk_inside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import escape_controls
-from navigator_kernel.tools.obeyed import is_obeyed, is_program
-from navigator_kernel.tools.places import Place, refuse_closed
+from navigator_kernel.tools.places import Place, is_obeyed, is_program, refuse_closed
 
 if TYPE_CHECKING:
     from navigator_kernel.text import Language

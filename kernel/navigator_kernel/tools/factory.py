@@ -14,8 +14,7 @@ from msgspec import Struct, field
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, shorten
-from navigator_kernel.values.chat import ToolSpec
-from navigator_kernel.values.tool import Result, ToolDef, filled
+from navigator_kernel.values.chat import Result, ToolDef, ToolSpec, filled
 
 if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool

@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from navigator_kernel.adapters.models.calls import is_note
 from navigator_kernel.config.denials import denial, tool_denial
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.events import UICommand
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls, shown_line
-from navigator_kernel.tools.again import needs_again, shown_arguments
-from navigator_kernel.values.called import is_note
-from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.chat import GuardedTool, Result, ToolCall, ToolSpec, filled
 from navigator_kernel.values.rights import Right
-from navigator_kernel.values.standing import Need, skill_subject
-from navigator_kernel.values.tool import Result, filled
+from navigator_kernel.values.standing import AGAIN, Need, skill_subject
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Policy
-    from navigator_kernel.model_ports import BuiltIn, Tool, Tools
+    from navigator_kernel.model_ports import BuiltIn, Tools
     from navigator_kernel.ports import Audit, Consents
 
 MOST = 16_000  # characters of a result for a model
@@ -36,13 +34,13 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
     `direct` returns those for a message without a skill: tools of MCP servers, each of which the person agreed to.
     """
 
-    tools: Callable[[], Mapping[str, Tool]]
+    tools: Callable[[], Mapping[str, GuardedTool]]
     always: Tools
     consents: Consents
     audit: Audit
     policy: Policy
     built_in: BuiltIn | None = None
-    direct: Callable[[], Mapping[str, Tool]] = dict
+    direct: Callable[[], Mapping[str, GuardedTool]] = dict
     _private: set[str] = field(default_factory=set)  # runs whose model got private data from a tool
 
     def admit(self, work: AgentTask) -> None:
@@ -73,9 +71,17 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         is_denied = bool(tool_denial(self.policy, work.skill, name))
         if name in {spec.name for spec in self.always.offered(work)} and not is_denied:
             return await self.always.call(work, call, arguments)
-        held = self.built_in
-        if held and name in {spec.name for spec in held.offered(work)} and not is_denied:
-            return await self._built_in(held, work, call, arguments)
+        own = self.built_in
+        if own and name in {spec.name for spec in own.offered(work)} and not is_denied:
+            try:
+                reaching = own.reaching(work, call, arguments)
+            except KernelError as error:
+                return self._refused(work, call, error)
+            if reaching is not None:
+                return await self._asked(reaching, work, call, arguments)
+            answer = await own.call(work, call, arguments)
+            self._private.add(work.run)
+            return answer
         if name not in self._allowed(work):
             if is_note(name):
                 return ToolAnswer(text=say("tool.noted", work.language))
@@ -84,38 +90,25 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
             return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=offered), failed=True)
         return await self._asked(self._known(work)[name], work, call, arguments)
 
-    async def _built_in(
-        self, held: BuiltIn, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]
+    async def _asked(
+        self, tool: GuardedTool, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]
     ) -> ToolAnswer:
-        try:
-            reaching = held.reaching(work, call, arguments)
-        except KernelError as error:
-            return self._refused(work, call, error)
-        if reaching is not None:
-            return await self._asked(reaching, work, call, arguments)
-        answer = await held.call(work, call, arguments)
-        self._private.add(work.run)
-        return answer
-
-    async def _asked(self, tool: Tool, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Asks for consent where needed, then calls the tool."""
         subject = subject_of(call, arguments, tool, work)
         try:
             self._ask(tool, call, arguments, work)
         except UsageProblem as error:
             return self._refused(work, call, error)
-        facts = getattr(tool, "facts", {})
-        self.audit.record("started", run=work.run, actor="tool", subject=subject, skill=work.skill, **facts)
-        result = await _result(tool, arguments)
+        self.audit.record("started", run=work.run, actor="tool", subject=subject, skill=work.skill, **tool.facts)
+        try:
+            result = await tool.run(arguments)
+            json.dumps(result.value)
+        except Exception as error:  # noqa: BLE001 - a plugin's tool may raise anything; the turn continues
+            result = Result(error=f"{type(error).__name__}: {error}")
         self.audit.record("ended", run=work.run, subject=subject, how="error" if result.error else "done")
         if not result.error:
             self._private.add(work.run)
         return _answer(tool, result, work)
-
-    def _leaks(self, tool: Tool, work: AgentTask) -> bool:
-        """Whether a call could carry private data out: the model has seen some, and the tool may reach others."""
-        seen = work.private or work.run in self._private
-        return seen and bool(getattr(tool, "outward", True))
 
     def _refused(self, work: AgentTask, call: ToolCall, error: KernelError) -> ToolAnswer:
         why = f"{error.message}{f' ({error.hint})' if error.hint else ''}"
@@ -123,13 +116,14 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         self.audit.record("refused", run=work.run, subject=f"tool:{call.name}", skill=work.skill, **facts)
         return ToolAnswer(text=say("tool.failed", work.language, error=clean(why)), failed=True)
 
-    def _ask(self, tool: Tool, call: ToolCall, arguments: Mapping[str, Any], work: AgentTask) -> None:
+    def _ask(self, tool: GuardedTool, call: ToolCall, arguments: Mapping[str, Any], work: AgentTask) -> None:
         """Asks with the arguments, each time (JIT-12). Consent covers this call only; for a tool that only reads
         according to its server, one for longer covers it under the same bytes of the same skill. `--yes` covers none,
         because a model chose the call."""
-        needs, leaks, lasting = needs_again(work, call, arguments), self._leaks(tool, work), ""
+        needs, lasting = needs_again(work, call, arguments), ""
+        leaks = tool.outward and (work.private or work.run in self._private)  # private data could leave with the call
         # Without a skill, the person's approval of a tool that only reads is enough, until a call could carry data out
-        if leaks or (tool.confirm and (work.skill or not getattr(tool, "only_reads", False))):
+        if leaks or (tool.confirm and (work.skill or not tool.only_reads)):
             asked = shown_line(filled(tool.confirm, arguments) or f"Call {tool.name}?")
             why = f" {say('ask.leaks', work.language)}" if leaks else ""
             question = f"{asked}{why} {tool.name} {shown_arguments(arguments)}"
@@ -142,54 +136,36 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
 
     def _allowed(self, work: AgentTask) -> tuple[str, ...]:
         """The declared tools that exist and are not denied."""
-        named = work.tools if work.skill else tuple(self._known(work))
-        if not named:
+        if work.skill and not work.tools:
             return ()
-        known = self._known(work)
-        return tuple(name for name in dict.fromkeys(named) if name in known and not self._denied(known[name], work))
+        known, policy, skill = self._known(work), self.policy, work.skill
+        declared = (known[name] for name in dict.fromkeys(work.tools if skill else known) if name in known)
+        return tuple(t.name for t in declared if not tool_denial(policy, skill, t.name, by_server=t.by_server))
 
-    def _known(self, work: AgentTask) -> Mapping[str, Tool]:
+    def _known(self, work: AgentTask) -> Mapping[str, GuardedTool]:
         if work.skill:
             return self.tools()
         return {} if denial(self.policy, "", ("mcp",)) else self.direct()
 
-    def _denied(self, tool: Tool, work: AgentTask) -> bool:
-        by_server = bool(getattr(tool, "by_server", False))
-        return bool(tool_denial(self.policy, work.skill, tool.name, by_server=by_server))
 
-
-def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: Tool, work: AgentTask) -> str:
+def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: GuardedTool, work: AgentTask) -> str:
     """The subject of consent to a call: tool, arguments, and the skill's digest."""
-    body = json.dumps([call.id, _identity(tool), work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
+    identity = tool.identity or tool.name
+    body = json.dumps([call.id, identity, work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
     return f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
 
 
-def _lasting_subject(tool: Tool, work: AgentTask) -> str:
+def _lasting_subject(tool: GuardedTool, work: AgentTask) -> str:
     """The subject of a session's consent to a tool that says that it only reads; empty for every other tool, and under
     a skill that the person does not accept."""
-    if not getattr(tool, "only_reads", False) or work.standing == "unknown":
+    if not tool.only_reads or work.standing == "unknown":
         return ""
-    body = json.dumps([_identity(tool), work.skill, work.digest])
-    digest, word = f"sha256:{hashlib.sha256(body.encode()).hexdigest()}", getattr(tool, "right", "")
-    return Right(word, work.skill, digest).subject if word else f"tool:{tool.name}@{digest}"
+    body = json.dumps([tool.identity or tool.name, work.skill, work.digest])
+    digest = f"sha256:{hashlib.sha256(body.encode()).hexdigest()}"
+    return Right(tool.right, work.skill, digest).subject if tool.right else f"tool:{tool.name}@{digest}"
 
 
-def _identity(tool: Tool) -> str:
-    """The identity of a tool: for an MCP server's tool also its own description, otherwise its name."""
-    return str(getattr(tool, "identity", tool.name))
-
-
-async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:
-    """The tool's result, or an error: a plugin's tool may raise anything."""
-    try:
-        result = await tool.run(arguments)
-        json.dumps(result.value)
-    except Exception as error:  # noqa: BLE001 - the model gets the error, the turn continues
-        return Result(error=f"{type(error).__name__}: {error}")
-    return result
-
-
-def _answer(tool: Tool, result: Result, work: AgentTask) -> ToolAnswer:
+def _answer(tool: GuardedTool, result: Result, work: AgentTask) -> ToolAnswer:
     """The uniform answer of a tool, also for failures and empty results (TOL-4)."""
     if result.error:
         return ToolAnswer(text=say("tool.failed", work.language, error=clean(result.error)), failed=True)
@@ -203,7 +179,7 @@ def _answer(tool: Tool, result: Result, work: AgentTask) -> ToolAnswer:
     return ToolAnswer(text=text, commands=commands, changed=bool(tool.effects))
 
 
-def _commands(tool: Tool, value: Any, work: AgentTask) -> Iterator[UICommand]:
+def _commands(tool: GuardedTool, value: Any, work: AgentTask) -> Iterator[UICommand]:
     """The user interface commands of a successful call, from the tool's declaration (X-17)."""
     fields = value if isinstance(value, Mapping) else {}
     for effect in tool.effects:
@@ -215,3 +191,25 @@ def _commands(tool: Tool, value: Any, work: AgentTask) -> Iterator[UICommand]:
                 yield UICommand(type="toast", payload={"message": message, "type": "success"})
             case "refresh" | "navigate" | "modal":
                 yield UICommand(type=kind, payload={"target": told})
+
+
+LONGEST = 100_000  # characters of a question to the person, which is whole or not asked
+
+
+def needs_again(work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> tuple[Need, ...]:
+    """The consent to repeat exactly this call, if it was under way when a process was killed."""
+    if not work.begun:
+        return ()
+    body = json.dumps([call.id, call.name, work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
+    subject = f"{AGAIN}{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
+    tool, shown = escape_controls(call.name), shown_arguments(arguments)
+    return (Need(subject, say("ask.again", work.language, tool=tool, arguments=shown)),)
+
+
+def shown_arguments(arguments: Mapping[str, Any]) -> str:
+    """The arguments as the person is shown them, whole; UsageProblem if they are too long for that."""
+    shown = shown_line(json.dumps(dict(arguments), ensure_ascii=False, default=str))
+    if len(shown) > LONGEST:
+        hint = "make several calls with shorter arguments"
+        raise UsageProblem("the arguments are too long to show to the person", hint=hint)
+    return shown

@@ -1,18 +1,24 @@
-"""Resolves a model's path to a file, and decides whether the skill may read or write it."""
+"""Which file a model's path means, whether the skill may read or write it, and which files other programs obey."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
+from urllib.parse import unquote
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.files.project_files import refuse_named
-from navigator_kernel.errors import Refused
+from navigator_kernel.adapters.files.autoload import plain_name
+from navigator_kernel.adapters.files.project_files import holds_secrets, refuse_named
+from navigator_kernel.adapters.files.tree import walk_inside
+from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.text import escape_controls, lazy_compile
-from navigator_kernel.tools.obeyed import is_closed
 
 Zone = Literal["workspace", "skill", "named", "earlier", "project"]
 LONGEST = 4096  # characters of a path, the system's limit
@@ -116,3 +122,196 @@ def refuse_closed(parts: Sequence[str], written: str) -> None:
     if is_closed(parts):
         hint = "use the workspace, or another file of the project"
         raise Refused(f"{escape_controls(written)!r} is not open to tools", hint=hint, reason="closed")
+
+
+# The project's files that no tool may read or write, and those that other programs run or obey. A person is asked about
+# each change of such a file, with its diff; no consent to a folder or to all edits covers it.
+
+# At any depth: their files run, grant or prove something, and tools neither read nor write them
+CLOSED_ANYWHERE = frozenset({"mybox", ".git", ".claude", ".agents", "navigator.toml", "skills.lock.json"})
+CLOSED = CLOSED_ANYWHERE | {"agents"}  # in the project's root; elsewhere `agents` is a usual folder of code
+
+# Patterns of names in lower case, by subject. Any name that begins with a dot counts as well
+_FILES: Mapping[str, str] = {
+    "orders to agents": """
+        claude*.md agents*.md gemini*.md qwen*.md codex*.md copilot*.md warp.md crush.md conventions.md
+        skill.md llms*.txt mcp*.json *.mcp.json claude_desktop_config.json opencode.json*""",
+    "builds, tasks, tests": """
+        makefile* gnumakefile bsdmakefile *.mk *.mak justfile *.just taskfile* rakefile *.rake cmakelists.txt
+        *.cmake cmakepresets.json meson.build meson_options.txt sconstruct sconscript wscript build
+        build.bazel workspace workspace.bazel module.bazel *.bzl build.xml build.zig* build.rs build.sbt
+        configure* *.ninja build.gradle* settings.gradle* gradle.properties gradlew* *.gradle mvnw* pom.xml
+        project.clj deps.edn tiltfile earthfile magefile.go mkdocs.yml conf.py setup.py setup.cfg
+        pyproject.toml tox.ini noxfile.py tasks.py fabfile.py dodo.py pytest.ini conftest.py sitecustomize.py
+        usercustomize.py *.pth manage.py wsgi.py gulpfile* gruntfile* *.config.[jt]s *.config.[cm][jt]s
+        *.csproj *.fsproj *.vbproj *.vcxproj *.sln *.props *.targets global.json""",
+    "packages": """
+        package.json deno.json* bunfig.toml requirements*.txt requirements*.in constraints*.txt pipfile
+        environment*.y*ml gemfile *.gemspec composer.json cargo.toml go.mod go.sum go.work* mix.exs
+        rebar.config package.swift podfile *.podspec *.cabal stack.yaml pubspec.yaml *.nix brewfile *.lock
+        *.lockb *lock.json *lock.y*ml npm-shrinkwrap.json pnpm-workspace.yaml nuget.config""",
+    "containers, CI, deployment": """
+        dockerfile* *.dockerfile containerfile* docker-compose* docker-bake* compose.y*ml compose.*.y*ml
+        vagrantfile jenkinsfile* azure-pipelines* appveyor.yml bitbucket-pipelines.yml cloudbuild.y*ml
+        buildspec*.y*ml codemagic.yaml wercker.yml netlify.toml vercel.json fly.toml app.yaml procfile*
+        heroku.yml *.tf *.tfvars ansible.cfg playbook*.y*ml chart.yaml kustomization.y*ml lefthook*
+        pre-commit-config.y*ml dangerfile* fastfile capfile guardfile *.code-workspace *.workspace""",
+    "shells, services": """
+        *.sh *.bash *.zsh *.fish *.ksh *.csh *.ps1 *.psm1 *.bat *.cmd *.vbs *.command *.desktop *.service
+        *.timer *.socket *.plist *.reg *.scpt crontab* bashrc* bash_profile bash_login bash_logout profile
+        zshrc* zshenv zprofile zlogin cshrc kshrc inputrc xinitrc vimrc gvimrc gitconfig gitattributes
+        gitmodules tmux.conf ssh_config sshd_config sudoers*""",
+}
+_PATTERNS = tuple(pattern for patterns in _FILES.values() for pattern in patterns.split())
+_FOLDERS = frozenset(
+    """bin sbin script scripts hook hooks githooks git-hooks git_hooks husky ci agents skills
+    jenkins cron cron.d cron.daily init.d systemd profile.d node_modules site-packages dist-packages venv
+    __pycache__ __pypackages__ vendor""".split()
+)
+
+
+def is_closed(parts: Sequence[str]) -> bool:
+    """Whether a path in the project belongs to the kernel, to git or to a coding agent."""
+    names = [plain_name(part) for part in parts]
+    return not CLOSED_ANYWHERE.isdisjoint(names) or names[:1] == ["agents"]
+
+
+def is_obeyed(parts: Sequence[str]) -> bool:
+    """Whether other programs run or obey the file at a path in the project, as far as its names say."""
+    *folders, name = (plain_name(part) for part in parts)
+    return (
+        any(part.startswith(".") for part in (*folders, name))
+        or not _FOLDERS.isdisjoint(folders)
+        or any(fnmatchcase(name, pattern) for pattern in _PATTERNS)
+    )
+
+
+def is_program(path: Path, *contents: bytes | None) -> bool:
+    """Whether the file may be executed, or any of its contents begins with `#!`."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        mode = 0
+    is_executable = stat.S_ISREG(mode) and bool(mode & 0o111)
+    return is_executable or any(data is not None and data.startswith(b"#!") for data in contents)
+
+
+# Paths as models write them: in quotes, as `file://`, from the skill's own name on, in another case. For a
+# path that means no file, it lists the names that are near it.
+
+NAMES = 8  # names in an answer
+ENTRIES = 5_000  # entries of a folder in which a name is looked for
+# The folders in which coding agents keep skills: the parts before a skill's name that lead nowhere else
+_BEFORE = frozenset("/ ~ $HOME mnt home root skills public private user users examples plugins data".split())
+_BEFORE |= frozenset(".claude .agents .codex .cursor .gemini .github .opencode .config agent claude".split())
+
+
+def plain_path(written: str) -> str:
+    """A path without quotes or space around it, and without `file://` before it."""
+    path = written.strip()
+    while len(path) > 1 and path[0] == path[-1] and path[0] in "\"'`":
+        path = path[1:-1].strip()
+    if path[:7].lower() == "file://":
+        path = unquote(path[7:].removeprefix("localhost"))
+    return path or written
+
+
+def meant_place(places: Places, written: str) -> Place:
+    """The place that a path means for reading and running. One that is not there as it is written may begin with the
+    skill's name or folder, or differ in case from exactly one file; what is closed stays closed.
+
+    Refused as by `Places.find`.
+    """
+    path = plain_path(written)
+    try:
+        place = places.find(path)
+    except Refused as refused:
+        if refused.data.get("reason") != "outside" or (inside := _of_skill(places, path)) is None:
+            raise
+        return inside
+    if os.path.lexists(place.path):
+        return place
+    return _of_skill(places, path) or _in_other_case(places, path) or place
+
+
+def _of_skill(places: Places, path: str) -> Place | None:
+    """The file of the skill's folder that a path from the skill's name on means: `pdf/forms.md`,
+    `/mnt/skills/public/pdf/forms.md`."""
+    if not path or len(path) > LONGEST:
+        return None
+    parts, name = PurePosixPath(os.path.normpath(path)).parts, places.folder.name.casefold()
+    for at, part in enumerate(parts):
+        if part.casefold() == name:
+            rest = str(places.folder.joinpath(*parts[at + 1 :]))
+            if ".." in parts or (at and "skills" not in parts[:at]):
+                return None
+            found = places.find(rest)
+            return found if os.path.lexists(found.path) else _alike(places, places.folder, parts[at + 1 :])
+        if part.casefold() not in _BEFORE and not (at == 2 and parts[1].casefold() in {"home", "users"}):
+            return None
+    return None
+
+
+def _in_other_case(places: Places, path: str) -> Place | None:
+    for base in (places.workspace, places.folder, places.project):
+        absolute = Path(os.path.normpath(path)) if Path(path).is_absolute() else None
+        if absolute is not None and not absolute.is_relative_to(base):
+            continue
+        parts = (absolute.relative_to(base) if absolute else PurePosixPath(os.path.normpath(path))).parts
+        if parts and ".." not in parts and (found := _alike(places, base, parts)) is not None:
+            return found
+    return None
+
+
+def _alike(places: Places, base: Path, parts: tuple[str, ...]) -> Place | None:
+    """The only place below `base` whose path has these parts in some case."""
+    found = [base]
+    for part in parts:
+        found = [folder / name for folder in found for name in _names(folder) if name.casefold() == part.casefold()]
+        if len(found) > NAMES:
+            return None
+    return places.find(str(found[0])) if len(found) == 1 and found[0] != base else None
+
+
+def _names(folder: Path) -> list[str]:
+    """The names in a folder; none in a link to one."""
+    if folder.is_symlink():
+        return []
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in islice(entries, ENTRIES)]
+    except OSError:
+        return []
+
+
+def with_near(error: NotFound, place: Place) -> NotFound:
+    """The error for a file that does not exist, with the names near it as its hint."""
+    near = list(_near(place))
+    if not near:
+        return error
+    folder = escape_controls(str(place.path.parent))
+    names = ", ".join(map(escape_controls, near))
+    return NotFound(error.message, hint=f"in {folder}: {names}", **error.data)
+
+
+def _near(place: Place) -> Iterator[str]:
+    """The open names in the file's folder that are most like its own, then others; then files of its name below."""
+    parts = place.parts[:-1]
+    try:
+        entries = list(islice(walk_inside(place.root, parts, deep=False), ENTRIES))
+        below = list(islice(walk_inside(place.root, parts), ENTRIES)) if place.zone != "project" else []
+    except (KernelError, OSError):
+        return
+    names = {f"{one.path}/" if one.is_folder else one.path: None for one in entries if _is_open(place, parts, one.path)}
+    wanted = place.path.name
+    same = [one.path for one in below if one.path.rpartition("/")[2].casefold() == wanted.casefold()]
+    plain = {name.rstrip("/").casefold(): name for name in names}
+    like = [plain[one] for one in get_close_matches(wanted.casefold(), plain, NAMES, 0.5)]
+    yield from islice(dict.fromkeys((*same, *like, *names)), NAMES)
+
+
+def _is_open(place: Place, parts: tuple[str, ...], name: str) -> bool:
+    if place.zone != "project":
+        return True
+    whole = (*parts, name)
+    return not is_closed(whole) and not holds_secrets(whole)

@@ -23,8 +23,8 @@ from navigator_kernel.events import (
 )
 from navigator_kernel.language.wording import say
 from navigator_kernel.turn.workflow_run import WorkflowOutcome, held_run
+from navigator_kernel.values.packet import Meta, Report
 from navigator_kernel.values.redact import Redact, same
-from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.work import PROGRESS
 from navigator_kernel.values.workflow import PLAN
 

@@ -14,8 +14,8 @@ from navigator_kernel.language.parameters import is_there
 from navigator_kernel.language.wording import COLON, because, between, say
 from navigator_kernel.text import cut_text, escape_controls, lazy_compile, shorten
 from navigator_kernel.values.job import is_lasting
+from navigator_kernel.values.packet import Meta, Report, State
 from navigator_kernel.values.reply import Notice, Reply, Sections
-from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import (
     ASKED_BY_SERVER,
     PendingApproval,

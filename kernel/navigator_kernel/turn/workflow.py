@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
     from navigator_kernel.turn.answers import Resumed
     from navigator_kernel.values.context import TurnContext
+    from navigator_kernel.values.packet import Report
     from navigator_kernel.values.reply import Reply
-    from navigator_kernel.values.report import Report
     from navigator_kernel.values.request import CommandInstruction, PreprocessingResult
 
 

@@ -25,8 +25,8 @@ from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import plan as planned
 from navigator_kernel.turn.understand import understand_locally
 from navigator_kernel.turn.workflow_file import store
+from navigator_kernel.values.packet import Meta, Report, State
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import FileReference, Handoff, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
     Lifecycle,

@@ -1,13 +1,15 @@
-"""Requests to a model and its answers, independent of the provider."""
+"""Requests to a model, its answers, and the tools that it may call, independent of the provider."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct, field
 
 from navigator_kernel.events import Usage
+from navigator_kernel.text import lazy_compile
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "calls", "filtered", "other"]
@@ -52,17 +54,12 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
     failed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        base: dict[str, Any] = {"role": self.role, "text": self.text}
-        base |= {"calls": [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in self.calls]}
-        base |= {"files": [list(one) for one in self.files]} if self.files else {}
-        base |= {"failed": True} if self.failed else {}
-        return {**base, "call": self.call, "name": self.name, "wire": self.wire}
+        body: dict[str, Any] = msgspec.to_builtins(self)
+        return body
 
     @classmethod
-    def from_dict(cls, held: Mapping[str, Any]) -> ChatMessage:
-        calls = tuple(ToolCall(**one) for one in held.get("calls", ()))
-        files = tuple(ShownFile(*one) for one in held.get("files", ()))
-        return cls(**{**held, "calls": calls, "files": files})
+    def from_dict(cls, body: Mapping[str, Any]) -> ChatMessage:
+        return msgspec.convert(body, cls)
 
 
 class Cut(NamedTuple):
@@ -112,26 +109,21 @@ class Spent(Struct, frozen=True, kw_only=True):
     unknown: int = 0
 
     def __add__(self, other: Spent) -> Spent:
-        return Spent(
-            requests=self.requests + other.requests,
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cached=self.cached + other.cached,
-            cost=self.cost + other.cost,
-            priced=self.priced and other.priced,
-            unknown=self.unknown + other.unknown,
-        )
+        return self._with(other, 1)
 
     def __sub__(self, other: Spent) -> Spent:
         """What was spent since `other`."""
+        return self._with(other, -1)
+
+    def _with(self, other: Spent, sign: int) -> Spent:
         return Spent(
-            requests=self.requests - other.requests,
-            input=self.input - other.input,
-            output=self.output - other.output,
-            cached=self.cached - other.cached,
-            cost=self.cost - other.cost,
-            priced=self.priced,
-            unknown=self.unknown - other.unknown,
+            requests=self.requests + sign * other.requests,
+            input=self.input + sign * other.input,
+            output=self.output + sign * other.output,
+            cached=self.cached + sign * other.cached,
+            cost=self.cost + sign * other.cost,
+            priced=self.priced and (other.priced or sign < 0),
+            unknown=self.unknown + sign * other.unknown,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -217,3 +209,52 @@ class Completion(Struct, frozen=True, kw_only=True):
     def taken(self) -> Spent:
         """The usage of all requests that led to the answer."""
         return sum((one.spent for one in self.tried), self.spent)
+
+
+_FIELD = lazy_compile(r"\{(\w{1,40})\}")
+
+
+class ToolDef(Struct, frozen=True):
+    """One line of a registry of tools. `args_schema` is a pydantic model, or None to use the signature.
+
+    `effects` say what has changed after it succeeds: `refresh:<what>`, `toast` or `toast:<text>`, `navigate:<where>`,
+    `modal:<what>`; `{name}` in them is a field of the result. `confirm` is a question that is asked before each call;
+    `{name}` in it is an argument.
+    """
+
+    func: Callable[..., Any]
+    description: str
+    args_schema: type[Any] | None = None
+    effects: tuple[str, ...] = ()
+    confirm: str = ""
+
+
+class Result(NamedTuple):
+    """The result of a tool: `value` as JSON values, or an error."""
+
+    value: Any = None
+    error: str = ""
+
+
+class GuardedTool(Struct, frozen=True, kw_only=True):
+    """A tool as the checks in front of its calls see it: whose `run`, `effects` and `confirm` are those of
+    `model_ports.Tool`. `outward` says that it may reach others, `only_reads` that it says that it changes nothing: then
+    a yes can be for a session, which `right` names. A consent is bound to `identity`, else to the name; `by_server`
+    says that it is a tool of an MCP server, `facts` are for the audit log."""
+
+    name: str
+    spec: ToolSpec
+    run: Callable[[Mapping[str, Any]], Coroutine[Any, Any, Result]]
+    effects: tuple[str, ...] = ()
+    confirm: str = ""
+    outward: bool = True
+    only_reads: bool = False
+    by_server: bool = False
+    identity: str = ""
+    right: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def filled(text: str, values: Mapping[str, Any]) -> str:
+    """`text` with each `{name}` replaced once by the value of that name; unknown names stay."""
+    return _FIELD.sub(lambda hit: str(values[hit[1]]) if hit[1] in values else hit.group(), text)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from navigator_kernel.text import Language
-from navigator_kernel.values.report import Format
+from navigator_kernel.values.packet import Format
 
 
 class Memory(Struct, frozen=True, kw_only=True):

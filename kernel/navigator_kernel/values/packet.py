@@ -1,15 +1,16 @@
-"""The packet: the complete order to a subagent (PKT-1..10)."""
+"""The packet: the complete order to a subagent (PKT-1..10). The report: its answer (RET-1..10)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, get_args
 
+import msgspec
 from msgspec import Struct, field
 
 from navigator_kernel.text import Language, lazy_compile
-from navigator_kernel.values.report import Format
 
 OnError = Literal["propagate", "summarize", "fix"]
 
@@ -35,7 +36,7 @@ class Params(Struct, frozen=True, kw_only=True):
 class Constraints(Struct, frozen=True, kw_only=True):
     """`timeout` in seconds; `validation` is a predicate on the report, empty for none (X-37)."""
 
-    timeout: float = 60
+    timeout: int | float = 60
     validation: str | Mapping[str, Any] = ""
 
 
@@ -55,39 +56,21 @@ class Context(Struct, frozen=True, kw_only=True):
     language: Language = "en"
 
 
-class Packet(Struct, frozen=True, kw_only=True):
-    """The packet: one order to the subagent `agent` (PKT-1)."""
+class Packet(Struct, frozen=True, kw_only=True, rename={"agent": "subagent_type"}):
+    """The packet: one order to the subagent `agent` (PKT-1). Its fields are in the order of the written form."""
 
     agent: str
     task_spec: TaskSpec
-    context: Context
     params: Params = field(default_factory=Params)
     constraints: Constraints = field(default_factory=Constraints)
     return_spec: ReturnSpec = field(default_factory=ReturnSpec)
+    context: Context
 
     def to_dict(self) -> dict[str, Any]:
         """The packet as JSON values; `packet_from` is its inverse."""
-        return {
-            "subagent_type": self.agent,
-            "task_spec": {
-                "intent": self.task_spec.intent,
-                "operation": self.task_spec.operation,
-                "target": self.task_spec.target,
-            },
-            "params": {"required": dict(self.params.required), "optional": dict(self.params.optional)},
-            "constraints": {"timeout": self.constraints.timeout, "validation": self.constraints.validation},
-            "return_spec": {
-                "format": self.return_spec.format,
-                "fields": list(self.return_spec.fields),
-                "on_error": self.return_spec.on_error,
-            },
-            "context": {
-                "run": self.context.run,
-                "step": self.context.step,
-                "idempotency_key": self.context.idempotency_key,
-                "language": self.context.language,
-            },
-        }
+        body: dict[str, Any] = msgspec.to_builtins(self)
+        body["return_spec"]["fields"] = list(self.return_spec.fields)
+        return body
 
     def to_yaml(self) -> str:
         """The prompt of PKT-1, exact for any JSON value.
@@ -105,17 +88,8 @@ def message_packet(message: str, run: str) -> Packet:
 
 
 def packet_from(raw: Mapping[str, Any]) -> Packet:
-    """The packet in `raw`; KeyError or TypeError if a mandatory section is missing (PKT-6)."""
-    spec, params, limits = raw["task_spec"], raw["params"], raw["constraints"]
-    back, place = raw["return_spec"], raw["context"]
-    return Packet(
-        agent=raw["subagent_type"],
-        task_spec=TaskSpec(intent=spec["intent"], operation=spec["operation"], target=spec["target"]),
-        params=Params(required=params["required"], optional=params["optional"]),
-        constraints=Constraints(timeout=limits["timeout"], validation=limits["validation"]),
-        return_spec=ReturnSpec(format=back["format"], fields=tuple(back["fields"]), on_error=back["on_error"]),
-        context=Context(**{name: place[name] for name in ("run", "step", "idempotency_key", "language")}),
-    )
+    """The packet in `raw`; KeyError or ValueError if a section is missing or wrong (PKT-6)."""
+    return msgspec.convert({name: raw[name] for name in Packet.__struct_encode_fields__}, Packet)
 
 
 def packet_from_yaml(prompt: str) -> Packet:
@@ -157,3 +131,103 @@ def yaml_flow(value: Any) -> str:
             return text.replace("e", ".0e") if "e" in text and "." not in text else text
         case _:
             return json.dumps(value)
+
+
+State = Literal["success", "error", "timeout", "partial", "pending"]
+STATES: tuple[State, ...] = get_args(State)
+
+Format = Literal["summary", "detail", "raw"]
+Style = Literal["emoji", "ascii", "json"]
+
+FORMATS: Mapping[str, Format] = {word: word for word in get_args(Format)}
+
+_EXIT: Mapping[State, int] = {"success": 0, "partial": 1, "error": 1, "pending": 9, "timeout": 124}
+
+
+class Meta(Struct, frozen=True, kw_only=True):
+    """`time` in seconds, `ts` ISO 8601 in UTC; `cached` says that no agent ran (X-21)."""
+
+    agent: str
+    time: int | float
+    ts: str
+    cached: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        base: dict[str, Any] = {"agent": self.agent, "time": self.time, "ts": self.ts}
+        return {**base, "cached": True} if self.cached else base
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What a subagent returns. `data` holds JSON values; `raw` is the untouched output (RET-8).
+
+    `recoverable` lets a fallback candidate be tried, `effects` names what was already changed, after which none may be
+    tried (X-6).
+
+    The other fields are the kernel's own notes, which no rendering shows and no agent can write: `target` is what the
+    order was for, `subject` what needs a yes before it can be done, `also` what the same yes must cover too, `wider`
+    what a yes for the session also covers, `offloaded` the file with all of an output that was too long, `progress` how
+    far waiting or failed work came, as JSON; `by_model` says that `raw` is a model's own words; `private` that it may
+    contain the person's files or data, which only a model's answer to the message alone does not; `unanswered` that it
+    failed because no model gave an answer.
+    """
+
+    state: State
+    summary: str
+    meta: Meta
+    data: Mapping[str, Any] = field(default_factory=dict)
+    raw: str | None = None
+    recoverable: bool = False
+    effects: tuple[str, ...] = ()
+    target: str = ""
+    subject: str = ""
+    also: tuple[str, ...] = ()
+    wider: str = ""
+    offloaded: str = ""
+    progress: str = ""
+    by_model: bool = False
+    private: bool = True
+    unanswered: bool = False
+
+    @property
+    def agent(self) -> str:
+        return self.meta.agent
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a report (part 3, item 8)."""
+        typed = self.data.get("exit_code") if self.state == "error" else None
+        return typed if isinstance(typed, int) and 0 < typed < 256 else _EXIT[self.state]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it names in `data["files"]`; empty if that is something else, such as a number."""
+        names = self.data.get("files")
+        return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list | tuple) else ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as its canonical JSON object."""
+        body: dict[str, Any] = {"state": self.state, "agent": self.agent, "summary": self.summary}
+        body |= {"data": dict(self.data), "meta": self.meta.to_dict(), "recoverable": self.recoverable}
+        if self.effects:
+            body["effects"] = list(self.effects)
+        if self.raw is not None:
+            body["raw"] = self.raw
+        return body
+
+
+def shown_path(path: Path, root: Path) -> str:
+    """The path as reports name it: from the project's folder `root`, or absolute if it lies elsewhere."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+def report_to_dict(report: Report) -> dict[str, Any]:
+    """The whole report with the kernel's own notes; `report_of` is its inverse."""
+    own = {name: getattr(report, name) for name in ("target", "subject", "wider", "offloaded", "progress")}
+    own |= {name: getattr(report, name) for name in ("by_model", "private", "unanswered")}
+    return {**report.to_dict(), **own, **({"also": list(report.also)} if report.also else {})}
+
+
+def report_of(raw: Mapping[str, Any]) -> Report:
+    """Parses `raw`; KeyError or ValueError if it is invalid."""
+    needed = {name: raw[name] for name in ("state", "summary", "meta", "data", "recoverable")}
+    return msgspec.convert({**raw, **needed}, Report)

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from navigator_kernel.text import Language
 from navigator_kernel.values.approval import Approval, waiting_approval
 from navigator_kernel.values.chat import Spent
-from navigator_kernel.values.report import Report
+from navigator_kernel.values.packet import Report
 from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.route import RouteDecision
 from navigator_kernel.values.work import is_unfinished

@@ -10,8 +10,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.digests import blake2b
 from navigator_kernel.text import Language
-from navigator_kernel.values.packet import Packet
-from navigator_kernel.values.report import Format
+from navigator_kernel.values.packet import Format, Packet
 
 # Files that a step writes for a person to read; others may be its own notes
 DOCUMENTS = frozenset({".md", ".txt", ".rst", ".csv", ".tsv", ".json", ".yaml", ".yml", ".html", ".xml", ".tex"})

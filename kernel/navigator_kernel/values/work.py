@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import Language
 from navigator_kernel.values.chat import CUT_OFF, ChatMessage, Cut, Finish, ShownFile, Spent, ToolCall
-from navigator_kernel.values.packet import Packet
-from navigator_kernel.values.report import Report
+from navigator_kernel.values.packet import Packet, Report
 from navigator_kernel.values.standing import Standing
 
 if TYPE_CHECKING:
@@ -127,12 +127,7 @@ class AgentState(Struct, frozen=True, kw_only=True):
 
     def kept(self) -> str:
         """The state as JSON; `progress_of` is the inverse."""
-        body = {**self.to_dict(), "finish": self.finish, "spent": asdict(self.spent), "cut": list(self.cut)}
-        body |= {"began": self.began, "words": self.words, "spent_before": asdict(self.spent_before)}
-        body |= {"workspace": self.workspace, "refusal": self.refusal, "refused": list(self.refused)}
-        body |= {"notes": list(self.notes), "begun": self.begun, "intent": list(self.intent)}
-        body |= {"skill": self.skill} if self.skill else {}
-        return json.dumps({**body, "messages": [one.to_dict() for one in self.messages]}, ensure_ascii=False)
+        return json.dumps(msgspec.to_builtins(self), ensure_ascii=False)
 
     @property
     def text(self) -> str:
@@ -159,35 +154,19 @@ def redacted(progress: AgentState, redact: Redact) -> AgentState:
 
 
 def progress_of(text: str) -> AgentState:
-    """The inverse of `AgentState.kept`; ValueError, KeyError or TypeError for invalid text."""
-    held = json.loads(text)
-    return AgentState(
-        messages=tuple(map(ChatMessage.from_dict, held["messages"])),
-        rounds=held["rounds"],
-        continuations=held["continuations"],
-        cut=Cut(*held.get("cut", ())),
-        began=held.get("began", ""),
-        words=held.get("words", ""),
-        spent_before=Spent(**held.get("spent_before", {})),
-        spent=Spent(**held["spent"]),
-        model=held["model"],
-        finish=held["finish"],
-        workspace=held.get("workspace", ""),
-        refusal=held.get("refusal"),
-        refused=tuple(held.get("refused", ())),
-        notes=tuple(held.get("notes", ())),
-        begun=held.get("begun", ""),
-        intent=tuple(held.get("intent", ())),
-        skill=held.get("skill", ""),
-    )
+    """The inverse of `AgentState.kept`, also for the states of earlier versions; ValueError, KeyError or TypeError for
+    invalid text."""
+    body = json.loads(text)
+    return msgspec.convert({**body, "messages": body["messages"]}, AgentState)
 
 
 def with_progress(packet: Packet, report: Report) -> Packet:
     """The packet, to continue from the state in its report."""
-    if not report.progress:
-        return packet
-    optional = {**packet.params.optional, PROGRESS: report.progress}
-    return replace(packet, params=replace(packet.params, optional=optional))
+    return _continuing(packet, report.progress) if report.progress else packet
+
+
+def _continuing(packet: Packet, state: str) -> Packet:
+    return replace(packet, params=replace(packet.params, optional={**packet.params.optional, PROGRESS: state}))
 
 
 def is_unfinished(session: Session) -> bool:
@@ -203,8 +182,7 @@ def with_words(packet: Packet, words: str, *, only_again: bool) -> Packet | None
     if state is None or not any(message.role == "tool" for message in state.messages):
         return None
     words = words if state.is_answered or not only_again else ""
-    state = replace(state, words=words, spent_before=state.spent)
-    return replace(packet, params=replace(packet.params, optional={**packet.params.optional, PROGRESS: state.kept()}))
+    return _continuing(packet, replace(state, words=words, spent_before=state.spent).kept())
 
 
 def _state_in(packet: Packet) -> AgentState | None:
@@ -221,8 +199,7 @@ def with_refusal(packet: Packet, why: str) -> Packet | None:
     state = _state_in(packet)
     if state is None or not state.open_calls:
         return None
-    optional = {**packet.params.optional, PROGRESS: replace(state, refusal=why).kept()}
-    return replace(packet, params=replace(packet.params, optional=optional))
+    return _continuing(packet, replace(state, refusal=why).kept())
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):

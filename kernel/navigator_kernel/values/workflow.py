@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct, field, to_builtins
 
 from navigator_kernel.text import Language
-from navigator_kernel.values.report import Report
+from navigator_kernel.values.packet import Report
 
 MAX_STEPS = 3  # WFL-3
 RunState = Literal["proposed", "running", "waiting", "stopped", "done", "aborted"]

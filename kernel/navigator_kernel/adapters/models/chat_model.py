@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import threading
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import cache
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.models.failures import UNKNOWN, failed_kind, own_words, reported, spent_on, taken
-from navigator_kernel.adapters.models.files import contents
+from navigator_kernel.adapters.files.tree import read_inside
+from navigator_kernel.adapters.models.calls import Spoken, meant, without_patches
+from navigator_kernel.adapters.models.faults import UNKNOWN, failed_kind, own_words, repair, reported, spent_on, taken
 from navigator_kernel.adapters.models.providers import (
     EXTRA,
     Key,
@@ -23,17 +26,16 @@ from navigator_kernel.adapters.models.providers import (
     spelled_out,
     wire,
 )
-from navigator_kernel.adapters.models.repaired import repair
-from navigator_kernel.adapters.models.spoken import Spoken
 from navigator_kernel.adapters.secrets.redaction import REDACTED
 from navigator_kernel.errors import KernelError, ModelFailed, NotLoadable, TimedOut, UsageProblem
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.text import clean, shorten
-from navigator_kernel.values.called import meant
-from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish, Spent, ToolCall, Tried
+from navigator_kernel.values.chat import PDF, Asked, ChatMessage, Completion, Finish, Spent, ToolCall, Tried
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Models
+    from navigator_kernel.values.chat import ChatMessage, ShownFile
+
 
 LONGEST_WAIT = 60.0  # seconds; if Retry-After is longer, the request fails and the person decides
 FIRST_WAIT = 0.5  # seconds; doubled with every attempt
@@ -230,7 +232,7 @@ class WireModel:
         text, spoken = held.spoken.end()
         spoken = spoken if asked.calls else ()
         text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
-        calls = _calls(response, asked) or spoken
+        calls = without_patches(_calls(response, asked) or spoken, asked.tools)
         if not calls and not text.strip():
             held.lost += spent_on(response)
             raise self._failed(self._not_an_answer("empty"))
@@ -418,3 +420,52 @@ def _text_of(event: Any) -> str:
     if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
         return event.delta.content_delta
     return ""
+
+
+# Files that tools showed are in a request if the model takes them, or else a sentence about each
+
+MOST = 15_000_000  # bytes of files in one request; providers accept 32 MB, and base64 adds a third
+UNSEEN = "(The model that you are cannot see pictures: do not guess what is in this one. A script can look at it.)"
+UNREAD = (
+    "(The model that you are cannot read PDFs. A script can get its text: run with the package pypdf, for example.)"
+)
+CHANGED = "(The file is not there any more, or was changed: read it again.)"
+LEFT_OUT = "(It is left out of this request, which has other files: read it again.)"
+
+
+def contents(messages: Sequence[ChatMessage], takes: Collection[str]) -> list[list[Any]]:
+    """For each message, the contents that follow its text. `takes` are the media types that the model takes; if there
+    are too many bytes, the newest files are sent."""
+    room, found = MOST, []
+    for message in reversed(messages):
+        parts: list[Any] = []
+        for file in reversed(message.files):
+            part, room = _content(file, takes, room)
+            parts.insert(0, part)
+        found.append(parts)
+    return found[::-1]
+
+
+def _content(file: ShownFile, takes: Collection[str], room: int) -> tuple[Any, int]:
+    """The content for a file, and the number of bytes left after it."""
+    from pydantic_ai.messages import BinaryContent
+
+    if file.kind not in takes:
+        return (UNREAD if file.kind == PDF else UNSEEN), room
+    if file.size > room:
+        return LEFT_OUT, 0
+    data = _same(file)
+    if data is None:
+        return CHANGED, room
+    return BinaryContent(data=data, media_type=file.kind), room - file.size
+
+
+def _same(file: ShownFile) -> bytes | None:
+    """The file's bytes, or None if they are not those that the tool was allowed to read: a link may have replaced
+    it."""
+    path = Path(file.path)
+    try:
+        data = read_inside(path.parent, (path.name,), file.size + 1)
+    except (KernelError, OSError, ValueError):
+        return None
+    return data if hashlib.sha256(data).hexdigest() == file.sha256 else None

@@ -14,8 +14,8 @@ from msgspec import Struct
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
+from navigator_kernel.values.packet import Report, report_of, report_to_dict
 from navigator_kernel.values.redact import Redact, same
-from navigator_kernel.values.report import Report, report_of, report_to_dict
 from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowPlan, WorkflowRun, plan_from, plan_to_dict
 
 if TYPE_CHECKING:

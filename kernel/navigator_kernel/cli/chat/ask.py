@@ -22,8 +22,8 @@ from navigator_kernel.errors import Interrupted
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, language_of
 from navigator_kernel.turn.answers import is_interrupted
+from navigator_kernel.values.packet import FORMATS
 from navigator_kernel.values.reply import Reply
-from navigator_kernel.values.report import FORMATS
 from navigator_kernel.values.request import Message, Session
 
 PENDING = 9  # exit code

@@ -17,15 +17,15 @@ from navigator_kernel.cli.output import cut, document, is_attended, lines, model
 from navigator_kernel.language.rendering import render_report, render_sentence, step_lines
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, lazy_compile
-from navigator_kernel.values.report import FORMATS
+from navigator_kernel.values.packet import FORMATS
 from navigator_kernel.values.work import is_unfinished
 from navigator_kernel.values.workflow import MAX_STEPS, WorkflowView, outline
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
     from navigator_kernel.text import Language
+    from navigator_kernel.values.packet import Report, Style
     from navigator_kernel.values.reply import Reply, Sections
-    from navigator_kernel.values.report import Report, Style
 
 AROUND = 4  # lines of the screen for the line of letters, the prompt and what is typed
 HEAD = 200  # columns of a question's first line, repeated below its pages

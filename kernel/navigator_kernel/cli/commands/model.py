@@ -109,7 +109,7 @@ def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None]
     import asyncio
 
     from navigator_kernel.adapters.models.chat_model import WireModel
-    from navigator_kernel.agent_loop.tooling import LIMIT, TOKENS, WORD, tooling
+    from navigator_kernel.agent_loop.models import LIMIT, TOKENS, WORD, tooling
 
     model, heard, began = WireModel(name, models), list[float](), time.monotonic()
 

@@ -19,7 +19,7 @@ from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.bootstrap.places import box_of
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.text import lazy_compile
-from navigator_kernel.tools.obeyed import is_closed
+from navigator_kernel.tools.places import is_closed
 from navigator_kernel.values.http.endpoint import Call, Endpoint
 from navigator_kernel.values.owner import owned, owner_of_session
 

@@ -9,9 +9,9 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean
 
 if TYPE_CHECKING:
+    from navigator_kernel.values.packet import Report
     from navigator_kernel.values.redact import Redact
     from navigator_kernel.values.reply import Reply
-    from navigator_kernel.values.report import Report
 
 GAP = "\n\n"
 

@@ -1,8 +1,11 @@
-"""Gives tools to a model without tool calling, if its server enforces a JSON schema: each answer is one object."""
+"""Models as the loop asks them: with others to fall back on, and with calls as text for one that makes no calls itself.
+
+A model without tool calling gets tools if its server enforces a JSON schema: each answer is one object."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,13 +15,28 @@ from uuid import uuid4
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.models.calls import meant, without_patches
 from navigator_kernel.errors import KernelError, ModelFailed
 from navigator_kernel.text import lazy_compile
-from navigator_kernel.values.called import meant
-from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolCall, ToolSpec
+from navigator_kernel.values.chat import (
+    Asked,
+    ChatMessage,
+    Completion,
+    Spent,
+    ToolCall,
+    Tooling,
+    ToolSpec,
+    Tried,
+    spent_of,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from navigator_kernel.model_ports import ChatModel
+    from navigator_kernel.values.chat import Asked, Completion
+
 
 _BEGIN = lazy_compile(r'\s*\{\s*"answer"\s*:\s*"')
 # Whole characters of a JSON string: an incomplete escape waits, and half of a surrogate pair waits for the other
@@ -56,7 +74,9 @@ class TextCalls(Struct, frozen=True):
         if message is None and done.finish == "length":  # a cut answer keeps its text; a cut call is dropped
             message = ChatMessage(role="assistant", text=_begun(done.message.text))
         if message is not None:
-            message = replace(message, calls=tuple(meant(call, asked.tools) for call in message.calls))
+            message = replace(
+                message, calls=without_patches((meant(call, asked.tools) for call in message.calls), asked.tools)
+            )
         if message is None or not (message.calls or message.text.strip()):
             kind, why = ("empty", "it said nothing") if message else ("unreadable", "its answer has no form asked for")
             hint = "ask another model: navigator model use NAME; navigator model test says what one can do"
@@ -191,3 +211,99 @@ class _Answer:
 @cache
 def _text() -> str:
     return (Path(__file__).parent / "prompts" / "text_calls.md").read_text(encoding="utf-8")
+
+
+# Failures that another model would not avoid
+OWN_FAULT = frozenset({"filtered", "refused", "over_budget"})
+
+
+class ModelChain(Struct, frozen=True):
+    """Implements `model_ports.ChatModel` over models of which the next is asked if one fails before its first
+    word."""
+
+    models: Sequence[ChatModel]
+
+    @property
+    def name(self) -> str:
+        return self.models[0].name
+
+    @property
+    def context(self) -> int:
+        """The smallest that is known, so that each model can take over."""
+        return min((model.context for model in self.models if model.context), default=0)
+
+    async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
+        """Lists earlier failures in `tried`. Raises the last failure, with all of them in `data["tried"]`."""
+        heard, tried, began = False, list[Tried](), time.monotonic()
+
+        def tell(text: str) -> None:
+            nonlocal heard
+            heard = True
+            if told is not None:
+                told(text)
+
+        for model in self.models:
+            try:
+                left = max(asked.limit - (time.monotonic() - began), 1.0)
+                done = await model.complete(replace(asked, limit=left), tell if told is not None else None)
+                return replace(done, tried=(*tried, *done.tried))
+            except KernelError as error:
+                took = error.data.get("usage")
+                spent = spent_of(took) if took else Spent()
+                tried.append(Tried(model=model.name, why=error.message, spent=spent))
+                error.data = {**error.data, "tried": [one.to_dict() for one in tried]}
+                if model is self.models[-1] or heard or _is_own_fault(error, asked):
+                    raise
+        raise AssertionError("the last model returns or raises")
+
+    async def close(self) -> None:
+        for model in self.models:
+            await model.close()
+
+
+def _is_own_fault(error: KernelError, asked: Asked) -> bool:
+    """Whether another model would fail in the same way."""
+    kind = error.data.get("kind") if isinstance(error, ModelFailed) else None
+    return kind in OWN_FAULT or (kind == "rejected" and asked.shape is not None)
+
+
+WORD = "Answer with the one word: ready"
+CALL = "Call the tool `ready` now, with the word `yes`."
+READY = ToolSpec(
+    name="ready",
+    description="Says that you are ready.",
+    schema={"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
+)
+TOKENS = 1_000  # tokens of an answer, including reasoning
+LIMIT = 60.0  # seconds
+# Errors of a server that does not know a feature; other errors say nothing about tools
+_DECLINED = frozenset({"rejected", "server_error", "unknown_model", "unreadable", "empty", "cut_off"})
+
+
+async def tooling(model: ChatModel) -> tuple[Tooling, Spent]:
+    """Returns how the model can use tools, and the usage of finding out. Only for a model that has answered without
+    tools; ModelFailed or TimedOut if nothing could be found out."""
+    spent = Spent()
+    called = await _heard(model, CALL, tools=(READY,))
+    if called is not None:
+        spent += called.spent
+        if any(call.name == READY.name for call in called.message.calls):
+            return "native", spent
+    # The prompt asks for plain text: the answer is JSON only if the server enforces the schema
+    held = await _heard(model, WORD, shape=shape_of((READY,)))
+    if held is None:
+        return "none", spent
+    return ("schema" if read(held.message.text) else "none"), spent + held.spent
+
+
+async def _heard(
+    model: ChatModel, text: str, *, tools: tuple[ToolSpec, ...] = (), shape: Mapping[str, Any] | None = None
+) -> Completion | None:
+    """The answer, or None if the server declines the request."""
+    said = (ChatMessage(role="user", text=text),)
+    try:
+        return await model.complete(Asked(messages=said, tools=tools, shape=shape, tokens=TOKENS, limit=LIMIT))
+    except ModelFailed as error:
+        if error.data.get("kind") in _DECLINED:
+            return None
+        raise

@@ -1,21 +1,134 @@
-"""Turns anything that an agent returns into one valid report, keeping its valid parts (RET-1..5)."""
+"""Between a turn and its agents, on one machine: packets go out, any answer becomes one valid report, and events go to
+the run log and its listeners. Agents run on an event loop of their own, so that none can block the kernel."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from itertools import islice
 from typing import Any
 
-from navigator_kernel.errors import ConsentNeeded, InputNeeded, KernelError, TimedOut
+from msgspec import Struct, field
+
+from navigator_kernel.errors import ConsentNeeded, InputNeeded, Interrupted, KernelError, NotFound, TimedOut
+from navigator_kernel.events import Body, Event, Listener, RunContent
+from navigator_kernel.guard import PluginLoop
 from navigator_kernel.language.chinese import approval_in, in_language
 from navigator_kernel.language.rendering import ASCII, EMOJI
 from navigator_kernel.language.wording import say
+from navigator_kernel.ports import Agent, Clock, PacketAgent, RunLog
 from navigator_kernel.text import Language, clean, lazy_compile, shorten
-from navigator_kernel.values.report import STATES, Meta, Report, State
+from navigator_kernel.values.packet import STATES, Meta, Packet, Report, State
+from navigator_kernel.values.redact import Redact, same
 
+# Seconds beyond the packet's limit for an agent to end its processes and report its own time-out: the MCP SDK
+# takes 4.5 s to end a server that does not react.
+GRACE = 6.0
+KEPT = 100  # tasks in memory, ended ones included: 10 kB each, in every thread that runs turns
+
+
+class _Task(Struct):
+    packet: Packet
+    future: Future[object]
+    started: float
+    report: Report | None = None
+
+
+class InProcessDispatcher(Struct):
+    """Implements `ports.Dispatcher`. A key that was submitted before is the same task, which acts once."""
+
+    agents: Mapping[str, Agent]
+    clock: Clock
+    observe: Callable[[str, BaseException], None] | None = None
+    _tasks: dict[str, _Task] = field(default_factory=dict)
+    _loop: PluginLoop | None = None
+
+    async def submit(self, packet: Packet) -> str:
+        """Starts the packet's task and returns its idempotency key. An unknown agent gets a report of NotFound."""
+        key = packet.context.idempotency_key
+        if key in self._tasks:
+            return key
+        agent = self.agents.get(packet.agent)
+        future: Future[object]
+        if agent is None:
+            future = Future()
+            future.set_exception(NotFound(say("agent.missing", packet.context.language, name=packet.agent)))
+        else:
+            if self._loop is None:
+                self._loop = PluginLoop("navigator-agents")
+            future = self._loop.start(lambda: _answer(agent, packet))
+        self._tasks[key] = _Task(packet=packet, future=future, started=self.clock.monotonic())
+        if len(self._tasks) > KEPT and (ended := next((k for k, t in self._tasks.items() if t.report), "")):
+            del self._tasks[ended]
+        return key
+
+    async def events(self, task: str) -> AsyncIterator[Event]:
+        """Yields nothing: agents here report once, and have no events of their own yet."""
+        self._task(task)
+        nothing: tuple[Event, ...] = ()
+        for event in nothing:
+            yield event
+
+    async def result(self, task: str) -> Report:
+        running = self._task(task)
+        if running.report is None:
+            running.report = await self._reported(running)
+        return running.report
+
+    async def cancel(self, task: str) -> None:
+        self._task(task).future.cancel()
+
+    def heartbeat(self, task: str) -> float:
+        running = self._task(task)
+        return 0.0 if not running.future.done() else self.clock.monotonic() - running.started
+
+    def _task(self, key: str) -> _Task:
+        if key not in self._tasks:
+            raise NotFound(f"no task is called {key!r}", hint="submit it first")
+        return self._tasks[key]
+
+    async def _reported(self, task: _Task) -> Report:
+        packet, language = task.packet, task.packet.context.language
+        limit = packet.constraints.timeout
+        waiting = asyncio.wrap_future(task.future)
+        try:
+            # Python 3.11's `wait_for` ignores a cancellation of the turn at the moment of the answer
+            await asyncio.wait([waiting], timeout=limit + GRACE)
+            if not waiting.done():
+                task.future.cancel()
+                if self._loop is not None and not self._loop.answers():
+                    self._loop = None  # an agent blocks it; the next task gets a new one
+                meta = self._meta(task)
+                text = say("agent.timeout", language, seconds=f"{limit:g}")
+                return Report(state="timeout", summary=text, meta=meta, data={"elapsed": meta.time, "limit": limit})
+            answer = waiting.result()
+        except asyncio.CancelledError:
+            task.future.cancel()
+            if (turn := asyncio.current_task()) is not None and turn.cancelling():
+                raise
+            return failure(Interrupted(f"{packet.agent} was stopped"), self._meta(task), language)
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; it is named and isolated
+            report = failure(error, self._meta(task), language)
+            if self.observe is not None and not isinstance(error, KernelError):
+                self.observe(packet.agent, error)
+            return report
+        return report_from(answer, self._meta(task), language)
+
+    def _meta(self, task: _Task) -> Meta:
+        elapsed = round(self.clock.monotonic() - task.started, 3)
+        return Meta(agent=task.packet.agent, time=elapsed, ts=self.clock.now())
+
+
+async def _answer(agent: Agent, packet: Packet) -> object:
+    """The agent's answer. Only an agent that takes no packet gets it as YAML (PKT-1)."""
+    return await (agent.act(packet) if isinstance(agent, PacketAgent) else agent.handle(packet.to_yaml()))
+
+
+# Any answer becomes one valid report, which keeps its valid parts (RET-1..5)
 DEPTH = 24  # levels of nested data to keep
 TEXT_LIMIT = 1024 * 1024  # characters of one string to keep
 SUMMARY_LIMIT = 2_000
@@ -140,20 +253,16 @@ def _from_text(text: str, meta: Meta, language: Language) -> Report:
 
 def _from_layout(text: str, state: str, meta: Meta, language: Language) -> Report:
     """Reads the status line, then `state:`, `data:` and `meta:` as YAML."""
-    head, body = _split(text)
-    found = _yaml(body)
+    lines = text.split("\n")
+    begin = next(at for at, line in enumerate(lines) if _LAYOUT.match(line))
+    head = " ".join(line.strip() for line in lines[:begin] if line.strip())
+    found = _yaml("\n".join(lines[begin:]))
     if not isinstance(found, Mapping):
         found = {"state": state, "raw": text}
     mark, _, rest = head.partition(" ")
     agent, _, summary = rest.partition(" ")
     known = mark in _MARKS or mark.rstrip("\ufe0f") in _BARE_MARKS
     return _from_mapping({"summary": summary if known and agent else head, **found}, meta, language)
-
-
-def _split(text: str) -> tuple[str, str]:
-    lines = text.split("\n")
-    at = next(i for i, line in enumerate(lines) if _LAYOUT.match(line))
-    return " ".join(line.strip() for line in lines[:at] if line.strip()), "\n".join(lines[at:])
 
 
 def _yaml(body: str) -> Any:
@@ -175,8 +284,8 @@ def _yaml(body: str) -> Any:
 def _from_mapping(found: Mapping[Any, Any], meta: Meta, language: Language) -> Report:
     state = _state(found.get("state"))
     data = _data(found.get("data"))
-    raw = found.get("raw")
-    summary = found.get("summary")
+    raw, summary, effects = found.get("raw"), found.get("summary"), found.get("effects")
+    effects = islice(effects, EFFECTS) if isinstance(effects, (list, tuple)) else ()
     if state is None:
         data |= {"type": "InvalidReport", "msg": say("agent.garbage", language, agent=meta.agent)}
         data["reported_state"] = shorten(clean(_safely(found.get("state"))), 80)
@@ -188,13 +297,8 @@ def _from_mapping(found: Mapping[Any, Any], meta: Meta, language: Language) -> R
         data=data,
         raw=json_value(raw)[:_TEXT_LIMIT_OF_RAW] if isinstance(raw, str) else None,
         recoverable=found.get("recoverable") is True,
-        effects=_effects(found.get("effects")),
+        effects=tuple(json_value(effect) for effect in effects if isinstance(effect, str)),
     )
-
-
-def _effects(value: object) -> tuple[str, ...]:
-    some = islice(value, EFFECTS) if isinstance(value, (list, tuple)) else ()
-    return tuple(json_value(effect) for effect in some if isinstance(effect, str))
 
 
 def _state(value: object) -> State | None:
@@ -221,18 +325,14 @@ def _meta(value: object, measured: Meta) -> Meta:
     if not isinstance(value, Mapping):
         return measured
     time, ts = value.get("time"), value.get("ts")
+    if not isinstance(time, (int, float)) or isinstance(time, bool) or not 0 <= time < 1e9:
+        time = measured.time
     return Meta(
         agent=measured.agent,
-        time=_seconds(time, measured.time),
+        time=time,
         ts=ts if isinstance(ts, str) and _ISO.fullmatch(ts) else measured.ts,
         cached=value.get("cached") is True,
     )
-
-
-def _seconds(value: object, measured: float) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9:
-        return value
-    return measured
 
 
 def _garbage(text: str, meta: Meta, language: Language, *, kind: str) -> Report:
@@ -256,3 +356,39 @@ def _safely(value: object) -> str:
         return str(value)[:TEXT_LIMIT]
     except (Exception, SystemExit):  # noqa: BLE001 - str() of a foreign object may raise anything
         return f"<{type(value).__name__}>"
+
+
+BEFORE = 200  # characters of the text before a piece that are read together with it
+
+
+class EventStream(Struct):
+    """Implements `events.Emit` for one run. What `redact` removes reaches neither the log nor a listener."""
+
+    run: str
+    turn: int
+    log: RunLog
+    clock: Clock
+    listeners: Sequence[Listener] = ()
+    seq: int = 0
+    redact: Redact = same
+    said: dict[int | None, str] = field(default_factory=dict)  # the end of each step's text so far
+
+    def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
+        """Makes the event; it is durable in the log before any listener gets it."""
+        body = self._redacted(body, step)
+        event = Event(
+            run=self.run, turn=self.turn, step=step, seq=self.seq, ts=self.clock.now(), parent=parent, body=body
+        )
+        self.log.append(event)
+        self.seq += 1
+        for listener in self.listeners:
+            listener(event)
+        return event
+
+    def _redacted(self, body: Body, step: int | None) -> Body:
+        if isinstance(body, RunContent):  # a secret may be known only by the words of the piece before
+            before = self.said.get(step, "")
+            text = self.redact([before, body.text])[1]
+            self.said[step] = (before + text)[-BEFORE:]
+            return RunContent(text=text)
+        return type(body)(**self.redact({name: getattr(body, name) for name in body.__struct_fields__}))

@@ -1,0 +1,640 @@
+"""Reads the calls of a model, in the names of any coding agent and in the text of an answer.
+
+`Spoken` takes thoughts and calls out of a text: `<think>` blocks, `<tool_call>`, `<function=…>`, `<invoke …>`, and
+JSON in the form of a call.
+
+Text that may begin such a block is held back, so that what was streamed is always the beginning of the answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, built_in, plain_name
+from navigator_kernel.values.chat import ToolCall, ToolSpec
+
+_State = Literal["start", "thought", "text", "code", "fence", "json", "tag"]
+_THOUGHTS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
+_TAGS = ("<tool_call>", "<tool_calls>", "<function=", "<function_call>", "<function_calls>", "<invoke ", "[TOOL_CALLS]")
+_FENCE = "```"
+# The beginning of JSON that may be a call: whole, or as far as it has arrived
+_KEYS = ("name", "tool", "tool_name", "function", "arguments", "parameters", "type", "id")
+_MAY_BE_CALL = lazy_compile(r'\s*(?:\[\s*)?(?:\{\s*(?:"(?P<key>[a-z_]{0,12})(?P<end>"?)|$)|$)')
+_LANGUAGES = ("", "json", "tool_call", "tool_code", "tool")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input")
+_BLOCK = lazy_compile(
+    r"<tool_calls?>|<function_call>|<function=(?P<function>[\w.:-]{1,100})>|"
+    r"<invoke\s+name=[\"'](?P<invoke>[\w.:-]{1,100})[\"']\s*>|\[TOOL_CALLS\]"
+)
+_INNER = lazy_compile(r"\s*(?:<tool_call>|<function_call>|<function=|<invoke\s)")
+_END = lazy_compile(r"</(?:tool_calls?|function_calls?|function|invoke)>|<function_calls>")
+_PARAMETER = lazy_compile(
+    r"<parameter(?:=(?P<plain>[\w.-]{1,100})|\s+name=[\"'](?P<named>[\w.-]{1,100})[\"'][^>]{0,80})>"
+)
+_PARAMETER_END = "</parameter>"
+# Words that introduce an example, not a call
+_EXAMPLE = lazy_compile(
+    r"\b(?:examples?|e\.g\.|for instance|such as|would|could|can|looks? like|format|schema|sample|returns?|"
+    r"responds?|response|output|payload|template)\b|例如|比如|示例|格式|样例|返回|输出",
+    re.IGNORECASE,
+)
+INTRODUCTION = 300  # characters before a JSON call in a fence; after a longer text it is an example
+
+
+class Spoken:
+    """Reads one answer, piece by piece. `told` gets the text for the person; `end` returns the whole of it, and the
+    calls. Without `tools` nothing is a call."""
+
+    def __init__(self, tools: Sequence[ToolSpec], told: Callable[[str], None] | None = None) -> None:
+        self._tools, self._told = tools, told
+        self._state: _State = "start"
+        self._held, self._space, self._thought, self._pieces = "", "", "", list[str]()
+        self._in_line = False  # whether the beginning of the line was passed on
+
+    def __call__(self, piece: str) -> None:
+        self._held += piece
+        while self._moved():
+            pass
+
+    def end(self) -> tuple[str, tuple[ToolCall, ...]]:
+        """The text and the calls of the whole answer."""
+        calls: tuple[ToolCall, ...] = ()
+        rest = self._held
+        if self._state == "thought":
+            rest = ""
+        elif self._state == "tag":
+            calls, rest = self._of_tags(rest)
+        elif self._state == "fence":
+            calls, rest = self._of_fence(rest)
+        elif self._state == "json":
+            calls = self._of_json(rest, must_be_offered=True)
+            rest = "" if calls else rest
+        if not calls or rest.strip():
+            self._pass_on((self._space if not calls else "\n\n") + (rest if not calls else rest.strip()))
+        self._held = self._space = ""
+        return "".join(self._pieces), calls
+
+    def cut(self) -> None:
+        """Passes on the space that waits for more text, when an answer ends too early."""
+        if self._state == "text":
+            self._pass_on(self._space)
+            self._space = ""
+
+    def _moved(self) -> bool:
+        """One step; False if more text must come first."""
+        match self._state:
+            case "start":
+                return self._at_start()
+            case "thought":
+                at = self._held.find(self._thought)
+                if at < 0:
+                    return False
+                self._held, self._state = self._held[at + len(self._thought) :], "start"
+                return True
+            case "text":
+                return self._in_text()
+            case "code":
+                return self._in_code()
+            case "fence":
+                return self._in_fence()
+            case "json":
+                if _may_be_call(self._held):
+                    return False
+                self._state = "text"
+                return True
+        return False
+
+    def _at_start(self) -> bool:
+        plain = self._held.lstrip()
+        if not plain:
+            return False
+        if self._thought:
+            self._held = plain
+        for tag in _THOUGHTS:
+            if plain.startswith(tag):
+                self._held, self._thought, self._state = plain.removeprefix(tag), f"</{tag[1:]}", "thought"
+                return True
+        if any(tag.startswith(plain) for tag in _THOUGHTS):
+            return False
+        self._state = "json" if self._tools and plain[0] in "{[" and _may_be_call(plain) else "text"
+        return True
+
+    def _in_text(self) -> bool:
+        line, newline, _ = self._held.partition("\n")
+        if not line and not newline:
+            return False
+        plain = line.lstrip()
+        if self._tools and not self._in_line:
+            if plain.startswith(_TAGS):
+                self._state = "tag"
+                return True
+            if plain.startswith(_FENCE):
+                if not newline:
+                    return False
+                is_json = plain.removeprefix(_FENCE).strip().lower() in _LANGUAGES
+                self._state = "fence" if is_json else "code"
+                return True
+            if not newline and any(tag.startswith(plain) for tag in (*_TAGS, _FENCE)):
+                return False
+        self._say(line + newline)
+        self._held, self._in_line = self._held[len(line + newline) :], not newline
+        return True
+
+    def _in_code(self) -> bool:
+        """The lines of a code block, up to its end; the first one opens it."""
+        line, newline, rest = self._held.partition("\n")
+        if not newline:
+            return False
+        self._say(line + newline)
+        self._held = rest
+        if line.strip() == _FENCE and self._in_line:
+            self._state, self._in_line = "text", False
+        else:
+            self._in_line = True
+        return True
+
+    def _in_fence(self) -> bool:
+        """A block that may be a call stays held back; it is one only if nothing comes after it."""
+        _, _, inside = self._held.partition("\n")
+        body, closing, after = inside.partition(f"\n{_FENCE}")
+        if _may_be_call(body) and not (closing and after.strip()):
+            return False
+        self._state = "code"
+        return True
+
+    def _say(self, text: str) -> None:
+        """Passes on the text, but not yet the space at its end, which a call would not leave there."""
+        plain = text.rstrip()
+        if plain:
+            self._pass_on(self._space + plain)
+            self._space = ""
+        self._space += text[len(plain) :]
+
+    def _pass_on(self, text: str) -> None:
+        if not text:
+            return
+        self._pieces.append(text)
+        if self._told is not None:
+            self._told(text)
+
+    def _of_tags(self, text: str) -> tuple[tuple[ToolCall, ...], str]:
+        """The calls of the blocks in `text`, and what is left of it."""
+        calls: list[ToolCall] = []
+        left: list[str] = []
+        at = 0
+        while (block := _BLOCK.search(text, at)) is not None:
+            name = block["function"] or block["invoke"]
+            if not name and _INNER.match(text, block.end()):
+                left.append(text[at : block.start()])
+                at = block.end()
+                continue
+            end = _END.search(text, block.end())
+            inside = text[block.end() : end.start() if end else len(text)]
+            found = self._named(name, inside) if name else self._of_json(inside, must_be_offered=False)
+            if not found:
+                return (), text
+            calls += found
+            left.append(text[at : block.start()])
+            at = end.end() if end else len(text)
+        return tuple(calls), _END.sub("", "".join((*left, text[at:])))
+
+    def _named(self, name: str, inside: str) -> tuple[ToolCall, ...]:
+        """The call of a block that has the name in its tag, with JSON or with an element for each argument."""
+        if "parameter" not in inside or inside.lstrip().startswith("{"):
+            arguments = read_arguments(inside)
+        else:
+            arguments = dict(_parameters(inside))
+        return () if arguments is None else (self._call(name, arguments),)
+
+    def _of_fence(self, text: str) -> tuple[tuple[ToolCall, ...], str]:
+        """The calls of a code block at the end of an answer, after a short text that does not call it an example."""
+        before = "".join(self._pieces)
+        if len(before) > INTRODUCTION or _FENCE in before or _EXAMPLE.search(before):
+            return (), text
+        inside = text.partition("\n")[2].rstrip().removesuffix(_FENCE)
+        calls = self._of_json(inside, must_be_offered=True)
+        return calls, "" if calls else text
+
+    def _of_json(self, text: str, *, must_be_offered: bool) -> tuple[ToolCall, ...]:
+        """The calls of a JSON object, of a list of them, or of one in each line; none if one of them is not a call."""
+        values = _values(text)
+        calls = [self._of_value(value, must_be_offered=must_be_offered) for value in values or ()]
+        return tuple(call for call in calls if call) if calls and all(calls) else ()
+
+    def _of_value(self, value: Any, *, must_be_offered: bool) -> ToolCall | None:
+        if not isinstance(value, dict):
+            return None
+        inner = value.get("function")
+        value = inner if isinstance(inner, dict) else value
+        names = [value[key] for key in ("name", "tool", "tool_name", "function") if isinstance(value.get(key), str)]
+        found = [value[key] for key in _ARGUMENTS if key in value]
+        others = value.keys() - {*_ARGUMENTS, *_KEYS, "call_id"}
+        if len(names) != 1 or len(found) > 1 or others or (must_be_offered and not found):
+            return None
+        arguments = found[0] if found else {}
+        arguments = read_arguments(arguments) if isinstance(arguments, str) else arguments
+        if not isinstance(arguments, dict):
+            return None
+        call = self._call(names[0], arguments)
+        return None if must_be_offered and call.name not in {tool.name for tool in self._tools} else call
+
+    def _call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
+        call = ToolCall(id=f"text-{uuid4().hex[:16]}", name=name, arguments=json.dumps(arguments, ensure_ascii=False))
+        return meant(call, self._tools)
+
+
+def _may_be_call(text: str) -> bool:
+    """Whether JSON that has begun may be a call."""
+    begin = _MAY_BE_CALL.match(text)
+    if begin is None:
+        return False
+    key = begin["key"] or ""
+    return key in _KEYS if begin["end"] else any(one.startswith(key) for one in _KEYS)
+
+
+def _values(text: str) -> list[Any]:
+    """The JSON values of a text: one, the items of a list, or one in each line; none if the text is something else."""
+    held = read_arguments(text) if text.strip() else None
+    if held is not None:
+        return [held]
+    try:
+        values = [json.loads(text, strict=False)]
+    except (ValueError, RecursionError):
+        try:
+            values = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError):
+            return []
+    return values[0] if len(values) == 1 and isinstance(values[0], list) else values
+
+
+def _parameters(text: str) -> Iterator[tuple[str, str]]:
+    """The arguments that have an element each, as text."""
+    for begin in _PARAMETER.finditer(text):
+        value = text[begin.end() :].partition(_PARAMETER_END)[0]
+        yield begin["plain"] or begin["named"], value.removeprefix("\n").removesuffix("\n")
+
+
+# A call in the names and arguments of another coding agent is translated once, when the answer arrives: guards,
+# consents and the audit log only see the kernel's own names and arguments.
+
+SKILL = "skill"
+PATCH = "*** Begin Patch"
+SECONDS = 600  # a longer time limit is meant in milliseconds, as Claude Code writes it
+
+_FILE = (
+    "path", "file", "filename", "filepath", "absolutepath", "relativepath", "targetfile", "notebookpath", "filetoread",
+)  # fmt: skip
+_FOLDER = (
+    "dir", "directory", "folder", "dirpath", "directorypath", "folderpath", "targetdirectory", "searchpath", "root",
+    "relativeworkspacepath", "filepath", "file",
+)  # fmt: skip
+
+# Other agents' names of the arguments, by the tool and the kernel's own name; in lower case without separators
+ALIASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    READ: {
+        "file_path": _FILE,
+        "offset": ("startline", "start", "linestart", "fromline", "startlineonebased", "line", "linenumber"),
+        "limit": ("maxlines", "numlines", "lines", "linecount", "count"),
+    },
+    LIST: {"path": _FOLDER},
+    GLOB: {"pattern": ("glob", "globpattern", "query", "filepattern"), "path": _FOLDER},
+    GREP: {
+        "pattern": ("query", "regex", "regexp", "search", "searchterm", "searchpattern", "text"),
+        "path": _FOLDER,
+        "glob": ("include", "includepattern", "filepattern", "filter"),
+        "ignore_case": ("i", "caseinsensitive"),
+    },
+    WRITE: {"file_path": _FILE, "content": ("text", "contents", "filetext", "filecontent", "filecontents", "data")},
+    EDIT: {
+        "file_path": _FILE,
+        "old_string": ("oldstr", "oldtext", "old", "search", "find"),
+        "new_string": ("newstr", "newtext", "new", "replace", "replacement", "inserttext"),
+        "replace_all": ("all", "global", "allowmultiple"),
+    },
+    RUN: {
+        "command": ("cmd", "commandline", "shellcommand", "script"),
+        "argv": ("args",),
+        "timeout": ("timeoutseconds", "timeoutsec", "timeouts"),
+        "packages": ("dependencies", "requirements"),
+    },
+    FETCH: {"url": ("uri", "link", "address", "href")},
+    SKILL: {"name": ("skill", "skillname", "command", "id")},
+}
+# Arguments that change nothing of what the kernel does: it shows, asks and limits in its own way
+DROPPED = frozenset(
+    "description explanation justification reason thought instructions summary runinbackground isbackground background"
+    " blocking login tty yieldtimems maxoutputtokens sandboxpermissions withescalatedpermissions"
+    " dangerouslydisablesandbox requiresapproval requireuserapproval shouldreadentirefile n a b c context headlimit"
+    " maxresults multiline ignore prompt format encoding recursive overwrite tools expectedreplacements securityrisk"
+    .split()
+)  # fmt: skip
+# Calls that only order a model's own thoughts
+_NOTES = frozenset(
+    "todowrite todoread writetodos managetodolist updateplan plan think sequentialthinking exitplanmode enterplanmode"
+    " taskcreate taskupdate tasklist updatetodolist setplan note".split()
+)
+_SKILLS = frozenset("skill useskill loadskill activateskill readskill runskill".split())
+_EDITORS = frozenset("strreplacebasededittool strreplaceeditor strreplaceedittool texteditor".split())
+_OF_EDITOR = {"view": READ, "create": WRITE, "str_replace": EDIT, "insert": EDIT}
+_PYTHONS = frozenset("python codeinterpreter executepython runpython".split())
+_PREFIX = lazy_compile(r"(?:functions?|tools?|default_api|multi_tool_use|builtin)(?:\.|::?|__)")
+_SUFFIX = lazy_compile(r":\d{1,4}$")
+
+
+def meant(call: ToolCall, offered: Sequence[ToolSpec]) -> ToolCall:
+    """The call in the kernel's own names and arguments. It stays as it is if its name means no offered tool, and keeps
+    its arguments if they are not a JSON object."""
+    arguments = read_arguments(call.arguments)
+    name = _name(call.name, arguments or {}, {spec.name for spec in offered})
+    spec = next((spec for spec in offered if spec.name == name), None)
+    if arguments is None or spec is None:
+        return replace(call, name=name)
+    wanted = _arguments(plain_name(call.name), arguments, spec)
+    return replace(call, name=name, arguments=json.dumps(wanted, ensure_ascii=False))
+
+
+def without_patches(calls: Iterable[ToolCall], offered: Sequence[ToolSpec]) -> tuple[ToolCall, ...]:
+    """The calls; one of `edit` whose argument is a patch in the form of Codex becomes a call for each file that the
+    patch adds or updates. A patch that also deletes or moves a file, or cannot be read, stays as it is."""
+    names = {spec.name for spec in offered}
+    return tuple(part for call in calls for part in _without_patch(call, names))
+
+
+def _without_patch(call: ToolCall, offered: Collection[str]) -> list[ToolCall]:
+    arguments = read_arguments(call.arguments) or {}
+    texts = [text for text in (call.arguments, *arguments.values()) if isinstance(text, str)]
+    patch = next((text for text in texts if text.lstrip().startswith(PATCH)), "")
+    if call.name != EDIT or not patch or arguments.keys() & {"file_path", "old_string", "edits"}:
+        return [call]
+    changes = _changes(patch)
+    if not changes or not {tool for tool, _ in changes} <= set(offered):
+        return [call]
+    return [
+        ToolCall(id=f"{call.id}-{at}" if at else call.id, name=tool, arguments=json.dumps(given, ensure_ascii=False))
+        for at, (tool, given) in enumerate(changes)
+    ]
+
+
+def _changes(patch: str) -> list[tuple[str, dict[str, Any]]]:
+    """The tool and its arguments for each file of a patch; none if it does anything else, or cannot be read."""
+    changes: list[tuple[str, dict[str, Any]]] = []
+    hunks: list[tuple[str, list[str], list[str]]] = []  # the header, the lines before, and those after
+    for line in patch.strip().replace("\r\n", "\n").split("\n")[1:]:
+        path = line.partition(": ")[2].strip()
+        if line.startswith("*** Add File: "):
+            changes.append((WRITE, {"file_path": path, "content": ""}))
+        elif line.startswith("*** Update File: "):
+            hunks = []
+            changes.append((EDIT, {"file_path": path, "edits": hunks}))
+        elif line.strip() == "*** End Patch":
+            break
+        elif line.strip() == "*** End of File":
+            continue
+        elif not changes:
+            return []
+        elif changes[-1][0] == WRITE and line.startswith("+"):
+            changes[-1][1]["content"] += f"{line[1:]}\n"
+        elif changes[-1][0] == WRITE and not line.strip():
+            continue
+        elif changes[-1][0] == EDIT and line.startswith("@@"):
+            hunks.append((line.removeprefix("@@").removesuffix("@@").strip(), [], []))
+        elif changes[-1][0] == EDIT and line[:1] in {" ", "+", "-", ""}:
+            if not hunks:
+                hunks.append(("", [], []))
+            _, before, after = hunks[-1]
+            before += [] if line.startswith("+") else [line[1:]]
+            after += [] if line.startswith("-") else [line[1:]]
+        else:
+            return []
+    for _, given in changes:
+        if "edits" in given:
+            given["edits"] = [_edit(*hunk) for hunk in given["edits"] if hunk[1] or hunk[2]]
+    return changes
+
+
+def _edit(header: str, before: list[str], after: list[str]) -> dict[str, str]:
+    """A hunk as an edit. Lines that are only added follow the line that the hunk's header names."""
+    if not before:
+        return {"old_string": header, "new_string": "\n".join([header, *after])}
+    end = "" if after else "\n"  # no empty line stays where lines are only removed
+    return {"old_string": "\n".join(before) + end, "new_string": "\n".join(after)}
+
+
+def is_note(name: str) -> bool:
+    """Whether a call of this name only notes a plan or a thought, as `TodoWrite` does."""
+    return plain_name(_PREFIX.sub("", name, count=1)) in _NOTES
+
+
+def read_arguments(text: str) -> dict[str, Any] | None:
+    """The arguments of a call, or None if they are not a JSON object. Understood are nothing, `null`, JSON in a JSON
+    string or a code fence, commas before a closing bracket, and line ends inside a string."""
+    held: Any = text
+    for _ in range(2):
+        if not isinstance(held, str):
+            break
+        held = _loaded(held)
+    return {} if held is None else held if isinstance(held, dict) else None
+
+
+def _loaded(text: str) -> Any:
+    """The value of a JSON text; False if it is none."""
+    if text.strip() in {"", "null", "None"}:
+        return None
+    plain = text.strip()
+    if plain.startswith(_FENCE) and plain.endswith(_FENCE) and plain.count("`") == 2 * len(_FENCE):
+        plain = plain.strip("`").removeprefix("json")
+    for tried in (plain, without_last_commas(plain)):
+        try:
+            held = json.loads(tried, strict=False, parse_constant=_never)
+            json.dumps(held, ensure_ascii=False).encode()  # a lone surrogate is not a character
+        except (ValueError, RecursionError):
+            continue
+        return held
+    return False
+
+
+def _never(_value: str) -> None:
+    raise ValueError("no number of JSON")
+
+
+def without_last_commas(text: str) -> str:
+    """JSON without commas that stand before a closing bracket."""
+    kept: list[str] = []
+    comma, is_text, is_escaped = -1, False, False
+    for char in text:
+        if is_text:
+            is_text, is_escaped = is_escaped or char != '"', char == "\\" and not is_escaped
+        elif char in "}]" and comma >= 0:
+            kept[comma], comma = "", -1
+        elif not char.isspace():
+            comma, is_text = len(kept) if char == "," else -1, char == '"'
+        kept.append(char)
+    return "".join(kept)
+
+
+def _name(written: str, arguments: Mapping[str, Any], offered: set[str]) -> str:
+    """The offered tool that a name means; the name itself if there is none."""
+    short = _SUFFIX.sub("", _PREFIX.sub("", written.strip(), count=1))
+    for name in (written, written.strip(), short):
+        if name in offered:
+            return name
+    plain = plain_name(short)
+    alike = [name for name in offered if plain_name(name) == plain]
+    if len(alike) == 1:
+        return alike[0]
+    if plain in _EDITORS:
+        tool = _OF_EDITOR.get(str(arguments.get("command")), EDIT)
+    else:
+        tool = SKILL if plain in _SKILLS else built_in(short)
+    return tool if tool in offered else written
+
+
+def _arguments(written: str, arguments: Mapping[str, Any], spec: ToolSpec) -> dict[str, Any]:
+    """The arguments in the form of the tool's schema; `written` is the plain name that the model used."""
+    fields: Mapping[str, Any] = spec.schema.get("properties") or {}
+    needed = spec.schema.get("required") or ()
+    given = dict(arguments)
+    if written in _EDITORS:
+        given.pop("command", None)
+    if reshape := _RESHAPED.get(spec.name) if _is_own(spec, fields) else None:
+        given = reshape(written, given)
+    own = {alias: name for name, aliases in ALIASES.get(spec.name, {}).items() for alias in aliases if name in fields}
+    is_closed = spec.schema.get("additionalProperties") is False
+    wanted: dict[str, Any] = {}
+    for key, value in given.items():
+        plain = plain_name(key)
+        name = key if key in fields else next((one for one in fields if plain_name(one) == plain), own.get(plain, key))
+        if name != key and name in given:  # the tool's own name counts; another value under both names is an error
+            if value == given[name]:
+                continue
+            name = key
+        if name not in fields and is_closed and (plain in DROPPED or value is None):
+            continue
+        if name in fields and name not in needed and (value is None or value == ""):
+            continue
+        wanted[name] = _converted(value, fields[name].get("type")) if isinstance(fields.get(name), Mapping) else value
+    return wanted
+
+
+def _is_own(spec: ToolSpec, fields: Mapping[str, Any]) -> bool:
+    """Whether this is the kernel's own tool, and not another one of the same name."""
+    return set(spec.schema.get("required") or ()) <= set(ALIASES.get(spec.name, ())) <= set(fields)
+
+
+def _converted(value: Any, kind: object) -> Any:
+    """A value in the type that the schema asks for, if there is no doubt about it."""
+    match kind, value:
+        case "integer", float() if value.is_integer():
+            return int(value)
+        case "integer" | "number", str() if (number := _number(value)) is not None:
+            return int(number) if kind == "integer" and number.is_integer() else number
+        case "boolean", str() if value.strip().casefold() in {"true", "false"}:
+            return value.strip().casefold() == "true"
+        case "boolean", int() if value in (0, 1):
+            return bool(value)
+        case "array", str():
+            held = _loaded(value)
+            return held if isinstance(held, list) else [value]
+        case "string", int() | float() if not isinstance(value, bool):
+            return str(value)
+        case "string", [str(only)]:
+            return only
+        case "string", dict() | list():
+            return json.dumps(value, ensure_ascii=False, indent=2)
+    return value
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if abs(number) < 1e15 else None
+
+
+def _of_read(_written: str, given: dict[str, Any]) -> dict[str, Any]:
+    """`view_range` and `end_line` become `offset` and `limit`."""
+    last: Any = None
+    for key in list(given):
+        if plain_name(key) in {"viewrange", "lines", "linerange"} and isinstance(given[key], str | list):
+            held = _loaded(given[key]) if isinstance(given[key], str) else given[key]
+            if isinstance(held, list) and len(held) == 2:
+                given.pop(key)
+                given["offset"], last = held
+        elif plain_name(key) in {"endline", "lineend", "toline", "endlineoneindexed", "endlineoneindexedinclusive"}:
+            last = given.pop(key)
+    first = next((one for key, one in given.items() if plain_name(key) in {"offset", *ALIASES[READ]["offset"]}), 1)
+    begin, end = (_number(str(one)) for one in (first, last))
+    return {**given, "limit": int(end - begin) + 1} if begin is not None and end is not None and end >= begin else given
+
+
+def _of_grep(_written: str, given: dict[str, Any]) -> dict[str, Any]:
+    """`type` is the suffix of the files, `case_sensitive` the opposite of `ignore_case`; lines are not counted."""
+    for key in list(given):
+        plain = plain_name(key)
+        if plain in {"type", "filetype"} and isinstance(given[key], str):
+            given.setdefault("glob", f"*.{given.pop(key).lstrip('.')}")
+        elif plain == "casesensitive":
+            given["ignore_case"] = _converted(given.pop(key), "boolean") is False
+    return {**given, "output_mode": "content"} if given.get("output_mode") == "count" else given
+
+
+def _of_edit(_written: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Each of `edits` gets the names of `edit` itself; `expected_replacements` over 1 are all of them."""
+    if "expected_replacements" in given and (_number(str(given["expected_replacements"])) or 0) > 1:
+        given.setdefault("replace_all", True)
+    edits = _loaded(given["edits"]) if isinstance(given.get("edits"), str) else given.get("edits")
+    if isinstance(edits, list) and edits and all(isinstance(one, dict) for one in edits):
+        names = {alias: name for name, aliases in ALIASES[EDIT].items() for alias in (plain_name(name), *aliases)}
+        given["edits"] = [{names.get(plain_name(key), key): value for key, value in one.items()} for one in edits]
+    if "insert_line" in given:
+        given["insert_line"] = _converted(given["insert_line"], "integer")
+    return given
+
+
+def _of_run(written: str, given: dict[str, Any]) -> dict[str, Any]:
+    """A list as `command` is `argv`, and a shell that it calls is left out; `code` is Python's; a folder to work
+    in comes before the command; a time limit in milliseconds becomes one in seconds."""
+    for key in list(given):
+        plain = plain_name(key)
+        if plain in {"code", "script", "command", "input"} and written in _PYTHONS and isinstance(given[key], str):
+            given["argv"] = ["python3", "-c", given.pop(key)]
+        elif plain in {"command", "cmd", "argv", "args"} and isinstance(given[key], str | list):
+            is_list = isinstance(given[key], str) and given[key].lstrip().startswith("[")
+            held = _loaded(given[key]) if is_list else given[key]
+            if isinstance(held, list) and all(isinstance(one, str) for one in held):
+                given.pop(key)
+                given |= {"command": held[2]} if _is_shell(held) else {"argv": held}
+        elif plain in {"timeoutms", "timeoutmilliseconds"}:
+            number = _number(str(given.pop(key)))
+            given |= {} if number is None else {"timeout": max(int(number / 1000), 1)}
+        elif plain == "timeout" and (_number(str(given[key])) or 0) > SECONDS:
+            given[key] = max(int(float(str(given[key])) / 1000), 1)
+    for key in [one for one in given if plain_name(one) in {"cwd", "workdir", "workingdirectory", "dirpath"}]:
+        folder = given.pop(key)
+        if isinstance(folder, str) and folder.strip("./ "):
+            argv, names = given.pop("argv", None), {"command", *ALIASES[RUN]["command"]}
+            lines = [str(given.pop(one)) for one in list(given) if plain_name(one) in names]
+            line = shlex.join(argv) if isinstance(argv, list) else "".join(lines[:1])
+            given["command"] = f"cd {shlex.quote(folder)} && {line}"
+    return given
+
+
+def _is_shell(argv: Sequence[str]) -> bool:
+    return len(argv) == 3 and argv[0].rpartition("/")[2] in {"bash", "sh", "zsh"} and argv[1] in {"-c", "-lc"}
+
+
+_RESHAPED: Mapping[str, Callable[[str, dict[str, Any]], dict[str, Any]]] = {
+    READ: _of_read,
+    GREP: _of_grep,
+    EDIT: _of_edit,
+    RUN: _of_run,
+}

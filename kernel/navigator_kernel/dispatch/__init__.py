@@ -1,1 +1,0 @@
-"""Sends packets to agents and turns any answer into one valid report."""
