@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,10 +26,14 @@ from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import starter
 from navigator_kernel.sandbox.tool_pins import ToolPins
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
-from navigator_kernel.values.job import Job
-from navigator_kernel.values.mcp import McpServer
-from navigator_kernel.values.report import Report
+from navigator_kernel.skills.catalog.listing import Root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from navigator_kernel.values.job import Job
+    from navigator_kernel.values.mcp import McpServer
+    from navigator_kernel.values.report import Report
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents"
 

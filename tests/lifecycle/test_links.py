@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,9 +14,12 @@ from lifecycle.trees import content, tree
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.errors import KernelError, Refused, UsageProblem
-from navigator_kernel.skills.install.change import INTENT, InstallTransaction
+from navigator_kernel.skills.install.apply import INTENT, InstallTransaction
 from skill_repositories import commit, skill_text
 from skills.conftest import Project, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TEXT = "../../.claude/skills/{}"
 LINK = {"target": "agents", "link": True}

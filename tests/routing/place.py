@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.skills.source.mapping import SkillMapping
 from navigator_kernel.stages.answers import resume
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.values.request import Message, PreprocessingResult, Session
-from navigator_kernel.values.route import Action, Intent, RouteDecision
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from navigator_kernel.model_ports import Encoder
+    from navigator_kernel.values.route import Action, Intent, RouteDecision
 
 MAPPING = """# Skills mapping
 

@@ -12,7 +12,7 @@ import pytest
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import IntegrityMismatch, Refused, SkillNotFound, UsageProblem
-from navigator_kernel.skills.catalog.digest import folder_digest
+from navigator_kernel.skills.catalog.receipts import folder_digest
 from navigator_kernel.skills.catalog.switches import disabled_names
 from navigator_kernel.skills.commands.lifecycle import Lifecycle
 from navigator_kernel.skills.install.deps import InstallDeps

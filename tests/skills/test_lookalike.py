@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navigator_kernel.errors import Refused
-from navigator_kernel.skills.formats.confusables import RESERVED, refuse_lookalike, skeleton
+from navigator_kernel.skills.formats.names import RESERVED, refuse_lookalike, skeleton
 from navigator_kernel.text import fold
 
 KNOWN = ["code-review", "task_manager", "csv-report", "help", "代码审查", "二进制", "обзор"]

@@ -346,7 +346,7 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.consents import open_consents
     from navigator_kernel.bootstrap.models import tooling_file
     from navigator_kernel.bootstrap.servers import tool_file
-    from navigator_kernel.skills.catalog.usage import read_uses
+    from navigator_kernel.skills.catalog.switches import read_uses
 
     root, state = checked.root, checked.state.folder
     lessons, trust = open_lessons(root), user_state() / "trust.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock, local
@@ -19,8 +18,10 @@ from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
     from navigator_kernel.skills.catalog.executor import SkillExecutor
-    from navigator_kernel.skills.catalog.roots import Root
+    from navigator_kernel.skills.catalog.listing import Root
     from navigator_kernel.values.standing import Standing
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
@@ -240,7 +241,7 @@ def _told(skill: SkillDef) -> tuple[str, ...]:
 
 
 def _shipped_digest(folder: Path) -> str:
-    from navigator_kernel.skills.catalog.digest import shipped_digest
+    from navigator_kernel.skills.catalog.receipts import shipped_digest
 
     return shipped_digest(folder)
 

@@ -69,7 +69,7 @@ def _frozen(ground: Lifecycle, params: Params) -> Answer:
 
 def _uninstall(ground: Lifecycle, params: Params) -> Answer:
     """`{name, repo, dry_run, user, target}`: removes skills by name, or every skill of a source."""
-    from navigator_kernel.skills.install.uninstall import uninstall
+    from navigator_kernel.skills.install.install import uninstall
 
     place, options = ground.target(params), ground.options(params)
     source = ground.sourced({"source": params["repo"]})[0] if params.get("repo") else None
@@ -121,7 +121,7 @@ def _rollback(ground: Lifecycle, params: Params) -> Answer:
 
 def _repair(ground: Lifecycle, params: Params) -> Answer:
     """`{dry_run, user, target}`; an `.agents/skills` with nothing of ours is included only if `target` is set."""
-    from navigator_kernel.skills.install.repair import repair
+    from navigator_kernel.skills.install.restore import repair
 
     places = [place for place in ground.chosen(params) if place.level != "shipped"]
     if not params.get("target"):

@@ -7,19 +7,20 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from navigator_kernel.errors import FetchFailed, KernelError, NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.skills.catalog.place import InstallScope, Target, scope_at
-from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.skills.catalog.switches import disabled_names
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import clean, fold, suggestions
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from navigator_kernel.ports import Writer
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.inventory import Installed
@@ -110,7 +111,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return bool(unfinished) and self._settled(unfinished)
 
     def _settled(self, unfinished: Sequence[InstallScope]) -> bool:
-        from navigator_kernel.skills.install.change import settle
+        from navigator_kernel.skills.install.apply import settle
 
         mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]
         settled = [settle(place, self.deps.writer) for place in mine]

@@ -7,11 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError
-from navigator_kernel.skills.catalog.digest import folder_files
-from navigator_kernel.skills.catalog.receipts import read_receipts
-from navigator_kernel.skills.catalog.usage import use_counts
+from navigator_kernel.skills.catalog.receipts import folder_files, read_receipts
+from navigator_kernel.skills.catalog.switches import use_counts
 from navigator_kernel.skills.commands.lifecycle import required
-from navigator_kernel.skills.formats.declared import declared
+from navigator_kernel.skills.formats.manifest import declared
 from navigator_kernel.skills.install.deps import open_source_tree
 from navigator_kernel.skills.install.inventory import compared
 from navigator_kernel.text import clean, fold

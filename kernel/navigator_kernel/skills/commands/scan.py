@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.files.writer import read_bounded
@@ -12,10 +11,12 @@ from navigator_kernel.skills.commands.lifecycle import required
 from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from navigator_kernel.skills.commands.lifecycle import Answer, Lifecycle
     from navigator_kernel.skills.install.inventory import Installed
     from navigator_kernel.skills.source.address import Source
-    from navigator_kernel.skills.source.found import Found
+    from navigator_kernel.skills.source.discover import Found
     from navigator_kernel.skills.source.reading import SourceReader
 
 Params = Mapping[str, Any]

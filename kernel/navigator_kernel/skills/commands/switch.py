@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.skills.catalog.aliases import kept_examples, sidecar_path, with_examples
-from navigator_kernel.skills.catalog.switches import set_enabled
-from navigator_kernel.skills.catalog.usage import add_use
+from navigator_kernel.skills.catalog.switches import add_use, set_enabled
 from navigator_kernel.skills.commands.lifecycle import required, words
-from navigator_kernel.skills.install.change import held_bytes
+from navigator_kernel.skills.install.apply import held_bytes
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.commands.lifecycle import Answer, Lifecycle

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError, Refused
-from navigator_kernel.skills.formats.declared import declared
+from navigator_kernel.skills.formats.manifest import declared
 from navigator_kernel.skills.install.install import observe_catalogue
 from navigator_kernel.skills.install.plans import drafts, scanned
 from navigator_kernel.skills.source.discover import REGULAR, select_skills
-from navigator_kernel.skills.source.found import Found
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import Verdict
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
+    from navigator_kernel.skills.source.discover import Found
     from navigator_kernel.skills.source.mapping import Row
     from navigator_kernel.skills.source.reading import SourceReader
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.digest import folder_files, shipped_digest
-from navigator_kernel.skills.catalog.place import InstallScope, at_rest
-from navigator_kernel.skills.catalog.receipts import read_receipt, read_receipts
-from navigator_kernel.skills.catalog.roots import Root
-from navigator_kernel.skills.install.links import own_links, told_links
+from navigator_kernel.skills.catalog.place import InstallScope, at_rest, own_links, told_links
+from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, read_receipts, shipped_digest
 from navigator_kernel.text import clean
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from navigator_kernel.skills.catalog.listing import Root
     from navigator_kernel.values.receipt import InstalledFile, Receipt
 
 Status = Literal["managed", "unmanaged", "shipped"]

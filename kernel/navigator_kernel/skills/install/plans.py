@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
-from navigator_kernel.skills.catalog.digest import tree_digest
+from navigator_kernel.skills.catalog.receipts import tree_digest
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.options import InstallOptions
-from navigator_kernel.skills.scan.acceptance import Judged, facts, judged, refusal
 from navigator_kernel.skills.scan.commands import findings as command_findings
-from navigator_kernel.skills.source.discover import Tree
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.scan.finding import Judged, facts, judged, refusal
+from navigator_kernel.skills.source.discover import Found, Tree
 from navigator_kernel.skills.source.gate import SKILL_LIMIT, PlannedFile, admit, unread_links
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.job import consent_subject
@@ -24,6 +22,8 @@ from navigator_kernel.values.receipt import NOT_SCANNED, Accepted, InstalledFile
 from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from navigator_kernel.ports import Clock
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.source.reading import SourceReader

@@ -3,29 +3,51 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.database import file_lock, read_rows
+from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Busy, Damaged, IntegrityMismatch, KernelError, NotFound, Refused, SkillNotFound
-from navigator_kernel.skills.catalog.digest import folder_digest, tree_digest
-from navigator_kernel.skills.catalog.receipts import read_receipts
+from navigator_kernel.skills.catalog.place import (
+    InstallScope,
+    dangling,
+    link_path,
+    own_links,
+    prepare,
+    refuse_escape,
+    refuse_unlinkable,
+    told_links,
+)
+from navigator_kernel.skills.catalog.receipts import folder_digest, read_receipts, receipt_bytes, tree_digest
 from navigator_kernel.skills.formats.names import NAME
-from navigator_kernel.skills.install.apply import check_changes, commit_changes
+from navigator_kernel.skills.install.apply import (
+    INTENT,
+    InstallTransaction,
+    check_changes,
+    commit_changes,
+    held_bytes,
+    settle,
+    slot_path,
+    sweep,
+)
 from navigator_kernel.skills.install.install import names_in, refuse_taken
-from navigator_kernel.skills.install.links import own_links, refuse_unlinkable, told_links
-from navigator_kernel.skills.install.lockfile import Entries, read_lock
-from navigator_kernel.skills.install.origin import open_origin, planned, source_from_receipt
+from navigator_kernel.skills.install.lockfile import Entries, lock_bytes, read_lock, records_bytes
 from navigator_kernel.skills.install.plans import scanned
+from navigator_kernel.skills.install.update import open_origin, planned, source_from_receipt
 from navigator_kernel.text import clean, suggestions
 from navigator_kernel.values.receipt import Receipt, receipt_from
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.values.receipt import Receipt
 
 
 def install_frozen(
@@ -179,3 +201,98 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
                 raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
             made.append(scanned(plan, deps)._replace(receipt=receipt))
     return made
+
+
+def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> Mapping[str, Any]:
+    """`{level, target, skills, rewritten, missing, unreadable, unlinked, swept}`: the number of skills, the rewritten
+    files, the missing folders, the skills whose receipt can neither be read nor made again, each with what to do, our
+    links that led to nothing and were removed, and the number of left-overs of interrupted changes. A correct file
+    stays untouched; a copy of one that cannot be read is kept among the records.
+    """
+    told: dict[str, Any] = {"level": place.level, "target": place.target, "skills": 0, "rewritten": []}
+    if not place.inner.is_dir() and not dangling(place):
+        return {**told, "missing": [], "unreadable": {}, "unlinked": [], "swept": 0}
+    refuse_escape(place)
+    if dry_run:
+        swept = len([*place.inner.glob("change-*"), *place.inner.glob(INTENT)])
+        receipts, rewritten, unreadable = _rewritten(place, deps)
+        unlinked = dangling(place)
+    else:
+        with suppress(Damaged):  # a change that cannot be finished is removed below
+            settle(place, deps.writer)
+        prepare(place, deps.writer)
+        with file_lock(place.guard):
+            swept = sweep(place, deps.writer)
+            receipts, rewritten, unreadable = _rewritten(place, deps)
+            unlinked = dangling(place)
+            _keep_copies(place, deps, rewritten)
+            with InstallTransaction(place, deps.writer) as change:
+                for slot, data in [*rewritten.items(), *((f"link/{name}", None) for name in unlinked)]:
+                    change.write(slot, data)
+                change.commit()
+    missing = [name for name in receipts if not (place.skills / name).is_dir()]
+    told |= {"skills": len(receipts), "rewritten": [place.told(slot_path(place, slot)) for slot in rewritten]}
+    gone = [place.told(link_path(place, name)) for name in unlinked]
+    return {**told, "missing": missing, "unreadable": unreadable, "unlinked": gone, "swept": swept}
+
+
+def _rewritten(
+    place: InstallScope, deps: InstallDeps
+) -> tuple[Mapping[str, Receipt], dict[str, bytes], dict[str, str]]:
+    """All receipts, the contents by slot of the files that must be rewritten, and the skills whose receipts stay
+    unreadable, with what to do."""
+    damaged: list[str] = []
+    receipts = dict(read_receipts(place, damaged))
+    again, unreadable = _made_again(damaged, place, deps)
+    receipts |= again
+    wanted = {f"receipt/{name}": receipt_bytes(receipt) for name, receipt in again.items()}
+    wanted["lock"] = lock_bytes(_entries(place), receipts.values())
+    wanted["database"] = records_bytes(place, receipts, rebuild=_rows(place) is None, damaged=list(unreadable))
+    current = {slot: held_bytes(slot_path(place, slot)) for slot in wanted}
+    return receipts, {slot: data for slot, data in wanted.items() if current[slot] != data}, unreadable
+
+
+def _made_again(
+    damaged: list[str], place: InstallScope, deps: InstallDeps
+) -> tuple[dict[str, Receipt], dict[str, str]]:
+    """The receipts of `damaged` as the lock states them, with the time from the database; and what to do about those
+    that it does not state."""
+    entries, rows = _entries(place), {str(row.get("name")): row for row in _rows(place) or ()}
+    again, unreadable = dict[str, Any](), dict[str, str]()
+    for name in damaged:
+        row = rows.get(name, {})
+        try:
+            receipt = receipts_in({name: entries[name]}, place, deps)[name]
+        except (KeyError, Damaged):
+            source = row.get("repo") or "its source"
+            unreadable[name] = f"move {place.told(place.skills / name)} away and install it again from {source}"
+            continue
+        again[name] = replace(receipt, installed_at=str(row.get("synced_at") or receipt.installed_at))
+    return again, unreadable
+
+
+def _keep_copies(place: InstallScope, deps: InstallDeps, rewritten: Mapping[str, bytes]) -> None:
+    """Keeps the bytes of unreadable files that are about to be rewritten: a person may still read something in them.
+    The same bytes get the same name, however often a repair is broken off."""
+    try:
+        read_lock(place.lock)
+        unread = [slot for slot in rewritten if slot.startswith("receipt/")]
+    except Damaged:
+        unread = [slot for slot in rewritten if slot != "database"]
+    for path in (slot_path(place, slot) for slot in unread):
+        data = held_bytes(path) or b""
+        deps.writer.write(place.inner / f"{path.name}.damaged-{blake2b(data, digest_size=4).hexdigest()}", data)
+
+
+def _entries(place: InstallScope) -> Entries:
+    """The lock's entries, if the lock can be read."""
+    with suppress(Damaged):
+        return read_lock(place.lock)
+    return {}
+
+
+def _rows(place: InstallScope) -> Sequence[Mapping[str, Any]] | None:
+    """The rows of the database; None if it cannot be read."""
+    with suppress(Damaged):
+        return read_rows(place.database)
+    return None

@@ -2,29 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.errors import Damaged, FetchFailed, Refused
-from navigator_kernel.skills.catalog.receipts import read_receipt, read_receipts
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.adapters.processes.line_diff import unified
+from navigator_kernel.errors import Damaged, FetchFailed, KernelError, Refused, SkillNotFound
+from navigator_kernel.skills.catalog.place import own_links, told_links
+from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, read_receipts
 from navigator_kernel.skills.install.apply import check_changes, commit_changes
+from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
+from navigator_kernel.skills.install.install import owned
 from navigator_kernel.skills.install.inventory import compared
-from navigator_kernel.skills.install.links import own_links, told_links
-from navigator_kernel.skills.install.origin import locate_again, open_origin, planned, source_from_receipt
-from navigator_kernel.skills.install.plans import PlannedSkill, scanned
-from navigator_kernel.skills.install.uninstall import owned
+from navigator_kernel.skills.install.plans import PlannedSkill, drafts, scanned, titled
+from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.discover import LINK
-from navigator_kernel.text import clean
+from navigator_kernel.skills.source.reading import SourceReader
+from navigator_kernel.text import clean, fold
+from navigator_kernel.values.receipt import FILE_LIMIT
 from navigator_kernel.values.standing import standing_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
     from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.skills.source.discover import Found
     from navigator_kernel.values.receipt import Receipt
+
+
+def source_from_receipt(receipt: Receipt, *, ref: str | None = None) -> Source:
+    """The source of a receipt, at its ref or at `ref`. Refused like any source."""
+    return parse_source(receipt.source, base=Path("/"), ref=receipt.ref if ref is None else ref)
+
+
+@contextmanager
+def open_origin(source: Source, deps: InstallDeps, options: InstallOptions) -> Iterator[SourceReader]:
+    """Opens the source and finds all its skills."""
+    with open_source_tree(source, deps, options) as tree:
+        reader = SourceReader(source, tree)
+        with suppress(SkillNotFound):
+            reader.find()
+        yield reader
+
+
+def locate_again(receipt: Receipt, reader: SourceReader) -> Found | None:
+    """The skill at its old path, else the only one with its name, else None."""
+    for found in reader.found:
+        if found.folder == receipt.subpath:
+            return found
+    name = fold(receipt.declared or receipt.name)
+    moved = [found for found in reader.found if fold(reader.named(found)) == name]
+    return moved[0] if len(moved) == 1 else None
+
+
+def planned(pairs: Sequence[tuple[Receipt, Found]], reader: SourceReader, deps: InstallDeps) -> list[PlannedSkill]:
+    """Prepares installed skills again, each under its installed name."""
+    places = {found.folder: found for _, found in pairs}
+    drawn = {plan.receipt.subpath: plan for plan in drafts(list(places.values()), reader, deps.clock)}
+    return [
+        titled(drawn[found.folder], found, reader, receipt.name if receipt.declared else "") for receipt, found in pairs
+    ]
+
 
 State = Literal["current", "changed", "moved", "deleted", "removed", "unreachable"]
 
@@ -119,7 +163,6 @@ def _left(one: OutdatedEntry, place: InstallScope) -> OutdatedEntry:
 
 
 def _difference(one: OutdatedEntry, place: InstallScope) -> str:
-    from navigator_kernel.skills.catalog.difference import difference
 
     return difference(place.skills / one.receipt.name, one.plan.contents) if one.plan else ""
 
@@ -201,3 +244,47 @@ def _of(receipt: Receipt, reader: Any, place: InstallScope, deps: InstallDeps) -
     edited = tuple(sorted({path for paths in changes.values() for path in paths}))
     state: State = "moved" if moved else "changed"
     return OutdatedEntry(receipt=receipt, state=state, commit=commit, subpath=found.folder, plan=plan, edited=edited)
+
+
+LONGEST = 200_000  # characters of the difference of one skill
+FILE = 500_000  # bytes of a file that is compared line by line
+
+
+def difference(folder: Path, contents: Mapping[str, bytes]) -> str:
+    """The diff from the files in `folder` to `contents`; if it is longer than `LONGEST`, it is cut at a line."""
+    here = {path: folder / path for path in _paths(folder)}
+    lines: list[str] = []
+    left = LONGEST
+    for path in sorted({*here, *contents}):
+        before = _read(here[path]) if path in here else None
+        for line in _of_file(path, before, contents.get(path)):
+            left -= len(line) + 1
+            if left < 0:
+                return "\n".join([*lines, "… the rest is not shown"])
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _paths(folder: Path) -> list[str]:
+    with suppress(KernelError):
+        return [file.path for file in folder_files(folder)]
+    return []
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_bounded(path, FILE_LIMIT)
+    except (KernelError, OSError):
+        return b"\0"  # shown as a file without lines
+
+
+def _of_file(path: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
+    if before == after:
+        return
+    if any(b"\0" in data or len(data) > FILE for data in (before or b"", after or b"")):
+        name = clean(path, lines=False)
+        yield f"--- {f'a/{name}' if before is not None else '/dev/null'}"
+        yield f"+++ {f'b/{name}' if after is not None else '/dev/null'}"
+        yield "@@ the contents differ @@"
+        return
+    yield from unified(path, before, after).removesuffix("\n").split("\n")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import Refused
 from navigator_kernel.skills.source.discover import LINK as LINK
-from navigator_kernel.skills.source.discover import REGULAR, BrokenPath, Tree
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.discover import REGULAR, BrokenPath, Found, Tree
 from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT as FILE_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SKILL_LIMIT = 50 * 1024 * 1024  # bytes
 COUNT_LIMIT = 2_000  # files

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +15,12 @@ from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
-from navigator_kernel.skills.source.discover import candidate_manifests, find_skills
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.discover import Found, candidate_manifests, find_skills
 from navigator_kernel.skills.source.gate import FILE_LIMIT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
     from navigator_kernel.adapters.sources.archive import ArchiveSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.skills.source.address import Source
