@@ -42,15 +42,36 @@ AGENTS = Path(__file__).resolve().parents[2] / "agents"
 class Lifecycle:
     """Implements `ports.LifecyclePort` and records its calls."""
 
-    asked: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
     answer: Mapping[str, Any] = field(default_factory=dict)
 
-    def perform(self, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        self.asked.append((operation, params))
+    def _called(self, operation: str, *params: Any) -> Any:
+        self.asked.append((operation, *params))
         return self.answer
 
-    def writes(self, operation: str) -> bool:
-        return operation in {"install", "uninstall", "enable", "disable"}
+    def installed(self) -> Any:
+        return self._called("list")
+
+    def search(self, query: str) -> Any:
+        return self._called("search", query)
+
+    def info(self, source: str) -> Any:
+        return self._called("info", source)
+
+    def install(self, source: str, skills: Sequence[str] = ()) -> Any:
+        return self._called("install", source, list(skills))
+
+    def uninstall(self, names: Sequence[str]) -> Any:
+        return self._called("uninstall", *names)
+
+    def enable(self, name: str) -> Any:
+        return self._called("enable", name)
+
+    def disable(self, name: str) -> Any:
+        return self._called("disable", name)
+
+    def record(self, name: str) -> Any:
+        return self._called("record", name)
 
 
 @dataclass

@@ -15,6 +15,7 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.errors import KernelError, Refused, UsageProblem
 from navigator_kernel.skills.install.apply import INTENT, InstallTransaction
+from navigator_kernel.skills.options import InstallOptions
 from skill_repositories import commit, skill_text
 from skills.conftest import Project, make_project
 
@@ -276,7 +277,7 @@ def test_a_change_that_ended_at_a_link_is_finished_and_somebody_elses_stays(
 @pytest.mark.parametrize("slot", ["link/..", "link/a/b", "link/", "link//etc/passwd"])
 def test_no_change_can_make_a_link_of_another_name(project: Project, slot: str) -> None:
     project.inner.mkdir(parents=True)
-    with InstallTransaction(project.lifecycle.target({}), project.lifecycle.deps.writer) as change:
+    with InstallTransaction(project.lifecycle.target(InstallOptions()), project.lifecycle.deps.writer) as change:
         change.write(slot, b"../../.claude/skills/alpha")
         with pytest.raises(Refused):
             change.commit()

@@ -472,10 +472,10 @@ def _skills(checked: Checked) -> Iterator[Finding]:
         state: State = "damaged" if note.level == "error" else "note"
         yield Finding(what=f"manifest {note.code}", state=state, detail=f"{note.path}: {note.message}")
     lifecycle = open_lifecycle(checked.root)
-    yield _tried("records", lambda: f"{lifecycle.perform('check', {})['count']} installed skills recorded", _REPAIR)
+    yield _tried("records", lambda: f"{lifecycle.check()} installed skills recorded", _REPAIR)
     yield _tried(
         "receipts",
-        lambda: f"{lifecycle.perform('verify', {})['count']} skills as installed",
+        lambda: f"{lifecycle.verify().count} skills as installed",
         "navigator skill verify names the files",
     )
 
@@ -483,8 +483,8 @@ def _skills(checked: Checked) -> Iterator[Finding]:
 def _rewrite_records(root: Path) -> list[str]:
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
-    levels = open_lifecycle(root).perform("repair", {})["levels"]
-    return [f"{level['level']}: {name}" for level in levels for name in level["rewritten"]]
+    levels = open_lifecycle(root).repair().levels
+    return [f"{place.level}: {name}" for place in levels for name in place.rewritten]
 
 
 def _plugins(checked: Checked) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.cli.project import App
     from navigator_kernel.model_ports import ChatModel
-    from navigator_kernel.skills.commands.lifecycle import Lifecycle
+    from navigator_kernel.skills.lifecycle import Examples, Lifecycle
     from navigator_kernel.values.resource import SkillDef
 
 
@@ -115,29 +116,22 @@ def learn(
     if bool(names) == everything or (show and forget):
         raise UsageProblem("which skills?", hint="navigator skill learn NAME, or --all; --show or --forget, not both")
     lifecycle = open_lifecycle(app.root)
-    found = [dict(lifecycle.perform("examples", {"name": name})) for name in names or _installed(lifecycle)]
+    names = names or tuple(one.name for one in lifecycle.installed().skills if one.status == "managed")
+    skills = [lifecycle.examples(name) for name in names]
     cost: dict[str, Any] = {}
     if forget:
-        found = [_kept(lifecycle, one["name"], ()) for one in found]
+        skills = [lifecycle.examples(one.name, ()) for one in skills]
     elif not show:
-        wanted = [one["name"] for one in found if not (everything and one["examples"])]
-        cost = _written(app, lifecycle, wanted, model_name, sure=yes, as_json=as_json)
-        found = cost.pop("skills")
+        pending = [one.name for one in skills if not (everything and one.examples)]
+        cost = _written(app, lifecycle, pending, model_name, sure=yes, as_json=as_json)
+        skills = cost.pop("skills")
     failed = int(bool(cost.get("failed")))
     if as_json:
-        document({"count": len(found), "skills": found, "exit_code": failed, **cost})
+        document({"count": len(skills), "skills": to_builtins(skills), "exit_code": failed, **cost})
         return failed
-    rows = [(one["name"], example) for one in found for example in one["examples"]]
+    rows = [(one.name, example) for one in skills for example in one.examples]
     table(("skill", "example"), rows) if rows else note("no examples are kept")
     return failed
-
-
-def _installed(lifecycle: Lifecycle) -> list[str]:
-    return [one["name"] for one in lifecycle.perform("list", {})["skills"] if one["status"] == "managed"]
-
-
-def _kept(lifecycle: Lifecycle, name: str, examples: Sequence[str]) -> dict[str, Any]:
-    return dict(lifecycle.perform("examples", {"name": name, "examples": list(examples)}))
 
 
 def _written(
@@ -160,11 +154,11 @@ def _written(
 
 async def _asked(
     skills: Sequence[SkillDef], lifecycle: Lifecycle, model: ChatModel, *, quiet: bool
-) -> tuple[list[dict[str, Any]], dict[str, KernelError], Spent]:
+) -> tuple[list[Examples], dict[str, KernelError], Spent]:
     """Asks for examples and stores those of each skill immediately, so that an interruption loses none."""
     from navigator_kernel.routing.skill_writer import write_examples
 
-    done: list[dict[str, Any]] = []
+    done: list[Examples] = []
     failed: dict[str, KernelError] = {}
     spent = Spent()
     for skill in skills:
@@ -176,7 +170,7 @@ async def _asked(
                 note(f"{skill.name}: {error.message}")
             continue
         spent += cost
-        done.append(_kept(lifecycle, skill.name, examples))
+        done.append(lifecycle.examples(skill.name, examples))
     return done, failed, spent
 
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import UNSET, to_builtins
 
 from navigator_kernel import __version__
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
-from navigator_kernel.cli.skill.work import busy, filter_options, reach_options, shown, verbose_option
+from navigator_kernel.cli.skill.work import busy, filter_options, reach_options, show_json, shown, verbose_option
 from navigator_kernel.errors import IntegrityMismatch
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
+from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import Language, in_one_language, numbered, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.install.inventory import SkillRow
 
 
 @click.command("scan")
@@ -40,6 +43,7 @@ def scan(
     source: str,
     everything: bool,
     skills: tuple[str, ...],
+    ref: str | None,
     verbose: bool,
     as_sarif: bool,
     as_json: bool,
@@ -48,18 +52,19 @@ def scan(
     """Scan an installed skill or a SOURCE for dangerous content; exit code 1 if there is any."""
     from navigator_kernel.skills.scan.finding import sarif
 
-    params = {"source": source, "all": everything, "skill": list(skills), **given}
-    found = busy(app, "scan", params, quiet=as_json or as_sarif)
+    options = InstallOptions(**given, everything=everything, ref=ref or "")
+    with busy(app, "scan", quiet=as_json or as_sarif, source=source) as lifecycle:
+        result = lifecycle.scan(source, skills, options)
     if as_sarif:
-        document(sarif(found["skills"], __version__), whole=True)
+        document(sarif(to_builtins(result.skills), __version__), whole=True)
     elif as_json:
-        document(found)
+        show_json(result)
     else:
-        for one in found["skills"]:
-            lines(f"{one['name']}: {one['verdict'].replace('_', ' ')}")
-            lines([f"  {line}" for line in shown(one["name"], one["findings"], notes=verbose)])
-        note(f"{numbered(found['count'], 'skill')}, {found['blocked']} would not be installed")
-    return int(found["exit_code"])
+        for one in result.skills:
+            lines(f"{one.name}: {one.verdict.replace('_', ' ')}")
+            lines([f"  {line}" for line in shown(one.name, one.findings, notes=verbose)])
+        note(f"{numbered(result.count, 'skill')}, {result.blocked} would not be installed")
+    return result.exit_code
 
 
 @click.command("list")
@@ -68,12 +73,12 @@ def scan(
 @pass_app
 def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
     """List installed skills."""
-    found = open_lifecycle(app.root).perform("list", where)
+    result = open_lifecycle(app.root).installed(InstallOptions(**where))
     if as_json:
-        document(found)
+        show_json(result)
         return
-    _skills(found["skills"], app.spoken)
-    for problem in found["problems"]:
+    _skills(result.skills, app.spoken)
+    for problem in result.problems:
         note(f"{problem['level']}: {problem['code']}: {problem['path']}: {problem['message']}")
 
 
@@ -85,25 +90,25 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
 @filter_options
 @json_option
 @pass_app
-def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def search(app: App, /, *, words: tuple[str, ...], limit: int, remote: bool, as_json: bool, **given: Any) -> None:
     """Find installed skills by WORDS."""
-    catalogues = app.settings.catalogues if given["remote"] else ()
-    params = {"query": " ".join(words), "catalogues": catalogues, **given}
-    found = busy(app, "search", params, quiet=as_json)
+    catalogues = app.settings.catalogues if remote else None
+    with busy(app, "search", quiet=as_json) as lifecycle:
+        result = lifecycle.search(" ".join(words), InstallOptions(**given), limit=limit, catalogues=catalogues)
     if as_json:
-        document(found)
+        show_json(result)
         return
     rows = [
-        (str(one["score"]), one["name"], worded("by", one["reason"], app.spoken), _described(one, app.spoken))
-        for one in found["skills"]
+        (str(one.score), one.name, worded("by", one.reason, app.spoken), in_one_language(one.description, app.spoken))
+        for one in result.skills
     ]
     table(("score", "skill", "by", "description"), rows, spare=("by", "score"), language=app.spoken)
-    if "remote" in found:
+    if result.remote is not UNSET:
         keys = ("score", "name", "reason", "install", "description")
-        offered = [tuple(str(one[key]) for key in keys) for one in found["remote"]]
+        offered = [tuple(str(one[key]) for key in keys) for one in result.remote]
         head = ("score", "offered", "by", "to install it", "description")
         table(head, offered, whole="to install it", language=app.spoken)
-    note(say("search.found", app.spoken, count=found["count"]))
+    note(say("search.found", app.spoken, count=result.count))
 
 
 @click.command("info")
@@ -119,16 +124,17 @@ def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) 
 @reach_options
 @json_option
 @pass_app
-def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, as_json: bool, **reach: bool) -> None:
+def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, as_json: bool, **reach: Any) -> None:
     """Show the skills of SOURCE (a repository, folder or URL), or an installed skill of that name."""
-    params = {"source": source, "skill": list(skills), "ref": ref, **reach}
-    found = busy(app, "info", params, quiet=as_json)
+    with busy(app, "info", quiet=as_json, source=source) as lifecycle:
+        result = lifecycle.info(source, skills, InstallOptions(**reach, ref=ref or ""))
+    body = to_builtins(result)
     if as_json:
-        document(found)
-    elif "skills" in found:
-        _offered(found, source, app.spoken)
+        document(body)
+    elif "skills" in body:
+        _offered(body, source, app.spoken)
     else:
-        lines(_about(found, app.spoken))
+        lines(_about(body, app.spoken))
 
 
 @click.command("verify")
@@ -139,16 +145,16 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
 def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
     """Check installed skills against their receipts; exit code 6 if files changed."""
     try:
-        found = open_lifecycle(app.root).perform("verify", {"name": name, **where})
+        result = open_lifecycle(app.root).verify(name or "", InstallOptions(**where))
     except IntegrityMismatch as error:
         if not as_json:
             lines(_differences(error.data["skills"], app.spoken))
         raise
     if as_json:
-        document(found)
+        show_json(result)
         return
-    lines(say("verify.same", app.spoken, count=found["count"]))
-    others = [one["name"] for one in found["skills"] if not one["by_you"]]
+    lines(say("verify.same", app.spoken, count=result.count))
+    others = [one["name"] for one in result.skills if not one["by_you"]]
     if others:
         names = BETWEEN[app.spoken].join(others)
         note(say("verify.others", app.spoken, names=names))
@@ -222,25 +228,21 @@ def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
 def _offer(one: Mapping[str, Any], language: Language) -> tuple[str, ...]:
     size, scripts = "-" if one["size"] is None else str(one["size"]), str(len(one["scripts"]) or "-")
     known = (one["license"] or "-", size, _short(one["tools"], language) or "-", scripts, one["plugin"] or "-")
-    return (one["name"], one["kind"], *known, _described(one, language))
-
-
-def _described(one: Mapping[str, Any], language: Language) -> str:
-    return in_one_language(str(one["description"]), language)
+    return (one["name"], one["kind"], *known, in_one_language(one["description"], language))
 
 
 def _finding(one: Mapping[str, Any]) -> str:
     return f"{one['level']}: {one['code']}: {one['path']}: {one['message']}"
 
 
-def _skills(skills: Sequence[Mapping[str, Any]], language: Language) -> None:
+def _skills(skills: Sequence[SkillRow], language: Language) -> None:
     """Prints a row for each skill; a disabled one is marked in a column that no narrow terminal leaves out."""
     off = APART[language] + worded("place", "disabled", language)
-    spare = ("kind", "from") if all(one["enabled"] for one in skills) else ("kind",)
+    spare = ("kind", "from") if all(one.enabled for one in skills) else ("kind",)
     rows = []
     for one in skills:
-        status = worded("status", one["status"], language) + ("" if one["enabled"] else off)
-        rows.append((one["name"], str(one["kind"]), status, _described(one, language)))
+        status = worded("status", one.status, language) + ("" if one.enabled else off)
+        rows.append((one.name, one.kind, status, in_one_language(one.description, language)))
     table(("skill", "kind", "from", "description"), rows, spare=spare, language=language)
 
 

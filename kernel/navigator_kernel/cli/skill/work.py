@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-from navigator_kernel.cli.output import note
+from navigator_kernel.cli.output import document, note
 from navigator_kernel.errors import Refused
 from navigator_kernel.language.wording import say
 from navigator_kernel.skills.scan.finding import told
@@ -17,7 +20,8 @@ from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
-    from navigator_kernel.skills.commands.lifecycle import Lifecycle
+    from navigator_kernel.skills.lifecycle import Lifecycle
+    from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.text import Language
 
 
@@ -33,40 +37,39 @@ def note_lines(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool
         note(line)
 
 
+R = TypeVar("R")
+
+
 def accepting(
-    app: App, operation: str, params: Mapping[str, Any], *, quiet: bool, ask: bool = True
-) -> Mapping[str, Any]:
-    """The answer of `busy`. If `ask` is true, the person is asked at a terminal about each block, rule by rule, and
-    what they accept is tried again."""
+    app: App,
+    operation: str,
+    options: InstallOptions,
+    run: Callable[[Lifecycle, InstallOptions], R],
+    *,
+    source: str = "",
+    quiet: bool,
+    ask: bool = True,
+) -> R:
+    """The result of `run`. If `ask` is true, the person is asked at a terminal about each block, rule by rule, and what
+    they accept is tried again."""
     ask = ask and not quiet and sys.stdin.isatty() and sys.stderr.isatty()
-    given, asked, came = list(params.get("accept") or ()), set[str](), set[str]()
+    asked: set[str] = set()
     while True:
         problem: Refused | None = None
-        found: Mapping[str, Any] = {}
         try:
-            found = busy(app, operation, {**params, "accept": given}, quiet=quiet)
+            with busy(app, operation, quiet=quiet, source=source) as lifecycle:
+                result = run(lifecycle, options)
+            left = getattr(result, "left_out", [])
         except Refused as error:
-            problem = error
-        held = problem.data if problem else found
-        blocked = [one for one in held.get("left_out") or [held] if one.get("blocked_by") and one["skill"] not in asked]
+            problem, left = error, error.data.get("left_out") or [error.data]
+        blocked = [one for one in left if one.get("blocked_by") and one["skill"] not in asked]
         asked |= {one["skill"] for one in blocked}
         accepted = [rule for one in blocked for rule in _accepted(one, app.spoken)] if ask else []
         if not accepted:
-            if problem:
+            if problem is not None:
                 raise problem
-            return _all_that_came(found, came)
-        came |= {one["name"] for one in found.get("skills", ()) if one.get("changed")}
-        given += accepted
-
-
-def _all_that_came(found: Mapping[str, Any], earlier: Collection[str]) -> Mapping[str, Any]:
-    """The last answer, with the skills that were installed before the person was asked."""
-    if not earlier:
-        return found
-    skills = [{**one, "changed": one["changed"] or one["name"] in earlier} for one in found["skills"]]
-    changed = sum(one["changed"] for one in skills)
-    counts = {**found["counts"], "installed": changed, "there": len(skills) - changed}
-    return {**found, "changed": bool(changed), "counts": counts, "skills": skills}
+            return result
+        options = replace(options, accept=[*options.accept, *accepted])
 
 
 def _accepted(blocked: Mapping[str, Any], language: Language) -> list[str]:
@@ -125,30 +128,31 @@ def _user(command: F) -> F:
     return click.option("--user", is_flag=True, help="Your own skills instead of the project's.")(command)
 
 
-def busy(app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
-    """Runs the operation and returns its answer; on a terminal it shows a spinner and how many skills are done."""
+@contextmanager
+def busy(app: App, operation: str, *, quiet: bool, source: str = "") -> Iterator[Lifecycle]:
+    """The skill commands; on a terminal with a spinner that shows how many skills are done."""
     lifecycle = open_lifecycle(app.root)
     if quiet or not sys.stderr.isatty():
-        return lifecycle.perform(operation, params)
-    return _with_spinner(app, lifecycle, operation, params)
-
-
-def _with_spinner(app: App, lifecycle: Lifecycle, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        yield lifecycle
+        return
     from rich.console import Console
     from rich.text import Text
 
-    from navigator_kernel.language.wording import say
-
-    what = say(f"busy.{operation}", app.spoken, source=params.get("source") or "")
+    what = say(f"busy.{operation}", app.spoken, source=source)
 
     def line(text: str) -> Text:
         return Text(clean(text, lines=False), no_wrap=True, overflow="ellipsis")
 
     with Console(stderr=True).status(line(what)) as shown:
 
-        def told(done: int, of: int) -> None:
+        def show(done: int, of: int) -> None:
             if of > 1:
                 shown.update(line(f"{what}: {done}/{of}"))
 
-        lifecycle.deps = lifecycle.deps._replace(progress=told)
-        return lifecycle.perform(operation, params)
+        lifecycle.deps.progress = show
+        yield lifecycle
+
+
+def show_json(result: Struct, **more: Any) -> None:
+    """Prints the result of a skill command as its JSON document."""
+    document({**to_builtins(result), **more})

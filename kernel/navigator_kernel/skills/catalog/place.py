@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.adapters.files.database import own_lock
 from navigator_kernel.errors import UNWRITABLE, KernelError, Refused
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from navigator_kernel.ports import Writer
+    from navigator_kernel.skills.options import Target
     from navigator_kernel.values.resource import Level
 
 
 PATIENCE = 60.0  # seconds to wait for a change that is under way
-Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
 
 
 # Git keeps receipts with their skills; other files can be rebuilt, or belong to this machine

@@ -1,11 +1,15 @@
-"""The only function that changes installed skills: folders, receipts, lock and database together (X-38)."""
+"""The only way to change installed skills: folders, receipts, lock and database together, all of it or nothing (X-38).
+
+New folders are prepared in a scratch folder. Then the intent is written, with the old and new content of every file,
+and from that moment the change counts: a process that finds an intent that nobody is working on finishes it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import secrets
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct, field
@@ -30,7 +34,7 @@ from navigator_kernel.skills.install.lockfile import lock_bytes, read_lock, reco
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -38,14 +42,155 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.values.receipt import Receipt
-    from navigator_kernel.values.resource import SkillDef
 
 
 VERSION = 2
 INTENT = "intent"  # no receipt can have this name
+KEPT_LOCKS = 50
+MANY = 16  # from this many skills on, threads save time
 _SIZE_LIMIT = 256 * 1024 * 1024  # bytes of a file whose old content is kept for a rollback
 _SCRATCH = lazy_compile(r"change-[0-9a-f]{16}")
 _STAMP = lazy_compile(r"\w[\w.-]{0,119}")
+
+
+@contextmanager
+def open_change(
+    place: InstallScope, deps: InstallDeps, *, dry_run: bool = False, tolerant: bool = False
+) -> Iterator[Change]:
+    """A change of installed skills: inside the context, under the place's lock, `apply` makes it once. A dry run makes
+    all checks and changes nothing. Damaged if a record that would be rewritten cannot be read; if `tolerant`, a skill
+    with an unreadable receipt only keeps what lock and database know of it."""
+    refuse_escape(place)
+    if dry_run:
+        yield Change(place, deps, None, tolerant=tolerant)
+        return
+    prepare(place, deps.writer)
+    with file_lock(place.guard), InstallTransaction(place, deps.writer) as transaction:
+        change = Change(place, deps, transaction, tolerant=tolerant)
+        yield change
+    change.agree()
+
+
+class Change:
+    """`receipts` are those of the installed skills before the change, `damaged` the skills whose receipt cannot be
+    read."""
+
+    def __init__(
+        self, place: InstallScope, deps: InstallDeps, transaction: InstallTransaction | None, *, tolerant: bool
+    ) -> None:
+        self._place, self._deps, self._transaction = place, deps, transaction
+        self.damaged: list[str] = []
+        self.receipts = refuse_damage(place, self.damaged if tolerant else None)
+        self._subjects: dict[str, list[str]] = {}
+
+    def apply(
+        self,
+        coming: Sequence[PlannedSkill] = (),
+        going: Sequence[str] = (),
+        *,
+        keep: Mapping[str, str] | None = None,
+        links: Sequence[str] = (),
+        agreed: Collection[str] = (),
+    ) -> None:
+        """Writes and removes skills. `keep` names the backups of folders that are replaced. `links` are skills that get
+        a link; a removed skill loses its link. `agreed` are the skills to write that the command is also the person's
+        agreement to (DESIGN, who may do what); a lock file or a receipt that came with a clone never is (X-43)."""
+        if self._transaction is None:
+            return
+        place, writer, change, keep = self._place, self._deps.writer, self._transaction, keep or {}
+        receipts = {name: receipt for name, receipt in self.receipts.items() if name not in going}
+        for name in going:
+            change.drop(name, keep=keep.get(name, ""))
+            change.write(f"receipt/{name}", None)
+            change.write(f"aliases/{name}", None)
+        for name in sorted(own_links(place).intersection(going)):
+            change.write(f"link/{name}", None)
+        for name in links:
+            change.write(f"link/{name}", link_text(place, name).encode())
+        with writer.together():
+            folders = [change.folder(plan.receipt.name, keep=keep.get(plan.receipt.name, "")) for plan in coming]
+            _stage(coming, folders, writer)
+            for plan in coming:
+                name = plan.receipt.name
+                aliases = held_bytes(sidecar_path(place.inner, name))
+                change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
+                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases, plan.about))
+        receipts |= {plan.receipt.name: plan.receipt for plan in coming}
+        if coming or going:
+            self._derive(change, receipts, coming, going)
+            self._record(coming, going)
+        change.commit()
+        self._subjects = {
+            "installed by command": [one for plan in coming if plan.receipt.name in agreed for one in plan.agreements],
+            "accepted by command": [one for plan in coming for one in plan.granted],
+        }
+
+    def agree(self) -> None:
+        """Stores the consents of the command. A failure does not undo the change: the person is asked later."""
+        with suppress(KernelError):
+            for note, subjects in self._subjects.items():
+                if subjects and self._deps.consents is not None:
+                    self._deps.consents.trust(*subjects, note=note)
+
+    def _derive(
+        self,
+        change: InstallTransaction,
+        receipts: Mapping[str, Receipt],
+        coming: Sequence[PlannedSkill],
+        going: Sequence[str],
+    ) -> None:
+        """Writes the lock and the database from the receipts; the old lock is kept for `rollback`."""
+        place = self._place
+        lock = lock_bytes(read_lock(place.lock), receipts.values(), going)
+        change.write("lock", lock)
+        skills = {plan.receipt.name: plan.skill for plan in coming}
+        change.write("database", records_bytes(place, receipts, coming=skills, damaged=self.damaged))
+        before = held_bytes(place.lock)
+        if before is not None and before != lock:
+            stamp, at = self._deps.clock.now().replace(":", "").replace(".", ""), 0
+            while os.path.lexists(place.locks / f"{stamp}-{at:03}.json"):
+                at += 1
+            change.write(f"locks/{stamp}-{at:03}", before)
+            for old in sorted(place.locks.glob("*.json"))[: -(KEPT_LOCKS - 1)]:
+                change.write(f"locks/{old.stem}", None)
+
+    def _record(self, coming: Sequence[PlannedSkill], going: Sequence[str]) -> None:
+        """Records the change in the audit before it is made; if that fails, the change is not made."""
+        audit = self._deps.audit
+        for plan in coming:
+            for one in plan.receipt.accepted:
+                audit.record("accepted", skill=plan.receipt.name, digest_of_skill=plan.receipt.digest, **one.to_dict())
+        came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
+        audit.record("changed", place=self._place.told(self._place.skills), came=came, went=list(going))
+
+
+def refuse_damage(place: InstallScope, damaged: list[str] | None = None) -> Mapping[str, Receipt]:
+    """The receipts; Damaged if a record that a change would rewrite cannot be read. An unreadable receipt only adds its
+    name to `damaged`, if that is given."""
+    read_rows(place.database)
+    read_lock(place.lock)
+    return read_receipts(place, damaged)
+
+
+def _stage(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Writer) -> None:
+    """Writes each skill's files in a folder of the same file system, many on several threads, which wait for the
+    system most of the time; the first error is raised after all threads are done."""
+    if len(plans) < MANY:
+        for plan, folder in zip(plans, folders, strict=True):
+            _stage_one(plan, folder, writer)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
+        for _ in pool.map(_stage_one, plans, folders, [writer] * len(plans)):
+            pass
+
+
+def _stage_one(plan: PlannedSkill, folder: Path, writer: Writer) -> None:
+    """Writes the files of a skill and checks their digest."""
+    writer.write_new(folder, {file.path: (plan.contents[file.path], file.mode) for file in plan.receipt.files})
+    if folder_digest(folder) != plan.receipt.digest:
+        raise IntegrityMismatch(f"skill {plan.receipt.name!r} was not written as it was read", hint="check the disk")
 
 
 class _Intent(Struct):
@@ -307,152 +452,3 @@ def _seal(scratch: Path) -> str:
     copy or checkout has another one. Empty without the folder."""
     held = look(str(scratch))
     return f"{held.inode}:{held.born or held.device}" if held.inode else ""
-
-
-KEPT_LOCKS = 50
-MANY = 16  # from this many skills on, threads save time
-
-
-def refuse_damage(place: InstallScope, damaged: list[str] | None = None) -> Mapping[str, Receipt]:
-    """The receipts; Damaged if a record that a change would rewrite cannot be read. An unreadable receipt only adds its
-    name to `damaged`, if that is given."""
-    read_rows(place.database)
-    read_lock(place.lock)
-    return read_receipts(place, damaged)
-
-
-def commit_changes(
-    place: InstallScope,
-    deps: InstallDeps,
-    decide: Callable[[Mapping[str, Receipt]], tuple[Sequence[PlannedSkill], Sequence[str]]],
-    *,
-    keep: Mapping[str, str] | None = None,
-    forget: bool = True,
-    links: Sequence[str] = (),
-    agrees: Callable[[PlannedSkill, Mapping[str, Receipt]], bool] = lambda _plan, _before: False,
-    damaged: list[str] | None = None,
-) -> bool:
-    """Changes skills; returns whether anything changed. `decide` gets the receipts under the lock and returns the
-    skills to write and to remove; it refuses by raising. `keep` names the backups of folders that are replaced. With
-    `forget` a removed skill leaves the lock file, too. `links` are skills that get a link; a removed skill loses its
-    link. `agrees` says for each skill to write, given the earlier receipts, whether the command is also the person's
-    agreement to it (DESIGN, who may do what); a lock file or a receipt that came with a clone never is (X-43).
-    Skills with an unreadable receipt, which are added to `damaged`, keep what lock and database know of them.
-    """
-    refuse_escape(place)
-    prepare(place, deps.writer)
-    with file_lock(place.guard), InstallTransaction(place, deps.writer) as change:
-        before = refuse_damage(place, damaged)
-        receipts = dict(before)
-        coming, going = decide(receipts)
-        agreed = [subject for plan in coming if agrees(plan, before) for subject in plan.agreements]
-        keep = keep or {}
-        for name in going:
-            change.drop(name, keep=keep.get(name, ""))
-            change.write(f"receipt/{name}", None)
-            change.write(f"aliases/{name}", None)
-            receipts.pop(name, None)
-        for name in sorted(own_links(place).intersection(going)):
-            change.write(f"link/{name}", None)
-        for name in links:
-            change.write(f"link/{name}", link_text(place, name).encode())
-        with deps.writer.together():
-            folders = [change.folder(plan.receipt.name, keep=keep.get(plan.receipt.name, "")) for plan in coming]
-            _stage(coming, folders, deps.writer)
-            for plan in coming:
-                name = plan.receipt.name
-                aliases = held_bytes(sidecar_path(place.inner, name))
-                change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
-                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases, plan.about))
-        receipts |= {plan.receipt.name: plan.receipt for plan in coming}
-        new = {plan.receipt.name: plan.skill for plan in coming}
-        if coming or going:
-            _derive(place, change, receipts, new, going if forget else (), deps, damaged or ())
-        _recorded(place, coming, going, deps)
-        changed = change.commit()
-    _agreed(agreed, coming, deps)
-    return changed
-
-
-def _recorded(place: InstallScope, coming: Sequence[PlannedSkill], going: Sequence[str], deps: InstallDeps) -> None:
-    """Records the change before it is made; if that fails, the change is not made."""
-    if coming or going:
-        came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
-        for plan in coming:
-            for one in plan.receipt.accepted:
-                deps.audit().record(
-                    "accepted", skill=plan.receipt.name, digest_of_skill=plan.receipt.digest, **one.to_dict()
-                )
-        deps.audit().record("changed", place=place.told(place.skills), came=came, went=list(going))
-
-
-def _agreed(subjects: Sequence[str], coming: Sequence[PlannedSkill], deps: InstallDeps) -> None:
-    """Stores the consents of the command. A failure does not undo the change: the person is asked later."""
-    granted = [subject for plan in coming for subject in plan.granted]
-    consents = deps.consents() if subjects or granted else None
-    with suppress(KernelError):
-        if consents is not None and subjects:
-            consents.trust(*subjects, note="installed by command")
-        if consents is not None and granted:
-            consents.trust(*granted, note="accepted by command")
-
-
-def check_changes(
-    place: InstallScope, decide: Callable[[Mapping[str, Receipt]], object], damaged: list[str] | None = None
-) -> None:
-    """Runs all checks of `commit_changes` and changes nothing."""
-    refuse_escape(place)
-    decide(refuse_damage(place, damaged))
-
-
-def _derive(
-    place: InstallScope,
-    change: InstallTransaction,
-    receipts: Mapping[str, Receipt],
-    coming: Mapping[str, SkillDef],
-    gone: Sequence[str],
-    deps: InstallDeps,
-    damaged: Sequence[str],
-) -> None:
-    """Writes the lock and the database from the receipts; the old lock is kept for `rollback`."""
-    lock = lock_bytes(read_lock(place.lock), receipts.values(), gone)
-    change.write("lock", lock)
-    change.write("database", records_bytes(place, receipts, coming=coming, damaged=damaged))
-    before = held_bytes(place.lock)
-    if before is not None and before != lock:
-        stamp = deps.clock.now().replace(":", "").replace(".", "")
-        change.write(f"locks/{_free(place, stamp)}", before)
-        for old in sorted(place.locks.glob("*.json"))[: -(KEPT_LOCKS - 1)]:
-            change.write(f"locks/{old.stem}", None)
-
-
-def _free(place: InstallScope, stamp: str) -> str:
-    at = 0
-    while os.path.lexists(place.locks / f"{stamp}-{at:03}.json"):
-        at += 1
-    return f"{stamp}-{at:03}"
-
-
-def _stage(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Writer) -> None:
-    """Writes each skill's files in a folder of the same file system, many on several threads, which wait for the
-    system most of the time; the first error is raised after all threads are done."""
-    if len(plans) < MANY:
-        for plan, folder in zip(plans, folders, strict=True):
-            _stage_one(plan, folder, writer)
-        return
-    _stage_together(plans, folders, writer)
-
-
-def _stage_together(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Writer) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
-        for _ in pool.map(_stage_one, plans, folders, [writer] * len(plans)):
-            pass
-
-
-def _stage_one(plan: PlannedSkill, folder: Path, writer: Writer) -> None:
-    """Writes the files of a skill and checks their digest."""
-    writer.write_new(folder, {file.path: (plan.contents[file.path], file.mode) for file in plan.receipt.files})
-    if folder_digest(folder) != plan.receipt.digest:
-        raise IntegrityMismatch(f"skill {plan.receipt.name!r} was not written as it was read", hint="check the disk")

@@ -1,34 +1,63 @@
-"""Describes the skills of a source before anything is installed (LIF-1)."""
+"""Describes and scans the skills of a source before anything is installed (LIF-1), and scans installed ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET, Struct, UnsetType
+
+from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.skills.catalog.catalogue import FILE_LIMIT
 from navigator_kernel.skills.formats.manifest import declared
+from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
 from navigator_kernel.skills.install.install import observe_catalogue
-from navigator_kernel.skills.install.plans import drafts, scanned
+from navigator_kernel.skills.install.plans import drafts, scanned, verdict_of
+from navigator_kernel.skills.source.address import parse_source
 from navigator_kernel.skills.source.discover import REGULAR, select_skills
+from navigator_kernel.skills.source.reading import SourceReader
 from navigator_kernel.text import clean
-from navigator_kernel.values.receipt import Verdict
-from navigator_kernel.values.resource import Diagnostic, SkillDef
+from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
-    from navigator_kernel.skills.install.deps import InstallDeps
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from navigator_kernel.skills.install.inventory import Installed
+    from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.skills.source.discover import Found
-    from navigator_kernel.skills.source.mapping import Row
-    from navigator_kernel.skills.source.reading import SourceReader
+    from navigator_kernel.values.receipt import Verdict
+    from navigator_kernel.values.resource import SkillDef
+
+    Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # keyed by the skill's folder in the tree
 
 SCRIPTS = (".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd")
 
 
-Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # keyed by the skill's folder in the tree
+class SourceInfo(Struct, frozen=True, kw_only=True):
+    """The skills of a source: `problems` lists the parts of plugin manifests that could not be used, `notes` says that
+    the page of known skills could not be written."""
+
+    source: str
+    url: str
+    ref: str
+    subpath: str
+    commit: str
+    count: int
+    problems: list[dict[str, Any]]
+    skills: list[dict[str, Any]]
+    notes: list[str] | UnsetType = UNSET
 
 
-def analyse(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> tuple[dict[str, Any], tuple[Row, ...]]:
-    """`{source, url, ref, subpath, commit, count, problems, skills: […]}` and the rows that the mapping may learn;
-    `problems` lists the parts of plugin manifests that could not be used.
+class ScannedSkill(Struct, frozen=True, kw_only=True):
+    name: str
+    path: str
+    verdict: Verdict
+    findings: list[dict[str, Any]]
+
+
+def analyse(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> SourceInfo:
+    """Describes the named skills of a source, or all, and adds what was seen to the page of known skills.
 
     All manifests are read; the other files, and with them sizes and findings, only of named skills, or of a single one.
     """
@@ -36,12 +65,55 @@ def analyse(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> t
     chosen = select_skills(found, wanted, reader.named, reader.contents) if wanted else found
     whole = bool(wanted) or len(found) == 1
     sizes, judged = (_sizes(chosen, reader), judge(chosen, reader, deps)) if whole else ({}, {})
-    skills = [_told(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
+    skills = [_described(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
+    problem, source = deps.observe(observe_catalogue(reader)), reader.source
+    return SourceInfo(
+        source=_clean(source.label),
+        url=_clean(source.url),
+        ref=_clean(source.ref),
+        subpath=_clean(source.subpath),
+        commit=reader.tree.commit,
+        count=len(found),
+        problems=[_finding(note) for note in reader.notes],
+        skills=skills,
+        notes=[problem] if problem else UNSET,
+    )
+
+
+def scan_source(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> list[ScannedSkill]:
+    """The verdict and the findings of each skill of a source, or of the named ones."""
+    chosen = reader.find()
+    if wanted:
+        chosen = select_skills(chosen, wanted, reader.named, reader.contents)
     source = reader.source
-    head = {"source": source.label, "url": source.url, "ref": source.ref, "subpath": source.subpath}
-    head = {key: _clean(text) for key, text in head.items()}
-    told = {"count": len(found), "problems": [_finding(note) for note in reader.notes], "skills": skills}
-    return {**head, "commit": reader.tree.commit, **told}, observe_catalogue(reader)
+    return [
+        _scanned(folder.rpartition("/")[2] or source.base_name, f"{source.label} {folder}".strip(), *judgement)
+        for folder, judgement in judge(chosen, reader, deps).items()
+    ]
+
+
+def scan_installed(one: Installed, root: Path, deps: InstallDeps, options: InstallOptions) -> list[ScannedSkill]:
+    """Scans an installed skill by reading its folder as a source."""
+    skill, path = one.skill, one.place.told(one.skill.folder or one.skill.path)
+    if skill.folder is None:
+        files = {skill.path.name: read_bounded(skill.path, FILE_LIMIT)}
+        found = None if deps.scanner is None else deps.scanner(skill, files)
+        return [_scanned(skill.name, path, verdict_of(found), [finding.to_dict() for finding in found or ()])]
+    try:
+        source = parse_source(str(skill.folder), base=root)
+        with open_source_tree(source, deps, options) as tree:
+            reader = SourceReader(source, tree)
+            top = [held for held in reader.find() if not held.folder]
+            return [_scanned(skill.name, path, *judgement) for judgement in judge(top, reader, deps).values()]
+    except KernelError as error:
+        finding = {"code": error.code, "level": "error", "path": "", "message": clean(error.message), "line": None}
+        return [_scanned(skill.name, path, "block", [finding])]
+
+
+def _scanned(name: str, path: str, verdict: Verdict, findings: list[dict[str, Any]]) -> ScannedSkill:
+    """One skill of the result, cleaned, as names and findings are text from a stranger."""
+    found = [_cleaned(one) for one in findings]
+    return ScannedSkill(name=_clean(name), path=_clean(path), verdict=verdict, findings=found)
 
 
 def _sizes(chosen: Sequence[Found], reader: SourceReader) -> Mapping[str, int]:
@@ -67,7 +139,9 @@ def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> J
     return judged
 
 
-def _told(found: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int], judged: Judged) -> dict[str, Any]:
+def _described(
+    found: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int], judged: Judged
+) -> dict[str, Any]:
     """Describes one skill; `size` and `findings` are None if its files were not read."""
     files = [found.inner(entry) for entry in found.entries]
     scripts = [found.inner(e) for e in found.entries if e.mode == "100755" or e.path.lower().endswith(SCRIPTS)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from msgspec import Struct
+
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.place import InstallScope, at_rest, own_links, told_links
@@ -36,26 +38,50 @@ class Installed(NamedTuple):
     @property
     def is_proven(self) -> bool:
         """Whether this person's install command recorded the receipt's origin: a clone can bring any receipt."""
-        held = self.receipt
-        if held is None:
-            return False
-        return install_subject(held.name, clean(held.origin, lines=False), held.digest) in self.agreed
+        return self.receipt is not None and is_mine(self.receipt, self.agreed)
 
-    def to_dict(self) -> dict[str, Any]:
+    def row(self) -> SkillRow:
+        return SkillRow(**self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """The fields of a `SkillRow`."""
         skill, receipt = self.skill, self.receipt
+        source, commit = (_clean(receipt.source), _clean(receipt.commit)) if receipt else ("", "")
         return {
-            "name": clean(skill.name, lines=False),
-            "description": clean(skill.description, lines=False),
+            "name": _clean(skill.name),
+            "description": _clean(skill.description),
             "kind": skill.kind,
             "status": self.status,
             "level": self.place.level,
             "enabled": skill.enabled,
             "path": self.place.told(skill.folder or skill.path),
             "links": list(self.links),
-            "source": clean(receipt.source, lines=False) if receipt and self.is_proven else "",
-            "commit": clean(receipt.commit, lines=False) if receipt and self.is_proven else "",
-            "claimed_source": clean(receipt.source, lines=False) if receipt and not self.is_proven else "",
+            "source": source if self.is_proven else "",
+            "commit": commit if self.is_proven else "",
+            "claimed_source": "" if self.is_proven else source,
         }
+
+
+class SkillRow(Struct, frozen=True, kw_only=True):
+    """An installed skill in a list. `claimed_source` is what a receipt says that this person's own command did not
+    write."""
+
+    name: str
+    description: str
+    kind: str
+    status: Status
+    level: str
+    enabled: bool
+    path: str
+    links: list[str]
+    source: str
+    commit: str
+    claimed_source: str
+
+
+def is_mine(receipt: Receipt, agreed: frozenset[str]) -> bool:
+    """Whether this person's own command installed it: only then do equal bytes prove that nothing has changed since."""
+    return install_subject(receipt.name, _clean(receipt.origin), receipt.digest) in agreed
 
 
 def inventory(

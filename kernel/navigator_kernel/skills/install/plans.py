@@ -129,15 +129,13 @@ def refuse_twin(plan: PlannedSkill, seen: dict[str, PlannedSkill]) -> None:
 def scanned(plan: PlannedSkill, deps: InstallDeps, options: InstallOptions | None = None) -> PlannedSkill:
     """Adds the verdict of the scanners; Refused for a block that the person did not accept."""
     options = options or InstallOptions()
-    seen = None if deps.scan is None else deps.scan(plan.skill, plan.contents)
+    seen = None if deps.scanner is None else deps.scanner(plan.skill, plan.contents)
     if seen is None:
         return plan
     findings = (*seen, *command_findings(plan.skill, plan.contents))
     judgement = Judged((), (), ())
     if any(finding.level == "error" for finding in findings):
-        consents = deps.consents()
-        subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
-        judgement = judged(plan.receipt, findings, options.accept, subjects)
+        judgement = judged(plan.receipt, findings, options.accept, deps.agreed)
     if judgement.blocking:
         raise refusal(plan.receipt, findings, judgement.blocking, options)
     left = [replace(one, level="warning") if one in judgement.accepted else one for one in findings]

@@ -1,4 +1,4 @@
-"""Restores exactly what a lock file lists, byte for byte, or nothing."""
+"""Restores exactly what a lock file lists, byte for byte, or nothing; rebuilds records that are damaged."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.database import file_lock, read_rows
@@ -26,9 +27,8 @@ from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.skills.install.apply import (
     INTENT,
     InstallTransaction,
-    check_changes,
-    commit_changes,
     held_bytes,
+    open_change,
     settle,
     slot_path,
     sweep,
@@ -50,10 +50,45 @@ if TYPE_CHECKING:
     from navigator_kernel.values.receipt import Receipt
 
 
+class RestoredSkill(Struct, frozen=True, kw_only=True):
+    """`action` is `restored`, `removed` or `kept`."""
+
+    name: str
+    action: str
+    links: list[str]
+    backup: str
+
+
+class RestoreResult(Struct, frozen=True, kw_only=True):
+    """`to` is the stamp of the earlier lock of a rollback."""
+
+    to: str | UnsetType = UNSET
+    level: str
+    target: str
+    dry_run: bool
+    changed: bool
+    skills: list[RestoredSkill]
+
+
+class RepairedPlace(Struct, frozen=True, kw_only=True):
+    """The number of `skills`, the `rewritten` files, the `missing` folders, the skills whose receipt is `unreadable`
+    and cannot be made again, each with what to do, the removed links that led to nothing, and the number of left-overs
+    of interrupted changes that were `swept`."""
+
+    level: str
+    target: str
+    skills: int = 0
+    rewritten: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    unlinked: list[str] = field(default_factory=list)
+    swept: int = 0
+
+
 def install_frozen(
     names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions
-) -> dict[str, Any]:
-    """`{level, target, dry_run, changed, skills: [{name, action, links, backup}]}` of the skills `names`, or of all.
+) -> RestoreResult:
+    """Restores the skills `names`, or all.
 
     NotFound without a lock file or for a name that it lacks, IntegrityMismatch if a source no longer has these bytes,
     Refused if something else is installed here, or if a skill was edited; `force` restores it and keeps a copy.
@@ -69,15 +104,15 @@ def install_frozen(
             near = suggestions(missing[0], wanted)
             hint = f"did you mean {', '.join(near)}?" if near else "leave --skill out"
             raise SkillNotFound(message, hint=hint, suggestions=near)
-        return _returned({name: wanted[name] for name in names}, (), place, deps, options)
+        return _restored({name: wanted[name] for name in names}, (), place, deps, options)
     extra = sorted(read_receipts(place).keys() - wanted.keys())
     if extra:
         hint = "uninstall them, or leave --frozen out"
         raise Refused(f"installed and not in the lock: {', '.join(extra)}", hint=hint, skills=extra)
-    return _returned(wanted, (), place, deps, options)
+    return _restored(wanted, (), place, deps, options)
 
 
-def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> RestoreResult:
     """Restores an earlier lock file by its stamp; skills that it lacks are uninstalled. NotFound if there is none."""
     stamps = sorted(path.stem for path in place.locks.glob("*.json"))
     chosen = [stamp for stamp in stamps if stamp.startswith(to)] if to else stamps[-1:]
@@ -86,7 +121,7 @@ def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOp
         raise NotFound(f"no earlier lock is called {clean(to, lines=False)!r}" if to else "no earlier lock", hint=hint)
     wanted = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, deps)
     going = sorted(read_receipts(place).keys() - wanted.keys())
-    return {"to": chosen[0], **_returned(wanted, going, place, deps, options)}
+    return replace(_restored(wanted, going, place, deps, options), to=chosen[0])
 
 
 def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dict[str, Receipt]:
@@ -103,51 +138,45 @@ def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dic
     return found
 
 
-def _returned(
+def _restored(
     wanted: Mapping[str, Receipt],
     going: Sequence[str],
     place: InstallScope,
     deps: InstallDeps,
     options: InstallOptions,
-) -> dict[str, Any]:
-    held = read_receipts(place)
-    missing = [receipt for name, receipt in wanted.items() if not _is_there(receipt, held.get(name), place)]
+) -> RestoreResult:
+    receipts_now = read_receipts(place)
+    missing = [receipt for name, receipt in wanted.items() if not _is_there(receipt, receipts_now.get(name), place)]
     coming = _fetched(missing, deps, options)
-
     linked, links = own_links(place), list(wanted) if options.link else []
     stamp = deps.clock.now().replace(":", "").replace(".", "")
-    keep = dict[str, str]()
-
-    def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
+    with open_change(place, deps, dry_run=options.dry_run) as change:
         refuse_unlinkable(place, links)
-        names = names_in(place)
+        names, receipts = names_in(place), change.receipts
         late = [one.name for one in wanted.values() if one not in missing and not _is_same(one, receipts.get(one.name))]
         if late:
             raise Busy(f"another command changed {', '.join(late)} meanwhile", hint="try again")
+        keep: dict[str, str] = {}
         for name in (*(plan.receipt.name for plan in coming), *going):
             refuse_taken(name, place, names)
             if _is_edited(name, receipts, place, options):
-                keep[name] = f"{name}-{stamp}"  # `commit_changes` reads it after this call
-        return coming, going
-
-    if options.dry_run:
-        check_changes(place, decide)
-    else:
-        commit_changes(place, deps, decide, keep=keep, links=links)
+                keep[name] = f"{name}-{stamp}"
+        change.apply(coming, going, keep=keep, links=links)
     actions = {**dict.fromkeys(wanted, "kept"), **{one.name: "restored" for one in missing}}
     actions |= dict.fromkeys(going, "removed")
-    told = [
-        {
-            "name": name,
-            "action": action,
-            "links": told_links(place, {*linked, *links}, name),
-            "backup": place.told(place.backups / keep[name]) if name in keep else "",
-        }
+    skills = [
+        RestoredSkill(
+            name=name,
+            action=action,
+            links=told_links(place, {*linked, *links}, name),
+            backup=place.told(place.backups / keep[name]) if name in keep else "",
+        )
         for name, action in sorted(actions.items())
     ]
     changed = bool(coming or going or set(links) - linked)
-    head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
-    return {**head, "changed": changed, "skills": told}
+    return RestoreResult(
+        level=place.level, target=place.target, dry_run=options.dry_run, changed=changed, skills=skills
+    )
 
 
 def _is_there(wanted: Receipt, held: Receipt | None, place: InstallScope) -> bool:
@@ -184,8 +213,8 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
     groups: dict[tuple[str, str], list[Receipt]] = {}
     for receipt in missing:
         groups.setdefault((receipt.source, receipt.commit), []).append(receipt)
-    if missing:
-        deps.prepare()
+    if missing and deps.scanner is not None:
+        deps.scanner.start()
     made: list[PlannedSkill] = []
     for (_, commit), receipts in groups.items():
         with open_origin(source_from_receipt(receipts[0], ref=commit), deps, options) as reader:
@@ -194,7 +223,8 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
             if gone:
                 raise IntegrityMismatch(f"{reader.source.label!r} has no {gone[0]!r} any more", hint="update the lock")
             plans = planned([(receipt, places[receipt.subpath]) for receipt in receipts], reader, deps)
-        deps.ahead([(plan.skill, plan.contents) for plan in plans])
+        if deps.scanner is not None:
+            deps.scanner.ahead([(plan.skill, plan.contents) for plan in plans])
         for receipt, plan in zip(receipts, plans, strict=True):
             if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
                 message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
@@ -203,15 +233,11 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
     return made
 
 
-def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> Mapping[str, Any]:
-    """`{level, target, skills, rewritten, missing, unreadable, unlinked, swept}`: the number of skills, the rewritten
-    files, the missing folders, the skills whose receipt can neither be read nor made again, each with what to do, our
-    links that led to nothing and were removed, and the number of left-overs of interrupted changes. A correct file
-    stays untouched; a copy of one that cannot be read is kept among the records.
-    """
-    told: dict[str, Any] = {"level": place.level, "target": place.target, "skills": 0, "rewritten": []}
+def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> RepairedPlace:
+    """Rebuilds the lock and the database of a place from its folders and receipts, and a receipt from the lock (X-38).
+    A correct file stays untouched; a copy of one that cannot be read is kept among the records."""
     if not place.inner.is_dir() and not dangling(place):
-        return {**told, "missing": [], "unreadable": {}, "unlinked": [], "swept": 0}
+        return RepairedPlace(level=place.level, target=place.target)
     refuse_escape(place)
     if dry_run:
         swept = len([*place.inner.glob("change-*"), *place.inner.glob(INTENT)])
@@ -230,10 +256,16 @@ def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> 
                 for slot, data in [*rewritten.items(), *((f"link/{name}", None) for name in unlinked)]:
                     change.write(slot, data)
                 change.commit()
-    missing = [name for name in receipts if not (place.skills / name).is_dir()]
-    told |= {"skills": len(receipts), "rewritten": [place.told(slot_path(place, slot)) for slot in rewritten]}
-    gone = [place.told(link_path(place, name)) for name in unlinked]
-    return {**told, "missing": missing, "unreadable": unreadable, "unlinked": gone, "swept": swept}
+    return RepairedPlace(
+        level=place.level,
+        target=place.target,
+        skills=len(receipts),
+        rewritten=[place.told(slot_path(place, slot)) for slot in rewritten],
+        missing=[name for name in receipts if not (place.skills / name).is_dir()],
+        unreadable=unreadable,
+        unlinked=[place.told(link_path(place, name)) for name in unlinked],
+        swept=swept,
+    )
 
 
 def _rewritten(
