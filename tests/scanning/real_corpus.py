@@ -20,8 +20,6 @@ from navigator_kernel.skills.source.reading import SourceReader, open_source
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from navigator_kernel.errors import KernelError
-    from navigator_kernel.skills.source.discover import Found
     from navigator_kernel.values.resource import Diagnostic
 
 TOP = Path(__file__).resolve().parents[2]
@@ -58,12 +56,11 @@ def judged(bundle: Path, work: Path) -> Judged:
     bare = work / f"{bundle.stem}.git"
     subprocess.run(["git", "clone", "-q", "--bare", str(bundle), str(bare)], check=True)
     source, scan = parse_source(f"file://{bare}", base=work), Scanners()
-    refused: list[tuple[Found, KernelError]] = []
     skills: dict[str, Sequence[Diagnostic]] = {}
     with open_source(source) as tree:
         reader = SourceReader(source, tree)
         found = reader.find()
-        for plan in drafts(found, reader, SystemClock(), refused=refused):
+        for plan in drafts(found, reader, SystemClock())[0]:
             seen = (*scan(plan.skill, plan.contents), *command_findings(plan.skill, plan.contents))
             skills[plan.receipt.subpath or "."] = seen
     scan.close()

@@ -28,7 +28,8 @@ from navigator_kernel.cli.skill.work import (
     verbose_option,
 )
 from navigator_kernel.errors import Damaged, FetchFailed, Interrupted, UsageProblem
-from navigator_kernel.language.wording import APART, BETWEEN, COLON, SENTENCES, say, worded
+from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
+from navigator_kernel.skills.install.selection import reason_of
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import Language, numbered
 
@@ -382,9 +383,8 @@ class Report(Struct, frozen=True):
 
     def _why(self, one: Mapping[str, Any]) -> str:
         """The reason, with the codes that state it more exactly."""
-        why, key = str(one["why"]), f"left.{one['reason']}"
-        folder = str(one["path"]).rpartition("/")[0]
-        return why if key not in SENTENCES else "".join((self._say(key, folder=folder), *why.partition(": ")[1:]))
+        reason, path = one["reason"], one["path"]
+        return reason_of(reason, path, self.language) + str(one["why"]).removeprefix(reason_of(reason, path, "en"))
 
     def _findings(self, skills: Sequence[InstalledSkill]) -> None:
         """Prints findings as `scan` does, or by rule if there are many. Notes only with `verbose`."""

@@ -221,13 +221,6 @@ class InstallTransaction:
         if not os.path.lexists(self._place.inner / INTENT):
             self._writer.remove(self._intent.scratch)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether a commit would change nothing."""
-        return not self._intent.folders and all(
-            _current(self._place, slot) == data for slot, data in self._data.items()
-        )
-
     def folder(self, name: str, *, keep: str = "") -> Path:
         """The path for the new folder of skill `name`; the old folder is kept as `keep` below `backups`."""
         self._intent.folders[name] = keep
@@ -245,9 +238,17 @@ class InstallTransaction:
 
     def commit(self) -> bool:
         """Commits; returns whether anything changed. After an error nothing has, or the next command completes it."""
-        if self.is_empty:
+        intent, scratch = self._intent, self._intent.scratch
+        for slot, data in self._data.items():
+            if (before := _current(self._place, slot)) != data:
+                intent.files[slot] = before, data
+        if not intent.folders and not intent.files:
             return False
-        self._prepare()
+        self._writer.make_folder(scratch)
+        folders = {name: [name in intent.put, keep] for name, keep in intent.folders.items()}
+        files = {slot: [_as_text(before), _as_text(data)] for slot, (before, data) in intent.files.items()}
+        body = {"v": VERSION, "scratch": scratch.name, "seal": _seal(scratch), "folders": folders, "files": files}
+        self._writer.write(self._place.inner / INTENT, json.dumps(body).encode())  # durable before the first move
         try:
             with self._writer.together():
                 _apply(self._intent, self._place, self._writer, strict=True)
@@ -258,18 +259,6 @@ class InstallTransaction:
             self._writer.remove(self._place.inner / INTENT)
             raise
         return True
-
-    def _prepare(self) -> None:
-        """Writes the intent; it is durable before the first move."""
-        scratch = self._intent.scratch
-        self._writer.make_folder(scratch)
-        for slot, data in self._data.items():
-            if (before := _current(self._place, slot)) != data:
-                self._intent.files[slot] = before, data
-        folders = {name: [name in self._intent.put, keep] for name, keep in self._intent.folders.items()}
-        files = {slot: [_told(before), _told(data)] for slot, (before, data) in self._intent.files.items()}
-        body = {"v": VERSION, "scratch": scratch.name, "seal": _seal(scratch), "folders": folders, "files": files}
-        self._writer.write(self._place.inner / INTENT, json.dumps(body).encode())
 
 
 def settle(place: InstallScope, writer: Writer) -> bool:
@@ -353,7 +342,7 @@ def _folders(intent: _Intent, name: str, place: InstallScope) -> tuple[Path, Pat
 def _set(place: InstallScope, slot: str, data: bytes | None, writer: Writer, *, strict: bool) -> None:
     """Writes or removes a link. A foreign file in its place is kept, and Refused if `strict`."""
     path = slot_path(place, slot)
-    if not _is_link(slot):
+    if not slot.startswith("link/"):
         if held_bytes(path) != data:
             writer.remove(path) if data is None else writer.write(path, data)
         return
@@ -368,14 +357,10 @@ def _set(place: InstallScope, slot: str, data: bytes | None, writer: Writer, *, 
 def _current(place: InstallScope, slot: str) -> bytes | None:
     """The content of a slot, None for no file; Refused if a foreign file is in place of a link."""
     path = slot_path(place, slot)
-    if not _is_link(slot):
+    if not slot.startswith("link/"):
         return held_bytes(path)
     held = held_link(place, path.name)
     return None if held is None else held.encode()
-
-
-def _is_link(slot: str) -> bool:
-    return slot.startswith("link/")
 
 
 def held_bytes(path: Path) -> bytes | None:
@@ -438,13 +423,13 @@ def _parsed(raw: Mapping[str, Any], place: InstallScope) -> _Intent:
     return intent
 
 
-def _told(data: bytes | None) -> str | None:
+def _as_text(data: bytes | None) -> str | None:
     """`data` as JSON text, without loss for any bytes."""
     return None if data is None else data.decode("utf-8", errors="surrogateescape")
 
 
-def _bytes(told: str | None) -> bytes | None:
-    return None if told is None else told.encode("utf-8", errors="surrogateescape")
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("utf-8", errors="surrogateescape")
 
 
 def _seal(scratch: Path) -> str:

@@ -123,9 +123,9 @@ def _sizes(chosen: Sequence[Found], reader: SourceReader) -> Mapping[str, int]:
 
 def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> Judged:
     """The verdict and the findings of the scanners for each skill, or why it would be refused."""
-    refused: list[tuple[Found, KernelError]] = []
     judged: dict[str, tuple[Verdict, list[dict[str, Any]]]] = {}
-    for plan in drafts(chosen, reader, deps.clock, refused=refused):
+    plans, refused = drafts(chosen, reader, deps.clock)
+    for plan in plans:
         try:
             plan = scanned(plan, deps)
             verdict, findings = plan.receipt.verdict, [_finding(one) for one in plan.findings]

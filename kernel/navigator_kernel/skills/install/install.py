@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.skills.source.address import Source
-    from navigator_kernel.skills.source.discover import Found
     from navigator_kernel.values.receipt import Receipt, Verdict
     from navigator_kernel.values.resource import Diagnostic
 
@@ -113,8 +112,7 @@ def collect(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps, opti
     several = len(picked.skills) + len(picked.left) > 1
     if options.rename and several:
         refuse_rename(options.rename, [skill.name for skill in picked.skills])
-    refused: list[tuple[Found, KernelError]] = []
-    drawn = drafts(picked.skills, reader, deps.clock, options.rename, refused, picked.files)
+    drawn, refused = drafts(picked.skills, reader, deps.clock, options.rename, picked.files)
     if deps.scanner is not None:
         deps.scanner.ahead([(plan.skill, plan.contents) for plan in drawn])
     found = {skill.folder: skill for skill in picked.skills}

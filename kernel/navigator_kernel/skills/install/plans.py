@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.source.reading import SourceReader
     from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+    Refusal = tuple[Found, KernelError]  # a skill of a source that cannot be planned, and why
+
 _NAME_LINE = lazy_compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
 
 
@@ -60,21 +63,18 @@ def drafts(
     reader: SourceReader,
     clock: Clock,
     rename: str = "",
-    refused: list[tuple[Found, KernelError]] | None = None,
     files: Mapping[str, tuple[PlannedFile, ...]] | None = None,
-) -> list[PlannedSkill]:
-    """Plans the skills in `chosen`. Refused if files are not allowed, NotLoadable if a manifest cannot be used.
-    `rename` is the new name of the one skill in `chosen`; with `refused` a skill that fails is added to it and left
-    out. `files` is the result of `safe_files`, if that was called before.
-    """
-    left = [] if refused is None else refused
-    files = safe_files(chosen, reader, left) if files is None else files
-    if left and refused is None:
-        raise left[0][1]
+) -> tuple[list[PlannedSkill], list[Refusal]]:
+    """Plans the skills in `chosen`, and the errors of those whose files are not allowed (Refused) or whose manifest
+    cannot be used (NotLoadable). `rename` is the new name of the one skill in `chosen`; `files` is the result of
+    `safe_files`, if that was called before."""
+    refused: list[Refusal] = []
+    if files is None:
+        files, refused = safe_files(chosen, reader)
     blobs, large = reader.read_apart({folder: [file.oid for file in planned] for folder, planned in files.items()})
-    left += [(skill, large[skill.folder]) for skill in chosen if skill.folder in large]
+    refused += [(skill, large[skill.folder]) for skill in chosen if skill.folder in large]
     now = clock.now()
-    made: list[PlannedSkill] = []
+    plans: list[PlannedSkill] = []
     for skill in chosen:
         if skill.folder not in files or skill.folder in large:
             continue
@@ -83,28 +83,27 @@ def drafts(
         try:
             manifest = reader.manifest_from(skill, contents[skill.inner(skill.manifest)])
             plan = _plan(manifest, skill, contents, modes, reader, now)
-            made.append(titled(plan, skill, reader, rename))
+            plans.append(titled(plan, skill, reader, rename))
         except (NotLoadable, Refused) as error:
-            left.append((skill, error))
-    if left and refused is None:
-        raise left[0][1]
-    return made
+            refused.append((skill, error))
+    return plans, refused
 
 
 def safe_files(
-    chosen: Sequence[Found], reader: SourceReader, refused: list[tuple[Found, KernelError]]
-) -> dict[str, tuple[PlannedFile, ...]]:
-    """The safe files of each skill, by its folder in the tree; other skills are added to `refused`."""
+    chosen: Sequence[Found], reader: SourceReader
+) -> tuple[dict[str, tuple[PlannedFile, ...]], list[Refusal]]:
+    """The safe files of each skill, by its folder in the tree, and the errors of the other skills."""
     whole, links = Tree(reader.tree.entries), dict(reader.links)
     while ids := unread_links(chosen, links, whole):
         links |= reader.read(ids)
     files: dict[str, tuple[PlannedFile, ...]] = {}
+    refused: list[Refusal] = []
     for skill in chosen:
         try:
             files[skill.folder] = admit(skill, links, whole)
         except Refused as error:
             refused.append((skill, error))
-    return files
+    return files, refused
 
 
 def titled(plan: PlannedSkill, skill: Found, reader: SourceReader, name: str) -> PlannedSkill:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound, UsageProblem
+from navigator_kernel.language.wording import SENTENCES, say
 from navigator_kernel.skills.install.plans import safe_files
 from navigator_kernel.skills.source.discover import (
     LINK,
@@ -29,34 +30,13 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.discover import Found
     from navigator_kernel.skills.source.gate import PlannedFile
     from navigator_kernel.skills.source.reading import SourceReader
+    from navigator_kernel.text import Language
 
 
 State = Literal["skipped", "blocked"]
 
-# Explains each reason in a list of many skills. The reasons in `_MEANT` are rules of the layout: these skills are no
-# part of "all". All others are failures, which a person can settle, at least by `--exclude`; docs/reference/states.md.
-_WHY: Mapping[str, str] = {
-    "ambiguous": "the name of several skills",
-    "broken-copy": "a broken link in place of a copy of another one",
-    "broken-link": "a link of it leads to nothing",
-    "copy": "a copy of another one",
-    "edited": "changed here since it was installed",
-    "example": "an example",
-    "excluded": "named by --exclude",
-    "hidden": "in a hidden folder",
-    "lookalike": "its name looks like another one",
-    "manifest": "its manifest cannot be used",
-    "name-taken": "name already in use",
-    "no-name-left": "its name is another skill's, and no other name is free",
-    "no-text": "no text and no command",
-    "not-found": "no skill of that name",
-    "placeholder": "a placeholder",
-    "reserved": "its name is the kernel's own",
-    "scanner": "the scanner blocks it",
-    "test": "a test",
-    "too-large": "too large",
-    "unsafe-files": "its files may not lie here",
-}
+# These reasons are rules of the layout: such skills are no part of "all". All others are failures, which a person can
+# settle, at least by `--exclude`; docs/reference/states.md. The sentences `left.*` explain each.
 _MEANT = frozenset({"broken-copy", "copy", "example", "excluded", "hidden", "no-text", "placeholder", "test"})
 _BLOCKS = frozenset({"lookalike", "reserved", "scanner", "too-large", "unsafe-files"})
 DANGLING = ("link-dangling",)  # codes of a skill whose only fault is broken links, which are harmless
@@ -83,11 +63,17 @@ class LeftOut(NamedTuple):
         return self.reason not in _MEANT
 
     def to_dict(self) -> dict[str, Any]:
-        why = _WHY.get(self.reason, self.reason)
+        path = clean(self.path, lines=False)
+        why = reason_of(self.reason, path, "en")
         why = f"{why}: {', '.join(self.codes)}" if self.codes else why
-        head = {"name": clean(self.name, lines=False), "path": clean(self.path, lines=False), "state": self.state}
-        head |= {"reason": self.reason, "why": why}
-        return {**self.error.to_dict(), **head, "failure": self.is_failure}
+        head = {"name": clean(self.name, lines=False), "path": path, "state": self.state, "reason": self.reason}
+        return {**self.error.to_dict(), **head, "why": why, "failure": self.is_failure}
+
+
+def reason_of(reason: str, path: str, language: Language) -> str:
+    """The reason in a list of many skills."""
+    key = f"left.{reason}"
+    return say(key, language, folder=path.rpartition("/")[0]) if key in SENTENCES else reason
 
 
 def left_out(skill: Found, reason: str, message: str, *, hint: str = "", **facts: Any) -> LeftOut:
@@ -194,7 +180,7 @@ class Selection(Struct, dict=True):
                 left.append(told_of(word, "", error))
                 continue
             chosen |= {skill.folder: skill for skill in meant if skill.folder not in chosen}
-            by_path |= {skill.folder for skill in meant if _lies_at(skill, word)}
+            by_path |= {skill.folder for skill in meant if skill.lies_at(inner_path(word))}
         unwanted = self._excluded(exclude)
         left += [unwanted[folder] for folder in chosen if folder in unwanted]
         skills = [skill for folder, skill in chosen.items() if folder not in unwanted]
@@ -226,8 +212,7 @@ class Selection(Struct, dict=True):
         for skill in reader.found:
             if why := _no_skill(skill, reader, any_role=alone):
                 others[skill.folder] = why
-        refused: list[tuple[Found, KernelError]] = []
-        files = safe_files([skill for skill in reader.found if skill.folder not in others], reader, refused)
+        files, refused = safe_files([skill for skill in reader.found if skill.folder not in others], reader)
         others |= {skill.folder: failed(skill, error) for skill, error in refused}
         safe = [skill for skill in reader.found if skill.folder in files]
 
@@ -270,21 +255,18 @@ class Selection(Struct, dict=True):
         """The folders of the skills that `words` exclude."""
         unwanted: dict[str, LeftOut] = {}
         for word in words:
-            hits = [skill for skill in self.reader.found if self._is_called(word, skill)]
+            hits = [
+                skill
+                for skill in self.reader.found
+                if skill.lies_at(inner_path(word)) or fold(word) in map(fold, self._names(skill))
+            ]
             if not hits:
                 raise unknown(word, [name for skill in self.reader.found for name in self._names(skill)])
             unwanted |= {skill.folder: left_out(skill, "excluded", f"--exclude {word}") for skill in hits}
         return unwanted
 
-    def _is_called(self, word: str, skill: Found) -> bool:
-        return _lies_at(skill, word) or fold(word) in map(fold, self._names(skill))
-
     def _names(self, skill: Found) -> Iterator[str]:
         yield from filter(None, (skill.name, self.reader.named(skill), *self._known.labels.get(skill.folder, ())))
-
-
-def _lies_at(skill: Found, word: str) -> bool:
-    return inner_path(word) in (skill.folder, *skill.also)
 
 
 def _no_skill(skill: Found, reader: SourceReader, *, any_role: bool) -> LeftOut | None:

@@ -64,7 +64,10 @@ def locate_again(receipt: Receipt, reader: SourceReader) -> Found | None:
 def planned(pairs: Sequence[tuple[Receipt, Found]], reader: SourceReader, deps: InstallDeps) -> list[PlannedSkill]:
     """Prepares installed skills again, each under its installed name."""
     places = {found.folder: found for _, found in pairs}
-    drawn = {plan.receipt.subpath: plan for plan in drafts(list(places.values()), reader, deps.clock)}
+    plans, refused = drafts(list(places.values()), reader, deps.clock)
+    if refused:
+        raise refused[0][1]
+    drawn = {plan.receipt.subpath: plan for plan in plans}
     return [
         titled(drawn[found.folder], found, reader, receipt.name if receipt.declared else "") for receipt, found in pairs
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
@@ -37,6 +38,9 @@ class Found(NamedTuple):
     @property
     def shown(self) -> str:
         return self.folder or "."
+
+    def lies_at(self, path: str) -> bool:
+        return path in (self.folder, *self.also)
 
     def inner(self, entry: TreeEntry) -> str:
         """The entry's path inside the skill."""
@@ -258,7 +262,11 @@ Named = Callable[[Found], str]  # the name in the skill's manifest; empty if it 
 def candidate_manifests(entries: Iterable[TreeEntry]) -> tuple[str, ...]:
     """The ids of small files that `find_skills` and `read_plugins` can use."""
     held = tuple(entries)
-    links = [entry.oid for entry in held if entry.mode == LINK and _may_lead(entry.path.rpartition("/")[2])]
+    links = []
+    for entry in held:
+        name = entry.path.rpartition("/")[2]
+        if entry.mode == LINK and (name.lower() == "skill.md" or "." not in name.lstrip(".")):
+            links.append(entry.oid)  # it may stand for a manifest or a folder
     return tuple(dict.fromkeys([*(entry.oid for entry in plugin_files(held)), *links[:LINK_LIMIT]]))
 
 
@@ -278,7 +286,9 @@ def find_skills(
     there is no skill.
     """
     whole = Tree(entries)
-    scope = _scope(whole, subpath, links)
+    scope = subpath
+    with suppress(BrokenPath):
+        scope = whole.real(subpath, links) if links else subpath
     manifests = _manifests(whole, links)
     held: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
     held |= _linked(whole, scope, manifests, links or {})
@@ -320,23 +330,11 @@ def select_skills(
     chosen: dict[str, Found] = {}
     for word in wanted:
         hits = _meant(word, found, named)
-        if not _is_glob(word):
+        if not _WILDCARD.search(word):
             hits = (_only(word, hits, contents, usable),)
         for skill in originals(hits, contents):
             chosen.setdefault(skill.folder, skill)
     return tuple(chosen.values())
-
-
-def _may_lead(name: str) -> bool:
-    """Whether a link with this name may stand for a manifest or a folder."""
-    return name.lower() == "skill.md" or "." not in name.lstrip(".")
-
-
-def _scope(whole: Tree, subpath: str, links: Mapping[str, bytes] | None) -> str:
-    try:
-        return whole.real(subpath, links) if links else subpath
-    except BrokenPath:
-        return subpath
 
 
 def _manifests(whole: Tree, links: Mapping[str, bytes] | None) -> dict[str, TreeEntry]:
@@ -406,12 +404,12 @@ def _role(path: str) -> Role:
 
 def _meant(word: str, found: Sequence[Found], named: Named) -> Sequence[Found]:
     path = inner_path(word)
-    if hits := [skill for skill in found if _lies_at(skill, path) and (path == "" or "/" in path)]:
+    if hits := [skill for skill in found if skill.lies_at(path) and (path == "" or "/" in path)]:
         return hits
-    if _is_glob(word) and (globbed := _globbed(path, word, found)):
+    if _WILDCARD.search(word) and (globbed := _globbed(path, word, found)):
         return globbed
     folded = fold(path)
-    hits = [skill for skill in found if fold(skill.name) == folded or _lies_at(skill, path)]
+    hits = [skill for skill in found if fold(skill.name) == folded or skill.lies_at(path)]
     hits = hits or [skill for skill in found if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
     mark = next((mark for mark in ":/" if mark in word), "")
     if not hits and mark:
@@ -429,14 +427,6 @@ def inner_path(word: str) -> str:
     """The folder that `word` names by its path, if any."""
     path = _SKILL_FILE.sub("", word.strip("/").removeprefix("./"))
     return "" if word in {".", "./"} else path
-
-
-def _lies_at(skill: Found, path: str) -> bool:
-    return path in (skill.folder, *skill.also)
-
-
-def _is_glob(word: str) -> bool:
-    return _WILDCARD.search(word) is not None
 
 
 def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
