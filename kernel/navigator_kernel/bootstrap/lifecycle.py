@@ -151,8 +151,8 @@ def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchS
         skills = catalogue.list_resources(enabled_only=False)
     chosen = tuple(one for one in skills if one.type == "skill" and one.implicit and one.enabled)
     more = other_words([query]) if language_of(query) == "zh" else []
-    found = meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
-    if not found:
-        found = tuple(one for one in meaning.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
-    sure = frozenset(one.name for one in found if one.confidence >= SURE)
-    return SearchSpace([one for one in skills if one.type == "skill"], [one.name for one in found], sure)
+    candidates = meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
+    if not candidates:
+        candidates = tuple(one for one in meaning.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
+    sure = frozenset(one.name for one in candidates if one.confidence >= SURE)
+    return SearchSpace([one for one in skills if one.type == "skill"], [one.name for one in candidates], sure)

@@ -60,10 +60,10 @@ class Jobs:
 
     def find(self, owner: str, name: str) -> Job:
         """The job called `name`; NotFound also for a job of another token."""
-        held = self._jobs.get(name)
-        if held is None or held.owner != owner:
+        job = self._jobs.get(name)
+        if job is None or job.owner != owner:
             raise NotFound(f"no job is called {name!r}", hint="jobs are forgotten when the server ends")
-        return held
+        return job
 
     def all(self, owner: str) -> list[Job]:
         """The jobs of `owner`, newest first."""

@@ -192,21 +192,19 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 raise self.unknown(source)
             if self.is_unknown(source):
                 raise self.unknown(source, or_source=True)
-            address, wanted = self.sourced(source, skills, options)
-            return self._analysed(address, wanted, deps, options)
+            address, names = self.sourced(source, skills, options)
+            return self._analysed(address, names, deps, options)
 
-    def _analysed(
-        self, source: Source, wanted: Sequence[str], deps: InstallDeps, options: InstallOptions
-    ) -> SourceInfo:
+    def _analysed(self, source: Source, names: Sequence[str], deps: InstallDeps, options: InstallOptions) -> SourceInfo:
         from navigator_kernel.skills.install.deps import open_source_tree
 
-        if wanted and deps.scanner is not None:
+        if names and deps.scanner is not None:
             deps.scanner.start()
         with open_source_tree(source, deps, options) as tree:
             from navigator_kernel.skills.install.info import analyse  # mostly imported already while git ran
             from navigator_kernel.skills.source.reading import SourceReader
 
-            return analyse(SourceReader(source, tree), wanted, deps)
+            return analyse(SourceReader(source, tree), names, deps)
 
     def search(
         self,
@@ -233,29 +231,29 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         hits = search(skills, query, use_counts(self.state), names, sure)
         shown = hits[:limit]
         rows = rows or {one.skill.name: one for one in self._recorded([hit.skill for hit in shown])}
-        found = [SkillHit(**rows[hit.skill.name].facts(), score=hit.score, reason=hit.reason) for hit in shown]
+        results = [SkillHit(**rows[hit.skill.name].facts(), score=hit.score, reason=hit.reason) for hit in shown]
         remote: list[dict[str, Any]] | UnsetType = UNSET
         if catalogues is not None:
             from navigator_kernel.skills.source.remote import search_remote
 
             remote = search_remote(query, catalogues, base=self.root, offline=options.offline)
-        return SearchResult(query=clean(query, lines=False), count=len(hits), skills=found, remote=remote)
+        return SearchResult(query=clean(query, lines=False), count=len(hits), skills=results, remote=remote)
 
     def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
         """Compares skills with what was installed; IntegrityMismatch, with the changed files, if one differs."""
         self.settle()
         checked: list[dict[str, Any]] = []
-        wanted, agreed = fold(name), self.agreed()
+        folded, agreed = fold(name), self.agreed()
         for place in self.chosen(options):
             for own, receipt in read_receipts(place).items():
-                if wanted not in {"", fold(own)}:
+                if folded not in {"", fold(own)}:
                     continue
                 now, differences = compared(receipt, place)
                 if now is not None:  # else another command has just removed it
                     ok, mine = not any(differences.values()), is_mine(now, agreed)
                     where = {"name": own, "level": place.level, "target": place.target, "ok": ok, "by_you": mine}
                     checked.append({**where, **differences})
-        if wanted and not checked:
+        if folded and not checked:
             raise self.unknown(name)
         broken = [one for one in checked if not one["ok"]]
         if broken:
@@ -312,13 +310,13 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                     hint = "name the source that it came from"
                     raise UsageProblem("--skill and --ref choose from a source", hint=hint)
                 chosen = [one] if one is not None else self.found(options)[0]
-                rows = [row for held in chosen for row in scan_installed(held, self.root, deps, options)]
+                rows = [row for each in chosen for row in scan_installed(each, self.root, deps, options)]
             elif here or self.is_unknown(source):
                 raise self.unknown(source)
             else:
-                address, wanted = self.sourced(source, skills, options)
+                address, names = self.sourced(source, skills, options)
                 with open_source_tree(address, deps, options) as tree:
-                    rows = scan_source(SourceReader(address, tree), wanted, deps)
+                    rows = scan_source(SourceReader(address, tree), names, deps)
         unsafe = sum(row.verdict in UNSAFE for row in rows)
         blocked = sum(row.verdict == "block" for row in rows)
         return ScanResult(count=len(rows), blocked=blocked, skills=rows, exit_code=1 if unsafe else 0)
@@ -369,14 +367,14 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         from navigator_kernel.skills.install.deps import open_source_tree
 
         with self._command(options, source) as deps:
-            address, wanted = self.sourced(source, skills, options)
+            address, names = self.sourced(source, skills, options)
             place = self.target(options)
-            refuse_rename(options.rename, wanted)
+            refuse_rename(options.rename, names)
             with open_source_tree(address, deps, options, install=True) as tree:
                 from navigator_kernel.skills.install.install import collect, install_prepared  # imported while git ran
                 from navigator_kernel.skills.source.reading import SourceReader
 
-                prepared = collect(SourceReader(address, tree), wanted, deps, options)
+                prepared = collect(SourceReader(address, tree), names, deps, options)
             return install_prepared(prepared, place, deps, options)
 
     def restore(self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS) -> RestoreResult:
@@ -458,9 +456,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         from navigator_kernel.skills.install.export import export
 
         self.settle()
-        kept = [place.skills for place in self.places.values()]
+        installed = [place.skills for place in self.places.values()]
         chosen = self._exported(names, options)
-        return export(chosen, self._path(out), kept, packed=packed, force=options.force, dry_run=options.dry_run)
+        return export(chosen, self._path(out), installed, packed=packed, force=options.force, dry_run=options.dry_run)
 
     def _exported(self, names: Sequence[str], options: InstallOptions) -> Sequence[Installed]:
         rows = {fold(one.skill.name): one for one in self.found(options)[0]}
@@ -586,27 +584,27 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         repository and itself (LIF-8)."""
         from navigator_kernel.skills.source.address import parse_source
 
-        text, wanted = _named(text, "source"), list(skills)
+        text, names = _named(text, "source"), list(skills)
         if "/" not in text and ":" not in text:
             if known := self.deps.mapping.find(text):
-                text, wanted = known[0], wanted or [known[1]]
+                text, names = known[0], names or [known[1]]
             elif named := self.deps.mapping.named(text):
                 raise _only_named(text, *named)
         try:
-            return parse_source(text, base=self.root, ref=options.ref), wanted
+            return parse_source(text, base=self.root, ref=options.ref), names
         except UsageProblem as error:
             raise self._hinted(error, text) from error
 
-    def _hinted(self, error: KernelError, asked: str) -> KernelError:
+    def _hinted(self, error: KernelError, source: str) -> KernelError:
         """`error` with the names that are nearest to the requested source: of known repositories, or of installed and
         known skills."""
-        if asked.count("/") == 1 and ":" not in asked:
-            repository = asked.partition("@")[0].partition("#")[0]
-            known = {held.row.repo for held in self.deps.mapping.rows()} - {repository}
+        if source.count("/") == 1 and ":" not in source:
+            repository = source.partition("@")[0].partition("#")[0]
+            known = {row.row.repo for row in self.deps.mapping.rows()} - {repository}
             near = suggestions(repository, known, 1, 0.8)
-        elif "/" not in asked and ":" not in asked:
+        elif "/" not in source and ":" not in source:
             names = [one.skill.name for one in self.found(_NO_OPTIONS)[0]]
-            near = suggestions(asked, [*names, *self.deps.mapping.names()], 3, 0.7)
+            near = suggestions(source, [*names, *self.deps.mapping.names()], 3, 0.7)
         else:
             near = []
         if near:
@@ -680,9 +678,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         """The installed skill of that name or alias; None for a path or a URL."""
         if "/" in name:
             return None
-        found, _ = self.found(_NO_OPTIONS)
-        by_name = (one for one in found if fold(one.skill.name) == fold(name))
-        by_alias = (one for one in found if fold(name) in map(fold, one.skill.aliases))
+        rows, _ = self.found(_NO_OPTIONS)
+        by_name = (one for one in rows if fold(one.skill.name) == fold(name))
+        by_alias = (one for one in rows if fold(name) in map(fold, one.skill.aliases))
         return next(chain(by_name, by_alias), None)
 
     def is_unknown(self, word: str) -> bool:

@@ -1,4 +1,4 @@
-"""The skill commands that change installed skills."""
+"""The skill commands that change installed skills, and the report of an install."""
 
 from __future__ import annotations
 
@@ -148,10 +148,10 @@ def _installed(
 def _picked(app: App, choices: Sequence[tuple[str, str]], source: str) -> list[str]:
     from navigator_kernel.cli.picker import pick
 
-    wanted = pick(say("pick.title", app.spoken, count=len(choices), source=source), choices, app.spoken)
-    if wanted is None:
+    picked = pick(say("pick.title", app.spoken, count=len(choices), source=source), choices, app.spoken)
+    if picked is None:
         raise Interrupted("nothing was installed", hint="--skill NAME or --all chooses without asking")
-    return wanted
+    return picked
 
 
 @click.command("uninstall")
@@ -400,9 +400,9 @@ class Report(Struct, frozen=True):
             note(f"{level}{colon}{len(names)} × {code}{colon}{shown}")
 
     def _some(self, names: Iterable[str]) -> str:
-        held = list(names)
-        shown = BETWEEN[self.language].join(held[:NAMED])
-        return self._say("install.some", names=shown) if len(held) > NAMED else shown
+        every = list(names)
+        shown = BETWEEN[self.language].join(every[:NAMED])
+        return self._say("install.some", names=shown) if len(every) > NAMED else shown
 
 
 def _grouped(pairs: Iterable[tuple[tuple[str, str], str]]) -> list[tuple[tuple[str, str], list[str]]]:

@@ -34,12 +34,12 @@ def export(
 ) -> None:
     """Copy the installed skills NAMES to the folder OUT, or pack them into OUT.skill or OUT.zip."""
     options = InstallOptions(**given, everything=everything)
-    found = open_lifecycle(app.root).export(names, Path.cwd() / out, options, packed=packed)
+    result = open_lifecycle(app.root).export(names, Path.cwd() / out, options, packed=packed)
     if as_json:
-        document(found)
+        document(result)
         return
-    done = "would export" if found["dry_run"] else "exported"
-    for one in found["skills"]:
+    done = "would export" if result["dry_run"] else "exported"
+    for one in result["skills"]:
         say_lines(f"{done} {one['name']} to {one['path']}")
         if one["changed_since_installed"]:
             note(f"warning: {one['name']} was changed since it was installed")
@@ -55,20 +55,20 @@ def export(
 def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -> int:
     """Install the skills that FILE lists, a skills-lock.json of the npm package skills (default: the project's)."""
     with busy(app, "import-lock", quiet=as_json) as lifecycle:
-        found = lifecycle.import_lock(Path.cwd() / file if file else None, InstallOptions(**given))
+        result = lifecycle.import_lock(Path.cwd() / file if file else None, InstallOptions(**given))
     if as_json:
-        document(found)
-        return int(found["exit_code"])
-    done = "would import" if found["dry_run"] else "imported"
-    for one in found["imported"]:
+        document(result)
+        return int(result["exit_code"])
+    done = "would import" if result["dry_run"] else "imported"
+    for one in result["imported"]:
         say_lines(f"{done if one['changed'] else 'already there'} {one['name']} ({one['commit'] or 'no commit'})")
         for text in one["notes"]:
             note(f"note: {one['name']}: {text}")
         for finding in one["findings"]:
             note(f"{finding['level']}: {finding['code']}: {finding['message']}")
-    for one in found["skipped"]:
+    for one in result["skipped"]:
         note(f"skipped {one['name']}: {one['why']}" + (f" ({one['hint']})" if one["hint"] else ""))
-    return int(found["exit_code"])
+    return int(result["exit_code"])
 
 
 @click.command("convert")
@@ -135,8 +135,8 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
     if write:
         if word:
             raise UsageProblem("--write adds every row that was seen", hint="leave WORD out")
-        told = write_seen(app.root)
-        document(told) if as_json else say_lines(f"{told['added']} rows added to {told['path']}")
+        written = write_seen(app.root)
+        document(written) if as_json else say_lines(f"{written['added']} rows added to {written['path']}")
         return
     result = open_lifecycle(app.root).mapping(word or "")
     if as_json:

@@ -1,4 +1,4 @@
-"""`navigator skill learn`: lets the model write example requests for a skill, shows them, and removes them."""
+"""`navigator skill new` creates a skill with evals; `learn` lets the model write example requests for one."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ def new(app: App, *, name: str, description: str, queries: Sequence[str], as_jso
     """Create .claude/skills/NAME with a SKILL.md to fill in, and evals for navigator eval."""
     name = unicodedata.normalize("NFC", name)
     files = {file: text.encode() for file, text in _files(name, clean(description, lines=False), queries).items()}
-    if found := [one.message for one in validate(files["SKILL.md"], name, files, strict=True) if one.level == "error"]:
+    if problems := [
+        one.message for one in validate(files["SKILL.md"], name, files, strict=True) if one.level == "error"
+    ]:
         raise UsageProblem(
-            found[0], hint="lower-case letters, digits and '-', at most 64; a description of at most 1,024"
+            problems[0], hint="lower-case letters, digits and '-', at most 64; a description of at most 1,024"
         )
     refuse_lookalike(name, ())
     folder = app.root / ".claude" / "skills" / name
@@ -145,8 +147,8 @@ def _written(
     skills = [skill for name in names if (skill := catalogue.find(name)) is not None]
     if not skills:
         return {"skills": [], "failed": {}, **Spent().to_dict()}
-    wanted = agreed_model(app, model_name, EXAMPLES, skills, sure=sure, as_json=as_json)
-    done, failed, spent = asked_model(app, wanted, partial(_asked, skills, lifecycle, quiet=as_json))
+    model = agreed_model(app, model_name, EXAMPLES, skills, sure=sure, as_json=as_json)
+    done, failed, spent = asked_model(app, model, partial(_asked, skills, lifecycle, quiet=as_json))
     if not done:
         raise next(iter(failed.values()))
     return {"skills": done, "failed": {name: error.message for name, error in failed.items()}, **spent.to_dict()}

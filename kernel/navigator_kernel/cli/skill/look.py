@@ -1,4 +1,4 @@
-"""The skill commands that only read: list, search, info and verify."""
+"""The skill commands that only read: list, search, info, verify and scan."""
 
 from __future__ import annotations
 
@@ -163,16 +163,16 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
 def _differences(skills: Sequence[Mapping[str, Any]], language: Language) -> list[str]:
     """A line for each file that is not as it was installed."""
     kinds = ("modified", "missing", "extra", "mode")
-    found = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
-    return [say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in found]
+    changes = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
+    return [say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in changes]
 
 
 def _about(one: Mapping[str, Any], language: Language) -> list[str]:
     """The lines about an installed skill, one for each known fact."""
     receipt, apart, colon = one["receipt"] or {}, APART[language], COLON[language]
     places = (worded("place", place, language) for place in (one["level"], *(() if one["enabled"] else ("disabled",))))
-    accepted = (say("about.accepted_in", language, **_pair(held)) for held in receipt.get("accepted") or ())
-    told = {
+    accepted = (say("about.accepted_in", language, **_pair(rule)) for rule in receipt.get("accepted") or ())
+    facts = {
         "name": one["name"],
         "description": one["description"],
         "type": worded("kind", one["kind"], language),
@@ -192,7 +192,7 @@ def _about(one: Mapping[str, Any], language: Language) -> list[str]:
         "tools": _short(one["tools"], language),
         "files": f"{len(one['files'])}{colon}{_short(one['files'], language)}",
     }
-    known = [f"{say(f'about.{key}', language)}{colon}{value}" for key, value in told.items() if value]
+    known = [f"{say(f'about.{key}', language)}{colon}{value}" for key, value in facts.items() if value]
     return [*known, *(f"{say('about.problem', language)}{colon}{text}" for text in one["problems"])]
 
 
@@ -200,9 +200,9 @@ def _pair(accepted: Mapping[str, Any]) -> dict[str, Any]:
     return {key: accepted[key] for key in ("rule", "file")}
 
 
-def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
+def _offered(source_info: Mapping[str, Any], source: str, language: Language) -> None:
     """Prints the skills that an install would add, with their findings."""
-    skills, colon = found["skills"], COLON[language]
+    skills, colon = source_info["skills"], COLON[language]
     head = ("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description")
     spare = ("licence", "tools", "plugin", "scripts", "bytes", "type")
     table(head, (_offer(one, language) for one in skills), spare=spare, language=language)
@@ -216,9 +216,9 @@ def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
     for one in skills:
         for problem in one["problems"]:
             note(f"{one['name']}{colon}{problem}")
-    for problem in found["problems"]:
+    for problem in source_info["problems"]:
         note(_finding(problem))
-    at = say("offer.at", language, ref=found["ref"]) if found["ref"] else ""
+    at = say("offer.at", language, ref=source_info["ref"]) if source_info["ref"] else ""
     count = {} if len(skills) == 1 else {"count": len(skills)}
     note(say("offer.many" if count else "offer.one", language, at=at, source=source, **count))
     if any(one["findings"] is None for one in skills):

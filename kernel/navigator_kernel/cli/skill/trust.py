@@ -74,8 +74,8 @@ def distrust(app: App, *, name: str, as_json: bool) -> None:
 def _executor(app: App, name: str) -> SkillExecutor:
     """The executor of the installed skill as it is now."""
     catalogue = open_catalogue(app.root)
-    held = catalogue.find(name)
-    return catalogue.create_executor(held.namespace if held else f"skill:{name}")
+    skill = catalogue.find(name)
+    return catalogue.create_executor(skill.namespace if skill else f"skill:{name}")
 
 
 @click.command("record")

@@ -1,4 +1,4 @@
-"""Shared parts of the skill commands: options and progress."""
+"""Shared parts of the skill commands: options, progress, findings and the question whether to accept a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An install scope: the folder of skills of one level, and its records."""
+"""An install scope: the folder of skills of one level, its records, and our links to its skills."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ def prepare(place: InstallScope, writer: Writer) -> None:
 def at_rest(place: InstallScope) -> Iterator[None]:
     """Holds the lock of changes, so that no command is between two steps of one. Nothing is held where nothing was
     installed yet, or where this person cannot change anything."""
-    with ExitStack() as held:
+    with ExitStack() as locks:
         if place.guard.exists():
             try:
-                held.enter_context(own_lock(place.guard, timeout=PATIENCE))
+                locks.enter_context(own_lock(place.guard, timeout=PATIENCE))
             except KernelError as error:
                 if error.data.get("errno") not in UNWRITABLE:
                     raise
@@ -135,12 +135,12 @@ def held_link(place: InstallScope, name: str) -> str | None:
     path = link_path(place, name)
     if not os.path.lexists(path):
         return None
-    if (held := _said(path)) != link_text(place, name):
+    if (target := _said(path)) != link_text(place, name):
         hint = f"move it away, or, for a copy of ours, navigator skill uninstall {name} --target agents"
         raise Refused(
             f"{str(path)!r} already exists and is not a link to {place.told(place.skills / name)!r}", hint=hint
         )
-    return held
+    return target
 
 
 def own_links(place: InstallScope) -> frozenset[str]:

@@ -1,4 +1,5 @@
-"""The receipts of installed skills: one file each, from which all other records derive (X-38)."""
+"""The receipts of installed skills, one file each, from which all other records derive (X-38), and the digests in
+them."""
 
 from __future__ import annotations
 
@@ -24,16 +25,16 @@ _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
 def read_receipts(place: InstallScope, damaged: list[str] | None = None) -> Mapping[str, Receipt]:
     """All receipts by name. An unreadable one raises Damaged, or its name is added to `damaged`."""
-    found: dict[str, Receipt] = {}
+    receipts: dict[str, Receipt] = {}
     for path in sorted(place.inner.glob("*.json")):
         try:
             if receipt := read_receipt(place, path.stem):
-                found[path.stem] = receipt
+                receipts[path.stem] = receipt
         except Damaged:
             if damaged is None:
                 raise
             damaged.append(path.stem)
-    return found
+    return receipts
 
 
 def read_receipt(place: InstallScope, name: str) -> Receipt | None:
@@ -104,8 +105,8 @@ def folder_files(folder: Path) -> tuple[InstalledFile, ...]:
 
 def _files(folder: Path, prefix: str) -> Iterator[InstalledFile]:
     with os.scandir(folder) as entries:
-        found = list(entries)
-    for entry in found:
+        listed = list(entries)
+    for entry in listed:
         path = f"{prefix}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
             yield from _files(Path(entry.path), f"{path}/")

@@ -1,4 +1,5 @@
-"""Stores which skills a person disabled, in their state of the project; the skills' files never change."""
+"""Stores which skills a person disabled, and how often each was used, in their state of the project; the skills' files
+never change."""
 
 from __future__ import annotations
 

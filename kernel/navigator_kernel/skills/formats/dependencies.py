@@ -1,4 +1,4 @@
-"""Reads a skill's Python packages as requirements that can only come from a package index."""
+"""Reads a skill's Python and npm packages as requirements that can only come from a package index."""
 
 from __future__ import annotations
 

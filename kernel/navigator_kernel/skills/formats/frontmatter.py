@@ -1,4 +1,5 @@
-"""Splits a resource file into metadata and text, and tolerates common mistakes (FMT-1, FMT-6, X-2)."""
+"""Splits a resource file into metadata and text, and reads the metadata as YAML within limits; common mistakes are
+tolerated (FMT-1, FMT-6, X-2)."""
 
 from __future__ import annotations
 

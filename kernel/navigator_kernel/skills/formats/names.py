@@ -1,4 +1,4 @@
-"""Valid names of skills."""
+"""Valid names of skills, and names that look alike."""
 
 from __future__ import annotations
 

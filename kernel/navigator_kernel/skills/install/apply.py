@@ -286,19 +286,19 @@ def _finish(place: InstallScope, writer: Writer) -> bool:
 
 def sweep(place: InstallScope, writer: Writer) -> int:
     """Removes the remains of interrupted changes, under the lock, and returns how many there were."""
-    left = os.path.lexists(place.inner / INTENT)
+    unfinished = os.path.lexists(place.inner / INTENT)
     writer.remove(place.inner / INTENT)
-    return int(left) + _tidy(place, writer)
+    return int(unfinished) + _tidy(place, writer)
 
 
 def _tidy(place: InstallScope, writer: Writer) -> int:
     """Removes scratch folders and half-written files of killed processes, and returns how many there were."""
-    left = [path for path in place.inner.glob("change-*") if _SCRATCH.fullmatch(path.name)]
-    left += [path for folder in (place.inner, place.locks) for path in folder.glob(HALF_WRITTEN)]
-    for path in left:
+    remains = [path for path in place.inner.glob("change-*") if _SCRATCH.fullmatch(path.name)]
+    remains += [path for folder in (place.inner, place.locks) for path in folder.glob(HALF_WRITTEN)]
+    for path in remains:
         writer.remove(path)
     files = [place.lock, place.database]
-    return len(left) + sum(map(writer.sweep, files))
+    return len(remains) + sum(map(writer.sweep, files))
 
 
 def _apply(intent: _Intent, place: InstallScope, writer: Writer, *, strict: bool) -> None:
@@ -359,8 +359,8 @@ def _current(place: InstallScope, slot: str) -> bytes | None:
     path = slot_path(place, slot)
     if not slot.startswith("link/"):
         return held_bytes(path)
-    held = held_link(place, path.name)
-    return None if held is None else held.encode()
+    target = held_link(place, path.name)
+    return None if target is None else target.encode()
 
 
 def held_bytes(path: Path) -> bytes | None:
@@ -435,5 +435,5 @@ def _bytes(text: str | None) -> bytes | None:
 def _seal(scratch: Path) -> str:
     """A value that ties an intent to this folder, also after its disk is mounted again with another device number; a
     copy or checkout has another one. Empty without the folder."""
-    held = look(str(scratch))
-    return f"{held.inode}:{held.born or held.device}" if held.inode else ""
+    seen = look(str(scratch))
+    return f"{seen.inode}:{seen.born or seen.device}" if seen.inode else ""

@@ -56,14 +56,14 @@ class ScannedSkill(Struct, frozen=True, kw_only=True):
     findings: list[dict[str, Any]]
 
 
-def analyse(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> SourceInfo:
+def analyse(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
     """Describes the named skills of a source, or all, and adds what was seen to the page of known skills.
 
     All manifests are read; the other files, and with them sizes and findings, only of named skills, or of a single one.
     """
-    found = reader.find()
-    chosen = select_skills(found, wanted, reader.named, reader.contents) if wanted else found
-    whole = bool(wanted) or len(found) == 1
+    skills_here = reader.find()
+    chosen = select_skills(skills_here, names, reader.named, reader.contents) if names else skills_here
+    whole = bool(names) or len(skills_here) == 1
     sizes, judged = (_sizes(chosen, reader), judge(chosen, reader, deps)) if whole else ({}, {})
     skills = [_described(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
     problem, source = deps.observe(observe_catalogue(reader)), reader.source
@@ -73,18 +73,18 @@ def analyse(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> S
         ref=_clean(source.ref),
         subpath=_clean(source.subpath),
         commit=reader.tree.commit,
-        count=len(found),
+        count=len(skills_here),
         problems=[_finding(note) for note in reader.notes],
         skills=skills,
         notes=[problem] if problem else UNSET,
     )
 
 
-def scan_source(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> list[ScannedSkill]:
+def scan_source(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> list[ScannedSkill]:
     """The verdict and the findings of each skill of a source, or of the named ones."""
     chosen = reader.find()
-    if wanted:
-        chosen = select_skills(chosen, wanted, reader.named, reader.contents)
+    if names:
+        chosen = select_skills(chosen, names, reader.named, reader.contents)
     source = reader.source
     return [
         _scanned(folder.rpartition("/")[2] or source.base_name, f"{source.label} {folder}".strip(), *judgement)
@@ -97,13 +97,13 @@ def scan_installed(one: Installed, root: Path, deps: InstallDeps, options: Insta
     skill, path = one.skill, one.place.told(one.skill.folder or one.skill.path)
     if skill.folder is None:
         files = {skill.path.name: read_bounded(skill.path, FILE_LIMIT)}
-        found = None if deps.scanner is None else deps.scanner(skill, files)
-        return [_scanned(skill.name, path, verdict_of(found), [finding.to_dict() for finding in found or ()])]
+        findings = None if deps.scanner is None else deps.scanner(skill, files)
+        return [_scanned(skill.name, path, verdict_of(findings), [finding.to_dict() for finding in findings or ()])]
     try:
         source = parse_source(str(skill.folder), base=root)
         with open_source_tree(source, deps, options) as tree:
             reader = SourceReader(source, tree)
-            top = [held for held in reader.find() if not held.folder]
+            top = [each for each in reader.find() if not each.folder]
             return [_scanned(skill.name, path, *judgement) for judgement in judge(top, reader, deps).values()]
     except KernelError as error:
         finding = {"code": error.code, "level": "error", "path": "", "message": clean(error.message), "line": None}
@@ -140,17 +140,17 @@ def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> J
 
 
 def _described(
-    found: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int], judged: Judged
+    skill: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int], judged: Judged
 ) -> dict[str, Any]:
     """Describes one skill; `size` and `findings` are None if its files were not read."""
-    files = [found.inner(entry) for entry in found.entries]
-    scripts = [found.inner(e) for e in found.entries if e.mode == "100755" or e.path.lower().endswith(SCRIPTS)]
-    verdict, findings = judged.get(found.folder, ("not_scanned", None))
-    told: dict[str, Any] = {"name": _clean(found.name), "path": _clean(found.shown)}
-    told |= {**declared(manifest), "plugin": _clean(found.plugin), "role": found.role}
-    told |= {"files": list(map(_clean, files)), "scripts": list(map(_clean, scripts))}
-    size = sum(sizes.get(entry.oid, 0) for entry in found.entries) if found.folder in judged else None
-    return {**told, "size": size, "verdict": verdict, "findings": findings}
+    files = [skill.inner(entry) for entry in skill.entries]
+    scripts = [skill.inner(e) for e in skill.entries if e.mode == "100755" or e.path.lower().endswith(SCRIPTS)]
+    verdict, findings = judged.get(skill.folder, ("not_scanned", None))
+    row: dict[str, Any] = {"name": _clean(skill.name), "path": _clean(skill.shown)}
+    row |= {**declared(manifest), "plugin": _clean(skill.plugin), "role": skill.role}
+    row |= {"files": list(map(_clean, files)), "scripts": list(map(_clean, scripts))}
+    size = sum(sizes.get(entry.oid, 0) for entry in skill.entries) if skill.folder in judged else None
+    return {**row, "size": size, "verdict": verdict, "findings": findings}
 
 
 def _finding(one: Diagnostic) -> dict[str, Any]:

@@ -101,25 +101,25 @@ class InstallResult(Struct, frozen=True, kw_only=True):
     exit_code: int
 
 
-def collect(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps, options: InstallOptions) -> PreparedInstall:
+def collect(reader: SourceReader, names: Sequence[str], deps: InstallDeps, options: InstallOptions) -> PreparedInstall:
     """Reads and scans the skills of an install. Refused if the source has another commit than the options say."""
     if options.commit and options.commit != (commit := reader.tree.commit):
         message = f"the source is at {commit[:12] or 'no commit'} now, and {options.commit[:12]} was shown"
         raise Refused(message, hint="look at it again", reason="moved")
     reader.find()
     selection = Selection(reader)
-    picked = selection.named(wanted, options.exclude) if wanted else _everything(selection, options)
+    picked = selection.named(names, options.exclude) if names else _everything(selection, options)
     several = len(picked.skills) + len(picked.left) > 1
     if options.rename and several:
         refuse_rename(options.rename, [skill.name for skill in picked.skills])
     drawn, refused = drafts(picked.skills, reader, deps.clock, options.rename, picked.files)
     if deps.scanner is not None:
         deps.scanner.ahead([(plan.skill, plan.contents) for plan in drawn])
-    found = {skill.folder: skill for skill in picked.skills}
+    by_folder = {skill.folder: skill for skill in picked.skills}
     made: list[PlannedSkill] = []
     seen: dict[str, PlannedSkill] = {}
     for at, plan in enumerate(drawn):
-        skill = found[plan.receipt.subpath]
+        skill = by_folder[plan.receipt.subpath]
         try:
             if not options.rename and skill.folder not in picked.by_path:
                 plan = titled(plan, skill, reader, selection.name_for(plan, skill))
@@ -132,10 +132,10 @@ def collect(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps, opti
     if refused and not several:
         raise refused[0][1]
     left = [*picked.left, *(failed(skill, error) for skill, error in refused)]
-    if not made and (wanted or not several):
+    if not made and (names or not several):
         raise _none(left)
     seen_rows, source = observe_catalogue(reader), reader.source
-    return PreparedInstall(made, left, seen_rows, reader.tree.commit, source.label, several, bool(wanted))
+    return PreparedInstall(made, left, seen_rows, reader.tree.commit, source.label, several, bool(names))
 
 
 def install_prepared(
@@ -217,10 +217,10 @@ def observe_catalogue(reader: SourceReader) -> tuple[Row, ...]:
     """A row of the mapping for every skill of the source, with its description if its manifest was read (X-35)."""
     repository = reader.source.repository
     rows = []
-    for found in reader.found if repository else ():
-        skill = reader.known(found)
-        name, text = (skill.name, skill.description) if skill else (found.name, "")
-        rows.append(Row(name, text, repository, found.folder))
+    for here in reader.found if repository else ():
+        skill = reader.known(here)
+        name, text = (skill.name, skill.description) if skill else (here.name, "")
+        rows.append(Row(name, text, repository, here.folder))
     return tuple(rows)
 
 
@@ -233,32 +233,32 @@ def _is_settled(
 ) -> bool:
     """Whether exactly this skill is already installed here. Refused if the existing entry is not ours to replace.
     `names` is the result of `names_in`."""
-    wanted, target = plan.receipt, place.skills / plan.receipt.name
-    refuse_taken(wanted.name, place, names)
-    held = receipts.get(wanted.name)
-    if held is None:
+    receipt, target = plan.receipt, place.skills / plan.receipt.name
+    refuse_taken(receipt.name, place, names)
+    installed = receipts.get(receipt.name)
+    if installed is None:
         if os.path.lexists(target):
             hint = "move the folder away, or choose another name with --as, or another level"
             raise Refused(f"{str(target)!r} was not installed by navigator", hint=hint, reason=TAKEN)
         return False
-    if (held.source, held.subpath) != (wanted.source, wanted.subpath):
-        origin = f"{held.source} {held.subpath}".strip()
-        hint = f"install it under another name with --as, or {options.command('uninstall', wanted.name)} first"
-        raise Refused(f"skill {wanted.name!r} is installed from another source: {origin!r}", hint=hint, reason=TAKEN)
+    if (installed.source, installed.subpath) != (receipt.source, receipt.subpath):
+        origin = f"{installed.source} {installed.subpath}".strip()
+        hint = f"install it under another name with --as, or {options.command('uninstall', receipt.name)} first"
+        raise Refused(f"skill {receipt.name!r} is installed from another source: {origin!r}", hint=hint, reason=TAKEN)
     if not os.path.lexists(target):
         return False
-    if target.is_symlink() or folder_digest(target) != held.digest:
-        message = f"skill {wanted.name!r} was changed since it was installed"
-        raise Refused(message, hint=options.undoing(wanted.name), reason="edited")
-    return held.digest == wanted.digest
+    if target.is_symlink() or folder_digest(target) != installed.digest:
+        message = f"skill {receipt.name!r} was changed since it was installed"
+        raise Refused(message, hint=options.undoing(receipt.name), reason="edited")
+    return installed.digest == receipt.digest
 
 
 def names_in(place: InstallScope) -> dict[str, list[str]]:
     """The entries of the scope's folder by folded name; a file `x.md` is called `x`."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for path in place.skills.iterdir() if place.skills.is_dir() else ():
-        found.setdefault(fold(path.name.removesuffix(".md")), []).append(path.name)
-    return found
+        names.setdefault(fold(path.name.removesuffix(".md")), []).append(path.name)
+    return names
 
 
 def refuse_taken(name: str, place: InstallScope, names: Mapping[str, Sequence[str]] | None = None) -> None:

@@ -104,9 +104,9 @@ def inventory(
         receipts[place.skills] = read_receipts(place, damaged)
         notes += [_damaged(name, place) for name in damaged]
     catalogue = ResourceCatalogue(roots=tuple(roots), disabled=lambda: disabled)
-    held = catalogue.list_resources(enabled_only=False)
-    found = _installed(held, places, shipped, agreed, lambda place, name: receipts[place.skills].get(name))
-    return found, (*notes, *catalogue.diagnostics())
+    skills = catalogue.list_resources(enabled_only=False)
+    rows = _installed(skills, places, shipped, agreed, lambda place, name: receipts[place.skills].get(name))
+    return rows, (*notes, *catalogue.diagnostics())
 
 
 def recorded(
@@ -131,21 +131,21 @@ def _installed(
 ) -> tuple[Installed, ...]:
     by_path = {place.skills: place for place in reversed(places)}
     linked = {place.skills: own_links(place) for place in places}
-    found = []
+    rows = []
     for skill in skills:
         top = (skill.folder or skill.path).parent
         receipt = receipt_of(by_path[top], skill.folder.name) if skill.folder else None
         links = told_links(by_path[top], linked[top], skill.folder.name) if skill.folder else ()
-        found.append(Installed(skill, by_path[top], _status(skill, receipt, shipped), receipt, tuple(links), agreed))
-    return tuple(found)
+        rows.append(Installed(skill, by_path[top], _status(skill, receipt, shipped), receipt, tuple(links), agreed))
+    return tuple(rows)
 
 
 def compared(receipt: Receipt, place: InstallScope) -> tuple[Receipt | None, dict[str, list[str]]]:
     """The receipt and the differences of its folder. If there are any, both are read again while no command changes the
     skills: the receipt is another one after an update, and None after an uninstall."""
-    found = differences(receipt, place.skills / receipt.name)
-    if not any(found.values()):
-        return receipt, found
+    changes = differences(receipt, place.skills / receipt.name)
+    if not any(changes.values()):
+        return receipt, changes
     with at_rest(place):
         now = read_receipt(place, receipt.name)
         return now, differences(now, place.skills / now.name) if now is not None else {}
@@ -153,26 +153,26 @@ def compared(receipt: Receipt, place: InstallScope) -> tuple[Receipt | None, dic
 
 def differences(receipt: Receipt, folder: Path) -> dict[str, list[str]]:
     """Differences between `folder` and `receipt`: `{modified, missing, extra, mode}`."""
-    wanted = {file.path: file for file in receipt.files}
+    recorded = {file.path: file for file in receipt.files}
     problems: dict[str, list[str]] = {"modified": [], "missing": [], "extra": [], "mode": []}
     try:
-        held = {file.path: file for file in folder_files(folder)}
+        present = {file.path: file for file in folder_files(folder)}
     except KernelError as error:
         what = "missing" if error.code == "not_found" else "modified"
-        problems[what] = sorted(map(_clean, wanted)) if what == "missing" else [_clean(error.message)]
+        problems[what] = sorted(map(_clean, recorded)) if what == "missing" else [_clean(error.message)]
         return problems
-    problems["missing"] = sorted(_clean(path) for path in wanted if path not in held)
-    problems["extra"] = sorted(_clean(path) for path in held if path not in wanted)
-    for path, what in _changes(wanted, held):
+    problems["missing"] = sorted(_clean(path) for path in recorded if path not in present)
+    problems["extra"] = sorted(_clean(path) for path in present if path not in recorded)
+    for path, what in _changes(recorded, present):
         problems[what].append(_clean(path))
     return problems
 
 
-def _changes(wanted: Mapping[str, InstalledFile], held: Mapping[str, InstalledFile]) -> Iterator[tuple[str, str]]:
-    for path in sorted(wanted.keys() & held.keys()):
-        if wanted[path].sha256 != held[path].sha256:
+def _changes(recorded: Mapping[str, InstalledFile], present: Mapping[str, InstalledFile]) -> Iterator[tuple[str, str]]:
+    for path in sorted(recorded.keys() & present.keys()):
+        if recorded[path].sha256 != present[path].sha256:
             yield path, "modified"
-        elif wanted[path].mode != held[path].mode:
+        elif recorded[path].mode != present[path].mode:
             yield path, "mode"
 
 

@@ -1,4 +1,5 @@
-"""The lock file `skills.lock.json`, for version control (X-38)."""
+"""The lock file `skills.lock.json`, for version control, and the table `skills.db`: both derive from folders and
+receipts (LIF-13, X-38)."""
 
 from __future__ import annotations
 
@@ -48,9 +49,9 @@ def read_lock(path: Path) -> Entries:
 def lock_bytes(entries: Entries, receipts: Iterable[Receipt], gone: Sequence[str] = ()) -> bytes:
     """The lock with an entry for each of `receipts`, and the entries of skills that are not installed here, without
     those in `gone`."""
-    kept = {name: entry for name, entry in entries.items() if name not in gone}
-    kept |= {receipt.name: _entry(receipt) for receipt in receipts}
-    whole = {"version": VERSION, "skills": kept}
+    skills = {name: entry for name, entry in entries.items() if name not in gone}
+    skills |= {receipt.name: _entry(receipt) for receipt in receipts}
+    whole = {"version": VERSION, "skills": skills}
     return (json.dumps(whole, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()
 
 

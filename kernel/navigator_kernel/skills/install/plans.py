@@ -137,11 +137,11 @@ def scanned(plan: PlannedSkill, deps: InstallDeps, options: InstallOptions | Non
         judgement = judged(plan.receipt, findings, options.accept, deps.agreed)
     if judgement.blocking:
         raise refusal(plan.receipt, findings, judgement.blocking, options)
-    left = [replace(one, level="warning") if one in judgement.accepted else one for one in findings]
+    remaining = [replace(one, level="warning") if one in judgement.accepted else one for one in findings]
     accepted = tuple(Accepted(**facts(one)) for one in judgement.accepted)
-    verdict = verdict_of(left)
+    verdict = verdict_of(remaining)
     receipt = replace(plan.receipt, verdict=verdict, accepted=accepted)
-    return plan._replace(receipt=receipt, findings=tuple(left), verdict=verdict, granted=judgement.granted)
+    return plan._replace(receipt=receipt, findings=tuple(remaining), verdict=verdict, granted=judgement.granted)
 
 
 def verdict_of(findings: Sequence[Diagnostic] | None) -> Verdict:
@@ -157,7 +157,7 @@ def verdict_of(findings: Sequence[Diagnostic] | None) -> Verdict:
 
 def _plan(
     manifest: SkillDef,
-    found: Found,
+    skill: Found,
     contents: Mapping[str, bytes],
     modes: Mapping[str, int],
     reader: SourceReader,
@@ -175,22 +175,22 @@ def _plan(
         source=reader.source.url,
         ref=reader.source.ref,
         commit=reader.tree.commit,
-        subpath=found.folder,
-        tree=found.tree if reader.tree.commit else "",
+        subpath=skill.folder,
+        tree=skill.tree if reader.tree.commit else "",
         files=files,
         digest=tree_digest(files),
         verdict="not_scanned",
         installed_at=now,
     )
-    about = reader.about.get(found.plugin, ())
+    about = reader.about.get(skill.plugin, ())
     return PlannedSkill(skill=manifest, receipt=receipt, contents=contents, about=about)
 
 
 def _renamed(
-    manifest: SkillDef, contents: Mapping[str, bytes], found: Found, name: str
+    manifest: SkillDef, contents: Mapping[str, bytes], skill: Found, name: str
 ) -> tuple[SkillDef, Mapping[str, bytes]]:
     """The skill under another name: only the line with its name changes."""
-    path = found.inner(found.manifest)
+    path = skill.inner(skill.manifest)
     data, count = _NAME_LINE.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)
     changed = read_manifest(data, path=manifest.path, folder=manifest.folder) if count else manifest
     if changed.name != name:

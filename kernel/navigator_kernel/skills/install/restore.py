@@ -97,19 +97,19 @@ def install_frozen(
         raise NotFound(
             f"there is no {place.told(place.lock)!r}", hint="install a skill, or run this in the folder of the lock"
         )
-    wanted = receipts_in(read_lock(place.lock), place, deps)
+    locked = receipts_in(read_lock(place.lock), place, deps)
     if names:
-        if missing := [name for name in names if name not in wanted]:
+        if missing := [name for name in names if name not in locked]:
             message = f"{clean(missing[0], lines=False)!r} is not in {place.told(place.lock)!r}"
-            near = suggestions(missing[0], wanted)
+            near = suggestions(missing[0], locked)
             hint = f"did you mean {', '.join(near)}?" if near else "leave --skill out"
             raise SkillNotFound(message, hint=hint, suggestions=near)
-        return _restored({name: wanted[name] for name in names}, (), place, deps, options)
-    extra = sorted(read_receipts(place).keys() - wanted.keys())
+        return _restored({name: locked[name] for name in names}, (), place, deps, options)
+    extra = sorted(read_receipts(place).keys() - locked.keys())
     if extra:
         hint = "uninstall them, or leave --frozen out"
         raise Refused(f"installed and not in the lock: {', '.join(extra)}", hint=hint, skills=extra)
-    return _restored(wanted, (), place, deps, options)
+    return _restored(locked, (), place, deps, options)
 
 
 def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> RestoreResult:
@@ -119,41 +119,41 @@ def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOp
     if len(chosen) != 1:
         hint = f"--to one of: {', '.join(stamps[-10:])}" if stamps else "nothing was changed here yet"
         raise NotFound(f"no earlier lock is called {clean(to, lines=False)!r}" if to else "no earlier lock", hint=hint)
-    wanted = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, deps)
-    going = sorted(read_receipts(place).keys() - wanted.keys())
-    return replace(_restored(wanted, going, place, deps, options), to=chosen[0])
+    locked = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, deps)
+    going = sorted(read_receipts(place).keys() - locked.keys())
+    return replace(_restored(locked, going, place, deps, options), to=chosen[0])
 
 
 def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dict[str, Receipt]:
     """The entries of a lock file as receipts; Damaged for an invalid entry."""
-    now, found = deps.clock.now(), {}
+    now, receipts = deps.clock.now(), {}
     for name, entry in entries.items():
         try:
-            found[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
-            if not NAME.fullmatch(name) or tree_digest(found[name].files) != found[name].digest:
+            receipts[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
+            if not NAME.fullmatch(name) or tree_digest(receipts[name].files) != receipts[name].digest:
                 raise ValueError("it contradicts itself")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             hint = "navigator doctor --repair rebuilds it if the skill is installed; else take it from version control"
             raise Damaged(f"the lock's entry of {name!r} cannot be read", hint=hint, path=str(place.lock)) from error
-    return found
+    return receipts
 
 
 def _restored(
-    wanted: Mapping[str, Receipt],
+    locked: Mapping[str, Receipt],
     going: Sequence[str],
     place: InstallScope,
     deps: InstallDeps,
     options: InstallOptions,
 ) -> RestoreResult:
     receipts_now = read_receipts(place)
-    missing = [receipt for name, receipt in wanted.items() if not _is_there(receipt, receipts_now.get(name), place)]
+    missing = [receipt for name, receipt in locked.items() if not _is_there(receipt, receipts_now.get(name), place)]
     coming = _fetched(missing, deps, options)
-    linked, links = own_links(place), list(wanted) if options.link else []
+    linked, links = own_links(place), list(locked) if options.link else []
     stamp = deps.clock.now().replace(":", "").replace(".", "")
     with open_change(place, deps, dry_run=options.dry_run) as change:
         refuse_unlinkable(place, links)
         names, receipts = names_in(place), change.receipts
-        late = [one.name for one in wanted.values() if one not in missing and not _is_same(one, receipts.get(one.name))]
+        late = [one.name for one in locked.values() if one not in missing and not _is_same(one, receipts.get(one.name))]
         if late:
             raise Busy(f"another command changed {', '.join(late)} meanwhile", hint="try again")
         keep: dict[str, str] = {}
@@ -162,7 +162,7 @@ def _restored(
             if _is_edited(name, receipts, place, options):
                 keep[name] = f"{name}-{stamp}"
         change.apply(coming, going, keep=keep, links=links)
-    actions = {**dict.fromkeys(wanted, "kept"), **{one.name: "restored" for one in missing}}
+    actions = {**dict.fromkeys(locked, "kept"), **{one.name: "restored" for one in missing}}
     actions |= dict.fromkeys(going, "removed")
     skills = [
         RestoredSkill(
@@ -179,30 +179,30 @@ def _restored(
     )
 
 
-def _is_there(wanted: Receipt, held: Receipt | None, place: InstallScope) -> bool:
+def _is_there(locked: Receipt, installed: Receipt | None, place: InstallScope) -> bool:
     """Whether the skill is installed exactly like this, with an equal receipt."""
-    target = place.skills / wanted.name
-    if held is None or target.is_symlink() or not target.is_dir():
+    target = place.skills / locked.name
+    if installed is None or target.is_symlink() or not target.is_dir():
         return False
     try:
-        return _is_same(wanted, held) and folder_digest(target) == wanted.digest
+        return _is_same(locked, installed) and folder_digest(target) == locked.digest
     except KernelError:  # another command is removing it
         return False
 
 
-def _is_same(wanted: Receipt, held: Receipt | None) -> bool:
-    return held is not None and replace(held, installed_at=wanted.installed_at) == wanted
+def _is_same(locked: Receipt, installed: Receipt | None) -> bool:
+    return installed is not None and replace(installed, installed_at=locked.installed_at) == locked
 
 
 def _is_edited(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> bool:
     """Whether the folder has changes that exist nowhere else; Refused without `force`, and for a folder that is not
     ours."""
-    target, held = place.skills / name, receipts.get(name)
+    target, receipt = place.skills / name, receipts.get(name)
     if not os.path.lexists(target):
         return False
-    if held is None:
+    if receipt is None:
         raise Refused(f"{str(target)!r} was not installed by navigator", hint="move the folder away")
-    edited = target.is_symlink() or folder_digest(target) != held.digest
+    edited = target.is_symlink() or folder_digest(target) != receipt.digest
     if edited and not options.force:
         raise Refused(f"skill {name!r} was changed since it was installed", hint=options.undoing(name))
     return edited
@@ -218,7 +218,7 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
     made: list[PlannedSkill] = []
     for (_, commit), receipts in groups.items():
         with open_origin(source_from_receipt(receipts[0], ref=commit), deps, options) as reader:
-            places = {found.folder: found for found in reader.found}
+            places = {skill.folder: skill for skill in reader.found}
             gone = [receipt.name for receipt in receipts if receipt.subpath not in places]
             if gone:
                 raise IntegrityMismatch(f"{reader.source.label!r} has no {gone[0]!r} any more", hint="update the lock")
@@ -277,11 +277,11 @@ def _rewritten(
     receipts = dict(read_receipts(place, damaged))
     again, unreadable = _made_again(damaged, place, deps)
     receipts |= again
-    wanted = {f"receipt/{name}": receipt_bytes(receipt) for name, receipt in again.items()}
-    wanted["lock"] = lock_bytes(_entries(place), receipts.values())
-    wanted["database"] = records_bytes(place, receipts, rebuild=_rows(place) is None, damaged=list(unreadable))
-    current = {slot: held_bytes(slot_path(place, slot)) for slot in wanted}
-    return receipts, {slot: data for slot, data in wanted.items() if current[slot] != data}, unreadable
+    contents = {f"receipt/{name}": receipt_bytes(receipt) for name, receipt in again.items()}
+    contents["lock"] = lock_bytes(_entries(place), receipts.values())
+    contents["database"] = records_bytes(place, receipts, rebuild=_rows(place) is None, damaged=list(unreadable))
+    current = {slot: held_bytes(slot_path(place, slot)) for slot in contents}
+    return receipts, {slot: data for slot, data in contents.items() if current[slot] != data}, unreadable
 
 
 def _made_again(

@@ -133,8 +133,8 @@ class Selection(Struct, dict=True):
     @property
     def is_lone(self) -> bool:
         """Whether the source has exactly one skill."""
-        found = self.reader.found
-        meant = [skill for skill in found if skill.role == "skill"] or found
+        skills = self.reader.found
+        meant = [skill for skill in skills if skill.role == "skill"] or skills
         return len({fold(skill.name) for skill in meant}) == 1 and len(originals(meant, self.reader.contents)) == 1
 
     def everything(self, exclude: Sequence[str] = ()) -> Picked:
@@ -156,26 +156,26 @@ class Selection(Struct, dict=True):
         in the source."""
         reader = self.reader
         meant = [skill for skill in reader.found if skill.role == "skill"] or reader.found
-        held = originals([skill for skill in meant if reader.is_usable(skill)], reader.contents)
-        called = Counter(fold(reader.named(skill)) for skill in held)
-        told = []
-        for skill in held:
+        distinct = originals([skill for skill in meant if reader.is_usable(skill)], reader.contents)
+        called = Counter(fold(reader.named(skill)) for skill in distinct)
+        choices = []
+        for skill in distinct:
             name = reader.named(skill)
             known = reader.known(skill)
-            told.append((name if called[fold(name)] == 1 else skill.shown, known.description if known else ""))
-        return sorted(told)
+            choices.append((name if called[fold(name)] == 1 else skill.shown, known.description if known else ""))
+        return sorted(choices)
 
-    def named(self, wanted: Sequence[str], exclude: Sequence[str] = ()) -> Picked:
-        """The skills that `wanted` names. If there are several words, one that means no skill or several skills does
+    def named(self, words: Sequence[str], exclude: Sequence[str] = ()) -> Picked:
+        """The skills that `words` name. If there are several words, one that means no skill or several skills does
         not exclude the others."""
         chosen: dict[str, Found] = {}
         by_path: set[str] = set()
         left: list[LeftOut] = []
-        for word in wanted:
+        for word in words:
             try:
                 meant = self._meant(word)
             except (SkillNotFound, UsageProblem) as error:
-                if len(wanted) == 1:
+                if len(words) == 1:
                     raise
                 left.append(told_of(word, "", error))
                 continue
@@ -220,14 +220,14 @@ class Selection(Struct, dict=True):
             return frozenset((file.path, file.mode, reader.fingerprint(file.oid)) for file in files[skill.folder])
 
         copies = all_copies(safe, reader.named, contents)
-        kept = [skill for skill in safe if skill.folder not in copies]
-        held = labels(kept, reader.named, reader.source.base_name)
-        names = {fold(reader.named(skill)): skill for skill in kept}
+        own = [skill for skill in safe if skill.folder not in copies]
+        labelled = labels(own, reader.named, reader.source.base_name)
+        names = {fold(reader.named(skill)): skill for skill in own}
         for skill in reader.found:
             if skill.manifest.mode == LINK and skill.folder in others and (one := names.get(fold(skill.name))):
                 message = f"its manifest is a link that leads nowhere; {one.shown!r} has the name"
                 others[skill.folder] = left_out(skill, "broken-copy", message, copy_of=one.shown)
-        return _Known(held, copies, files, others)
+        return _Known(labelled, copies, files, others)
 
     def _hindered(self, skill: Found) -> LeftOut | None:
         """Why "all" does not include a skill, or None if it does."""

@@ -53,23 +53,23 @@ def open_origin(source: Source, deps: InstallDeps, options: InstallOptions) -> I
 
 def locate_again(receipt: Receipt, reader: SourceReader) -> Found | None:
     """The skill at its old path, else the only one with its name, else None."""
-    for found in reader.found:
-        if found.folder == receipt.subpath:
-            return found
+    for skill in reader.found:
+        if skill.folder == receipt.subpath:
+            return skill
     name = fold(receipt.declared or receipt.name)
-    moved = [found for found in reader.found if fold(reader.named(found)) == name]
+    moved = [skill for skill in reader.found if fold(reader.named(skill)) == name]
     return moved[0] if len(moved) == 1 else None
 
 
 def planned(pairs: Sequence[tuple[Receipt, Found]], reader: SourceReader, deps: InstallDeps) -> list[PlannedSkill]:
     """Prepares installed skills again, each under its installed name."""
-    places = {found.folder: found for _, found in pairs}
+    places = {skill.folder: skill for _, skill in pairs}
     plans, refused = drafts(list(places.values()), reader, deps.clock)
     if refused:
         raise refused[0][1]
     drawn = {plan.receipt.subpath: plan for plan in plans}
     return [
-        titled(drawn[found.folder], found, reader, receipt.name if receipt.declared else "") for receipt, found in pairs
+        titled(drawn[skill.folder], skill, reader, receipt.name if receipt.declared else "") for receipt, skill in pairs
     ]
 
 
@@ -209,12 +209,12 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
 
 def _left(one: _News, place: InstallScope) -> OutdatedSkill:
     """The result for a skill that another command removed or changed meanwhile."""
-    held = read_receipt(place, one.receipt.name)
-    if held is None:
+    now = read_receipt(place, one.receipt.name)
+    if now is None:
         return replace(one, state="removed", edited=()).shown()
-    same = one.plan is not None and held.digest == one.plan.receipt.digest
+    same = one.plan is not None and now.digest == one.plan.receipt.digest
     problem = "" if same else "another command changed it meanwhile"
-    return replace(one, receipt=held, state="current" if same else one.state, edited=(), problem=problem).shown()
+    return replace(one, receipt=now, state="current" if same else one.state, edited=(), problem=problem).shown()
 
 
 def agrees_again(plan: PlannedSkill, before: Mapping[str, Receipt], subjects: frozenset[str]) -> bool:
@@ -241,10 +241,10 @@ def _news(
     """The news for each receipt, by name, and the names of unreadable receipts; each source is opened once per ref.
     Damaged if one of `names` has an unreadable receipt."""
     damaged: list[str] = []
-    wanted = [owned(name, place) for name in names]
+    chosen = [owned(name, place) for name in names]
     receipts_now = read_receipts(place, damaged)
     groups: dict[tuple[str, str], list[Receipt]] = {}
-    for name in dict.fromkeys(wanted or receipts_now):
+    for name in dict.fromkeys(chosen or receipts_now):
         if (receipt := receipts_now.get(name)) is not None:  # one may be removed meanwhile
             groups.setdefault((receipt.source, receipt.ref), []).append(receipt)
     news: dict[str, _News] = {}
@@ -260,27 +260,27 @@ def _news(
 
 
 def _of(receipt: Receipt, reader: SourceReader, place: InstallScope, deps: InstallDeps) -> _News:
-    commit, found = reader.tree.commit, locate_again(receipt, reader)
-    if found is None:
+    commit, skill = reader.tree.commit, locate_again(receipt, reader)
+    if skill is None:
         return _News(receipt=receipt, state="deleted", commit=commit)
-    moved = found.folder != receipt.subpath
-    whole = not any(entry.mode == LINK for entry in found.entries)  # a link's target may be outside the folder
-    if not moved and whole and receipt.tree and found.tree == receipt.tree:
-        return _News(receipt=receipt, state="current", commit=commit, subpath=found.folder)
-    [plan] = planned([(receipt, found)], reader, deps)
+    moved = skill.folder != receipt.subpath
+    whole = not any(entry.mode == LINK for entry in skill.entries)  # a link's target may be outside the folder
+    if not moved and whole and receipt.tree and skill.tree == receipt.tree:
+        return _News(receipt=receipt, state="current", commit=commit, subpath=skill.folder)
+    [plan] = planned([(receipt, skill)], reader, deps)
     if plan.receipt.name != receipt.name:
         problem = f"it calls itself {plan.receipt.name!r} now"
-        return _News(receipt=receipt, state="deleted", commit=commit, subpath=found.folder, problem=problem)
+        return _News(receipt=receipt, state="deleted", commit=commit, subpath=skill.folder, problem=problem)
     if not moved and plan.receipt.digest == receipt.digest:
-        return _News(receipt=receipt, state="current", commit=commit, subpath=found.folder)
+        return _News(receipt=receipt, state="current", commit=commit, subpath=skill.folder)
     now, changes = compared(receipt, place)
     if now != receipt:
         if now is not None and (now.source, now.ref) == (receipt.source, receipt.ref):
             return _of(now, reader, place, deps)
-        return _News(receipt=receipt, state="removed", commit=commit, subpath=found.folder)
+        return _News(receipt=receipt, state="removed", commit=commit, subpath=skill.folder)
     edited = tuple(sorted({path for paths in changes.values() for path in paths}))
     state: State = "moved" if moved else "changed"
-    return _News(receipt=receipt, state=state, commit=commit, subpath=found.folder, plan=plan, edited=edited)
+    return _News(receipt=receipt, state=state, commit=commit, subpath=skill.folder, plan=plan, edited=edited)
 
 
 LONGEST = 200_000  # characters of the difference of one skill
@@ -291,12 +291,12 @@ def difference(folder: Path, contents: Mapping[str, bytes]) -> str:
     """The diff from the files in `folder` to `contents`; if it is longer than `LONGEST`, it is cut at a line."""
     here = {path: folder / path for path in _paths(folder)}
     lines: list[str] = []
-    left = LONGEST
+    room = LONGEST
     for path in sorted({*here, *contents}):
         before = _read(here[path]) if path in here else None
         for line in _of_file(path, before, contents.get(path)):
-            left -= len(line) + 1
-            if left < 0:
+            room -= len(line) + 1
+            if room < 0:
                 return "\n".join([*lines, "… the rest is not shown"])
             lines.append(line)
     return "\n".join(lines)

@@ -1,4 +1,5 @@
-"""Creates findings: each has a file, a line and the text itself."""
+"""Findings: each has a file, a line and the text itself. They can be shown as SARIF; a person can accept those that
+block."""
 
 from __future__ import annotations
 

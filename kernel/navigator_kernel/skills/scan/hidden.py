@@ -1,4 +1,5 @@
-"""Finds text that a reader does not see: invisible characters, reversed order, terminal sequences.
+"""Finds text that a reader does not see: invisible characters, reversed order, terminal sequences; and two actions that
+belong together, however far apart: a file is fetched or decoded, and then run.
 
 Sources: Unicode TR36 and TR39; "Trojan Source", CVE-2021-42574; smuggling by tag characters and variation selectors.
 """

@@ -1,4 +1,5 @@
-"""Finds secrets in a skill without showing them: a real one is a warning, an example a note."""
+"""Finds secrets in a skill without showing them: a real one is a warning, an example a note. Also the patterns for the
+places where programs keep secrets."""
 
 from __future__ import annotations
 

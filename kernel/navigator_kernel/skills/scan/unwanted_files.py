@@ -1,4 +1,5 @@
-"""Finds files that a skill should not contain: files that hosts start by themselves, and binary programs."""
+"""Finds files that a skill should not contain: files that hosts start by themselves, binary programs, and model files
+that run code when they are loaded (pickles, also compressed or in archives of torch and numpy)."""
 
 from __future__ import annotations
 

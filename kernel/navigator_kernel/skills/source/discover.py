@@ -1,4 +1,4 @@
-"""Finds the skills in a tree listing, in one pass, at any depth."""
+"""Finds the skills in a tree listing, at any depth, tells copies and skills of one name apart, and selects by name."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def nearness(skill: Found) -> tuple[bool, bool, bool, int, str]:
 
 def originals(skills: Iterable[Found], contents: Contents) -> list[Found]:
     """The `skills` without copies in other folders of the same name, in order."""
-    held = list(skills)
+    every = list(skills)
     copies: dict[str, Found] = {}
-    for group in _by_name((skill, skill.name) for skill in held):
+    for group in _by_name((skill, skill.name) for skill in every):
         copies |= copies_in(group, contents)
-    return [skill for skill in held if skill.folder not in copies]
+    return [skill for skill in every if skill.folder not in copies]
 
 
 def copies_in(group: Sequence[Found], contents: Contents) -> dict[str, Found]:
@@ -85,12 +85,12 @@ def copies_in(group: Sequence[Found], contents: Contents) -> dict[str, Found]:
     if len(group) < 2:
         return {}
     files = {skill.folder: contents(skill) for skill in group}
-    kept: list[Found] = []
+    distinct: list[Found] = []
     copies: dict[str, Found] = {}
     for skill in sorted(group, key=lambda skill: (-len(files[skill.folder]), nearness(skill))):
-        original = next((one for one in kept if files[skill.folder] <= files[one.folder]), None)
+        original = next((one for one in distinct if files[skill.folder] <= files[one.folder]), None)
         if original is None:
-            kept.append(skill)
+            distinct.append(skill)
         else:
             copies[skill.folder] = original
     return copies
@@ -109,19 +109,19 @@ def labels(skills: Sequence[Found], named: Callable[[Found], str], top: str) -> 
 
     Of several skills with the same name, the first by `_rank` keeps it. `top` is the name of the repository.
     """
-    told: dict[str, Label] = {}
+    by_folder: dict[str, Label] = {}
     others: list[Found] = []
     for group in _by_name((skill, named(skill)) for skill in skills):
         name = fold(named(group[0]))
         first, *rest = sorted(group, key=lambda skill: _rank(skill, name))
-        told[first.folder] = Label(named(first))
+        by_folder[first.folder] = Label(named(first))
         others += rest
-    taken = {fold(label.name) for label in told.values()}
+    taken = {fold(label.name) for label in by_folder.values()}
     for skill in sorted(others, key=nearness):
         free = (label for label in _qualified(skill, named(skill), top) if fold(label.name) not in taken)
-        told[skill.folder] = next(free, Label(""))
-        taken.add(fold(told[skill.folder].name))
-    return told
+        by_folder[skill.folder] = next(free, Label(""))
+        taken.add(fold(by_folder[skill.folder].name))
+    return by_folder
 
 
 def _rank(skill: Found, name: str) -> tuple[bool, bool, bool, tuple[bool, bool, bool, int, str]]:
@@ -199,10 +199,10 @@ class Tree:
 
     def at(self, path: str) -> TreeEntry | None:
         """The entry at a path, or None. A folder without an entry has an empty id."""
-        found = self._by_path.get(path)
-        if found is None and (path == "" or self._span(path) != (0, 0)):
+        entry = self._by_path.get(path)
+        if entry is None and (path == "" or self._span(path) != (0, 0)):
             return TreeEntry(path=path, mode="040000", kind="tree", oid="")
-        return found
+        return entry
 
     def below(self, folder: str) -> Sequence[TreeEntry]:
         """The files in `folder` at any depth, by path."""
@@ -261,13 +261,13 @@ Named = Callable[[Found], str]  # the name in the skill's manifest; empty if it 
 
 def candidate_manifests(entries: Iterable[TreeEntry]) -> tuple[str, ...]:
     """The ids of small files that `find_skills` and `read_plugins` can use."""
-    held = tuple(entries)
+    listed = tuple(entries)
     links = []
-    for entry in held:
+    for entry in listed:
         name = entry.path.rpartition("/")[2]
         if entry.mode == LINK and (name.lower() == "skill.md" or "." not in name.lstrip(".")):
             links.append(entry.oid)  # it may stand for a manifest or a folder
-    return tuple(dict.fromkeys([*(entry.oid for entry in plugin_files(held)), *links[:LINK_LIMIT]]))
+    return tuple(dict.fromkeys([*(entry.oid for entry in plugin_files(listed)), *links[:LINK_LIMIT]]))
 
 
 def find_skills(
@@ -290,29 +290,29 @@ def find_skills(
     with suppress(BrokenPath):
         scope = whole.real(subpath, links) if links else subpath
     manifests = _manifests(whole, links)
-    held: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
-    held |= _linked(whole, scope, manifests, links or {})
-    if not held:
+    places: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
+    places |= _linked(whole, scope, manifests, links or {})
+    if not places:
         raise SkillNotFound(
             f"there is no SKILL.md in {subpath or label or top!r}", hint="check the source and its path"
         )
-    found = []
-    for folder in sorted(held, key=lambda folder: folder.split("/")):
+    skills = []
+    for folder in sorted(places, key=lambda folder: folder.split("/")):
         at = whole.at(folder)
-        plugin, role, declared = _standing((folder, *held[folder]), scope, plugins or Plugins())
+        plugin, role, declared = _standing((folder, *places[folder]), scope, plugins or Plugins())
         one = Found(
             folder=folder,
             name=folder.rpartition("/")[2] or top,
             manifest=manifests[folder],
             entries=tuple(whole.below(folder)),
             tree=at.oid if at and folder else tree,
-            also=tuple(held[folder]),
+            also=tuple(places[folder]),
             plugin=plugin,
             role=role,
             declared=declared,
         )
-        found.append(one)
-    return tuple(found)
+        skills.append(one)
+    return tuple(skills)
 
 
 def select_skills(
@@ -402,24 +402,24 @@ def _role(path: str) -> Role:
     return "skill"
 
 
-def _meant(word: str, found: Sequence[Found], named: Named) -> Sequence[Found]:
+def _meant(word: str, skills: Sequence[Found], named: Named) -> Sequence[Found]:
     path = inner_path(word)
-    if hits := [skill for skill in found if skill.lies_at(path) and (path == "" or "/" in path)]:
+    if hits := [skill for skill in skills if skill.lies_at(path) and (path == "" or "/" in path)]:
         return hits
-    if _WILDCARD.search(word) and (globbed := _globbed(path, word, found)):
+    if _WILDCARD.search(word) and (globbed := _globbed(path, word, skills)):
         return globbed
     folded = fold(path)
-    hits = [skill for skill in found if fold(skill.name) == folded or skill.lies_at(path)]
-    hits = hits or [skill for skill in found if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
+    hits = [skill for skill in skills if fold(skill.name) == folded or skill.lies_at(path)]
+    hits = hits or [skill for skill in skills if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
     mark = next((mark for mark in ":/" if mark in word), "")
     if not hits and mark:
         plugin, _, own = word.partition(mark)
-        members = [skill for skill in found if skill.plugin and fold(skill.plugin) == fold(plugin)]
+        members = [skill for skill in skills if skill.plugin and fold(skill.plugin) == fold(plugin)]
         if members:
             return _meant(own, members, named)
-    hits = hits or [skill for skill in found if fold(named(skill)) == folded]
+    hits = hits or [skill for skill in skills if fold(named(skill)) == folded]
     if not hits:
-        raise unknown(word, [name for skill in found for name in (named(skill), skill.name) if name])
+        raise unknown(word, [name for skill in skills for name in (named(skill), skill.name) if name])
     return hits
 
 
@@ -429,11 +429,11 @@ def inner_path(word: str) -> str:
     return "" if word in {".", "./"} else path
 
 
-def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
+def _globbed(path: str, word: str, skills: Sequence[Found]) -> list[Found]:
     """The skills that match the pattern; examples, tests and hidden ones only if nothing else matches."""
     hits = [
         skill
-        for skill in found
+        for skill in skills
         if fnmatchcase(skill.name, word) or any(fnmatchcase(place, path) for place in (skill.folder, *skill.also))
     ]
     return [skill for skill in hits if skill.role == "skill"] or hits
@@ -442,16 +442,16 @@ def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
 def _only(word: str, hits: Sequence[Found], contents: Contents, usable: Callable[[Found], bool]) -> Found:
     """The one skill that is meant: copies count once, a skill comes before an example of its name, a usable one before
     an unusable one, and the nearest one before those further away."""
-    left = [skill for skill in hits if skill.role == "skill"] or hits
-    if len(left) > 1:
-        left = [skill for skill in left if usable(skill)] or left
-        copies = copies_in(left, contents)
-        left = sorted((skill for skill in left if skill.folder not in copies), key=nearness)
-    if len(left) == 1 or nearness(left[0])[:-1] < nearness(left[1])[:-1]:
-        return left[0]
-    paths = sorted(skill.shown for skill in left)
+    meant = [skill for skill in hits if skill.role == "skill"] or hits
+    if len(meant) > 1:
+        meant = [skill for skill in meant if usable(skill)] or meant
+        copies = copies_in(meant, contents)
+        meant = sorted((skill for skill in meant if skill.folder not in copies), key=nearness)
+    if len(meant) == 1 or nearness(meant[0])[:-1] < nearness(meant[1])[:-1]:
+        return meant[0]
+    paths = sorted(skill.shown for skill in meant)
     hint = f"name one by its path: {clean(', '.join(paths), lines=False)}"
-    raise UsageProblem(f"{word!r} is the name of {len(left)} skills", hint=hint, paths=paths)
+    raise UsageProblem(f"{word!r} is the name of {len(meant)} skills", hint=hint, paths=paths)
 
 
 def unknown(word: str, names: Sequence[str]) -> SkillNotFound:

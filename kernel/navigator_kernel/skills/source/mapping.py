@@ -129,8 +129,8 @@ class SkillMapping:
 
     def knows(self, rows: Iterable[Row]) -> bool:
         """Whether the observed region has all `rows`; Damaged without both marks."""
-        _, held, _ = _regions(_text(self.path) or _NEW, self.path)
-        return next(_learned(_keyed(_rows(held)), rows), None) is None
+        _, region, _ = _regions(_text(self.path) or _NEW, self.path)
+        return next(_learned(_keyed(_rows(region)), rows), None) is None
 
     def _indexed(self) -> dict[str, tuple[str, str]]:
         stamps = tuple(stamp(path) for path in self._paths)
@@ -158,10 +158,10 @@ def _learned(known: dict[_Key, Row], rows: Iterable[Row]) -> Iterator[Row]:
     for row in rows:
         key = _key(row)
         if NAME.fullmatch(row.name) and (row.description or key not in known):
-            kept = row._replace(description=_plain(_cell(row.description)))
-            if known.get(key) != kept:
-                known[key] = kept
-                yield kept
+            cleaned = row._replace(description=_plain(_cell(row.description)))
+            if known.get(key) != cleaned:
+                known[key] = cleaned
+                yield cleaned
 
 
 def _text(path: Path) -> str:
@@ -178,10 +178,10 @@ def _regions(text: str, path: Path) -> tuple[str, str, str]:
     if BEGIN not in text and END not in text:
         return text.rstrip("\n") + "\n\n", "", "\n"
     head, begun, rest = text.partition(BEGIN)
-    held, ended, tail = rest.partition(END)
+    region, ended, tail = rest.partition(END)
     if not begun or not ended or BEGIN in rest or END in tail:
         raise Damaged(f"{str(path)!r} has no clear observed region", hint=f"keep one {BEGIN} and one {END} below it")
-    return head, held, tail
+    return head, region, tail
 
 
 @lru_cache(maxsize=8)
