@@ -1,4 +1,4 @@
-"""Cuts a skill's files into passages for content rules (code, settings, prose, and hidden parts of prose), and finds the
+"""Cuts a skill's files into passages for content rules (code, settings, prose, hidden parts of prose), and finds the
 contexts that lower the level of a hit: a warning, a quotation, a condition, a test, a placeholder address.
 
 Each context lowers a level by one step at most once: an error becomes a warning, and a warning a note.

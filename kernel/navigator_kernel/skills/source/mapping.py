@@ -87,9 +87,8 @@ class SkillMapping:
     def observe(self, rows: Iterable[Row], writer: Writer) -> None:
         """Adds new `rows` to the person's page."""
         rows = tuple(rows)
-        if not rows or self.knows(rows):
+        if self.grown(rows) is None:
             return
-
         writer.make_folder(self.path.parent)
         with file_lock(self.path.with_suffix(".lock")):
             if (grown := self.grown(rows)) is not None:
@@ -119,18 +118,13 @@ class SkillMapping:
 
     def grown(self, rows: Iterable[Row]) -> bytes | None:
         """The file with `rows` in its observed region, or None if it has them all; Damaged without both marks."""
-        head, held, tail = _regions(_text(self.path) or _NEW, self.path)
-        known = _keyed(_rows(held))
+        head, observed, tail = _regions(_text(self.path) or _NEW, self.path)
+        known = {_key(row): row for row in _rows(observed)}
         if not list(_learned(known, rows)):
             return None
         ordered = sorted(known.values(), key=lambda row: (row.repo, row.name, row.subpath))
         region = "".join(map(_line, ordered))
         return f"{head}{BEGIN}\n{_HEAD}{region}{END}{tail}".encode()
-
-    def knows(self, rows: Iterable[Row]) -> bool:
-        """Whether the observed region has all `rows`; Damaged without both marks."""
-        _, region, _ = _regions(_text(self.path) or _NEW, self.path)
-        return next(_learned(_keyed(_rows(region)), rows), None) is None
 
     def _indexed(self) -> dict[str, tuple[str, str]]:
         stamps = tuple(stamp(path) for path in self._paths)
@@ -143,10 +137,6 @@ class SkillMapping:
                     self._index.setdefault(fold(row.name), (row.repo, row.name))
             self._stamps = stamps
         return self._index
-
-
-def _keyed(rows: Iterable[Row]) -> dict[_Key, Row]:
-    return {_key(row): row for row in rows}
 
 
 def _key(row: Row) -> _Key:
