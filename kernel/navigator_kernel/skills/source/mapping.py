@@ -87,7 +87,7 @@ class SkillMapping:
     def observe(self, rows: Iterable[Row], writer: Writer) -> None:
         """Adds new `rows` to the person's page."""
         rows = tuple(rows)
-        if self.grown(rows) is None:
+        if not rows or self.grown(rows) is None:
             return
         writer.make_folder(self.path.parent)
         with file_lock(self.path.with_suffix(".lock")):
