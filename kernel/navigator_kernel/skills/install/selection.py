@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 State = Literal["skipped", "blocked"]
 
-# These reasons are rules of the layout: such skills are no part of "all". All others are failures, which a person can
-# settle, at least by `--exclude`; docs/reference/states.md. The sentences `left.*` explain each.
+# Rules of the layout: "all" does not mean these skills. All other reasons are failures, which a person can settle, at
+# least by `--exclude`; docs/reference/states.md. The sentences `left.*` explain each.
 _MEANT = frozenset({"broken-copy", "copy", "example", "excluded", "hidden", "no-text", "placeholder", "test"})
 _BLOCKS = frozenset({"lookalike", "reserved", "scanner", "too-large", "unsafe-files"})
 DANGLING = ("link-dangling",)  # codes of a skill whose only fault is broken links, which are harmless
