@@ -52,7 +52,7 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
         files = [shown_path(folder / name, self.ports.root) for name in outcome.wrote]
         answer = _answer(executor, packet, outcome, files)
         if answer["state"] == "success":
-            self.ports.lifecycle.perform("record", {"name": executor.skill.name})
+            self.ports.lifecycle.record(executor.skill.name)
         return answer
 
     def _refuse_changed(self, executor: Executor) -> None:

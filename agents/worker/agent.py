@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.hookspecs import hookimpl
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Agent, AgentPorts
 
 SKILL_MANAGER = "skill_manager"
+OPERATIONS = ("disable", "enable", "info", "install", "list", "search", "uninstall")  # skill commands
+CHANGES = frozenset({"disable", "enable", "install", "uninstall"})
 MESSAGE_LIMIT = 2_000
 REMEMBERED = 256  # idempotency keys in memory
 
@@ -78,7 +80,7 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
         """A command that writes needs a yes; one that reads needs none."""
         words = [operation, str(params.get("source", "")), *params.get("skill", ()), *params.get("name", ())]
         what = " ".join(word for word in words if word)
-        if self.ports.lifecycle.writes(operation):
+        if operation in CHANGES:
             self.ports.consents.require(packet.context.run, f"skill.{what}", what)
         found = await asyncio.to_thread(self._perform, operation, params)
         language = packet.context.language
@@ -90,16 +92,32 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
             case _:
                 key = "lifecycle.done" if found.get("changed", True) else "lifecycle.unchanged"
                 summary = say(key, language, operation=operation)
-        effects = [what] if self.ports.lifecycle.writes(operation) and found.get("changed", True) else []
-        return {"state": "success", "summary": summary, "data": dict(found), "raw": raw, "effects": effects}
+        effects = [what] if operation in CHANGES and found.get("changed", True) else []
+        return {"state": "success", "summary": summary, "data": found, "raw": raw, "effects": effects}
 
-    def _perform(self, operation: str, params: dict[str, Any]) -> Mapping[str, Any]:
-        """Several names are several commands; the first that fails ends them."""
-        names = params.get("name")
-        if not isinstance(names, list):
-            return self.ports.lifecycle.perform(operation, params)
-        done = [self.ports.lifecycle.perform(operation, {**params, "name": name}) for name in names]
-        return done[0] if len(done) == 1 else {"skills": done}
+    def _perform(self, operation: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The result of a skill command as JSON values. Several names are several commands; the first that fails ends
+        them."""
+        skills = self.ports.lifecycle
+        match operation:
+            case "list":
+                done: list[Struct] = [skills.installed()]
+            case "search":
+                done = [skills.search(str(params["query"]))]
+            case "info":
+                done = [skills.info(str(params["source"]))]
+            case "install":
+                done = [skills.install(str(params["source"]), params.get("skill", ()))]
+            case "uninstall":
+                done = [skills.uninstall([name]) for name in params["name"]]
+            case "enable":
+                done = [skills.enable(name) for name in params["name"]]
+            case "disable":
+                done = [skills.disable(name) for name in params["name"]]
+            case _:
+                raise UsageProblem(f"no skill command is called {operation!r}", hint=f"one of: {', '.join(OPERATIONS)}")
+        bodies = [to_builtins(one) for one in done]
+        return bodies[0] if len(bodies) == 1 else {"skills": bodies}
 
     async def _script(self, packet: Packet, name: str, args: tuple[str, ...]) -> Mapping[str, Any]:
         path = self.ports.scripts.get(name)

@@ -238,10 +238,25 @@ class Sandbox(Protocol):
 
 
 class LifecyclePort(Protocol):
-    def perform(self, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Carries out a skill command and returns JSON values. It writes only through the lifecycle's writer."""
+    """The skill commands that an agent carries out. Only they write installed skills, through their own writer; each
+    result is what `--json` of the command shows."""
 
-    def writes(self, operation: str) -> bool: ...
+    def installed(self) -> Struct: ...
+
+    def search(self, query: str) -> Struct: ...
+
+    def info(self, source: str) -> Struct: ...
+
+    def install(self, source: str, skills: Sequence[str] = ()) -> Struct: ...
+
+    def uninstall(self, names: Sequence[str]) -> Struct: ...
+
+    def enable(self, name: str) -> Struct: ...
+
+    def disable(self, name: str) -> Struct: ...
+
+    def record(self, name: str) -> Struct:
+        """Counts one use of a skill."""
 
 
 class Journal(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +14,11 @@ from navigator_kernel.adapters.stores import manifest_store
 from navigator_kernel.adapters.stores.manifest_store import ManifestStore
 from navigator_kernel.skills.catalog import catalogue as reading
 from navigator_kernel.skills.catalog.catalogue import MANY, ResourceCatalogue
-from navigator_kernel.skills.catalog.listing import Stamp
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root, Stamp
 from navigator_kernel.values.resource import SkillDef
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RICH = """---
 name: {name}

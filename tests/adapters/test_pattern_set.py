@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, seed, settings
@@ -13,10 +12,14 @@ from hypothesis import strategies as st
 
 from navigator_kernel.adapters.pattern_set import PatternSet
 from navigator_kernel.adapters.secrets.shapes import every
-from navigator_kernel.skills.scan import sequences
+from navigator_kernel.skills.scan import hidden
 from navigator_kernel.skills.scan.flow import hits as flows
 from navigator_kernel.skills.scan.rule import rules
 from tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 QUICK = settings(
     max_examples=60, database=None, deadline=None, phases=[Phase.explicit, Phase.generate],
@@ -74,7 +77,7 @@ def test_a_folder_that_cannot_be_written_to_does_no_harm(tmp_path: Path) -> None
 
 
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    own = (*(source for rule in rules() for source in rule.any), *flows.SOURCES, *sequences.SOURCES)
+    own = (*(source for rule in rules() for source in rule.any), *flows.SOURCES, *hidden.SOURCES)
     shapes = {shape.found.pattern: re.compile(shape.found.pattern, shape.found.flags) for shape in every()}
     return [*((source, re.compile(source, FLAGS)) for source in dict.fromkeys(own)), *shapes.items()]
 

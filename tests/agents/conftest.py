@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,10 +25,15 @@ from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import ToolPins, starter
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
-from navigator_kernel.values.job import Job
-from navigator_kernel.values.mcp import McpServer
+from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.values.packet import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from navigator_kernel.values.job import Job
+    from navigator_kernel.values.mcp import McpServer
+    from navigator_kernel.values.packet import Report
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents"
 
@@ -38,15 +42,36 @@ AGENTS = Path(__file__).resolve().parents[2] / "agents"
 class Lifecycle:
     """Implements `ports.LifecyclePort` and records its calls."""
 
-    asked: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
     answer: Mapping[str, Any] = field(default_factory=dict)
 
-    def perform(self, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        self.asked.append((operation, params))
+    def _called(self, operation: str, *params: Any) -> Any:
+        self.asked.append((operation, *params))
         return self.answer
 
-    def writes(self, operation: str) -> bool:
-        return operation in {"install", "uninstall", "enable", "disable"}
+    def installed(self) -> Any:
+        return self._called("list")
+
+    def search(self, query: str) -> Any:
+        return self._called("search", query)
+
+    def info(self, source: str) -> Any:
+        return self._called("info", source)
+
+    def install(self, source: str, skills: Sequence[str] = ()) -> Any:
+        return self._called("install", source, list(skills))
+
+    def uninstall(self, names: Sequence[str]) -> Any:
+        return self._called("uninstall", *names)
+
+    def enable(self, name: str) -> Any:
+        return self._called("enable", name)
+
+    def disable(self, name: str) -> Any:
+        return self._called("disable", name)
+
+    def record(self, name: str) -> Any:
+        return self._called("record", name)
 
 
 @dataclass

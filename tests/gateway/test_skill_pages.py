@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
 import pytest
 
-from gateway.served import Person, Served
 from skill_repositories import commit, make_repo, skill_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import httpx2
+
+    from gateway.served import Person, Served
 
 pytestmark = pytest.mark.wide  # the plans and findings are tested without a server
 
@@ -68,7 +72,7 @@ def test_a_check_shows_the_difference_and_a_rollback_takes_an_update_back(served
 
 
 def test_a_large_difference_is_cut(tmp_path: Path) -> None:
-    from navigator_kernel.skills.catalog.difference import LONGEST, difference
+    from navigator_kernel.skills.install.update import LONGEST, difference
 
     folder = tmp_path / "skill"
     folder.mkdir()

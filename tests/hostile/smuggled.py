@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostile.ground import (
     HOST,
@@ -21,9 +19,13 @@ from hostile.ground import (
     skill,
 )
 from hostile.trees import GOOD, REFUSED, tree
-from navigator_kernel.skills.catalog.digest import tree_digest
+from navigator_kernel.skills.catalog.receipts import tree_digest
 from navigator_kernel.values.receipt import InstalledFile
 from skill_repositories import skill_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 DAMAGED = 6
 FROZEN = ("skill", "install", "--frozen", "--json")

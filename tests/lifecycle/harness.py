@@ -12,14 +12,17 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from cli.support import LIMIT, MODULE, Done, Place, environment
-from navigator_kernel.skills.install.change import INTENT
+from navigator_kernel.skills.install.apply import INTENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 CALLS = "write,pwrite64,rename,renameat,renameat2,fsync,fdatasync,unlink,unlinkat,symlink,symlinkat,mkdir,mkdirat,rmdir,openat"
 KILLED = (137, -9)

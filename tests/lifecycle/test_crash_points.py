@@ -6,15 +6,18 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from cli.support import LIMIT, MODULE, Place, environment, place_in
 from lifecycle.harness import FAULTS, Case, case_of, complaints, hit, need_strace, points_of, staged
-from navigator_kernel.skills.install.change import INTENT
+from navigator_kernel.skills.install.apply import INTENT
 from skill_repositories import commit, git, make_repo, skill_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 SAMPLE = 5  # points of each case that `make test` tries
 FILES = {

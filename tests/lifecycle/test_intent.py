@@ -7,9 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
@@ -18,10 +17,13 @@ from cli.support import SOURCE
 from lifecycle.trees import content, tree
 from navigator_kernel.adapters.stores.project_state import look
 from navigator_kernel.errors import Damaged, Refused
-from navigator_kernel.skills.install import change
-from navigator_kernel.skills.install.change import INTENT, _seal
+from navigator_kernel.skills.install import apply
+from navigator_kernel.skills.install.apply import INTENT, _seal
 from skill_repositories import make_repo, skill_text
 from skills.conftest import Project, make_project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 pytestmark = pytest.mark.sample(1)
 
@@ -95,7 +97,7 @@ def test_a_killed_change_is_finished_after_its_disk_got_another_device_number(
     if not look(str(tmp_path)).born:
         pytest.skip("the file system of the tests has no birth times")
     project = begun(tmp_path, home, repo, other, "alpha")
-    monkeypatch.setattr(change, "look", lambda path: replace(look(path), device=look(path).device + 1))
+    monkeypatch.setattr(apply, "look", lambda path: replace(look(path), device=look(path).device + 1))
     assert [one["name"] for one in project.run("list")["skills"]] == ["alpha", "beta", "solo"]
 
 

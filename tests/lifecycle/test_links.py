@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,9 +14,13 @@ from lifecycle.trees import content, tree
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.errors import KernelError, Refused, UsageProblem
-from navigator_kernel.skills.install.change import INTENT, InstallTransaction
+from navigator_kernel.skills.install.apply import INTENT, InstallTransaction
+from navigator_kernel.skills.options import InstallOptions
 from skill_repositories import commit, skill_text
 from skills.conftest import Project, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TEXT = "../../.claude/skills/{}"
 LINK = {"target": "agents", "link": True}
@@ -274,7 +277,7 @@ def test_a_change_that_ended_at_a_link_is_finished_and_somebody_elses_stays(
 @pytest.mark.parametrize("slot", ["link/..", "link/a/b", "link/", "link//etc/passwd"])
 def test_no_change_can_make_a_link_of_another_name(project: Project, slot: str) -> None:
     project.inner.mkdir(parents=True)
-    with InstallTransaction(project.lifecycle.target({}), project.lifecycle.deps.writer) as change:
+    with InstallTransaction(project.lifecycle.target(InstallOptions()), project.lifecycle.deps.writer) as change:
         change.write(slot, b"../../.claude/skills/alpha")
         with pytest.raises(Refused):
             change.commit()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,10 +12,13 @@ from cli.support import Place, place_in
 from lifecycle.trees import content, tree
 from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
-from navigator_kernel.skills.install.change import INTENT, _seal
+from navigator_kernel.skills.catalog.listing import Root
+from navigator_kernel.skills.install.apply import INTENT, _seal
 from skill_repositories import commit, skill_text
 from skills.conftest import Project, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.sample(1)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec import to_builtins
 
 from models.wire_server import Said, serving
 from navigator_kernel import hookspecs
@@ -295,7 +296,7 @@ def test_kernel_scan_skill_is_given_the_files_and_its_findings_are_shown(
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: alpha\ndescription: A skill for a test\n---\n# alpha\n")
     (folder / "run.py").write_text("print(1)\n")
-    answer = open_lifecycle(root).perform("install", {"source": str(folder)})
+    answer = to_builtins(open_lifecycle(root).install(str(folder)))
     assert "looked" in json.dumps(answer)
     assert "SKILL.md,run.py" in json.dumps(answer)
 

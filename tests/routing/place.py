@@ -11,7 +11,7 @@ from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.skills.source.mapping import SkillMapping
 from navigator_kernel.turn.answers import resume
 from navigator_kernel.turn.message import preprocess

@@ -6,20 +6,21 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.bootstrap.scanning.scanners import Scanners
-from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.install.plans import drafts, verdict_of
 from navigator_kernel.skills.scan.commands import findings as command_findings
 from navigator_kernel.skills.scan.finding import told
 from navigator_kernel.skills.source.address import parse_source
-from navigator_kernel.skills.source.found import Found
 from navigator_kernel.skills.source.reading import SourceReader, open_source
-from navigator_kernel.values.resource import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from navigator_kernel.values.resource import Diagnostic
 
 TOP = Path(__file__).resolve().parents[2]
 CORPUS = Path(os.environ.get("NAVIGATOR_CORPUS") or TOP.parent / "shared" / "corpus")
@@ -55,12 +56,11 @@ def judged(bundle: Path, work: Path) -> Judged:
     bare = work / f"{bundle.stem}.git"
     subprocess.run(["git", "clone", "-q", "--bare", str(bundle), str(bare)], check=True)
     source, scan = parse_source(f"file://{bare}", base=work), Scanners()
-    refused: list[tuple[Found, KernelError]] = []
     skills: dict[str, Sequence[Diagnostic]] = {}
     with open_source(source) as tree:
         reader = SourceReader(source, tree)
         found = reader.find()
-        for plan in drafts(found, reader, SystemClock(), refused=refused):
+        for plan in drafts(found, reader, SystemClock())[0]:
             seen = (*scan(plan.skill, plan.contents), *command_findings(plan.skill, plan.contents))
             skills[plan.receipt.subpath or "."] = seen
     scan.close()

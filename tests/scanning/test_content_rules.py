@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.skills.install.plans import verdict_of
 from navigator_kernel.skills.scan.content import findings
-from navigator_kernel.skills.scan.passages import Passage, passages
+from navigator_kernel.skills.scan.context import Passage, passages
 from navigator_kernel.skills.scan.rule import Hit, Rule, rules
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED, Verdict
-from navigator_kernel.values.resource import Diagnostic
 from scanning.corpus import BENIGN, MALICIOUS
 from scanning.malice import RESEMBLE_HONEST_SKILLS
-from scanning.samples import Sample
 from tables import cases, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from navigator_kernel.values.resource import Diagnostic
+    from scanning.samples import Sample
 
 pytestmark = pytest.mark.sample(1)
 ENOUGH = 0.91  # share of the malicious samples that must be flagged

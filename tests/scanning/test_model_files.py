@@ -13,9 +13,8 @@ import pickle
 import pickletools
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -23,9 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from navigator_kernel.skills.scan import content
-from navigator_kernel.skills.scan.models import findings
-from navigator_kernel.skills.scan.pickles import Imports
+from navigator_kernel.skills.scan.unwanted_files import Imports, model_findings
 from tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.requirement("SAF-1")
 
@@ -59,7 +60,7 @@ class Called:
 
 
 def found(path: str, data: bytes) -> list[tuple[str, str | None]]:
-    return [(one.code, one.text) for one in findings(path, data)]
+    return [(one.code, one.text) for one in model_findings(path, data)]
 
 
 def imports(name: str) -> list[tuple[str, str | None]]:

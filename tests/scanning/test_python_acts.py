@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pytest
 
 from navigator_kernel.skills.scan.content import findings
-from navigator_kernel.skills.scan.flow.python_acts import may_act
-from navigator_kernel.skills.scan.flow.python_texts import names_of, nodes_of
+from navigator_kernel.skills.scan.flow.python_flow import may_act, names_of, nodes_of
 from tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PACKED = "base64.b64decode(DATA)"
 ACTS: Mapping[str, tuple[str, str]] = table(__file__, "ACTS")

@@ -8,20 +8,22 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from navigator_kernel.bootstrap.places import shipped_digests, shipped_home
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.digest import shipped_digest
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
+from navigator_kernel.skills.catalog.receipts import shipped_digest
 from navigator_kernel.skills.formats.template import Filling, fill_argv
-from navigator_kernel.values.resource import SkillDef
 from navigator_planner.toolkit import registry
 from shipped.place import NAMES, Place, script_of
 from tables import table
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
 
 TOP = Path(__file__).parents[2]
 SAMPLES = {"code-optimize", "code-review", "master-orchestrator", "task_manager", "git-workflow", "rust-dev"}

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from dispatch.orders import NOW
 from navigator_kernel.bootstrap.consents import open_consents
 from navigator_kernel.skills.install.plans import PlannedSkill
-from navigator_kernel.skills.install.update import _agrees_again
+from navigator_kernel.skills.install.update import agrees_again
 from navigator_kernel.values.receipt import Receipt
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.standing import install_subject, skill_subject
@@ -37,9 +37,10 @@ SUBJECTS: dict[str, Callable[[Receipt], str]] = {
 
 
 def agrees(project: Any, new: Receipt, before: dict[str, Receipt], *, consents: Any = open_consents) -> bool:
-    deps = project.lifecycle.deps._replace(consents=consents)
+    deps = project.lifecycle.deps
+    deps.consents = consents()
     skill = SkillDef(name="pdf", description="", path=Path("SKILL.md"), folder=None)
-    return _agrees_again(deps)(PlannedSkill(skill, new, {}), before)
+    return agrees_again(PlannedSkill(skill, new, {}), before, deps.agreed)
 
 
 @pytest.mark.requirement("SAF-1", "X-43")

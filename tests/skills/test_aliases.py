@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from navigator_kernel.errors import Refused
 from navigator_kernel.skills.catalog.aliases import MOST, other_words
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.digest import folder_digest
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
+from navigator_kernel.skills.catalog.receipts import folder_digest
 from skill_repositories import skill_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(

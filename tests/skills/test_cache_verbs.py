@@ -59,10 +59,10 @@ def kept(project: Any, tmp_path: Path) -> Any:
     for name, day in (("old", "01"), ("new", "30")):
         repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name)}, name=name)
         cache = RepoCache(folder, clock=At(f"2026-01-{day}T09:30:00.000Z"))
-        project.lifecycle.deps = plain._replace(cache=lambda cache=cache: cache)
+        plain.repositories = cache
         project.run("install", source=f"file://{repo}")
     cache = RepoCache(folder, clock=plain.clock)
-    project.lifecycle.deps = plain._replace(cache=lambda: cache)
+    plain.repositories = cache
     return project
 
 
@@ -80,7 +80,7 @@ def test_cache_lists_the_cached_repositories(kept: Any, tmp_path: Path) -> None:
 
 def test_cache_of_a_person_who_fetched_nothing_is_empty(project: Any, tmp_path: Path) -> None:
     cache = RepoCache(tmp_path / "nothing")
-    project.lifecycle.deps = project.lifecycle.deps._replace(cache=lambda: cache)
+    project.lifecycle.deps.repositories = cache
     assert project.run("cache") == {"count": 0, "bytes": 0, "repositories": []}
     assert list(project.root.iterdir()) == []
 

@@ -9,23 +9,25 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import NotLoadable, Refused
-from navigator_kernel.skills.formats.confusables import refuse_lookalike
 from navigator_kernel.skills.formats.layouts import to_canonical
 from navigator_kernel.skills.formats.manifest import LISTED_LIMIT, read_manifest
+from navigator_kernel.skills.formats.names import refuse_lookalike
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
 from navigator_kernel.skills.formats.validate import validate
-from navigator_kernel.skills.source.discover import Tree, candidate_manifests, find_skills, select_skills
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.discover import Tree, candidate_manifests, find_skills, labels, select_skills
 from navigator_kernel.skills.source.gate import admit, unread_links
-from navigator_kernel.skills.source.twins import labels
 from navigator_kernel.text import fold
 from navigator_kernel.values.resource import SkillDef
 from tables import table
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.source.discover import Found
 
 COUNT = 2_400
 SECONDS = 20.0

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from navigator_kernel.errors import NotFound, Refused
-from navigator_kernel.skills.catalog.digest import file_digest, folder_digest, folder_files, tree_digest
+from navigator_kernel.skills.catalog.receipts import file_digest, folder_digest, folder_files, tree_digest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

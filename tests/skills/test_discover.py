@@ -1,16 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pytest
 
 from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.skills.formats.plugin_manifests import Plugins
-from navigator_kernel.skills.source.discover import candidate_manifests, find_skills, select_skills
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.discover import Found, candidate_manifests, find_skills, select_skills
 from tables import cases
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 def tree(*paths: str, links: Mapping[str, str] | None = None) -> list[TreeEntry]:
     """Entries whose ids are their paths; a link's id is `link:` with its target, so that `read` knows it."""

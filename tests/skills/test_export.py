@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from navigator_kernel.errors import Refused, SkillNotFound, UsageProblem
-from navigator_kernel.skills.catalog.digest import folder_digest
+from navigator_kernel.skills.catalog.receipts import folder_digest
 from skill_repositories import commit, make_repo, skill_text, snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.sample(1)
 

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import NotLoadable, Refused
-from navigator_kernel.skills.source.discover import Tree, find_skills
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.discover import Found, Tree, find_skills
 from navigator_kernel.skills.source.gate import PlannedFile, admit, unread_links
 from skill_repositories import add_raw, make_repo, skill_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.sample(1)
 

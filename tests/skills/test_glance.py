@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
 from skill_repositories import skill_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

@@ -108,9 +108,9 @@ def test_info_splits_the_page_of_a_folder_into_an_existing_ref_and_a_subpath(pro
     source = Source(kind="git", url=f"file://{repo}", label="o/r", page="feature/new/office/skills")
     deps = project.lifecycle.deps
     with open_source_tree(source, deps, InstallOptions()) as tree:
-        answer, _ = analyse(SourceReader(source, tree), (), deps)
-    assert (answer["ref"], answer["subpath"]) == ("feature/new", "office/skills")
-    assert [one["name"] for one in answer["skills"]] == ["alpha"]
+        answer = analyse(SourceReader(source, tree), (), deps)
+    assert (answer.ref, answer.subpath) == ("feature/new", "office/skills")
+    assert [one["name"] for one in answer.skills] == ["alpha"]
 
 
 @pytest.mark.wide

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,9 +12,12 @@ from navigator_kernel.errors import (
     SkillNotFound,
     UsageProblem,
 )
-from navigator_kernel.skills.catalog.digest import folder_digest
+from navigator_kernel.skills.catalog.receipts import folder_digest
 from navigator_kernel.values.resource import Diagnostic
 from skill_repositories import add_raw, commit, git, make_repo, skill_text, snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.sample(1)
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from navigator_kernel.errors import Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.install.install import _none
-from navigator_kernel.skills.install.left_out import LeftOut
+from navigator_kernel.skills.install.selection import LeftOut
 from navigator_kernel.values.resource import Diagnostic
 from skill_repositories import add_raw, commit, git, make_repo, skill_text, snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 pytestmark = pytest.mark.sample(2)
 

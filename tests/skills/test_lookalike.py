@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navigator_kernel.errors import Refused
-from navigator_kernel.skills.formats.confusables import RESERVED, refuse_lookalike, skeleton
+from navigator_kernel.skills.formats.names import RESERVED, refuse_lookalike, skeleton
 from navigator_kernel.text import fold
 from tables import cases
 

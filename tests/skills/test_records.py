@@ -12,7 +12,7 @@ import pytest
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.install import apply
-from navigator_kernel.skills.install.records import repository_of
+from navigator_kernel.skills.install.lockfile import repository_of
 from skill_repositories import commit, make_repo, skill_text, snapshot
 from tables import cases
 

@@ -7,7 +7,7 @@ import pytest
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.skills.catalog.search import search
-from navigator_kernel.skills.catalog.usage import add_use, use_counts
+from navigator_kernel.skills.catalog.switches import add_use, use_counts
 from navigator_kernel.values.resource import SkillDef
 
 

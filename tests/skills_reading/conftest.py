@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
 
 Put = Callable[..., Path]
 

@@ -14,7 +14,7 @@ from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.errors import NotLoadable, SkillNotFound
 from navigator_kernel.skills.catalog.catalogue import FILE_LIMIT, ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
 
 Put = Callable[..., Path]
 

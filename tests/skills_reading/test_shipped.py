@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import py_compile
 import shutil
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from navigator_kernel.bootstrap.places import shipped_digests, shipped_home
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from navigator_kernel.skills.formats import strict_yaml
+from navigator_kernel.skills.formats import frontmatter
 from navigator_kernel.skills.formats.manifest import read_manifest
 from tables import cases
 
@@ -41,14 +41,14 @@ heads = st.lists(st.one_of(usual, usual, quoted, odd, indented), min_size=1, max
 @example("name: a\nname: b\n")
 @example(f"name: {'a' * 70}\n")
 def test_frontmatter_read_without_the_parser_equals_the_parsers_result(head: str) -> None:
-    easy = strict_yaml._easy(head)
+    easy = frontmatter._easy(head)
     if easy is not None:
-        assert easy == strict_yaml._from_events(head), "value, lines and plain values"
+        assert easy == frontmatter._from_events(head), "value, lines and plain values"
 
 
 @cases("head")
 def test_a_usual_head_is_read_without_a_parser(head: str) -> None:
-    assert strict_yaml._easy(head) is not None
+    assert frontmatter._easy(head) is not None
 
 
 def test_a_usual_manifest_needs_no_parser_loaded() -> None:

@@ -15,12 +15,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
@@ -37,12 +36,15 @@ from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import Damaged, KernelError, NotFound, Refused, UsageProblem
-from navigator_kernel.skills.catalog.digest import folder_digest
+from navigator_kernel.skills.catalog.receipts import folder_digest
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 from tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 pytestmark = [pytest.mark.requirement("X-43", "SAF-1"), pytest.mark.sample(1)]
 

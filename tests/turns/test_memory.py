@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from navigator_kernel.adapters.stores.preferences import TOKENS, PreferenceFile, Preferences, tokens
 from navigator_kernel.bootstrap.places import memory_subject
-from navigator_kernel.skills.catalog.digest import file_digest
+from navigator_kernel.skills.catalog.receipts import file_digest
 from navigator_kernel.turn.packets import plan
 from navigator_kernel.values.context import Memory, TurnContext
 from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.route import RouteDecision, Skills
-from turns.conftest import Talk
 from workflows.project import packets, project_in, put_skill, talk_in, workflow_file
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from turns.conftest import Talk
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
 from navigator_kernel.events import BODIES, Event, SkillActivated, StepStarted, event_from
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.values.packet import STATES, packet_from
 from turns.test_golden import TURNS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.sample(6)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -12,7 +11,10 @@ from navigator_kernel.bootstrap.consents import open_consents
 from navigator_kernel.bootstrap.places import installed_plugins, left_out, shipped_home
 from navigator_kernel.config.settings import user_file
 from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager, warn
-from navigator_kernel.skills.catalog.digest import folder_digest
+from navigator_kernel.skills.catalog.receipts import folder_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class LoadedPlugins(Struct, frozen=True, kw_only=True):

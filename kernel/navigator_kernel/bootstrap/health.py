@@ -369,7 +369,7 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.models import tooling_file
     from navigator_kernel.bootstrap.servers import tool_file
     from navigator_kernel.sandbox.servers import load_pins
-    from navigator_kernel.skills.catalog.usage import read_uses
+    from navigator_kernel.skills.catalog.switches import read_uses
 
     root, state = checked.root, checked.state.folder
     lessons, trust = open_lessons(root), user_state() / "trust.json"
@@ -480,10 +480,10 @@ def _skills(checked: Checked) -> Iterator[Finding]:
         state: State = "damaged" if note.level == "error" else "note"
         yield Finding(what=f"manifest {note.code}", state=state, detail=f"{note.path}: {note.message}")
     lifecycle = open_lifecycle(checked.root)
-    yield _tried("records", lambda: f"{lifecycle.perform('check', {})['count']} installed skills recorded", _REPAIR)
+    yield _tried("records", lambda: f"{lifecycle.check()} installed skills recorded", _REPAIR)
     yield _tried(
         "receipts",
-        lambda: f"{lifecycle.perform('verify', {})['count']} skills as installed",
+        lambda: f"{lifecycle.verify().count} skills as installed",
         "navigator skill verify names the files",
     )
 
@@ -491,8 +491,8 @@ def _skills(checked: Checked) -> Iterator[Finding]:
 def _rewrite_records(root: Path) -> list[str]:
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
-    levels = open_lifecycle(root).perform("repair", {})["levels"]
-    return [f"{level['level']}: {name}" for level in levels for name in level["rewritten"]]
+    levels = open_lifecycle(root).repair().levels
+    return [f"{place.level}: {name}" for place in levels for name in place.rewritten]
 
 
 def _plugins(checked: Checked) -> Iterator[Finding]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,16 +32,15 @@ from navigator_kernel.config.settings import load_settings, user_cache, user_sta
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.skills.catalog.aliases import other_words
-from navigator_kernel.skills.commands.lifecycle import Lifecycle
 from navigator_kernel.skills.install.deps import InstallDeps, SearchSpace
+from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.text import language_of, warn
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
-    from navigator_kernel.bootstrap.scanning.scanners import Scanners
-    from navigator_kernel.ports import Catalogue
+    from navigator_kernel.ports import Audit, Catalogue, Consents
     from navigator_kernel.routing.meaning import SemanticRanker
-    from navigator_kernel.skills.install.deps import Seek
+    from navigator_kernel.skills.install.deps import Scanner, Seek
     from navigator_kernel.values.resource import Level
 
 FOUND = 24  # skills that a search requests from the router
@@ -57,29 +56,12 @@ def open_lifecycle(root: Path) -> Lifecycle:
         levels["shipped"] = shipped_home().skills
     own = [folder / name for folder in (home / ".claude", home / ".agents") for name in ("skills", "skills.lock.json")]
     state = project_state(root)
-    scanners = cache(_scanners)
     writer = FolderWriter([*writable("lifecycle", root, standing_places()), *own], within=root)
-    deps = InstallDeps(
-        writer=writer,
-        clock=SystemClock(),
-        mapping=open_mapping(root),
-        scan=lambda skill, files: scanners()(skill, files),
-        prepare=lambda: scanners().start(),
-        ahead=lambda skills: scanners().ahead(skills),
-        finish=lambda: scanners().close() if scanners.cache_info().currsize else None,
-        cache=_cache,
-        private=lambda: load_settings(root).private,
-        reserved=shipped_digests,
-        seek=partial(_sought, partial(_found, root)),
-        consents=lambda: open_consents(open_audit(root)),
-        audit=lambda: open_audit(root),
-        seen=private_writer(user_state()),
-    )
     return Lifecycle(
         root=root,
         levels=levels,
         agents=agents,
-        deps=deps,
+        deps=ProjectDeps(root, writer),
         state=state.folder,
         state_writer=state_writer(state),
         shipped=shipped_digests(),
@@ -88,10 +70,50 @@ def open_lifecycle(root: Path) -> Lifecycle:
     )
 
 
-def _scanners() -> Scanners:
-    from navigator_kernel.bootstrap.scanning.scanners import Scanners  # takes 7 ms, and most commands scan nothing
+class ProjectDeps(InstallDeps):
+    """The services of a project, each opened when a command needs it."""
 
-    return Scanners()
+    def __init__(self, root: Path, writer: FolderWriter) -> None:
+        seen = private_writer(user_state())
+        super().__init__(writer=writer, clock=SystemClock(), mapping=open_mapping(root), seen=seen)
+        self.root = root
+
+    @cached_property
+    def scanner(self) -> Scanner:
+        from navigator_kernel.bootstrap.scanning.scanners import Scanners  # takes 7 ms, and most commands scan nothing
+
+        return Scanners()
+
+    @cached_property
+    def repositories(self) -> RepoCache | None:
+        """The cache of all projects, in the person's cache folder, never in a project."""
+        from navigator_kernel.adapters.sources.repo_cache import RepoCache
+
+        folder = user_cache() / "repos"
+        return RepoCache(folder, PrivateWriter(folder, lambda: make_private(folder.parent)))
+
+    @cached_property
+    def consents(self) -> Consents:
+        return open_consents(self.audit)
+
+    @cached_property
+    def audit(self) -> Audit:
+        return open_audit(self.root)
+
+    @cached_property
+    def private(self) -> frozenset[str]:
+        return load_settings(self.root).private
+
+    @cached_property
+    def reserved(self) -> Iterable[str]:
+        return shipped_digests()
+
+    def seek(self, query: str) -> SearchSpace | None:
+        def parts() -> tuple[Catalogue, SemanticRanker]:
+            opened = open_router(self.root, load_settings(self.root))
+            return opened.catalogue, opened.meaning
+
+        return _sought(parts, query)
 
 
 def write_seen(root: Path) -> dict[str, Any]:
@@ -108,31 +130,18 @@ def write_seen(root: Path) -> dict[str, Any]:
     return {"path": str(page), "added": len(list(own.rows())) - before, "changed": grown is not None}
 
 
-def _cache() -> RepoCache:
-    """The cache of all projects, in the person's cache folder, never in a project."""
-    from navigator_kernel.adapters.sources.repo_cache import RepoCache
-
-    folder = user_cache() / "repos"
-    return RepoCache(folder, PrivateWriter(folder, lambda: make_private(folder.parent)))
-
-
 def seek_in(catalogue: Catalogue, meaning: SemanticRanker) -> Seek:
     """A search for skills that uses parts that are already open."""
-    return partial(_sought, partial(_space, catalogue, meaning))
+    return partial(_sought, lambda: (catalogue, meaning))
 
 
-def _sought(find: Callable[[str], SearchSpace], query: str) -> SearchSpace | None:
-    """The names that the router finds, or None if it cannot be used."""
+def _sought(parts: Callable[[], tuple[Catalogue, SemanticRanker]], query: str) -> SearchSpace | None:
+    """The skills that the router finds, or None if it cannot be used."""
     try:
-        return find(query)
+        return _space(*parts(), query)
     except KernelError as error:
         warn("searching without the router: %s", error.message)
         return None
-
-
-def _found(root: Path, query: str) -> SearchSpace:
-    parts = open_router(root, load_settings(root))
-    return _space(parts.catalogue, parts.meaning, query)
 
 
 def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchSpace:
@@ -142,8 +151,8 @@ def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchS
         skills = catalogue.list_resources(enabled_only=False)
     chosen = tuple(one for one in skills if one.type == "skill" and one.implicit and one.enabled)
     more = other_words([query]) if language_of(query) == "zh" else []
-    found = meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
-    if not found:
-        found = tuple(one for one in meaning.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
-    sure = frozenset(one.name for one in found if one.confidence >= SURE)
-    return SearchSpace([one for one in skills if one.type == "skill"], [one.name for one in found], sure)
+    candidates = meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
+    if not candidates:
+        candidates = tuple(one for one in meaning.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
+    sure = frozenset(one.name for one in candidates if one.confidence >= SURE)
+    return SearchSpace([one for one in skills if one.type == "skill"], [one.name for one in candidates], sure)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.sandbox.contain import ContainedRunner
     from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-    from navigator_kernel.skills.catalog.roots import Root
+    from navigator_kernel.skills.catalog.listing import Root
     from navigator_kernel.skills.source.mapping import SkillMapping
     from navigator_kernel.values.redact import Redact
 

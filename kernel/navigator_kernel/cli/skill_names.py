@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import KernelError, SkillNotFound
 from navigator_kernel.skills.formats.names import NAME
+from navigator_kernel.skills.options import InstallOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +46,8 @@ def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
     try:
-        place = open_lifecycle(_root(ctx)).target(ctx.params)
+        options = InstallOptions(user=bool(ctx.params.get("user")), target=ctx.params.get("target"))
+        place = open_lifecycle(_root(ctx)).target(options)
     except KernelError:
         return []
     return _plain((path.stem for path in place.inner.glob("*.json")), typed)
@@ -62,12 +64,10 @@ def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
         source = parse_source(text, base=root)
         if source.kind == "git" and not source.url.startswith("file://"):
             return []
-        lifecycle = open_lifecycle(root)
-        lifecycle.deps = lifecycle.without_cache()
-        found = lifecycle.perform("info", {"source": text})
+        result = open_lifecycle(root).info(text, options=InstallOptions(dry_run=True))  # leaves no trace
     except KernelError:
         return []
-    return _plain((one["name"] for one in found.get("skills", ())), typed)
+    return _plain((one["name"] for one in getattr(result, "skills", ())), typed)
 
 
 def _root(ctx: click.Context) -> Path:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.errors import KernelError, NotFound
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.ports import Clock, Ids
-    from navigator_kernel.skills.install.deps import Seek
+    from navigator_kernel.skills.lifecycle import Lifecycle
 
 KEPT = 100  # ended jobs that can still be requested
 
@@ -48,22 +48,22 @@ class Jobs:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="navigator-job")
         self._jobs: dict[str, Job] = {}
 
-    def start(self, owner: str, operation: str, params: Mapping[str, Any]) -> Job:
+    def start(self, owner: str, operation: str, run: Callable[[Lifecycle], Struct]) -> Job:
         """Carries out a skill command when those before it have ended."""
         job = Job(id=self._ids.new(), operation=operation, owner=owner, started=self._clock.now())
         self._jobs[job.id] = job
         for old in [one.id for one in self._jobs.values() if one.ended.is_set()][:-KEPT]:
             del self._jobs[old]
         loop = asyncio.get_running_loop()
-        self._pool.submit(self._work, job, dict(params), loop)
+        self._pool.submit(self._work, job, run, loop)
         return job
 
     def find(self, owner: str, name: str) -> Job:
         """The job called `name`; NotFound also for a job of another token."""
-        held = self._jobs.get(name)
-        if held is None or held.owner != owner:
+        job = self._jobs.get(name)
+        if job is None or job.owner != owner:
             raise NotFound(f"no job is called {name!r}", hint="jobs are forgotten when the server ends")
-        return held
+        return job
 
     def all(self, owner: str) -> list[Job]:
         """The jobs of `owner`, newest first."""
@@ -73,10 +73,15 @@ class Jobs:
         """Waits for the job that is under way; jobs that still wait are not started."""
         await asyncio.to_thread(partial(self._pool.shutdown, wait=True, cancel_futures=True))
 
-    def _work(self, job: Job, params: dict[str, Any], loop: asyncio.AbstractEventLoop) -> None:
+    def _work(self, job: Job, run: Callable[[Lifecycle], Struct], loop: asyncio.AbstractEventLoop) -> None:
+        def progress(done: int, of: int) -> None:
+            job.done, job.all = done, of
+
         job.state = "running"
         try:
-            job.result, job.state = perform(self._root, job.operation, params, partial(_told, job)), "done"
+            lifecycle = open_lifecycle(self._root)
+            lifecycle.deps.progress = progress
+            job.result, job.state = to_builtins(run(lifecycle)), "done"
         except Exception as error:
             if not isinstance(error, KernelError):
                 logging.getLogger("navigator").error("job %s failed", job.id, exc_info=error)
@@ -85,24 +90,3 @@ class Jobs:
             loop.call_soon_threadsafe(job.ended.set)
         except RuntimeError:  # the loop is closed: the server has ended
             return
-
-
-def perform(
-    root: Path,
-    operation: str,
-    params: Mapping[str, Any],
-    progress: Callable[[int, int], object] | None = None,
-    seek: Seek | None = None,
-) -> Mapping[str, Any]:
-    """Carries out a skill command and returns its answer; blocks. `seek` finds skills for a search, if a router is
-    already open."""
-    lifecycle = open_lifecycle(root)
-    if seek is not None:
-        lifecycle.deps = lifecycle.deps._replace(seek=seek)
-    if progress is not None:
-        lifecycle.deps = lifecycle.deps._replace(progress=progress)
-    return lifecycle.perform(operation, params)
-
-
-def _told(job: Job, done: int, of: int) -> None:
-    job.done, job.all = done, of

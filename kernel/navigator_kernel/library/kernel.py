@@ -30,6 +30,7 @@ from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageP
 from navigator_kernel.library.approvals import Approvals
 from navigator_kernel.library.run import Run
 from navigator_kernel.library.values import Installed, Route, Skill, installed_of, route_of, skill_of
+from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.tools.places import refuse_closed
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.values.approval import Approval
@@ -138,9 +139,9 @@ class Kernel:
         """Installs from a repository, a folder or an archive, for the project, or with `user` for the person. The call
         is the person's yes to what the skills declare; a skill that the scanner blocks is Refused. It blocks while it
         fetches."""
-        params: dict[str, Any] = {"source": source, "skill": [skills] if isinstance(skills, str) else list(skills)}
-        params |= {"all": all, "ref": ref, "user": user}
-        return installed_of(open_lifecycle(self.root).perform("install", params))
+        names = [skills] if isinstance(skills, str) else skills
+        options = InstallOptions(everything=all, ref=ref, user=user)
+        return installed_of(open_lifecycle(self.root).install(source, names, options))
 
     def as_pydantic_ai(self, *skills: str, files: Sequence[str] = ()) -> AbstractToolset[Any]:
         """Returns the tools of `skills` for an agent of pydantic-ai; without names, those of all skills that the person

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from navigator_kernel.values.route import Kind, NeedClarification, Tier, Unknown
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.routed import Routed
+    from navigator_kernel.skills.install.install import InstallResult
     from navigator_kernel.values.resource import SkillDef
 
 
@@ -82,8 +83,8 @@ def route_of(found: Routed, k: int) -> Route:
     )
 
 
-def installed_of(told: Mapping[str, Any]) -> Installed:
-    """Converts the answer of the lifecycle."""
-    new = tuple(one["name"] for one in told["skills"] if one["changed"])
-    there = tuple(one["name"] for one in told["skills"] if not one["changed"])
-    return Installed(new=new, there=there, left_out={one["name"]: one["why"] for one in told["left_out"]})
+def installed_of(result: InstallResult) -> Installed:
+    """Converts the result of the lifecycle."""
+    new = tuple(one.name for one in result.skills if one.changed)
+    there = tuple(one.name for one in result.skills if not one.changed)
+    return Installed(new=new, there=there, left_out={one["name"]: one["why"] for one in result.left_out})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date, datetime
 from math import isfinite
 from mimetypes import guess_type
@@ -15,12 +14,14 @@ from msgspec import Struct
 from navigator_kernel.adapters.files.project_files import holds_secrets
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import KernelError, NotFound
-from navigator_kernel.skills.catalog.digest import folder_files
 from navigator_kernel.skills.catalog.executor import SkillExecutor
+from navigator_kernel.skills.catalog.receipts import folder_files
 from navigator_kernel.skills.formats.frontmatter import split
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.values.receipt import InstalledFile
     from navigator_kernel.values.resource import SkillDef

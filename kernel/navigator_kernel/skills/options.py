@@ -1,35 +1,46 @@
-"""The options of a command that changes skills."""
+"""The options of a skill command."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from navigator_kernel.text import clean
 
+Target: TypeAlias = Literal["claude", "agents"]
 
-class InstallOptions(NamedTuple):
-    """`everything` means all skills but those that `exclude` names, `rename` is the name to install under, `dry_run`
-    shows what would happen, `force` replaces edited files (a backup is kept), `offline` uses no network, `auth` allows
-    the person's own credentials for this host, `link` also makes links in `.agents/skills`; `accept` are the rules
-    whose block the person accepts, each `RULE` or `NAME:RULE`; with `choosing`, the choices are shown if a skill must
-    be named. `root`, `place` and `reach` are the person's options for the project, for the place in it, and for how the
-    source is reached."""
 
-    everything: bool = False
-    rename: str = ""
+class InstallOptions(Struct, frozen=True, kw_only=True):
+    """Where and how a skill command works. `user` means the person's own skills, `target` the folder `.claude/skills`
+    or `.agents/skills`, None for both or the usual one; `link` also makes links in `.agents/skills`. `root` is the
+    `--root` that the person typed.
+
+    `dry_run` shows what would happen, `force` replaces edited files (a backup is kept), `offline` uses no network,
+    `auth` allows the person's own credentials for this host; `accept` are the rules whose block the person accepts,
+    each `RULE` or `NAME:RULE`.
+
+    For an install: `everything` means all skills but those that `exclude` names, `rename` is the name to install under,
+    `ref` a branch, tag or commit, `commit` the one that the person saw; with `choosing`, the choices are shown if a
+    skill must be named."""
+
+    user: bool = False
+    target: Target | None = None
+    link: bool = False
+    root: str = ""
     dry_run: bool = False
     force: bool = False
     offline: bool = False
     auth: bool = False
-    link: bool = False
-    exclude: tuple[str, ...] = ()
     accept: Sequence[str] = ()
+    everything: bool = False
+    exclude: Sequence[str] = ()
+    rename: str = ""
+    ref: str = ""
+    commit: str = ""
     choosing: bool = False
-    root: str = ""
-    place: tuple[str, ...] = ()
-    reach: tuple[str, ...] = ()
 
     def undoing(self, name: str) -> str:
         """The hint about an edited skill: how to see its changes, and how to undo them."""
@@ -39,5 +50,10 @@ class InstallOptions(NamedTuple):
     def command(self, verb: str, *words: str) -> str:
         """`navigator skill <verb> <words>` for the same place, safe to paste into a shell."""
         root = ["--root", self.root] if self.root else []
-        more = (*self.place, *(self.reach if verb == "install" else ()))
+        place = ["--user"] if self.user else []
+        if self.target and not self.link:  # a link is made beside the place of the skills
+            place += ["--target", self.target]
+        reach = ["--target", "agents", "--link"] if self.link else []
+        reach += [f"--{name}" for name in ("auth", "offline") if getattr(self, name)]
+        more = [*place, *(reach if verb == "install" else ())]
         return clean(shlex.join(["navigator", *root, "skill", verb, *words, *more]), lines=False)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from navigator_kernel.bootstrap.parts import open_router
 from navigator_kernel.cli.output import is_asked
@@ -16,11 +14,10 @@ LARGE = 200  # new skills from which the first question would wait for a second 
 _ANY = "which skill is meant"
 
 
-def begin_index(app: App, installed: Mapping[str, Any]) -> None:
+def begin_index(app: App, installed: int) -> None:
     """Starts to build the index after a large install at a terminal, in a separate process that ends when it is done. A
     question that comes meanwhile waits for it; one that finds no index builds it itself."""
-    large = installed["counts"]["installed"] >= LARGE and not installed["dry_run"]
-    if not large or not is_asked() or os.environ.get("CI") or app.settings.index == "off":
+    if installed < LARGE or not is_asked() or os.environ.get("CI") or app.settings.index == "off":
         return
     _begin(app)
 

@@ -1,33 +1,47 @@
-"""The skill commands that change installed skills."""
+"""The skill commands that change installed skills, and the report of an install."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, is_asked, lines, say_lines, table
-from navigator_kernel.cli.project import App
+from navigator_kernel.cli.output import is_asked, lines, note, say_lines, table
 from navigator_kernel.cli.route.index import begin_index
-from navigator_kernel.cli.skill.findings import accepting
-from navigator_kernel.cli.skill.install_report import FEW, Report
 from navigator_kernel.cli.skill.work import (
     accept_option,
+    accepting,
     busy,
     dry_option,
     filter_options,
+    note_lines,
     place_options,
     reach_options,
+    show_json,
     verbose_option,
 )
 from navigator_kernel.errors import Damaged, FetchFailed, Interrupted, UsageProblem
-from navigator_kernel.language.wording import APART, BETWEEN, say, worded
+from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
+from navigator_kernel.skills.install.selection import reason_of
+from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import Language, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
+    from navigator_kernel.skills.install.restore import RestoreResult
+    from navigator_kernel.skills.install.update import OutdatedResult, UpdatedSkill, UpdateResult
+    from navigator_kernel.skills.lifecycle import Lifecycle
+    from navigator_kernel.text import Language
 
 
 @click.command("install")
@@ -61,57 +75,83 @@ from navigator_kernel.text import Language, numbered
 @json_option
 @pass_app
 def install(
-    app: App, /, *, source: str | None, skills: tuple[str, ...], rename: str | None, as_json: bool, **given: Any
+    app: App,
+    /,
+    *,
+    source: str | None,
+    skills: tuple[str, ...],
+    rename: str | None,
+    ref: str | None,
+    frozen: bool,
+    as_json: bool,
+    **given: Any,
 ) -> int:
     """Install from SOURCE: owner/repo, a URL, file://…, an archive, or a local folder."""
-    if given.pop("frozen"):
-        chosen = [name for name in ("everything", "exclude", "ref", "accept") if given[name]]
-        if source or rename or chosen:
+    quiet, verbose = given.pop("quiet"), given.pop("verbose")
+    options = InstallOptions(**given, rename=rename or "", ref=ref or "", root=app.root_flag or "")
+    if frozen:
+        chosen = (given["everything"], given["exclude"], ref, given["accept"])
+        if source or rename or any(chosen):
             hint = "--skill NAME restores one of its skills; leave the source and its options out"
             raise UsageProblem("--frozen restores what skills.lock.json says", hint=hint)
-        restored = busy(app, "frozen", {**given, "skill": list(skills)}, quiet=bool(given["quiet"] or as_json))
-        if as_json or not given["quiet"]:
-            _returned(app, restored, as_json=as_json, every=given["verbose"])
+        with busy(app, "frozen", quiet=bool(quiet or as_json)) as lifecycle:
+            restored = lifecycle.restore(skills, replace(options, root=""))
+        if as_json:
+            show_json(restored, exit_code=0)
+        elif not quiet:
+            _show_restored(app, restored, every=verbose)
         return 0
-    if given["force"]:
+    if options.force:
         hint = "navigator install --frozen --force undoes edits, navigator update --force NAME replaces them"
         raise UsageProblem("--force goes with --frozen", hint=hint)
     if not source:
         raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
-    quiet, verbose = given.pop("quiet"), given.pop("verbose")
-    params = {"source": source, "skill": list(skills), "as": rename, **given, "all": given["everything"]}
-    params |= {"exclude": list(given["exclude"]), "root": app.root_flag}
     begin = monotonic()
-    found = _chosen(app, params, quiet=as_json or quiet, choosing=not as_json and is_asked())
+    result = _installed(app, source, skills, options, quiet=as_json or quiet, choosing=not as_json and is_asked())
     seconds = monotonic() - begin
     if as_json:
-        document({**found, "seconds": round(seconds, 2)})
+        show_json(result, seconds=round(seconds, 2))
     else:
-        Report(app.spoken, quiet=quiet, verbose=verbose).write(found, seconds)
-    if not as_json and not quiet:
-        begin_index(app, found)
-    return int(found["exit_code"])
+        Report(app.spoken, quiet=quiet, verbose=verbose).write(result, seconds)
+        if not quiet and not options.dry_run:
+            begin_index(app, result.counts.installed)
+    return result.exit_code
 
 
-def _chosen(app: App, params: dict[str, Any], *, quiet: bool, choosing: bool) -> Mapping[str, Any]:
-    """Installs, and returns the answer; if a source has several skills and none is named, the person marks some."""
-    ask = not params["all"]
+def _installed(
+    app: App, source: str, skills: Sequence[str], options: InstallOptions, *, quiet: bool, choosing: bool
+) -> InstallResult:
+    """Installs, and returns the result; if a source has several skills and none is named, the person marks some."""
+
+    def install(names: Sequence[str], options: InstallOptions) -> InstallResult:
+        came: set[str] = set()  # installed before the person was asked about the others
+
+        def run(lifecycle: Lifecycle, options: InstallOptions) -> InstallResult:
+            result = lifecycle.install(source, names, options)
+            skills = [replace(one, changed=one.changed or one.name in came) for one in result.skills]
+            came.update(one.name for one in skills if one.changed)
+            counts = replace(result.counts, installed=len(came), there=len(skills) - len(came))
+            return replace(result, changed=bool(came), counts=counts, skills=skills)
+
+        ask = not options.everything
+        return accepting(app, "install", options, run, source=source, quiet=quiet, ask=ask)
+
     try:
-        return accepting(app, "install", {**params, "choosing": choosing}, quiet=quiet, ask=ask)
+        return install(skills, replace(options, choosing=choosing))
     except UsageProblem as problem:
         choices = problem.data.get("choices")
         if not choices:
             raise
-    return accepting(app, "install", {**params, "skill": _picked(app, choices, params["source"])}, quiet=quiet, ask=ask)
+    return install(_picked(app, choices, source), options)
 
 
 def _picked(app: App, choices: Sequence[tuple[str, str]], source: str) -> list[str]:
     from navigator_kernel.cli.picker import pick
 
-    wanted = pick(say("pick.title", app.spoken, count=len(choices), source=source), choices, app.spoken)
-    if wanted is None:
+    picked = pick(say("pick.title", app.spoken, count=len(choices), source=source), choices, app.spoken)
+    if picked is None:
         raise Interrupted("nothing was installed", hint="--skill NAME or --all chooses without asking")
-    return wanted
+    return picked
 
 
 @click.command("uninstall")
@@ -121,18 +161,19 @@ def _picked(app: App, choices: Sequence[tuple[str, str]], source: str) -> list[s
 @place_options
 @json_option
 @pass_app
-def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def uninstall(app: App, /, *, names: tuple[str, ...], repo: str | None, as_json: bool, **given: Any) -> None:
     """Remove installed skills."""
-    if not names and not given["repo"]:
+    if not names and not repo:
         raise UsageProblem("no skill is named", hint="navigator skill uninstall NAME, or --repo SOURCE")
-    found = busy(app, "uninstall", {"name": list(names), **given}, quiet=as_json)
+    with busy(app, "uninstall", quiet=as_json) as lifecycle:
+        result = lifecycle.uninstall(names, InstallOptions(**given), repo=repo or "")
     if as_json:
-        document({**found, "exit_code": 0})
+        show_json(result, exit_code=0)
         return
-    key = "uninstall.would" if found["dry_run"] else "uninstall.done"
-    for one in found["skills"]:
-        links = (say("uninstall.link", app.spoken, link=link) for link in one["links"])
-        lines([say(key, app.spoken, name=one["name"]) + "".join(links)])
+    key = "uninstall.would" if result.dry_run else "uninstall.done"
+    for one in result.skills:
+        links = (say("uninstall.link", app.spoken, link=link) for link in one.links)
+        lines([say(key, app.spoken, name=one.name) + "".join(links)])
 
 
 @click.command("update")
@@ -147,20 +188,25 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @pass_app
 def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
     """Update installed skills from their sources."""
-    params = {"name": list(names), "check": check, "root": app.root_flag, **given}
-    found = accepting(app, "update", params, quiet=as_json)
-    code = _reached(found)
+    options = InstallOptions(**given, root=app.root_flag or "")
+    if check:
+        with busy(app, "update", quiet=as_json) as lifecycle:
+            return _show_outdated(app, lifecycle.outdated(names, options), as_json=as_json)
+
+    def run(lifecycle: Lifecycle, options: InstallOptions) -> UpdateResult:
+        return lifecycle.update(names, options)
+
+    result = accepting(app, "update", options, run, quiet=as_json)
+    code = _reached(result)
     if as_json:
-        document({**found, "exit_code": code})
-    elif check:
-        _news(found, app.spoken)
-    else:
-        for one in (one for one in found["skills"] if one["action"] != "kept"):
-            done = "would" if found["dry_run"] and one["action"] == "updated" else one["action"]
-            backup = say("update.backup", app.spoken, path=one["backup"]) if one["backup"] else ""
-            lines(say(f"update.{done}", app.spoken, name=one["name"], why=one["problem"]) + backup)
-        lines(_counted("action", (one["action"] for one in found["skills"]), app.spoken))
-        Report(app.spoken).unscanned(found["skills"])
+        show_json(result, exit_code=code)
+        return code
+    for one in (one for one in result.skills if one.action != "kept"):
+        done = "would" if result.dry_run and one.action == "updated" else one.action
+        backup = say("update.backup", app.spoken, path=one.backup) if one.backup else ""
+        lines(say(f"update.{done}", app.spoken, name=one.name, why=one.problem) + backup)
+    lines(_counted("action", (one.action for one in result.skills), app.spoken))
+    Report(app.spoken).unscanned(result.skills)
     return code
 
 
@@ -172,9 +218,23 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
 @pass_app
 def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """List installed skills that have updates; changes nothing."""
-    found = busy(app, "outdated", {"name": list(names), **given}, quiet=as_json)
-    code = _reached(found)
-    document({**found, "exit_code": code}) if as_json else _news(found, app.spoken)
+    with busy(app, "outdated", quiet=as_json) as lifecycle:
+        return _show_outdated(app, lifecycle.outdated(names, InstallOptions(**given)), as_json=as_json)
+
+
+def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
+    """Prints the skills that differ from their source, and the counts; returns the exit code."""
+    code, language = _reached(result), app.spoken
+    if as_json:
+        show_json(result, exit_code=code)
+        return code
+    rows = []
+    for one in (one for one in result.skills if one.state != "current"):
+        state, why = worded("news", one.state, language), one.problem or BETWEEN[language].join(one.edited)
+        rows.append((one.name, state, one.since[:12], one.to[:12], why))
+    if rows:
+        table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
+    lines(_counted("news", (one.state for one in result.skills), language))
     return code
 
 
@@ -186,9 +246,11 @@ def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any
 @place_options
 @json_option
 @pass_app
-def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
+def rollback(app: App, /, *, to: str | None, as_json: bool, **given: Any) -> None:
     """Return to an earlier skills.lock.json, byte for byte."""
-    _returned(app, busy(app, "rollback", given, quiet=as_json), as_json=as_json)
+    with busy(app, "rollback", quiet=as_json) as lifecycle:
+        result = lifecycle.rollback(to or "", InstallOptions(**given))
+    show_json(result, exit_code=0) if as_json else _show_restored(app, result)
 
 
 @click.command("repair")
@@ -198,39 +260,29 @@ def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
 @pass_app
 def repair(app: App, /, *, as_json: bool, **given: Any) -> int:
     """Rebuild the lock file and skills.db from folders and receipts, and unreadable receipts from the lock file."""
-    found = busy(app, "repair", given, quiet=as_json)
-    code = Damaged.exit_code if any(one["unreadable"] for one in found["levels"]) else 0
+    with busy(app, "repair", quiet=as_json) as lifecycle:
+        result = lifecycle.repair(InstallOptions(**given))
+    code = Damaged.exit_code if any(one.unreadable for one in result.levels) else 0
     if as_json:
-        document({**found, "exit_code": code})
+        show_json(result, exit_code=code)
         return code
-    for one in found["levels"]:
-        which = one["level"] if one["target"] == "claude" else f"{one['level']}, .agents"
-        skills, files = numbered(one["skills"], "skill"), numbered(len(one["rewritten"]), "file")
-        say_lines(f"{which}: {skills}, {files} rewritten, {one['swept']} swept")
-        say_lines([f"  missing: {name}" for name in one["missing"]])
-        say_lines([f"  unreadable: {name}: {why}" for name, why in one["unreadable"].items()])
-        done = "would remove" if found["dry_run"] else "removed"
-        say_lines([f"  {done} {link}, which leads to nothing" for link in one["unlinked"]])
+    for one in result.levels:
+        which = one.level if one.target == "claude" else f"{one.level}, .agents"
+        skills, files = numbered(one.skills, "skill"), numbered(len(one.rewritten), "file")
+        say_lines(f"{which}: {skills}, {files} rewritten, {one.swept} swept")
+        say_lines([f"  missing: {name}" for name in one.missing])
+        say_lines([f"  unreadable: {name}: {why}" for name, why in one.unreadable.items()])
+        done = "would remove" if result.dry_run else "removed"
+        say_lines([f"  {done} {link}, which leads to nothing" for link in one.unlinked])
     return code
 
 
-def _reached(found: Mapping[str, Any]) -> int:
+def _reached(result: OutdatedResult | UpdateResult) -> int:
     """The exit code: 7 if no source could be reached, 1 if some could not, or if a receipt could not be read."""
-    states = {one["state"] for one in found["skills"]}
+    states = {one.state for one in result.skills}
     if states == {"unreachable"}:
         return FetchFailed.exit_code
     return int(bool(states & {"unreachable", "unreadable"}))
-
-
-def _news(found: Mapping[str, Any], language: Language) -> None:
-    """Prints the skills that differ from their source, and the counts."""
-    rows = []
-    for one in (one for one in found["skills"] if one["state"] != "current"):
-        state, why = worded("news", one["state"], language), one["problem"] or BETWEEN[language].join(one["edited"])
-        rows.append((one["name"], state, one["from"][:12], one["to"][:12], why))
-    if rows:
-        table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
-    lines(_counted("news", (one["state"] for one in found["skills"]), language))
 
 
 def _counted(kind: str, codes: Iterable[str], language: Language) -> str:
@@ -240,21 +292,18 @@ def _counted(kind: str, codes: Iterable[str], language: Language) -> str:
     return APART[language].join(words) or say("count.none", language)
 
 
-def _returned(app: App, found: Mapping[str, Any], *, as_json: bool, every: bool = False) -> None:
+def _show_restored(app: App, result: RestoreResult, *, every: bool = False) -> None:
     """Prints what was restored and removed by name, and how many skills are as they were."""
-    if as_json:
-        document({**found, "exit_code": 0})
-        return
-    would = "would." if found["dry_run"] else ""
+    would = "would." if result.dry_run else ""
     for action in ("restored", "removed", "kept"):
-        skills = [one for one in found["skills"] if one["action"] == action]
+        skills = [one for one in result.skills if one.action == action]
         if not every and len(skills) > (1 if action == "kept" else FEW):
-            skills = [one for one in skills if one["backup"]]
-            count = sum(one["action"] == action for one in found["skills"]) - len(skills)
+            skills = [one for one in skills if one.backup]
+            count = sum(one.action == action for one in result.skills) - len(skills)
             lines(say(f"rollback.{would}{action}", app.spoken, name=say("count.skills", app.spoken, count=count)))
         for one in skills:
-            backup = say("update.backup", app.spoken, path=one["backup"]) if one["backup"] and not would else ""
-            lines(say(f"rollback.{would}{action}", app.spoken, name=one["name"]) + backup)
+            backup = say("update.backup", app.spoken, path=one.backup) if one.backup and not would else ""
+            lines(say(f"rollback.{would}{action}", app.spoken, name=one.name) + backup)
 
 
 COMMANDS: Mapping[str, click.Command] = {
@@ -265,3 +314,100 @@ COMMANDS: Mapping[str, click.Command] = {
     "uninstall": uninstall,
     "update": update,
 }
+
+
+FEW = 10  # most skills with a line each
+FEW_NOTES = 5  # most findings, or skills left out, with a line each
+NAMED = 5  # names shown for a group
+
+
+class Report(Struct, frozen=True):
+    """Writes in one language. `quiet` shows only what went wrong, `verbose` a line for everything."""
+
+    language: Language
+    quiet: bool = False
+    verbose: bool = False
+
+    def write(self, result: InstallResult, seconds: float) -> None:
+        skills, left = result.skills, result.left_out
+        failures = [one for one in left if one["failure"]]
+        if self.quiet:
+            self._left_out(failures)
+            self.unscanned(skills)
+            return
+        for one in skills if self.verbose or len(skills) <= FEW else ():
+            lines(self._done(one, result))
+        if len(skills) + len(left) > 1:
+            lines(self._summary(result.counts, seconds, dry_run=result.dry_run))
+        sys.stdout.flush()  # so that the notes on stderr come after these lines
+        meant = [one for one in left if not one["failure"]]
+        self._left_out(meant) if self.verbose else self._groups(meant)
+        self._left_out(failures)
+        self._findings(skills)
+        self.unscanned(skills)
+
+    def unscanned(self, skills: Sequence[InstalledSkill] | Sequence[UpdatedSkill]) -> None:
+        """Prints a line about skills that were not scanned completely."""
+        if names := [one.name for one in skills if one.verdict == "not_scanned"]:
+            note(self._say("install.unscanned", names=self._some(names)))
+
+    def _say(self, key: str, **values: Any) -> str:
+        return say(key, self.language, **values)
+
+    def _summary(self, counts: Counts, seconds: float, *, dry_run: bool) -> str:
+        """`837 installed, 3 skipped, 2 blocked in 9.1 s`"""
+        parts = [self._say("install.would" if dry_run else "install.installed", count=counts.installed)]
+        others = {"there": counts.there, "skipped": counts.skipped, "blocked": counts.blocked}
+        parts += [self._say(f"install.{key}", count=count) for key, count in others.items() if count]
+        return self._say("install.summary", parts=APART[self.language].join(parts), seconds=f"{seconds:.1f}")
+
+    def _done(self, one: InstalledSkill, result: InstallResult) -> str:
+        done = "same" if not one.changed else "to_do" if result.dry_run else "done"
+        commit = result.commit or self._say("install.no_commit")
+        line = self._say(f"install.{done}", name=one.name, commit=commit)
+        return line + "".join(self._say("install.linked", link=link) for link in one.links)
+
+    def _left_out(self, left: Sequence[Mapping[str, Any]]) -> None:
+        if len(left) > FEW_NOTES and not self.verbose:
+            self._groups(left)
+            return
+        for one in left:
+            accept = f"; {one['hint']}" if one.get("blocked_by") else ""
+            name, state = one["path"] or one["name"], self._say(f"left.{one['state']}")
+            note(f"{state} {name}{COLON[self.language]}{one['msg']}{accept}")
+
+    def _groups(self, left: Sequence[Mapping[str, Any]]) -> None:
+        for (state, why), names in _grouped(((one["state"], self._why(one)), one["name"]) for one in left):
+            state = self._say(f"left.{state}")
+            note(self._say("install.group", state=state, count=len(names), why=why, names=self._some(names)))
+
+    def _why(self, one: Mapping[str, Any]) -> str:
+        """The reason, with the codes that state it more exactly."""
+        reason, path = one["reason"], one["path"]
+        return reason_of(reason, path, self.language) + str(one["why"]).removeprefix(reason_of(reason, path, "en"))
+
+    def _findings(self, skills: Sequence[InstalledSkill]) -> None:
+        """Prints findings as `scan` does, or by rule if there are many. Notes only with `verbose`."""
+        every = ((one.name, finding) for one in skills for finding in one.findings)
+        seen = [(name, finding) for name, finding in every if self.verbose or finding["level"] != "note"]
+        if self.verbose or len(seen) <= FEW_NOTES:
+            for one in skills:
+                note_lines(one.name, one.findings, notes=self.verbose)
+            return
+        for (level, code), names in _grouped(((finding["level"], finding["code"]), name) for name, finding in seen):
+            level, shown = self._say(f"level.{level}"), self._some(dict.fromkeys(names))
+            colon = COLON[self.language]
+            note(f"{level}{colon}{len(names)} × {code}{colon}{shown}")
+
+    def _some(self, names: Iterable[str]) -> str:
+        every = list(names)
+        shown = BETWEEN[self.language].join(every[:NAMED])
+        return self._say("install.some", names=shown) if len(every) > NAMED else shown
+
+
+def _grouped(pairs: Iterable[tuple[tuple[str, str], str]]) -> list[tuple[tuple[str, str], list[str]]]:
+    """The names by key, the largest group first."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key, name in pairs:
+        groups.setdefault(key, []).append(name)
+    return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))

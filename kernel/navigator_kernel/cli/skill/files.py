@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import UNSET
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle, write_seen
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.cli.skill.work import busy, dry_option, filter_options, place_options, reach_options
+from navigator_kernel.cli.skill.work import busy, dry_option, filter_options, place_options, reach_options, show_json
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import numbered
 
 
@@ -31,14 +33,13 @@ def export(
     app: App, /, *, names: tuple[str, ...], out: str, everything: bool, packed: bool, as_json: bool, **given: Any
 ) -> None:
     """Copy the installed skills NAMES to the folder OUT, or pack them into OUT.skill or OUT.zip."""
-    params = {"name": list(names), "all": everything, "zip": packed, **given, "of": given["target"]}
-    params["target"] = _absolute(out)
-    found = open_lifecycle(app.root).perform("export", params)
+    options = InstallOptions(**given, everything=everything)
+    result = open_lifecycle(app.root).export(names, Path.cwd() / out, options, packed=packed)
     if as_json:
-        document(found)
+        document(result)
         return
-    done = "would export" if found["dry_run"] else "exported"
-    for one in found["skills"]:
+    done = "would export" if result["dry_run"] else "exported"
+    for one in result["skills"]:
         say_lines(f"{done} {one['name']} to {one['path']}")
         if one["changed_since_installed"]:
             note(f"warning: {one['name']} was changed since it was installed")
@@ -53,21 +54,21 @@ def export(
 @pass_app
 def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -> int:
     """Install the skills that FILE lists, a skills-lock.json of the npm package skills (default: the project's)."""
-    params = {"file": _absolute(file) if file else None, **given}
-    found = busy(app, "import-lock", params, quiet=as_json)
+    with busy(app, "import-lock", quiet=as_json) as lifecycle:
+        result = lifecycle.import_lock(Path.cwd() / file if file else None, InstallOptions(**given))
     if as_json:
-        document(found)
-        return int(found["exit_code"])
-    done = "would import" if found["dry_run"] else "imported"
-    for one in found["imported"]:
+        document(result)
+        return int(result["exit_code"])
+    done = "would import" if result["dry_run"] else "imported"
+    for one in result["imported"]:
         say_lines(f"{done if one['changed'] else 'already there'} {one['name']} ({one['commit'] or 'no commit'})")
         for text in one["notes"]:
             note(f"note: {one['name']}: {text}")
         for finding in one["findings"]:
             note(f"{finding['level']}: {finding['code']}: {finding['message']}")
-    for one in found["skipped"]:
+    for one in result["skipped"]:
         note(f"skipped {one['name']}: {one['why']}" + (f" ({one['hint']})" if one["hint"] else ""))
-    return int(found["exit_code"])
+    return int(result["exit_code"])
 
 
 @click.command("convert")
@@ -79,16 +80,15 @@ def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -
 @pass_app
 def convert(app: App, /, *, path: str, out: str | None, as_json: bool, **given: Any) -> None:
     """Write the canonical SKILL.md of PATH, a file or a folder in any accepted layout; print it without --out."""
-    params = {"path": _absolute(path), "out": _absolute(out) if out else None, **given}
-    found = open_lifecycle(app.root).perform("convert", params)
+    result = open_lifecycle(app.root).convert(Path.cwd() / path, Path.cwd() / out if out else None, **given)
     if as_json:
-        document(found)
-    elif "text" in found:
-        lines(found["text"].removesuffix("\n"))
-        if found["out"]:
-            note(f"would write {found['out']}" if found["changed"] else f"{found['out']} is so already")
+        show_json(result)
+    elif result.text is not UNSET:
+        lines(result.text.removesuffix("\n"))
+        if result.out:
+            note(f"would write {result.out}" if result.changed else f"{result.out} is so already")
     else:
-        say_lines(f"wrote {found['out']}" if found["changed"] else f"{found['out']} is so already")
+        say_lines(f"wrote {result.out}" if result.changed else f"{result.out} is so already")
 
 
 @click.command("formats")
@@ -96,8 +96,8 @@ def convert(app: App, /, *, path: str, out: str | None, as_json: bool, **given: 
 @pass_app
 def formats(app: App, *, as_json: bool) -> None:
     """List the accepted layouts of a skill."""
-    found = open_lifecycle(app.root).perform("formats", {})
-    document(found) if as_json else table(("layout", "what it is"), found["formats"].items())
+    layouts = open_lifecycle(app.root).formats()
+    document({"formats": layouts}) if as_json else table(("layout", "what it is"), layouts.items())
 
 
 @click.command("cache")
@@ -112,15 +112,15 @@ def formats(app: App, *, as_json: bool) -> None:
 @pass_app
 def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
     """List or clear the cache of fetched repositories."""
-    found = open_lifecycle(app.root).perform("cache", given)
+    result = open_lifecycle(app.root).cache(**given)
     if as_json:
-        document(found)
+        show_json(result)
         return
-    rows = [(one["url"], str(one["bytes"]), str(len(one["refs"])), one["used"]) for one in found["repositories"]]
+    rows = [(one.url, str(one.bytes), str(len(one.refs)), one.used) for one in result.repositories]
     if rows:
         table(("repository", "bytes", "refs", "used"), rows)
     done = "" if not given["clear"] else " would be removed" if given["dry_run"] else " removed"
-    note(f"{found['count']} repositories, {found['bytes']} bytes{done}")
+    note(f"{result.count} repositories, {result.bytes} bytes{done}")
 
 
 @click.command("mapping")
@@ -135,16 +135,16 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
     if write:
         if word:
             raise UsageProblem("--write adds every row that was seen", hint="leave WORD out")
-        told = write_seen(app.root)
-        document(told) if as_json else say_lines(f"{told['added']} rows added to {told['path']}")
+        written = write_seen(app.root)
+        document(written) if as_json else say_lines(f"{written['added']} rows added to {written['path']}")
         return
-    found = open_lifecycle(app.root).perform("mapping", {"word": word})
+    result = open_lifecycle(app.root).mapping(word or "")
     if as_json:
-        document(found)
+        show_json(result)
         return
-    rows = [(row["name"], row["install"], row["description"]) for row in found["rows"]]
+    rows = [(row["name"], row["install"], row["description"]) for row in result.rows]
     table(("skill", "install", "description"), rows, whole="install")
-    note(f"{found['count']} rows")
+    note(f"{result.count} rows")
 
 
 @click.command("validate")
@@ -154,25 +154,20 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
 @pass_app
 def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
     """Check the skills at PATH, or the installed skill of that name; exit code 1 where one has an error."""
-    params = {"path": path, "base": str(Path.cwd()), "strict": strict}
-    found = open_lifecycle(app.root).perform("validate", params)
+    result = open_lifecycle(app.root).validate(path, Path.cwd(), strict=strict)
     if as_json:
-        document(found)
-        return int(found["exit_code"])
-    for one in found["skills"]:
-        lines([f"{one['path']}{_line(finding)}" for finding in one["findings"]])
-    note(f"{numbered(found['count'], 'skill')}, {numbered(found['errors'], 'error')}")
-    return int(found["exit_code"])
+        show_json(result)
+        return result.exit_code
+    for one in result.skills:
+        lines([f"{one.path}{_line(finding)}" for finding in one.findings])
+    note(f"{numbered(result.count, 'skill')}, {numbered(result.errors, 'error')}")
+    return result.exit_code
 
 
 def _line(finding: Mapping[str, Any]) -> str:
     at = f":{finding['line']}" if finding["line"] else ""
     where = "" if finding["path"] == "SKILL.md" else f" {finding['path']}"
     return f"{at}: {finding['level']}: {finding['code']}:{where} {finding['message']}"
-
-
-def _absolute(path: str) -> str:
-    return str(Path.cwd() / path)
 
 
 COMMANDS: Mapping[str, click.Command] = {

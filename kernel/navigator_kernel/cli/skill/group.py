@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from navigator_kernel.cli.project import App
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 # Each command's module is imported when it is called: most need little.
 COMMANDS: Mapping[str, str] = {
-    **dict.fromkeys(("list", "search", "info", "verify"), "skill.look"),
+    **dict.fromkeys(("list", "search", "info", "verify", "scan"), "skill.look"),
     **dict.fromkeys(("install", "uninstall", "update", "outdated", "rollback", "repair"), "skill.change"),
     **dict.fromkeys(("enable", "disable", "trust", "distrust", "record"), "skill.trust"),
     "doctor": "commands.doctor",
-    "learn": "skill.learn",
-    "new": "skill.new",
+    **dict.fromkeys(("learn", "new"), "skill.learn"),
     "optimize": "skill.optimize",
-    "scan": "skill.scan",
     **dict.fromkeys(("export", "import-lock", "convert", "formats", "cache", "mapping", "validate"), "skill.files"),
 }
 

@@ -1,26 +1,93 @@
-"""`navigator skill learn`: lets the model write example requests for a skill, shows them, and removes them."""
+"""`navigator skill new` creates a skill with evals; `learn` lets the model write example requests for one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import unicodedata
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, note, table
-from navigator_kernel.cli.project import App
-from navigator_kernel.errors import KernelError, UsageProblem
+from navigator_kernel.cli.output import document, note, say_lines, table
+from navigator_kernel.errors import KernelError, Refused, UsageProblem
+from navigator_kernel.skills.formats.names import refuse_lookalike
+from navigator_kernel.skills.formats.validate import validate
+from navigator_kernel.text import clean, language_of, shorten
 from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from navigator_kernel.cli.project import App
     from navigator_kernel.model_ports import ChatModel
-    from navigator_kernel.skills.commands.lifecycle import Lifecycle
+    from navigator_kernel.skills.lifecycle import Examples, Lifecycle
     from navigator_kernel.values.resource import SkillDef
+
+
+ELSEWHERE = ("what is the weather tomorrow", "明天天气怎么样")  # messages for no skill of a project
+
+
+@click.command("new")
+@click.argument("name")
+@click.option("--description", default="", help="What the skill does and when to use it.")
+@click.option("--query", "queries", multiple=True, help="A message that should use the skill; may be repeated.")
+@json_option
+@pass_app
+def new(app: App, *, name: str, description: str, queries: Sequence[str], as_json: bool) -> None:
+    """Create .claude/skills/NAME with a SKILL.md to fill in, and evals for navigator eval."""
+    name = unicodedata.normalize("NFC", name)
+    files = {file: text.encode() for file, text in _files(name, clean(description, lines=False), queries).items()}
+    if problems := [
+        one.message for one in validate(files["SKILL.md"], name, files, strict=True) if one.level == "error"
+    ]:
+        raise UsageProblem(
+            problems[0], hint="lower-case letters, digits and '-', at most 64; a description of at most 1,024"
+        )
+    refuse_lookalike(name, ())
+    folder = app.root / ".claude" / "skills" / name
+    if folder.exists() or folder.is_symlink():
+        raise Refused(f"{str(folder)!r} already exists", hint="choose another name, or change the existing skill")
+    writer = FolderWriter([folder], within=app.root)
+    for file, body in files.items():
+        writer.make_folder((folder / file).parent)
+        writer.write(folder / file, body)
+    if as_json:
+        document({"name": name, "path": str(folder), "files": sorted(files)})
+        return
+    say_lines([f"wrote {folder / file}" for file in sorted(files)])
+    note(f"fill in SKILL.md, then: navigator eval {name}")
+
+
+def _files(name: str, description: str, queries: Sequence[str]) -> Mapping[str, str]:
+    words = name.replace("-", " ")
+    queries = queries or (f"help me with {words}", f"{words} please")
+    chinese = any(language_of(text) == "zh" for text in (description, *queries))
+    scenario = f"用户需要 {words} 时使用" if chinese else f"the user asks for {words}"
+    told = description or f"Does {words}. Use when {scenario}."
+    rows = [{"query": query, "should_trigger": True, "expected_skill": name} for query in queries]
+    rows += [{"query": query, "should_trigger": False} for query in ELSEWHERE]
+    examples = "".join(f"    {shorten(clean(query), 500)}\n" for query in queries)
+    page = (
+        f"---\nname: {name}\ndescription: {json.dumps(told, ensure_ascii=False)}\n"
+        f"metadata:\n  navigator-examples: |\n{examples}---\n\n# {words}\n\n"
+        "Say here what is to be done, step by step, and what the answer looks like.\n"
+    )
+    cases = {
+        "skill_name": name,
+        "evals": [{"id": 1, "prompt": queries[0], "expected_output": "Say it here.", "files": []}],
+    }
+    return {
+        "SKILL.md": page,
+        "evals/evals.json": f"{json.dumps(cases, ensure_ascii=False, indent=2)}\n",
+        "evals/trigger-eval.json": f"{json.dumps(rows, ensure_ascii=False, indent=2)}\n",
+    }
 
 
 @click.command("learn")
@@ -51,29 +118,22 @@ def learn(
     if bool(names) == everything or (show and forget):
         raise UsageProblem("which skills?", hint="navigator skill learn NAME, or --all; --show or --forget, not both")
     lifecycle = open_lifecycle(app.root)
-    found = [dict(lifecycle.perform("examples", {"name": name})) for name in names or _installed(lifecycle)]
+    names = names or tuple(one.name for one in lifecycle.installed().skills if one.status == "managed")
+    skills = [lifecycle.examples(name) for name in names]
     cost: dict[str, Any] = {}
     if forget:
-        found = [_kept(lifecycle, one["name"], ()) for one in found]
+        skills = [lifecycle.examples(one.name, ()) for one in skills]
     elif not show:
-        wanted = [one["name"] for one in found if not (everything and one["examples"])]
-        cost = _written(app, lifecycle, wanted, model_name, sure=yes, as_json=as_json)
-        found = cost.pop("skills")
+        pending = [one.name for one in skills if not (everything and one.examples)]
+        cost = _written(app, lifecycle, pending, model_name, sure=yes, as_json=as_json)
+        skills = cost.pop("skills")
     failed = int(bool(cost.get("failed")))
     if as_json:
-        document({"count": len(found), "skills": found, "exit_code": failed, **cost})
+        document({"count": len(skills), "skills": to_builtins(skills), "exit_code": failed, **cost})
         return failed
-    rows = [(one["name"], example) for one in found for example in one["examples"]]
+    rows = [(one.name, example) for one in skills for example in one.examples]
     table(("skill", "example"), rows) if rows else note("no examples are kept")
     return failed
-
-
-def _installed(lifecycle: Lifecycle) -> list[str]:
-    return [one["name"] for one in lifecycle.perform("list", {})["skills"] if one["status"] == "managed"]
-
-
-def _kept(lifecycle: Lifecycle, name: str, examples: Sequence[str]) -> dict[str, Any]:
-    return dict(lifecycle.perform("examples", {"name": name, "examples": list(examples)}))
 
 
 def _written(
@@ -87,8 +147,8 @@ def _written(
     skills = [skill for name in names if (skill := catalogue.find(name)) is not None]
     if not skills:
         return {"skills": [], "failed": {}, **Spent().to_dict()}
-    wanted = agreed_model(app, model_name, EXAMPLES, skills, sure=sure, as_json=as_json)
-    done, failed, spent = asked_model(app, wanted, partial(_asked, skills, lifecycle, quiet=as_json))
+    model = agreed_model(app, model_name, EXAMPLES, skills, sure=sure, as_json=as_json)
+    done, failed, spent = asked_model(app, model, partial(_asked, skills, lifecycle, quiet=as_json))
     if not done:
         raise next(iter(failed.values()))
     return {"skills": done, "failed": {name: error.message for name, error in failed.items()}, **spent.to_dict()}
@@ -96,11 +156,11 @@ def _written(
 
 async def _asked(
     skills: Sequence[SkillDef], lifecycle: Lifecycle, model: ChatModel, *, quiet: bool
-) -> tuple[list[dict[str, Any]], dict[str, KernelError], Spent]:
+) -> tuple[list[Examples], dict[str, KernelError], Spent]:
     """Asks for examples and stores those of each skill immediately, so that an interruption loses none."""
     from navigator_kernel.routing.skill_writer import write_examples
 
-    done: list[dict[str, Any]] = []
+    done: list[Examples] = []
     failed: dict[str, KernelError] = {}
     spent = Spent()
     for skill in skills:
@@ -112,8 +172,8 @@ async def _asked(
                 note(f"{skill.name}: {error.message}")
             continue
         spent += cost
-        done.append(_kept(lifecycle, skill.name, examples))
+        done.append(lifecycle.examples(skill.name, examples))
     return done, failed, spent
 
 
-COMMANDS: Mapping[str, click.Command] = {"learn": learn}
+COMMANDS: Mapping[str, click.Command] = {"learn": learn, "new": new}

@@ -1,21 +1,70 @@
-"""The skill commands that only read: list, search, info and verify."""
+"""The skill commands that only read: list, search, info, verify and scan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import UNSET, to_builtins
 
+from navigator_kernel import __version__
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
-from navigator_kernel.cli.project import App
-from navigator_kernel.cli.skill.work import busy, filter_options, reach_options
+from navigator_kernel.cli.skill.work import busy, filter_options, reach_options, show_json, shown, verbose_option
 from navigator_kernel.errors import IntegrityMismatch
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
-from navigator_kernel.text import Language, in_one_language, shorten
+from navigator_kernel.skills.options import InstallOptions
+from navigator_kernel.text import Language, in_one_language, numbered, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.install.inventory import SkillRow
+
+
+@click.command("scan")
+@click.argument("source", required=False, default="")
+@click.option("--all", "everything", is_flag=True, help="Every installed skill.")
+@click.option("--skill", "skills", multiple=True, help="Only this skill of the source; may be repeated.")
+@click.option("--ref", help="Branch, tag or commit.")
+@verbose_option
+@click.option("--sarif", "as_sarif", is_flag=True, help="Print the findings as SARIF 2.1.0.")
+@reach_options
+@filter_options
+@json_option
+@pass_app
+def scan(
+    app: App,
+    /,
+    *,
+    source: str,
+    everything: bool,
+    skills: tuple[str, ...],
+    ref: str | None,
+    verbose: bool,
+    as_sarif: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Scan an installed skill or a SOURCE for dangerous content; exit code 1 if there is any."""
+    from navigator_kernel.skills.scan.finding import sarif
+
+    options = InstallOptions(**given, everything=everything, ref=ref or "")
+    with busy(app, "scan", quiet=as_json or as_sarif, source=source) as lifecycle:
+        result = lifecycle.scan(source, skills, options)
+    if as_sarif:
+        document(sarif(to_builtins(result.skills), __version__), whole=True)
+    elif as_json:
+        show_json(result)
+    else:
+        for one in result.skills:
+            lines(f"{one.name}: {one.verdict.replace('_', ' ')}")
+            lines([f"  {line}" for line in shown(one.name, one.findings, notes=verbose)])
+        note(f"{numbered(result.count, 'skill')}, {result.blocked} would not be installed")
+    return result.exit_code
 
 
 @click.command("list")
@@ -24,12 +73,12 @@ from navigator_kernel.text import Language, in_one_language, shorten
 @pass_app
 def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
     """List installed skills."""
-    found = open_lifecycle(app.root).perform("list", where)
+    result = open_lifecycle(app.root).installed(InstallOptions(**where))
     if as_json:
-        document(found)
+        show_json(result)
         return
-    _skills(found["skills"], app.spoken)
-    for problem in found["problems"]:
+    _skills(result.skills, app.spoken)
+    for problem in result.problems:
         note(f"{problem['level']}: {problem['code']}: {problem['path']}: {problem['message']}")
 
 
@@ -41,25 +90,25 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
 @filter_options
 @json_option
 @pass_app
-def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def search(app: App, /, *, words: tuple[str, ...], limit: int, remote: bool, as_json: bool, **given: Any) -> None:
     """Find installed skills by WORDS."""
-    catalogues = app.settings.catalogues if given["remote"] else ()
-    params = {"query": " ".join(words), "catalogues": catalogues, **given}
-    found = busy(app, "search", params, quiet=as_json)
+    catalogues = app.settings.catalogues if remote else None
+    with busy(app, "search", quiet=as_json) as lifecycle:
+        result = lifecycle.search(" ".join(words), InstallOptions(**given), limit=limit, catalogues=catalogues)
     if as_json:
-        document(found)
+        show_json(result)
         return
     rows = [
-        (str(one["score"]), one["name"], worded("by", one["reason"], app.spoken), _described(one, app.spoken))
-        for one in found["skills"]
+        (str(one.score), one.name, worded("by", one.reason, app.spoken), in_one_language(one.description, app.spoken))
+        for one in result.skills
     ]
     table(("score", "skill", "by", "description"), rows, spare=("by", "score"), language=app.spoken)
-    if "remote" in found:
+    if result.remote is not UNSET:
         keys = ("score", "name", "reason", "install", "description")
-        offered = [tuple(str(one[key]) for key in keys) for one in found["remote"]]
+        offered = [tuple(str(one[key]) for key in keys) for one in result.remote]
         head = ("score", "offered", "by", "to install it", "description")
         table(head, offered, whole="to install it", language=app.spoken)
-    note(say("search.found", app.spoken, count=found["count"]))
+    note(say("search.found", app.spoken, count=result.count))
 
 
 @click.command("info")
@@ -75,16 +124,17 @@ def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) 
 @reach_options
 @json_option
 @pass_app
-def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, as_json: bool, **reach: bool) -> None:
+def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, as_json: bool, **reach: Any) -> None:
     """Show the skills of SOURCE (a repository, folder or URL), or an installed skill of that name."""
-    params = {"source": source, "skill": list(skills), "ref": ref, **reach}
-    found = busy(app, "info", params, quiet=as_json)
+    with busy(app, "info", quiet=as_json, source=source) as lifecycle:
+        result = lifecycle.info(source, skills, InstallOptions(**reach, ref=ref or ""))
+    body = to_builtins(result)
     if as_json:
-        document(found)
-    elif "skills" in found:
-        _offered(found, source, app.spoken)
+        document(body)
+    elif "skills" in body:
+        _offered(body, source, app.spoken)
     else:
-        lines(_about(found, app.spoken))
+        lines(_about(body, app.spoken))
 
 
 @click.command("verify")
@@ -95,16 +145,16 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
 def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
     """Check installed skills against their receipts; exit code 6 if files changed."""
     try:
-        found = open_lifecycle(app.root).perform("verify", {"name": name, **where})
+        result = open_lifecycle(app.root).verify(name or "", InstallOptions(**where))
     except IntegrityMismatch as error:
         if not as_json:
             lines(_differences(error.data["skills"], app.spoken))
         raise
     if as_json:
-        document(found)
+        show_json(result)
         return
-    lines(say("verify.same", app.spoken, count=found["count"]))
-    others = [one["name"] for one in found["skills"] if not one["by_you"]]
+    lines(say("verify.same", app.spoken, count=result.count))
+    others = [one["name"] for one in result.skills if not one["by_you"]]
     if others:
         names = BETWEEN[app.spoken].join(others)
         note(say("verify.others", app.spoken, names=names))
@@ -113,16 +163,16 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
 def _differences(skills: Sequence[Mapping[str, Any]], language: Language) -> list[str]:
     """A line for each file that is not as it was installed."""
     kinds = ("modified", "missing", "extra", "mode")
-    found = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
-    return [say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in found]
+    changes = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
+    return [say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in changes]
 
 
 def _about(one: Mapping[str, Any], language: Language) -> list[str]:
     """The lines about an installed skill, one for each known fact."""
     receipt, apart, colon = one["receipt"] or {}, APART[language], COLON[language]
     places = (worded("place", place, language) for place in (one["level"], *(() if one["enabled"] else ("disabled",))))
-    accepted = (say("about.accepted_in", language, **_pair(held)) for held in receipt.get("accepted") or ())
-    told = {
+    accepted = (say("about.accepted_in", language, **_pair(rule)) for rule in receipt.get("accepted") or ())
+    facts = {
         "name": one["name"],
         "description": one["description"],
         "type": worded("kind", one["kind"], language),
@@ -142,7 +192,7 @@ def _about(one: Mapping[str, Any], language: Language) -> list[str]:
         "tools": _short(one["tools"], language),
         "files": f"{len(one['files'])}{colon}{_short(one['files'], language)}",
     }
-    known = [f"{say(f'about.{key}', language)}{colon}{value}" for key, value in told.items() if value]
+    known = [f"{say(f'about.{key}', language)}{colon}{value}" for key, value in facts.items() if value]
     return [*known, *(f"{say('about.problem', language)}{colon}{text}" for text in one["problems"])]
 
 
@@ -150,9 +200,9 @@ def _pair(accepted: Mapping[str, Any]) -> dict[str, Any]:
     return {key: accepted[key] for key in ("rule", "file")}
 
 
-def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
+def _offered(source_info: Mapping[str, Any], source: str, language: Language) -> None:
     """Prints the skills that an install would add, with their findings."""
-    skills, colon = found["skills"], COLON[language]
+    skills, colon = source_info["skills"], COLON[language]
     head = ("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description")
     spare = ("licence", "tools", "plugin", "scripts", "bytes", "type")
     table(head, (_offer(one, language) for one in skills), spare=spare, language=language)
@@ -166,9 +216,9 @@ def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
     for one in skills:
         for problem in one["problems"]:
             note(f"{one['name']}{colon}{problem}")
-    for problem in found["problems"]:
+    for problem in source_info["problems"]:
         note(_finding(problem))
-    at = say("offer.at", language, ref=found["ref"]) if found["ref"] else ""
+    at = say("offer.at", language, ref=source_info["ref"]) if source_info["ref"] else ""
     count = {} if len(skills) == 1 else {"count": len(skills)}
     note(say("offer.many" if count else "offer.one", language, at=at, source=source, **count))
     if any(one["findings"] is None for one in skills):
@@ -178,25 +228,21 @@ def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
 def _offer(one: Mapping[str, Any], language: Language) -> tuple[str, ...]:
     size, scripts = "-" if one["size"] is None else str(one["size"]), str(len(one["scripts"]) or "-")
     known = (one["license"] or "-", size, _short(one["tools"], language) or "-", scripts, one["plugin"] or "-")
-    return (one["name"], one["kind"], *known, _described(one, language))
-
-
-def _described(one: Mapping[str, Any], language: Language) -> str:
-    return in_one_language(str(one["description"]), language)
+    return (one["name"], one["kind"], *known, in_one_language(one["description"], language))
 
 
 def _finding(one: Mapping[str, Any]) -> str:
     return f"{one['level']}: {one['code']}: {one['path']}: {one['message']}"
 
 
-def _skills(skills: Sequence[Mapping[str, Any]], language: Language) -> None:
+def _skills(skills: Sequence[SkillRow], language: Language) -> None:
     """Prints a row for each skill; a disabled one is marked in a column that no narrow terminal leaves out."""
     off = APART[language] + worded("place", "disabled", language)
-    spare = ("kind", "from") if all(one["enabled"] for one in skills) else ("kind",)
+    spare = ("kind", "from") if all(one.enabled for one in skills) else ("kind",)
     rows = []
     for one in skills:
-        status = worded("status", one["status"], language) + ("" if one["enabled"] else off)
-        rows.append((one["name"], str(one["kind"]), status, _described(one, language)))
+        status = worded("status", one.status, language) + ("" if one.enabled else off)
+        rows.append((one.name, one.kind, status, in_one_language(one.description, language)))
     table(("skill", "kind", "from", "description"), rows, spare=spare, language=language)
 
 
@@ -204,4 +250,10 @@ def _short(values: Sequence[str], language: Language) -> str:
     return shorten(BETWEEN[language].join(map(str, values)), 200)
 
 
-COMMANDS: Mapping[str, click.Command] = {"info": info, "list": listed, "search": search, "verify": verify}
+COMMANDS: Mapping[str, click.Command] = {
+    "info": info,
+    "list": listed,
+    "scan": scan,
+    "search": search,
+    "verify": verify,
+}

@@ -13,6 +13,7 @@ from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
+from navigator_kernel.cli.skill.work import show_json
 from navigator_kernel.values.standing import skill_subject
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 @pass_app
 def enable(app: App, *, name: str, as_json: bool) -> None:
     """Offer a skill again."""
-    _switched(app, "enable", name, as_json=as_json)
+    result = open_lifecycle(app.root).enable(name)
+    show_json(result) if as_json else say_lines(f"enabled {result.name}")
 
 
 @click.command("disable")
@@ -34,7 +36,8 @@ def enable(app: App, *, name: str, as_json: bool) -> None:
 @pass_app
 def disable(app: App, *, name: str, as_json: bool) -> None:
     """Never offer a skill, without removing it."""
-    _switched(app, "disable", name, as_json=as_json)
+    result = open_lifecycle(app.root).disable(name)
+    show_json(result) if as_json else say_lines(f"disabled {result.name}")
 
 
 @click.command("trust")
@@ -71,8 +74,8 @@ def distrust(app: App, *, name: str, as_json: bool) -> None:
 def _executor(app: App, name: str) -> SkillExecutor:
     """The executor of the installed skill as it is now."""
     catalogue = open_catalogue(app.root)
-    held = catalogue.find(name)
-    return catalogue.create_executor(held.namespace if held else f"skill:{name}")
+    skill = catalogue.find(name)
+    return catalogue.create_executor(skill.namespace if skill else f"skill:{name}")
 
 
 @click.command("record")
@@ -81,13 +84,8 @@ def _executor(app: App, name: str) -> SkillExecutor:
 @pass_app
 def record(app: App, *, name: str, as_json: bool) -> None:
     """Count one use of a skill; search ranks used skills higher."""
-    found = open_lifecycle(app.root).perform("record", {"name": name})
-    document(found) if as_json else say_lines(f"{found['name']}: {found['uses']} uses")
-
-
-def _switched(app: App, operation: str, name: str, *, as_json: bool) -> None:
-    found = open_lifecycle(app.root).perform(operation, {"name": name})
-    document(found) if as_json else say_lines(f"{operation}d {found['name']}")
+    result = open_lifecycle(app.root).record(name)
+    show_json(result) if as_json else say_lines(f"{result.name}: {result.uses} uses")
 
 
 COMMANDS: Mapping[str, click.Command] = {

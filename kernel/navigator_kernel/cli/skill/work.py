@@ -1,19 +1,94 @@
-"""Shared parts of the skill commands: options and progress."""
+"""Shared parts of the skill commands: options, progress, findings and the question whether to accept a block."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.cli.output import document, note
+from navigator_kernel.errors import Refused
+from navigator_kernel.language.wording import say
+from navigator_kernel.skills.scan.finding import told
 from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
-    from navigator_kernel.skills.commands.lifecycle import Lifecycle
+    from navigator_kernel.skills.lifecycle import Lifecycle
+    from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.text import Language
+
+
+def shown(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool) -> list[str]:
+    """Findings as lines, worst first; notes only on request."""
+    order = {"error": 0, "warning": 1, "note": 2}
+    chosen = sorted((one for one in findings if notes or one["level"] != "note"), key=lambda one: order[one["level"]])
+    return [told(one, skill) for one in chosen]
+
+
+def note_lines(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool) -> None:
+    for line in shown(skill, findings, notes=notes):
+        note(line)
+
+
+R = TypeVar("R")
+
+
+def accepting(
+    app: App,
+    operation: str,
+    options: InstallOptions,
+    run: Callable[[Lifecycle, InstallOptions], R],
+    *,
+    source: str = "",
+    quiet: bool,
+    ask: bool = True,
+) -> R:
+    """The result of `run`. If `ask` is true, the person is asked at a terminal about each block, rule by rule, and what
+    they accept is tried again."""
+    ask = ask and not quiet and sys.stdin.isatty() and sys.stderr.isatty()
+    asked: set[str] = set()
+    while True:
+        problem: Refused | None = None
+        try:
+            with busy(app, operation, quiet=quiet, source=source) as lifecycle:
+                result = run(lifecycle, options)
+            left = getattr(result, "left_out", [])
+        except Refused as error:
+            problem, left = error, error.data.get("left_out") or [error.data]
+        blocked = [one for one in left if one.get("blocked_by") and one["skill"] not in asked]
+        asked |= {one["skill"] for one in blocked}
+        accepted = [rule for one in blocked for rule in _accepted(one, app.spoken)] if ask else []
+        if not accepted:
+            if problem is not None:
+                raise problem
+            return result
+        options = replace(options, accept=[*options.accept, *accepted])
+
+
+def _accepted(blocked: Mapping[str, Any], language: Language) -> list[str]:
+    """The rules that block, if the person accepts all of them."""
+    rules = list(blocked["blocked_by"])
+    if not all(_accepts(blocked, rule, language) for rule in rules):
+        return []
+    return [f"{blocked['skill']}:{rule}" for rule in rules]
+
+
+def _accepts(blocked: Mapping[str, Any], rule: str, language: Language) -> bool:
+    """Whether the person types the name of the rule."""
+    skill = blocked["skill"]
+    for finding in blocked["findings"]:
+        if finding["level"] == "error" and finding["code"] == rule:
+            note(told(finding, skill))
+    ask = clean(say("install.accept", language, rule=rule, skill=skill), lines=False)
+    return bool(click.prompt(ask, default="", show_default=False, err=True, prompt_suffix="").strip() == rule)
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,30 +128,31 @@ def _user(command: F) -> F:
     return click.option("--user", is_flag=True, help="Your own skills instead of the project's.")(command)
 
 
-def busy(app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
-    """Runs the operation and returns its answer; on a terminal it shows a spinner and how many skills are done."""
+@contextmanager
+def busy(app: App, operation: str, *, quiet: bool, source: str = "") -> Iterator[Lifecycle]:
+    """The skill commands; on a terminal with a spinner that shows how many skills are done."""
     lifecycle = open_lifecycle(app.root)
     if quiet or not sys.stderr.isatty():
-        return lifecycle.perform(operation, params)
-    return _with_spinner(app, lifecycle, operation, params)
-
-
-def _with_spinner(app: App, lifecycle: Lifecycle, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        yield lifecycle
+        return
     from rich.console import Console
     from rich.text import Text
 
-    from navigator_kernel.language.wording import say
-
-    what = say(f"busy.{operation}", app.spoken, source=params.get("source") or "")
+    what = say(f"busy.{operation}", app.spoken, source=source)
 
     def line(text: str) -> Text:
         return Text(clean(text, lines=False), no_wrap=True, overflow="ellipsis")
 
     with Console(stderr=True).status(line(what)) as shown:
 
-        def told(done: int, of: int) -> None:
+        def show(done: int, of: int) -> None:
             if of > 1:
                 shown.update(line(f"{what}: {done}/{of}"))
 
-        lifecycle.deps = lifecycle.deps._replace(progress=told)
-        return lifecycle.perform(operation, params)
+        lifecycle.deps.progress = show
+        yield lifecycle
+
+
+def show_json(result: Struct, **more: Any) -> None:
+    """Prints the result of a skill command as its JSON document."""
+    document({**to_builtins(result), **more})

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct
-from msgspec.structs import asdict
+from msgspec import Meta, Struct, to_builtins
 
-from navigator_kernel.bootstrap.lifecycle import seek_in
+from navigator_kernel.bootstrap.lifecycle import open_lifecycle, seek_in
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.evals.lint import Listing, listings
-from navigator_kernel.gateway.jobs import Job, perform
+from navigator_kernel.gateway.jobs import Job
+from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.values.http.cursors import Page, page_of
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.skills.lifecycle import Lifecycle
 
 Text = Annotated[str, Meta(min_length=1, max_length=2_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -123,11 +124,10 @@ class Wait(Struct, frozen=True, forbid_unknown_fields=True):
 async def list_skills(gateway: Gateway, call: Call) -> Skills:
     """Lists the skills; with `q` the router ranks them."""
     if call.query.q:
-        params = {"query": call.query.q, "limit": call.query.limit}
-        shared = gateway.workers.pool.shared
+        shared, query = gateway.workers.pool.shared, call.query
         seek = seek_in(shared.catalogue, shared.meaning)
-        found = await asyncio.to_thread(perform, gateway.root, "search", params, seek=seek)
-        return Skills(skills=list(found["skills"]), next="")
+        found = await _done(gateway, lambda skills: skills.search(query.q, limit=query.limit, seek=seek))
+        return Skills(skills=found["skills"], next="")
     held = await _all_skills(gateway, again=not call.query.cursor)
     page, following = page_of(held, call.query, _place, rising=True)
     return Skills(skills=page, next=following)
@@ -135,17 +135,17 @@ async def list_skills(gateway: Gateway, call: Call) -> Skills:
 
 async def read_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Answers like `navigator skill info --json`, for installed skills only: use a preview to look at a source."""
-    return await asyncio.to_thread(perform, gateway.root, "info", {"source": call.path["name"], "installed": True})
+    return await _done(gateway, lambda skills: skills.info(call.path["name"], here=True))
 
 
 async def verify_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Checks whether the files of skills are those that were installed."""
-    return await asyncio.to_thread(perform, gateway.root, "verify", {"name": call.body.name})
+    return await _done(gateway, lambda skills: skills.verify(call.body.name))
 
 
 async def scan_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Answers like `navigator skill scan --json`, for an installed skill."""
-    return await asyncio.to_thread(perform, gateway.root, "scan", {"source": call.body.name, "installed": True})
+    return await _done(gateway, lambda skills: skills.scan(call.body.name, here=True))
 
 
 async def host_listings(gateway: Gateway, _call: Call) -> HostListings:
@@ -157,38 +157,47 @@ async def host_listings(gateway: Gateway, _call: Call) -> HostListings:
 
 async def preview_install(gateway: Gateway, call: Call) -> StartedJob:
     """Shows what an install would bring: skills, findings, permissions and changes to the lock. Nothing is written."""
-    return _started(gateway, call, "install", {**_source(call.body), "dry_run": True})
+    return _install(gateway, call, dry_run=True)
 
 
 async def install_skills(gateway: Gateway, call: Call) -> StartedJob:
     """Installs skills. The request is the person's yes to what the skills declare. A block by the scanner can be
     accepted only at the terminal."""
-    return _started(gateway, call, "install", _source(call.body))
+    return _install(gateway, call, dry_run=False)
 
 
 async def update_skills(gateway: Gateway, call: Call) -> StartedJob:
     """Updates skills; with `check` it lists the outdated ones and changes nothing."""
-    held = asdict(call.body)
-    return _started(gateway, call, "update", {**held, "name": held.pop("names")})
+    body: Several = call.body
+    options = InstallOptions(user=body.user, offline=body.offline)
+
+    def run(skills: Lifecycle) -> Struct:
+        if body.check:
+            return skills.outdated(body.names, options, diffs=body.diff)
+        return skills.update(body.names, options)
+
+    return _started(gateway, call, "update", run)
 
 
 async def rollback_skills(gateway: Gateway, call: Call) -> StartedJob:
     """Restores the installed skills to those of an earlier lock, byte for byte."""
-    held = asdict(call.body)
-    return _started(gateway, call, "rollback", {**held, "dry_run": held.pop("check")})
+    body: Earlier = call.body
+    options = InstallOptions(user=body.user, offline=body.offline, dry_run=body.check)
+    return _started(gateway, call, "rollback", lambda skills: skills.rollback(body.to, options))
 
 
 async def uninstall_skill(gateway: Gateway, call: Call) -> StartedJob:
     """Uninstalls a skill; with `user` one that is for all projects of the person."""
-    return _started(gateway, call, "uninstall", {"name": [call.path["name"]], "user": call.query.user})
+    options = InstallOptions(user=call.query.user)
+    return _started(gateway, call, "uninstall", lambda skills: skills.uninstall([call.path["name"]], options))
 
 
 async def enable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
-    return await asyncio.to_thread(perform, gateway.root, "enable", {"name": call.body.name})
+    return await _done(gateway, lambda skills: skills.enable(call.body.name))
 
 
 async def disable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
-    return await asyncio.to_thread(perform, gateway.root, "disable", {"name": call.body.name})
+    return await _done(gateway, lambda skills: skills.disable(call.body.name))
 
 
 async def trust_skill(_gateway: Gateway, call: Call) -> Answer:
@@ -206,15 +215,30 @@ async def read_job(gateway: Gateway, call: Call) -> JobState:
     return _state(job)
 
 
-def _started(gateway: Gateway, call: Call, operation: str, params: Mapping[str, Any]) -> StartedJob:
-    return StartedJob(job=gateway.jobs.start(call.caller.id, operation, params).id)
+async def _done(gateway: Gateway, run: Callable[[Lifecycle], Struct]) -> dict[str, Any]:
+    """The JSON document of a skill command that is carried out at once."""
+    document: dict[str, Any] = to_builtins(await asyncio.to_thread(lambda: run(open_lifecycle(gateway.root))))
+    return document
 
 
-def _source(body: Source) -> dict[str, Any]:
+def _started(gateway: Gateway, call: Call, operation: str, run: Callable[[Lifecycle], Struct]) -> StartedJob:
+    return StartedJob(job=gateway.jobs.start(call.caller.id, operation, run).id)
+
+
+def _install(gateway: Gateway, call: Call, *, dry_run: bool) -> StartedJob:
+    body: Source = call.body
     if not body.all and not body.skills:
         raise UsageProblem("no skill is named", hint='"skills": ["name"], or "all": true')
-    held = asdict(body)
-    return {**held, "skill": held.pop("skills")}
+    options = InstallOptions(
+        everything=body.all,
+        exclude=body.exclude,
+        ref=body.ref,
+        commit=body.commit,
+        user=body.user,
+        offline=body.offline,
+        dry_run=dry_run,
+    )
+    return _started(gateway, call, "install", lambda skills: skills.install(body.source, body.skills, options))
 
 
 def _state(job: Job) -> JobState:
@@ -228,7 +252,7 @@ async def _all_skills(gateway: Gateway, *, again: bool) -> Sequence[dict[str, An
     now = time.monotonic()
     held = gateway.listed
     if again or held is None or now - held[0] > KEPT:
-        found = await asyncio.to_thread(perform, gateway.root, "list", {})
+        found = await _done(gateway, lambda skills: skills.installed())
         held = now, sorted(found["skills"], key=_place)
         gateway.listed = held
     return held[1]

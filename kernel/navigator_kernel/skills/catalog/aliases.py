@@ -163,17 +163,17 @@ def _chinese(words: Sequence[str]) -> list[tuple[str, bool]]:
 
 def _english(run: str) -> list[tuple[str, bool]]:
     """The same for Chinese; unknown parts are skipped, and the whole then counts as unknown."""
-    known, found, at = _glossary()[1], [], 0
+    known, words, at = _glossary()[1], [], 0
     while at < len(run):
         for end in range(min(len(run), at + 8), at, -1):
             if run[at:end] in known:
-                found.append((known[run[at:end]], True))
+                words.append((known[run[at:end]], True))
                 at = end
                 break
         else:
-            found.append((run[at], False))
+            words.append((run[at], False))
             at += 1
-    return found
+    return words
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock, local
@@ -19,8 +18,10 @@ from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
     from navigator_kernel.skills.catalog.executor import SkillExecutor
-    from navigator_kernel.skills.catalog.roots import Root
+    from navigator_kernel.skills.catalog.listing import Root
     from navigator_kernel.values.standing import Standing
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
@@ -87,13 +88,13 @@ class ResourceCatalogue(Struct):
             yield
 
     def exists(self, namespace: str) -> bool:
-        held = self._all().get(namespace)
-        return held is not None and held.enabled
+        resource = self._all().get(namespace)
+        return resource is not None and resource.enabled
 
     def list_resources(self, *, enabled_only: bool = True) -> tuple[SkillDef, ...]:
         """All resources by name, disabled ones only on request (REG-4)."""
-        held = self._all().values()
-        return tuple(sorted((r for r in held if r.enabled or not enabled_only), key=lambda r: (r.type, r.name)))
+        resources = self._all().values()
+        return tuple(sorted((r for r in resources if r.enabled or not enabled_only), key=lambda r: (r.type, r.name)))
 
     def find(self, name: str, type: ResourceType = "skill") -> SkillDef | None:
         """Finds an enabled resource by name, case-folded name, then alias."""
@@ -116,15 +117,15 @@ class ResourceCatalogue(Struct):
 
     def create_executor(self, namespace: str) -> SkillExecutor:
         """Creates an executor; SkillNotFound or NotLoadable (CAN-2, CAN-3)."""
-        held = self._all().get(namespace)
+        resource = self._all().get(namespace)
         name = namespace.partition(":")[2]
-        if held is None or not held.enabled:
+        if resource is None or not resource.enabled:
             broken = next((n for n in self._notes if n.level == "error" and _names(n.path) == name), None)
             if broken is not None:
                 raise NotLoadable(broken.message, hint="navigator doctor lists the problems", resource=namespace)
             hint = _suggestion(self.suggest(name))
             raise SkillNotFound(f"no resource is called {namespace!r}", hint=hint, suggestions=list(self.suggest(name)))
-        return self._executor(held)
+        return self._executor(resource)
 
     def standing(self, skill: SkillDef) -> Standing:
         """How far the person trusts `skill` as it is now; `unknown` if it cannot be read."""
@@ -152,8 +153,8 @@ class ResourceCatalogue(Struct):
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """The diagnostics of reading, unusable files first."""
-        held = self._all().values()
-        return tuple(self._notes) + tuple(note for resource in held for note in resource.diagnostics)
+        resources = self._all().values()
+        return tuple(self._notes) + tuple(note for resource in resources for note in resource.diagnostics)
 
     def is_shipped(self, skill: SkillDef) -> bool:
         """Whether the skill's files equal those that this release ships."""
@@ -226,9 +227,9 @@ class ResourceCatalogue(Struct):
         return [file for file in files if (held := self._read.get(file[1])) is None or held[0] != file[2]]
 
     def _one(self, root: Root, path: str, stamp: Stamp) -> SkillDef | Diagnostic:
-        held = self._read.get(path)
-        if held is not None and held[0] == stamp:
-            return held[1]
+        known = self._read.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
         entry = _read(root, Path(path), stamp)
         self._read[path] = (stamp, entry)
         return entry
@@ -240,7 +241,7 @@ def _told(skill: SkillDef) -> tuple[str, ...]:
 
 
 def _shipped_digest(folder: Path) -> str:
-    from navigator_kernel.skills.catalog.digest import shipped_digest
+    from navigator_kernel.skills.catalog.receipts import shipped_digest
 
     return shipped_digest(folder)
 

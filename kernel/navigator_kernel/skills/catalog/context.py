@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.text import Language, clean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from navigator_kernel.values.resource import SkillDef
 
 EMPTY = {"en": "no skill available yet", "zh": "暂无可用 skill"}  # RTE-23

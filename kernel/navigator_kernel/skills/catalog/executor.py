@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,15 +10,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import Damaged
-from navigator_kernel.skills.catalog.digest import file_digest, folder_digest
 from navigator_kernel.skills.catalog.listing import INNER
-from navigator_kernel.skills.catalog.receipts import receipt_in
+from navigator_kernel.skills.catalog.receipts import file_digest, folder_digest, receipt_in
 from navigator_kernel.skills.formats.template import Filling, commands_in, fill, fill_argv
 from navigator_kernel.text import clean
 from navigator_kernel.values.job import Want, consent_subject
 from navigator_kernel.values.standing import Standing, install_subject, standing_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
     from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import SkillDef
 

@@ -1,13 +1,32 @@
-"""Lists the resource files of a folder. Every turn does this, so it uses no Path and one `stat` per file."""
+"""Folders of resources, and their files. Every turn lists them, so this uses no Path and one `stat` per file."""
 
 from __future__ import annotations
 
 import os
 import stat
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.values.resource import Level, ResourceType
+
+
+class Root(NamedTuple):
+    """A folder of resources. Skills are folders with a SKILL.md or, with `markdown`, single `.md` files; other
+    resources are files. `plugin` is the name of the plugin of Claude Code that brings them, `words` its name and
+    keywords."""
+
+    path: Path
+    level: Level
+    type: ResourceType = "skill"
+    markdown: bool = True
+    plugin: str = ""
+    words: tuple[str, ...] = ()
+
 
 Stamp = tuple[int, int, int, int]  # mtime in ns, size, inode, ctime in ns; programs cannot set the ctime back
 
@@ -32,15 +51,15 @@ class Listing(Struct):
     def files(self) -> list[tuple[str, Stamp]]:
         """Returns path and stamp of each file, by name."""
         top = f"{self.folder}{os.sep}"
-        found: list[tuple[str, Stamp]] = []
+        files: list[tuple[str, Stamp]] = []
         for name in self._names():
             if name.endswith(".md"):
                 stamp = None if name.lower() in _NO_RESOURCES else _stamp(top + name)
                 if stamp:
-                    found.append((top + name, stamp))
-            elif self.folders and (held := self._manifest(top + name)):
-                found.append(held)
-        return found
+                    files.append((top + name, stamp))
+            elif self.folders and (manifest := self._manifest(top + name)):
+                files.append(manifest)
+        return files
 
     def names(self) -> list[str]:
         """The names of the resources, from one `stat` of the folder, and one or more for each subfolder without a known
@@ -107,8 +126,8 @@ def _settled(stamp: int) -> int:
 def _scanned(folder: Path, *, folders: bool, markdown: bool) -> tuple[str, ...]:
     """Entries that may be resources: Markdown files and folders."""
     with os.scandir(folder) as entries:
-        held = [entry for entry in entries if not entry.name.startswith(".")]
-        wanted = (one for one in held if (markdown if one.name.endswith(".md") else folders and one.is_dir()))
+        visible = [entry for entry in entries if not entry.name.startswith(".")]
+        wanted = (one for one in visible if (markdown if one.name.endswith(".md") else folders and one.is_dir()))
         return tuple(sorted(one.name for one in wanted))
 
 

@@ -1,35 +1,40 @@
-"""The receipts of installed skills: one file each, from which all other records derive (X-38)."""
+"""The receipts of installed skills, one file each, from which all other records derive (X-38), and the digests in
+them."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from navigator_kernel.adapters.files.writer import read_bounded
-from navigator_kernel.errors import Damaged, Refused
+from navigator_kernel.adapters.files.writer import read_bounded, seal_file
+from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
 from navigator_kernel.skills.formats.names import NAME
-from navigator_kernel.values.receipt import VERSION, Receipt, receipt_from
+from navigator_kernel.values.receipt import VERSION, InstalledFile, Receipt, receipt_from
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from navigator_kernel.skills.catalog.place import InstallScope
+
 
 _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
 
 def read_receipts(place: InstallScope, damaged: list[str] | None = None) -> Mapping[str, Receipt]:
     """All receipts by name. An unreadable one raises Damaged, or its name is added to `damaged`."""
-    found: dict[str, Receipt] = {}
+    receipts: dict[str, Receipt] = {}
     for path in sorted(place.inner.glob("*.json")):
         try:
             if receipt := read_receipt(place, path.stem):
-                found[path.stem] = receipt
+                receipts[path.stem] = receipt
         except Damaged:
             if damaged is None:
                 raise
             damaged.append(path.stem)
-    return found
+    return receipts
 
 
 def read_receipt(place: InstallScope, name: str) -> Receipt | None:
@@ -58,3 +63,53 @@ def receipt_in(inner: Path, name: str) -> Receipt | None:
 
 def receipt_bytes(receipt: Receipt) -> bytes:
     return (json.dumps(receipt.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def folder_digest(folder: Path) -> str:
+    """`sha256:<hex>` over every file's path, mode and content; Refused for links and special files."""
+    return tree_digest(folder_files(folder))
+
+
+def shipped_digest(folder: Path) -> str:
+    """`folder_digest` without `__pycache__`: installers compile the files of a wheel, and a run never reads that
+    bytecode (its processes keep theirs elsewhere)."""
+    return tree_digest(file for file in folder_files(folder) if "__pycache__" not in file.path.split("/"))
+
+
+def file_digest(path: Path) -> str:
+    """`sha256:<hex>` of one regular file's content."""
+    return f"sha256:{seal_file(path).sha256}"
+
+
+def tree_digest(files: Iterable[InstalledFile]) -> str:
+    """The digest of a folder with exactly these files, in any order."""
+    digest = hashlib.sha256()
+    for file in sorted(files, key=lambda file: file.path):
+        line = f"{file.path}\0{file.mode:04o}\0{file.sha256}\n"
+        digest.update(line.encode("utf-8", errors="surrogateescape"))
+    return f"sha256:{digest.hexdigest()}"
+
+
+def folder_files(folder: Path) -> tuple[InstalledFile, ...]:
+    """Every file below `folder`, by path; Refused for links and special files, NotFound without a folder,
+    IntegrityMismatch if another process changes it meanwhile."""
+    if folder.is_symlink():
+        raise Refused(f"{str(folder)!r} is a link", hint="use the folder that it points to")
+    if not folder.is_dir():
+        raise NotFound(f"there is no folder {str(folder)!r}", hint="check the path")
+    try:
+        return tuple(sorted(_files(folder, ""), key=lambda file: file.path))
+    except FileNotFoundError as error:
+        raise IntegrityMismatch(f"{str(folder)!r} changed while it was read", hint="try again") from error
+
+
+def _files(folder: Path, prefix: str) -> Iterator[InstalledFile]:
+    with os.scandir(folder) as entries:
+        listed = list(entries)
+    for entry in listed:
+        path = f"{prefix}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files(Path(entry.path), f"{path}/")
+        else:
+            seal = seal_file(Path(entry.path))
+            yield InstalledFile(path=path, sha256=seal.sha256, mode=seal.mode, size=seal.size)

@@ -70,8 +70,8 @@ def search(
 
 def _documented(skill: SkillDef, name: str, words: Sequence[_Word], *, exact: bool) -> tuple[_Match, int]:
     """The best match of any keyword, with the score 0 if none matches, and the number of keywords that match."""
-    found = [match for word in words if (match := _match(skill, name, word))]
-    return max([*found, (100, "exact") if exact else (0, "")]), len(found)
+    matches = [match for word in words if (match := _match(skill, name, word))]
+    return max([*matches, (100, "exact") if exact else (0, "")]), len(matches)
 
 
 def _match(skill: SkillDef, name: str, word: _Word) -> _Match | None:

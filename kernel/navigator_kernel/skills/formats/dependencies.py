@@ -1,4 +1,4 @@
-"""Reads a skill's Python packages as requirements that can only come from a package index."""
+"""Reads a skill's Python and npm packages as requirements that can only come from a package index."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from navigator_kernel.values.job import NPM
 
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
+
 
 KEY = "dependencies"
 FILE = "requirements.txt"
@@ -92,7 +93,6 @@ def needed(skill: SkillDef, scripts: Sequence[Path], named: Sequence[str], *, is
     """The requirements of one command of a prompt skill: what the skill declares, else the metadata of the `scripts`
     that it runs (PEP 723), the Node packages of the nearest `package.json`, and those that were `named` for it, which
     are Node packages if they begin with `npm:` or if `is_node`. The errors are those of `declared`."""
-    from navigator_kernel.skills.formats.node_dependencies import named_package, node_packages
 
     found = [*declared(skill)]
     for script in () if found else scripts:
@@ -296,3 +296,70 @@ def _fitting(versions: str, skill: str) -> None:
                 f"skill {skill!r} needs Python {shorten(versions.strip(), 40)}, and this is {'.'.join(map(str, here))}"
             )
             raise NotLoadable(message, hint="run the kernel with another Python", reason="python")
+
+
+PACKAGE_FILE = "package.json"
+PACKAGE_BYTES = 256 * 1024
+PACKAGE_COUNT = 200
+_NAME = lazy_compile(r"(?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,200}")
+_VERSION = lazy_compile(r"[0-9A-Za-z.*^~<>=|+ -]{0,100}")  # a range, or a tag such as `latest`
+
+
+def node_packages(skill: SkillDef, script: Path) -> list[str]:
+    """`npm:NAME@VERSION` of each dependency, from the nearest `package.json` within the skill's folder.
+
+    Refused, with a `reason`, for one that does not come from a registry; NotLoadable if the file cannot be read.
+    """
+    body = next((data for folder in _folders(skill, script) if (data := _read_package(folder / PACKAGE_FILE))), b"")
+    if not body:
+        return []
+    try:
+        held = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise _unread_package(skill, "it is not JSON") from error
+    named: Any = held.get("dependencies", {}) if isinstance(held, Mapping) else None
+    if not isinstance(named, Mapping) or not all(isinstance(version, str) for version in named.values()):
+        raise _unread_package(skill, "dependencies is not a table of names and versions")
+    if len(named) > PACKAGE_COUNT:
+        raise Refused(
+            f"skill {skill.name!r} declares {len(named)} packages", hint=f"at most {PACKAGE_COUNT}", reason="too-many"
+        )
+    return sorted(_package(skill, name, version) for name, version in named.items())
+
+
+def named_package(skill: SkillDef, word: str) -> str:
+    """`npm:NAME@VERSION` of a package that a model names: `docx`, `npm:docx`, `docx@9` or `@scope/name@^1.0`."""
+    name, _, version = word.removeprefix(NPM).strip()[1:].partition("@")
+    return _package(skill, word.removeprefix(NPM).strip()[:1] + name, version)
+
+
+def _folders(skill: SkillDef, script: Path) -> Iterator[Path]:
+    """The folders from the script's up to the skill's own."""
+    if skill.folder is None or not script.is_relative_to(skill.folder):
+        return
+    for folder in script.parents:
+        yield folder
+        if folder == skill.folder:
+            return
+
+
+def _package(skill: SkillDef, name: str, version: str) -> str:
+    version = " ".join(version.split()) or "*"
+    if not _NAME.fullmatch(name) or not _VERSION.fullmatch(version):
+        shown = shorten(strip_url_credentials(f"{name}@{version}"), 80)
+        hint = "only names and versions of packages in your registry are taken"
+        raise Refused(f"skill {skill.name!r} declares {shown!r}", hint=hint, reason="package")
+    return f"{NPM}{name}@{version}"
+
+
+def _read_package(path: Path) -> bytes:
+    try:
+        return read_bounded(path, PACKAGE_BYTES)
+    except FileNotFoundError:
+        return b""
+
+
+def _unread_package(skill: SkillDef, why: str) -> NotLoadable:
+    return NotLoadable(
+        f"{PACKAGE_FILE} of skill {skill.name!r} cannot be read: {why}", hint="fix it", reason="package-json"
+    )

@@ -7,14 +7,17 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
-from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from navigator_kernel.errors import NotLoadable
+from navigator_kernel.errors import KernelError, NotLoadable
 from navigator_kernel.skills.formats.frontmatter import Parts, split
 from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.resource import USUAL_PRIORITY, Level, ParamSpec, ResourceType, SkillDef, Validation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 DESCRIPTION_LIMIT = 1024
 LISTED_LIMIT = 1536  # characters of `description` and `when_to_use` together that Claude Code lists
@@ -345,3 +348,34 @@ _JUDGES: Mapping[str, Callable[[Any, Parts, str], Any]] = {
     "priority": _number,
     "timeout": _seconds,
 }
+
+
+def declared(manifest: SkillDef | KernelError) -> dict[str, Any]:
+    """The data of a manifest, or why it cannot be used."""
+    if isinstance(manifest, KernelError):
+        return {"description": "", "kind": "", "license": "", "tools": [], "problems": [_clean(manifest.message)]}
+    return {
+        "name": _clean(manifest.name),
+        "description": _clean(manifest.description),
+        "kind": manifest.kind,
+        "license": _clean(manifest.license),
+        "command": _clean(manifest.command),
+        "tools": [_clean(tool) for tool in (*manifest.allowed_tools, *(manifest.tools or ()))],
+        "permissions": permissions(manifest),
+        "problems": [_clean(note.message) for note in manifest.diagnostics],
+    }
+
+
+def permissions(manifest: SkillDef) -> dict[str, Any]:
+    """`{effects, reads, network, dynamic}`: what the skill declares that it changes and reads, whether it reaches the
+    network, and whether its text contains commands to run."""
+    return {
+        "effects": [_clean(one) for one in manifest.effects],
+        "reads": [_clean(one) for one in manifest.reads],
+        "network": manifest.network,
+        "dynamic": manifest.dynamic,
+    }
+
+
+def _clean(text: str) -> str:
+    return clean(text, lines=False)

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import NullAudit
-from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.ports import Audit, Clock, Consents, Writer
+    from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.skills.source.mapping import Row, SkillMapping
     from navigator_kernel.skills.source.reading import Tree
     from navigator_kernel.values.resource import Diagnostic, SkillDef
 
-# A finding of level `error` blocks; None if no scanner ran, which is not the same as no findings.
-Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]"
+
+class Scanner(Protocol):
+    """Scans skills for dangerous content. A finding of level `error` blocks."""
+
+    def __call__(self, skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]: ...
+
+    def start(self) -> None:
+        """Gets ready while something else is waited for."""
+
+    def ahead(self, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
+        """Begins to scan many skills at the same time."""
+
+    def close(self) -> None: ...
 
 
 class SearchSpace(NamedTuple):
@@ -33,31 +46,66 @@ class SearchSpace(NamedTuple):
 Seek: TypeAlias = Callable[[str], "SearchSpace | None"]  # the router's results for a query
 
 
-class InstallDeps(NamedTuple):
-    """The services that a change of the installed skills may use.
+class InstallDeps:
+    """The services that a change of the installed skills may use. Each property is opened when a command needs it; here
+    they are empty, and `bootstrap.lifecycle` opens those of a project.
 
-    `prepare` starts `scan` early, `ahead` begins to scan many skills at the same time, and `finish` ends both.
-    `private` are hosts that may be asked with the person's own credentials; `reserved` are names that no skill may look
-    like; `seek` returns what the router finds for a query; `consents` stores what the person agreed to by typing a
-    command, `audit` records what was done. `seen` writes the page of skills that were seen in sources. `progress` gets
-    two counts: the skills that were looked at, and all.
+    `seen` writes the page of skills that were seen in sources. `progress` gets two counts: the skills that were looked
+    at, and all.
     """
 
-    writer: Writer
-    clock: Clock
-    mapping: SkillMapping
-    scan: Scan | None = None
-    prepare: Callable[[], object] = bool
-    ahead: Callable[[Sequence[tuple[SkillDef, Mapping[str, bytes]]]], object] = len
-    finish: Callable[[], object] = bool
-    cache: Callable[[], RepoCache | None] = lambda: None
-    private: Callable[[], frozenset[str]] = frozenset
-    reserved: Callable[[], Iterable[str]] = tuple
-    seek: Seek = lambda _query: None
-    consents: Callable[[], Consents | None] = lambda: None
-    audit: Callable[[], Audit] = NullAudit
-    seen: Writer | None = None
-    progress: Callable[[int, int], object] = lambda _done, _all: None
+    def __init__(self, *, writer: Writer, clock: Clock, mapping: SkillMapping, seen: Writer | None = None) -> None:
+        self.writer, self.clock, self.mapping, self.seen = writer, clock, mapping, seen
+        self.progress: Callable[[int, int], object] | None = None
+
+    @cached_property
+    def scanner(self) -> Scanner | None:
+        """None if nothing scans, which is not the same as no findings."""
+        return None
+
+    @cached_property
+    def repositories(self) -> RepoCache | None:
+        """The cache of fetched repositories."""
+        return None
+
+    @cached_property
+    def consents(self) -> Consents | None:
+        """What the person agreed to by typing a command."""
+        return None
+
+    @cached_property
+    def audit(self) -> Audit:
+        return NullAudit()
+
+    @cached_property
+    def private(self) -> frozenset[str]:
+        """The hosts that may be asked with the person's own credentials."""
+        return frozenset()
+
+    @cached_property
+    def reserved(self) -> Iterable[str]:
+        """The names that no skill may look like."""
+        return ()
+
+    def seek(self, _query: str) -> SearchSpace | None:
+        """What the router finds for a query; None if there is no router."""
+        return None
+
+    @property
+    def agreed(self) -> frozenset[str]:
+        """The subjects of all consents."""
+        return frozenset(self.consents.subjects()) if self.consents is not None else frozenset()
+
+    def without_traces(self) -> Self:
+        """The services for a command that must leave no trace."""
+        plain = copy.copy(self)
+        plain.repositories = plain.seen = None
+        return plain
+
+    def close(self) -> None:
+        """Ends the processes of the scanner, if it was used."""
+        if scanner := vars(self).get("scanner"):
+            scanner.close()
 
     def observe(self, rows: Sequence[Row]) -> str:
         """Adds `rows` to the person's page of known skills; returns the reason if that fails: an install goes on."""
@@ -74,8 +122,8 @@ def open_source_tree(source: Source, deps: InstallDeps, options: InstallOptions,
     from navigator_kernel.adapters.sources.git_process import host_of
     from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
 
-    if install:
-        deps.prepare()
-    auth = options.auth or host_of(source.url) in deps.private()
+    if install and deps.scanner is not None:
+        deps.scanner.start()
+    auth = options.auth or host_of(source.url) in deps.private
     ahead = (ready_to_change if install else ready_to_look,)
-    return open_source(source, cache=deps.cache(), offline=options.offline, auth=auth, ahead=ahead)
+    return open_source(source, cache=deps.repositories, offline=options.offline, auth=auth, ahead=ahead)

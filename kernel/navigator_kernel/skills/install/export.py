@@ -7,7 +7,6 @@ import io
 import os
 import secrets
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,14 +15,15 @@ from msgspec import Struct
 from navigator_kernel.adapters.files.project_files import refuse_named
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.errors import IntegrityMismatch, Refused, UsageProblem
-from navigator_kernel.skills.catalog.digest import folder_files, tree_digest
 from navigator_kernel.skills.catalog.place import at_rest
-from navigator_kernel.skills.catalog.receipts import read_receipt
+from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, tree_digest
 from navigator_kernel.skills.source.gate import SKILL_LIMIT
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import InstalledFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from navigator_kernel.skills.install.inventory import Installed
 
 ENDINGS = (".skill", ".zip")

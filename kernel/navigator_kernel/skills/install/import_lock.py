@@ -13,15 +13,16 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Busy, Damaged, FetchFailed, Interrupted, KernelError, NotFound, Refused
-from navigator_kernel.skills.install.install import install
+from navigator_kernel.skills.install.deps import open_source_tree
+from navigator_kernel.skills.install.install import InstalledSkill, InstallResult, collect, install_prepared
 from navigator_kernel.skills.source.address import Source, parse_source
+from navigator_kernel.skills.source.reading import SourceReader
 from navigator_kernel.text import clean, fold
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions
-    from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 VERSION = 1
 FILE = "skills-lock.json"
@@ -51,9 +52,7 @@ class _Run:
     """One import: installed skills, skipped skills, and the files that were read."""
 
     def __init__(self, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> None:
-        self._place, self._options = place, options
-        self._scan = deps.scan
-        self._deps = deps._replace(scan=self._seen)
+        self._place, self._deps, self._options = place, deps, options
         self._files: dict[str, Files] = {}
         self.fresh: set[str] = set()
         self.imported: list[dict[str, Any]] = []
@@ -81,38 +80,36 @@ class _Run:
             for entry in entries:
                 self.fail(entry.name, error)
             return
-        if len(answer["skills"]) != len(entries):  # two entries name the same skill
+        if len(answer.skills) != len(entries):  # two entries name the same skill
             self._one_by_one(entries)
             return
-        for entry, told in zip(entries, answer["skills"], strict=True):
+        for entry, told in zip(entries, answer.skills, strict=True):
             self._tell(entry, told, answer)
 
     def _one_by_one(self, entries: Sequence[_Entry]) -> None:
         for entry in entries:
             self.take([entry])
 
-    def _install(self, entries: Sequence[_Entry]) -> Mapping[str, Any]:
-        wanted = [entry.wanted for entry in entries]
-        answer = install(entries[0].source, wanted, self._place, self._deps, self._options)
-        self.fresh |= {told["name"] for told in answer["skills"] if told["changed"]}
+    def _install(self, entries: Sequence[_Entry]) -> InstallResult:
+        wanted, source = [entry.wanted for entry in entries], entries[0].source
+        with open_source_tree(source, self._deps, self._options, install=True) as tree:
+            prepared = collect(SourceReader(source, tree), wanted, self._deps, self._options)
+        self._files |= {plan.receipt.name: plan.contents for plan in prepared.made}
+        answer = install_prepared(prepared, self._place, self._deps, self._options)
+        self.fresh |= {told.name for told in answer.skills if told.changed}
         return answer
 
-    def _seen(self, skill: SkillDef, files: Files) -> Sequence[Diagnostic] | None:
-        self._files[skill.name] = files
-        return self._scan(skill, files) if self._scan is not None else None
-
-    def _tell(self, entry: _Entry, told: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        name = str(told["name"])
-        if any(one["name"] == name and one["source"] != answer["source"] for one in self.imported):
+    def _tell(self, entry: _Entry, told: InstalledSkill, answer: InstallResult) -> None:
+        name = told.name
+        if any(one["name"] == name and one["source"] != answer.source for one in self.imported):
             self.fail(entry.name, Refused(f"skill {name!r} comes from another entry", hint="install it with --as"))
             return
         notes = [] if fold(name) == fold(entry.name) else [f"it is called {name!r} now"]
         if _differs(entry, self._files[name]):
             notes.append("changed since it was locked")
-        head = {"name": name, "entry": clean(entry.name, lines=False), "source": answer["source"]}
-        head |= {"ref": entry.source.ref, "commit": answer["commit"], "path": told["path"], "digest": told["digest"]}
-        found = told["findings"]
-        self.imported.append({**head, "changed": name in self.fresh, "notes": notes, "findings": found})
+        head = {"name": name, "entry": clean(entry.name, lines=False), "source": answer.source}
+        head |= {"ref": entry.source.ref, "commit": answer.commit, "path": told.path, "digest": told.digest}
+        self.imported.append({**head, "changed": name in self.fresh, "notes": notes, "findings": told.findings})
 
 
 def import_lock(file: Path, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:

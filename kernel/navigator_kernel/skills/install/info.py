@@ -1,47 +1,119 @@
-"""Describes the skills of a source before anything is installed (LIF-1)."""
+"""Describes and scans the skills of a source before anything is installed (LIF-1), and scans installed ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET, Struct, UnsetType
+
+from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import KernelError, Refused
-from navigator_kernel.skills.formats.declared import declared
+from navigator_kernel.skills.catalog.catalogue import FILE_LIMIT
+from navigator_kernel.skills.formats.manifest import declared
+from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
 from navigator_kernel.skills.install.install import observe_catalogue
-from navigator_kernel.skills.install.plans import drafts, scanned
+from navigator_kernel.skills.install.plans import drafts, scanned, verdict_of
+from navigator_kernel.skills.source.address import parse_source
 from navigator_kernel.skills.source.discover import REGULAR, select_skills
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.reading import SourceReader
 from navigator_kernel.text import clean
-from navigator_kernel.values.receipt import Verdict
-from navigator_kernel.values.resource import Diagnostic, SkillDef
+from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
-    from navigator_kernel.skills.install.deps import InstallDeps
-    from navigator_kernel.skills.source.mapping import Row
-    from navigator_kernel.skills.source.reading import SourceReader
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from navigator_kernel.skills.install.inventory import Installed
+    from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.skills.source.discover import Found
+    from navigator_kernel.values.receipt import Verdict
+    from navigator_kernel.values.resource import SkillDef
+
+    Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # keyed by the skill's folder in the tree
 
 SCRIPTS = (".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd")
 
 
-Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # keyed by the skill's folder in the tree
+class SourceInfo(Struct, frozen=True, kw_only=True):
+    """The skills of a source: `problems` lists the parts of plugin manifests that could not be used, `notes` says that
+    the page of known skills could not be written."""
+
+    source: str
+    url: str
+    ref: str
+    subpath: str
+    commit: str
+    count: int
+    problems: list[dict[str, Any]]
+    skills: list[dict[str, Any]]
+    notes: list[str] | UnsetType = UNSET
 
 
-def analyse(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> tuple[dict[str, Any], tuple[Row, ...]]:
-    """`{source, url, ref, subpath, commit, count, problems, skills: […]}` and the rows that the mapping may learn;
-    `problems` lists the parts of plugin manifests that could not be used.
+class ScannedSkill(Struct, frozen=True, kw_only=True):
+    name: str
+    path: str
+    verdict: Verdict
+    findings: list[dict[str, Any]]
+
+
+def analyse(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
+    """Describes the named skills of a source, or all, and adds what was seen to the page of known skills.
 
     All manifests are read; the other files, and with them sizes and findings, only of named skills, or of a single one.
     """
-    found = reader.find()
-    chosen = select_skills(found, wanted, reader.named, reader.contents) if wanted else found
-    whole = bool(wanted) or len(found) == 1
+    skills_here = reader.find()
+    chosen = select_skills(skills_here, names, reader.named, reader.contents) if names else skills_here
+    whole = bool(names) or len(skills_here) == 1
     sizes, judged = (_sizes(chosen, reader), judge(chosen, reader, deps)) if whole else ({}, {})
-    skills = [_told(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
+    skills = [_described(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
+    problem, source = deps.observe(observe_catalogue(reader)), reader.source
+    return SourceInfo(
+        source=_clean(source.label),
+        url=_clean(source.url),
+        ref=_clean(source.ref),
+        subpath=_clean(source.subpath),
+        commit=reader.tree.commit,
+        count=len(skills_here),
+        problems=[_finding(note) for note in reader.notes],
+        skills=skills,
+        notes=[problem] if problem else UNSET,
+    )
+
+
+def scan_source(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> list[ScannedSkill]:
+    """The verdict and the findings of each skill of a source, or of the named ones."""
+    chosen = reader.find()
+    if names:
+        chosen = select_skills(chosen, names, reader.named, reader.contents)
     source = reader.source
-    head = {"source": source.label, "url": source.url, "ref": source.ref, "subpath": source.subpath}
-    head = {key: _clean(text) for key, text in head.items()}
-    told = {"count": len(found), "problems": [_finding(note) for note in reader.notes], "skills": skills}
-    return {**head, "commit": reader.tree.commit, **told}, observe_catalogue(reader)
+    return [
+        _scanned(folder.rpartition("/")[2] or source.base_name, f"{source.label} {folder}".strip(), *judgement)
+        for folder, judgement in judge(chosen, reader, deps).items()
+    ]
+
+
+def scan_installed(one: Installed, root: Path, deps: InstallDeps, options: InstallOptions) -> list[ScannedSkill]:
+    """Scans an installed skill by reading its folder as a source."""
+    skill, path = one.skill, one.place.told(one.skill.folder or one.skill.path)
+    if skill.folder is None:
+        files = {skill.path.name: read_bounded(skill.path, FILE_LIMIT)}
+        findings = None if deps.scanner is None else deps.scanner(skill, files)
+        return [_scanned(skill.name, path, verdict_of(findings), [finding.to_dict() for finding in findings or ()])]
+    try:
+        source = parse_source(str(skill.folder), base=root)
+        with open_source_tree(source, deps, options) as tree:
+            reader = SourceReader(source, tree)
+            top = [each for each in reader.find() if not each.folder]
+            return [_scanned(skill.name, path, *judgement) for judgement in judge(top, reader, deps).values()]
+    except KernelError as error:
+        finding = {"code": error.code, "level": "error", "path": "", "message": clean(error.message), "line": None}
+        return [_scanned(skill.name, path, "block", [finding])]
+
+
+def _scanned(name: str, path: str, verdict: Verdict, findings: list[dict[str, Any]]) -> ScannedSkill:
+    """One skill of the result, cleaned, as names and findings are text from a stranger."""
+    found = [_cleaned(one) for one in findings]
+    return ScannedSkill(name=_clean(name), path=_clean(path), verdict=verdict, findings=found)
 
 
 def _sizes(chosen: Sequence[Found], reader: SourceReader) -> Mapping[str, int]:
@@ -51,9 +123,9 @@ def _sizes(chosen: Sequence[Found], reader: SourceReader) -> Mapping[str, int]:
 
 def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> Judged:
     """The verdict and the findings of the scanners for each skill, or why it would be refused."""
-    refused: list[tuple[Found, KernelError]] = []
     judged: dict[str, tuple[Verdict, list[dict[str, Any]]]] = {}
-    for plan in drafts(chosen, reader, deps.clock, refused=refused):
+    plans, refused = drafts(chosen, reader, deps.clock)
+    for plan in plans:
         try:
             plan = scanned(plan, deps)
             verdict, findings = plan.receipt.verdict, [_finding(one) for one in plan.findings]
@@ -67,16 +139,18 @@ def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> J
     return judged
 
 
-def _told(found: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int], judged: Judged) -> dict[str, Any]:
+def _described(
+    skill: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int], judged: Judged
+) -> dict[str, Any]:
     """Describes one skill; `size` and `findings` are None if its files were not read."""
-    files = [found.inner(entry) for entry in found.entries]
-    scripts = [found.inner(e) for e in found.entries if e.mode == "100755" or e.path.lower().endswith(SCRIPTS)]
-    verdict, findings = judged.get(found.folder, ("not_scanned", None))
-    told: dict[str, Any] = {"name": _clean(found.name), "path": _clean(found.shown)}
-    told |= {**declared(manifest), "plugin": _clean(found.plugin), "role": found.role}
-    told |= {"files": list(map(_clean, files)), "scripts": list(map(_clean, scripts))}
-    size = sum(sizes.get(entry.oid, 0) for entry in found.entries) if found.folder in judged else None
-    return {**told, "size": size, "verdict": verdict, "findings": findings}
+    files = [skill.inner(entry) for entry in skill.entries]
+    scripts = [skill.inner(e) for e in skill.entries if e.mode == "100755" or e.path.lower().endswith(SCRIPTS)]
+    verdict, findings = judged.get(skill.folder, ("not_scanned", None))
+    row: dict[str, Any] = {"name": _clean(skill.name), "path": _clean(skill.shown)}
+    row |= {**declared(manifest), "plugin": _clean(skill.plugin), "role": skill.role}
+    row |= {"files": list(map(_clean, files)), "scripts": list(map(_clean, scripts))}
+    size = sum(sizes.get(entry.oid, 0) for entry in skill.entries) if skill.folder in judged else None
+    return {**row, "size": size, "verdict": verdict, "findings": findings}
 
 
 def _finding(one: Diagnostic) -> dict[str, Any]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-from navigator_kernel.skills.catalog.digest import folder_files, shipped_digest
-from navigator_kernel.skills.catalog.place import InstallScope, at_rest
-from navigator_kernel.skills.catalog.receipts import read_receipt, read_receipts
-from navigator_kernel.skills.catalog.roots import Root
-from navigator_kernel.skills.install.links import own_links, told_links
+from navigator_kernel.skills.catalog.place import InstallScope, at_rest, own_links, told_links
+from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, read_receipts, shipped_digest
 from navigator_kernel.text import clean
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from navigator_kernel.skills.catalog.listing import Root
     from navigator_kernel.values.receipt import InstalledFile, Receipt
 
 Status = Literal["managed", "unmanaged", "shipped"]
@@ -37,26 +38,50 @@ class Installed(NamedTuple):
     @property
     def is_proven(self) -> bool:
         """Whether this person's install command recorded the receipt's origin: a clone can bring any receipt."""
-        held = self.receipt
-        if held is None:
-            return False
-        return install_subject(held.name, clean(held.origin, lines=False), held.digest) in self.agreed
+        return self.receipt is not None and is_mine(self.receipt, self.agreed)
 
-    def to_dict(self) -> dict[str, Any]:
+    def row(self) -> SkillRow:
+        return SkillRow(**self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """The fields of a `SkillRow`."""
         skill, receipt = self.skill, self.receipt
+        source, commit = (_clean(receipt.source), _clean(receipt.commit)) if receipt else ("", "")
         return {
-            "name": clean(skill.name, lines=False),
-            "description": clean(skill.description, lines=False),
+            "name": _clean(skill.name),
+            "description": _clean(skill.description),
             "kind": skill.kind,
             "status": self.status,
             "level": self.place.level,
             "enabled": skill.enabled,
             "path": self.place.told(skill.folder or skill.path),
             "links": list(self.links),
-            "source": clean(receipt.source, lines=False) if receipt and self.is_proven else "",
-            "commit": clean(receipt.commit, lines=False) if receipt and self.is_proven else "",
-            "claimed_source": clean(receipt.source, lines=False) if receipt and not self.is_proven else "",
+            "source": source if self.is_proven else "",
+            "commit": commit if self.is_proven else "",
+            "claimed_source": "" if self.is_proven else source,
         }
+
+
+class SkillRow(Struct, frozen=True, kw_only=True):
+    """An installed skill in a list. `claimed_source` is what a receipt says that this person's own command did not
+    write."""
+
+    name: str
+    description: str
+    kind: str
+    status: Status
+    level: str
+    enabled: bool
+    path: str
+    links: list[str]
+    source: str
+    commit: str
+    claimed_source: str
+
+
+def is_mine(receipt: Receipt, agreed: frozenset[str]) -> bool:
+    """Whether this person's own command installed it: only then do equal bytes prove that nothing has changed since."""
+    return install_subject(receipt.name, _clean(receipt.origin), receipt.digest) in agreed
 
 
 def inventory(
@@ -79,9 +104,9 @@ def inventory(
         receipts[place.skills] = read_receipts(place, damaged)
         notes += [_damaged(name, place) for name in damaged]
     catalogue = ResourceCatalogue(roots=tuple(roots), disabled=lambda: disabled)
-    held = catalogue.list_resources(enabled_only=False)
-    found = _installed(held, places, shipped, agreed, lambda place, name: receipts[place.skills].get(name))
-    return found, (*notes, *catalogue.diagnostics())
+    skills = catalogue.list_resources(enabled_only=False)
+    rows = _installed(skills, places, shipped, agreed, lambda place, name: receipts[place.skills].get(name))
+    return rows, (*notes, *catalogue.diagnostics())
 
 
 def recorded(
@@ -106,21 +131,21 @@ def _installed(
 ) -> tuple[Installed, ...]:
     by_path = {place.skills: place for place in reversed(places)}
     linked = {place.skills: own_links(place) for place in places}
-    found = []
+    rows = []
     for skill in skills:
         top = (skill.folder or skill.path).parent
         receipt = receipt_of(by_path[top], skill.folder.name) if skill.folder else None
         links = told_links(by_path[top], linked[top], skill.folder.name) if skill.folder else ()
-        found.append(Installed(skill, by_path[top], _status(skill, receipt, shipped), receipt, tuple(links), agreed))
-    return tuple(found)
+        rows.append(Installed(skill, by_path[top], _status(skill, receipt, shipped), receipt, tuple(links), agreed))
+    return tuple(rows)
 
 
 def compared(receipt: Receipt, place: InstallScope) -> tuple[Receipt | None, dict[str, list[str]]]:
     """The receipt and the differences of its folder. If there are any, both are read again while no command changes the
     skills: the receipt is another one after an update, and None after an uninstall."""
-    found = differences(receipt, place.skills / receipt.name)
-    if not any(found.values()):
-        return receipt, found
+    changes = differences(receipt, place.skills / receipt.name)
+    if not any(changes.values()):
+        return receipt, changes
     with at_rest(place):
         now = read_receipt(place, receipt.name)
         return now, differences(now, place.skills / now.name) if now is not None else {}
@@ -128,26 +153,26 @@ def compared(receipt: Receipt, place: InstallScope) -> tuple[Receipt | None, dic
 
 def differences(receipt: Receipt, folder: Path) -> dict[str, list[str]]:
     """Differences between `folder` and `receipt`: `{modified, missing, extra, mode}`."""
-    wanted = {file.path: file for file in receipt.files}
+    recorded = {file.path: file for file in receipt.files}
     problems: dict[str, list[str]] = {"modified": [], "missing": [], "extra": [], "mode": []}
     try:
-        held = {file.path: file for file in folder_files(folder)}
+        present = {file.path: file for file in folder_files(folder)}
     except KernelError as error:
         what = "missing" if error.code == "not_found" else "modified"
-        problems[what] = sorted(map(_clean, wanted)) if what == "missing" else [_clean(error.message)]
+        problems[what] = sorted(map(_clean, recorded)) if what == "missing" else [_clean(error.message)]
         return problems
-    problems["missing"] = sorted(_clean(path) for path in wanted if path not in held)
-    problems["extra"] = sorted(_clean(path) for path in held if path not in wanted)
-    for path, what in _changes(wanted, held):
+    problems["missing"] = sorted(_clean(path) for path in recorded if path not in present)
+    problems["extra"] = sorted(_clean(path) for path in present if path not in recorded)
+    for path, what in _changes(recorded, present):
         problems[what].append(_clean(path))
     return problems
 
 
-def _changes(wanted: Mapping[str, InstalledFile], held: Mapping[str, InstalledFile]) -> Iterator[tuple[str, str]]:
-    for path in sorted(wanted.keys() & held.keys()):
-        if wanted[path].sha256 != held[path].sha256:
+def _changes(recorded: Mapping[str, InstalledFile], present: Mapping[str, InstalledFile]) -> Iterator[tuple[str, str]]:
+    for path in sorted(recorded.keys() & present.keys()):
+        if recorded[path].sha256 != present[path].sha256:
             yield path, "modified"
-        elif wanted[path].mode != held[path].mode:
+        elif recorded[path].mode != present[path].mode:
             yield path, "mode"
 
 

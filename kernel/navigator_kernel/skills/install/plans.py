@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
-from navigator_kernel.skills.catalog.digest import tree_digest
+from navigator_kernel.skills.catalog.receipts import tree_digest
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.options import InstallOptions
-from navigator_kernel.skills.scan.acceptance import Judged, facts, judged, refusal
 from navigator_kernel.skills.scan.commands import findings as command_findings
-from navigator_kernel.skills.source.discover import Tree
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.scan.finding import Judged, facts, judged, refusal
+from navigator_kernel.skills.source.discover import Found, Tree
 from navigator_kernel.skills.source.gate import SKILL_LIMIT, PlannedFile, admit, unread_links
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.job import consent_subject
@@ -24,10 +22,15 @@ from navigator_kernel.values.receipt import NOT_SCANNED, Accepted, InstalledFile
 from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from navigator_kernel.ports import Clock
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.source.reading import SourceReader
     from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+    Refusal = tuple[Found, KernelError]  # a skill of a source that cannot be planned, and why
+
 _NAME_LINE = lazy_compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
 
 
@@ -60,21 +63,18 @@ def drafts(
     reader: SourceReader,
     clock: Clock,
     rename: str = "",
-    refused: list[tuple[Found, KernelError]] | None = None,
     files: Mapping[str, tuple[PlannedFile, ...]] | None = None,
-) -> list[PlannedSkill]:
-    """Plans the skills in `chosen`. Refused if files are not allowed, NotLoadable if a manifest cannot be used.
-    `rename` is the new name of the one skill in `chosen`; with `refused` a skill that fails is added to it and left
-    out. `files` is the result of `safe_files`, if that was called before.
-    """
-    left = [] if refused is None else refused
-    files = safe_files(chosen, reader, left) if files is None else files
-    if left and refused is None:
-        raise left[0][1]
+) -> tuple[list[PlannedSkill], list[Refusal]]:
+    """Plans the skills in `chosen`, and the errors of those whose files are not allowed (Refused) or whose manifest
+    cannot be used (NotLoadable). `rename` is the new name of the one skill in `chosen`; `files` is the result of
+    `safe_files`, if that was called before."""
+    refused: list[Refusal] = []
+    if files is None:
+        files, refused = safe_files(chosen, reader)
     blobs, large = reader.read_apart({folder: [file.oid for file in planned] for folder, planned in files.items()})
-    left += [(skill, large[skill.folder]) for skill in chosen if skill.folder in large]
+    refused += [(skill, large[skill.folder]) for skill in chosen if skill.folder in large]
     now = clock.now()
-    made: list[PlannedSkill] = []
+    plans: list[PlannedSkill] = []
     for skill in chosen:
         if skill.folder not in files or skill.folder in large:
             continue
@@ -83,28 +83,27 @@ def drafts(
         try:
             manifest = reader.manifest_from(skill, contents[skill.inner(skill.manifest)])
             plan = _plan(manifest, skill, contents, modes, reader, now)
-            made.append(titled(plan, skill, reader, rename))
+            plans.append(titled(plan, skill, reader, rename))
         except (NotLoadable, Refused) as error:
-            left.append((skill, error))
-    if left and refused is None:
-        raise left[0][1]
-    return made
+            refused.append((skill, error))
+    return plans, refused
 
 
 def safe_files(
-    chosen: Sequence[Found], reader: SourceReader, refused: list[tuple[Found, KernelError]]
-) -> dict[str, tuple[PlannedFile, ...]]:
-    """The safe files of each skill, by its folder in the tree; other skills are added to `refused`."""
+    chosen: Sequence[Found], reader: SourceReader
+) -> tuple[dict[str, tuple[PlannedFile, ...]], list[Refusal]]:
+    """The safe files of each skill, by its folder in the tree, and the errors of the other skills."""
     whole, links = Tree(reader.tree.entries), dict(reader.links)
     while ids := unread_links(chosen, links, whole):
         links |= reader.read(ids)
     files: dict[str, tuple[PlannedFile, ...]] = {}
+    refused: list[Refusal] = []
     for skill in chosen:
         try:
             files[skill.folder] = admit(skill, links, whole)
         except Refused as error:
             refused.append((skill, error))
-    return files
+    return files, refused
 
 
 def titled(plan: PlannedSkill, skill: Found, reader: SourceReader, name: str) -> PlannedSkill:
@@ -129,22 +128,20 @@ def refuse_twin(plan: PlannedSkill, seen: dict[str, PlannedSkill]) -> None:
 def scanned(plan: PlannedSkill, deps: InstallDeps, options: InstallOptions | None = None) -> PlannedSkill:
     """Adds the verdict of the scanners; Refused for a block that the person did not accept."""
     options = options or InstallOptions()
-    seen = None if deps.scan is None else deps.scan(plan.skill, plan.contents)
+    seen = None if deps.scanner is None else deps.scanner(plan.skill, plan.contents)
     if seen is None:
         return plan
     findings = (*seen, *command_findings(plan.skill, plan.contents))
     judgement = Judged((), (), ())
     if any(finding.level == "error" for finding in findings):
-        consents = deps.consents()
-        subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
-        judgement = judged(plan.receipt, findings, options.accept, subjects)
+        judgement = judged(plan.receipt, findings, options.accept, deps.agreed)
     if judgement.blocking:
         raise refusal(plan.receipt, findings, judgement.blocking, options)
-    left = [replace(one, level="warning") if one in judgement.accepted else one for one in findings]
+    remaining = [replace(one, level="warning") if one in judgement.accepted else one for one in findings]
     accepted = tuple(Accepted(**facts(one)) for one in judgement.accepted)
-    verdict = verdict_of(left)
+    verdict = verdict_of(remaining)
     receipt = replace(plan.receipt, verdict=verdict, accepted=accepted)
-    return plan._replace(receipt=receipt, findings=tuple(left), verdict=verdict, granted=judgement.granted)
+    return plan._replace(receipt=receipt, findings=tuple(remaining), verdict=verdict, granted=judgement.granted)
 
 
 def verdict_of(findings: Sequence[Diagnostic] | None) -> Verdict:
@@ -160,7 +157,7 @@ def verdict_of(findings: Sequence[Diagnostic] | None) -> Verdict:
 
 def _plan(
     manifest: SkillDef,
-    found: Found,
+    skill: Found,
     contents: Mapping[str, bytes],
     modes: Mapping[str, int],
     reader: SourceReader,
@@ -178,22 +175,22 @@ def _plan(
         source=reader.source.url,
         ref=reader.source.ref,
         commit=reader.tree.commit,
-        subpath=found.folder,
-        tree=found.tree if reader.tree.commit else "",
+        subpath=skill.folder,
+        tree=skill.tree if reader.tree.commit else "",
         files=files,
         digest=tree_digest(files),
         verdict="not_scanned",
         installed_at=now,
     )
-    about = reader.about.get(found.plugin, ())
+    about = reader.about.get(skill.plugin, ())
     return PlannedSkill(skill=manifest, receipt=receipt, contents=contents, about=about)
 
 
 def _renamed(
-    manifest: SkillDef, contents: Mapping[str, bytes], found: Found, name: str
+    manifest: SkillDef, contents: Mapping[str, bytes], skill: Found, name: str
 ) -> tuple[SkillDef, Mapping[str, bytes]]:
     """The skill under another name: only the line with its name changes."""
-    path = found.inner(found.manifest)
+    path = skill.inner(skill.manifest)
     data, count = _NAME_LINE.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)
     changed = read_manifest(data, path=manifest.path, folder=manifest.folder) if count else manifest
     if changed.name != name:

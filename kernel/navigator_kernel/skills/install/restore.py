@@ -1,37 +1,94 @@
-"""Restores exactly what a lock file lists, byte for byte, or nothing."""
+"""Restores exactly what a lock file lists, byte for byte, or nothing; rebuilds records that are damaged."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.database import file_lock, read_rows
+from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Busy, Damaged, IntegrityMismatch, KernelError, NotFound, Refused, SkillNotFound
-from navigator_kernel.skills.catalog.digest import folder_digest, tree_digest
-from navigator_kernel.skills.catalog.receipts import read_receipts
+from navigator_kernel.skills.catalog.place import (
+    InstallScope,
+    dangling,
+    link_path,
+    own_links,
+    prepare,
+    refuse_escape,
+    refuse_unlinkable,
+    told_links,
+)
+from navigator_kernel.skills.catalog.receipts import folder_digest, read_receipts, receipt_bytes, tree_digest
 from navigator_kernel.skills.formats.names import NAME
-from navigator_kernel.skills.install.apply import check_changes, commit_changes
+from navigator_kernel.skills.install.apply import (
+    INTENT,
+    InstallTransaction,
+    held_bytes,
+    open_change,
+    settle,
+    slot_path,
+    sweep,
+)
 from navigator_kernel.skills.install.install import names_in, refuse_taken
-from navigator_kernel.skills.install.links import own_links, refuse_unlinkable, told_links
-from navigator_kernel.skills.install.lockfile import Entries, read_lock
-from navigator_kernel.skills.install.origin import open_origin, planned, source_from_receipt
+from navigator_kernel.skills.install.lockfile import Entries, lock_bytes, read_lock, records_bytes
 from navigator_kernel.skills.install.plans import scanned
+from navigator_kernel.skills.install.update import open_origin, planned, source_from_receipt
 from navigator_kernel.text import clean, suggestions
 from navigator_kernel.values.receipt import Receipt, receipt_from
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.values.receipt import Receipt
+
+
+class RestoredSkill(Struct, frozen=True, kw_only=True):
+    """`action` is `restored`, `removed` or `kept`."""
+
+    name: str
+    action: str
+    links: list[str]
+    backup: str
+
+
+class RestoreResult(Struct, frozen=True, kw_only=True):
+    """`to` is the stamp of the earlier lock of a rollback."""
+
+    to: str | UnsetType = UNSET
+    level: str
+    target: str
+    dry_run: bool
+    changed: bool
+    skills: list[RestoredSkill]
+
+
+class RepairedPlace(Struct, frozen=True, kw_only=True):
+    """The number of `skills`, the `rewritten` files, the `missing` folders, the skills whose receipt is `unreadable`
+    and cannot be made again, each with what to do, the removed links that led to nothing, and the number of left-overs
+    of interrupted changes that were `swept`."""
+
+    level: str
+    target: str
+    skills: int = 0
+    rewritten: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    unlinked: list[str] = field(default_factory=list)
+    swept: int = 0
 
 
 def install_frozen(
     names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions
-) -> dict[str, Any]:
-    """`{level, target, dry_run, changed, skills: [{name, action, links, backup}]}` of the skills `names`, or of all.
+) -> RestoreResult:
+    """Restores the skills `names`, or all.
 
     NotFound without a lock file or for a name that it lacks, IntegrityMismatch if a source no longer has these bytes,
     Refused if something else is installed here, or if a skill was edited; `force` restores it and keeps a copy.
@@ -40,118 +97,112 @@ def install_frozen(
         raise NotFound(
             f"there is no {place.told(place.lock)!r}", hint="install a skill, or run this in the folder of the lock"
         )
-    wanted = receipts_in(read_lock(place.lock), place, deps)
+    locked = receipts_in(read_lock(place.lock), place, deps)
     if names:
-        if missing := [name for name in names if name not in wanted]:
+        if missing := [name for name in names if name not in locked]:
             message = f"{clean(missing[0], lines=False)!r} is not in {place.told(place.lock)!r}"
-            near = suggestions(missing[0], wanted)
+            near = suggestions(missing[0], locked)
             hint = f"did you mean {', '.join(near)}?" if near else "leave --skill out"
             raise SkillNotFound(message, hint=hint, suggestions=near)
-        return _returned({name: wanted[name] for name in names}, (), place, deps, options)
-    extra = sorted(read_receipts(place).keys() - wanted.keys())
+        return _restored({name: locked[name] for name in names}, (), place, deps, options)
+    extra = sorted(read_receipts(place).keys() - locked.keys())
     if extra:
         hint = "uninstall them, or leave --frozen out"
         raise Refused(f"installed and not in the lock: {', '.join(extra)}", hint=hint, skills=extra)
-    return _returned(wanted, (), place, deps, options)
+    return _restored(locked, (), place, deps, options)
 
 
-def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> RestoreResult:
     """Restores an earlier lock file by its stamp; skills that it lacks are uninstalled. NotFound if there is none."""
     stamps = sorted(path.stem for path in place.locks.glob("*.json"))
     chosen = [stamp for stamp in stamps if stamp.startswith(to)] if to else stamps[-1:]
     if len(chosen) != 1:
         hint = f"--to one of: {', '.join(stamps[-10:])}" if stamps else "nothing was changed here yet"
         raise NotFound(f"no earlier lock is called {clean(to, lines=False)!r}" if to else "no earlier lock", hint=hint)
-    wanted = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, deps)
-    going = sorted(read_receipts(place).keys() - wanted.keys())
-    return {"to": chosen[0], **_returned(wanted, going, place, deps, options)}
+    locked = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, deps)
+    going = sorted(read_receipts(place).keys() - locked.keys())
+    return replace(_restored(locked, going, place, deps, options), to=chosen[0])
 
 
 def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dict[str, Receipt]:
     """The entries of a lock file as receipts; Damaged for an invalid entry."""
-    now, found = deps.clock.now(), {}
+    now, receipts = deps.clock.now(), {}
     for name, entry in entries.items():
         try:
-            found[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
-            if not NAME.fullmatch(name) or tree_digest(found[name].files) != found[name].digest:
+            receipts[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
+            if not NAME.fullmatch(name) or tree_digest(receipts[name].files) != receipts[name].digest:
                 raise ValueError("it contradicts itself")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             hint = "navigator doctor --repair rebuilds it if the skill is installed; else take it from version control"
             raise Damaged(f"the lock's entry of {name!r} cannot be read", hint=hint, path=str(place.lock)) from error
-    return found
+    return receipts
 
 
-def _returned(
-    wanted: Mapping[str, Receipt],
+def _restored(
+    locked: Mapping[str, Receipt],
     going: Sequence[str],
     place: InstallScope,
     deps: InstallDeps,
     options: InstallOptions,
-) -> dict[str, Any]:
-    held = read_receipts(place)
-    missing = [receipt for name, receipt in wanted.items() if not _is_there(receipt, held.get(name), place)]
+) -> RestoreResult:
+    receipts_now = read_receipts(place)
+    missing = [receipt for name, receipt in locked.items() if not _is_there(receipt, receipts_now.get(name), place)]
     coming = _fetched(missing, deps, options)
-
-    linked, links = own_links(place), list(wanted) if options.link else []
+    linked, links = own_links(place), list(locked) if options.link else []
     stamp = deps.clock.now().replace(":", "").replace(".", "")
-    keep = dict[str, str]()
-
-    def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
+    with open_change(place, deps, dry_run=options.dry_run) as change:
         refuse_unlinkable(place, links)
-        names = names_in(place)
-        late = [one.name for one in wanted.values() if one not in missing and not _is_same(one, receipts.get(one.name))]
+        names, receipts = names_in(place), change.receipts
+        late = [one.name for one in locked.values() if one not in missing and not _is_same(one, receipts.get(one.name))]
         if late:
             raise Busy(f"another command changed {', '.join(late)} meanwhile", hint="try again")
+        keep: dict[str, str] = {}
         for name in (*(plan.receipt.name for plan in coming), *going):
             refuse_taken(name, place, names)
             if _is_edited(name, receipts, place, options):
-                keep[name] = f"{name}-{stamp}"  # `commit_changes` reads it after this call
-        return coming, going
-
-    if options.dry_run:
-        check_changes(place, decide)
-    else:
-        commit_changes(place, deps, decide, keep=keep, links=links)
-    actions = {**dict.fromkeys(wanted, "kept"), **{one.name: "restored" for one in missing}}
+                keep[name] = f"{name}-{stamp}"
+        change.apply(coming, going, keep=keep, links=links)
+    actions = {**dict.fromkeys(locked, "kept"), **{one.name: "restored" for one in missing}}
     actions |= dict.fromkeys(going, "removed")
-    told = [
-        {
-            "name": name,
-            "action": action,
-            "links": told_links(place, {*linked, *links}, name),
-            "backup": place.told(place.backups / keep[name]) if name in keep else "",
-        }
+    skills = [
+        RestoredSkill(
+            name=name,
+            action=action,
+            links=told_links(place, {*linked, *links}, name),
+            backup=place.told(place.backups / keep[name]) if name in keep else "",
+        )
         for name, action in sorted(actions.items())
     ]
     changed = bool(coming or going or set(links) - linked)
-    head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
-    return {**head, "changed": changed, "skills": told}
+    return RestoreResult(
+        level=place.level, target=place.target, dry_run=options.dry_run, changed=changed, skills=skills
+    )
 
 
-def _is_there(wanted: Receipt, held: Receipt | None, place: InstallScope) -> bool:
+def _is_there(locked: Receipt, installed: Receipt | None, place: InstallScope) -> bool:
     """Whether the skill is installed exactly like this, with an equal receipt."""
-    target = place.skills / wanted.name
-    if held is None or target.is_symlink() or not target.is_dir():
+    target = place.skills / locked.name
+    if installed is None or target.is_symlink() or not target.is_dir():
         return False
     try:
-        return _is_same(wanted, held) and folder_digest(target) == wanted.digest
+        return _is_same(locked, installed) and folder_digest(target) == locked.digest
     except KernelError:  # another command is removing it
         return False
 
 
-def _is_same(wanted: Receipt, held: Receipt | None) -> bool:
-    return held is not None and replace(held, installed_at=wanted.installed_at) == wanted
+def _is_same(locked: Receipt, installed: Receipt | None) -> bool:
+    return installed is not None and replace(installed, installed_at=locked.installed_at) == locked
 
 
 def _is_edited(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> bool:
     """Whether the folder has changes that exist nowhere else; Refused without `force`, and for a folder that is not
     ours."""
-    target, held = place.skills / name, receipts.get(name)
+    target, receipt = place.skills / name, receipts.get(name)
     if not os.path.lexists(target):
         return False
-    if held is None:
+    if receipt is None:
         raise Refused(f"{str(target)!r} was not installed by navigator", hint="move the folder away")
-    edited = target.is_symlink() or folder_digest(target) != held.digest
+    edited = target.is_symlink() or folder_digest(target) != receipt.digest
     if edited and not options.force:
         raise Refused(f"skill {name!r} was changed since it was installed", hint=options.undoing(name))
     return edited
@@ -162,20 +213,118 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
     groups: dict[tuple[str, str], list[Receipt]] = {}
     for receipt in missing:
         groups.setdefault((receipt.source, receipt.commit), []).append(receipt)
-    if missing:
-        deps.prepare()
+    if missing and deps.scanner is not None:
+        deps.scanner.start()
     made: list[PlannedSkill] = []
     for (_, commit), receipts in groups.items():
         with open_origin(source_from_receipt(receipts[0], ref=commit), deps, options) as reader:
-            places = {found.folder: found for found in reader.found}
+            places = {skill.folder: skill for skill in reader.found}
             gone = [receipt.name for receipt in receipts if receipt.subpath not in places]
             if gone:
                 raise IntegrityMismatch(f"{reader.source.label!r} has no {gone[0]!r} any more", hint="update the lock")
             plans = planned([(receipt, places[receipt.subpath]) for receipt in receipts], reader, deps)
-        deps.ahead([(plan.skill, plan.contents) for plan in plans])
+        if deps.scanner is not None:
+            deps.scanner.ahead([(plan.skill, plan.contents) for plan in plans])
         for receipt, plan in zip(receipts, plans, strict=True):
             if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
                 message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
                 raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
             made.append(scanned(plan, deps)._replace(receipt=receipt))
     return made
+
+
+def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> RepairedPlace:
+    """Rebuilds the lock and the database of a place from its folders and receipts, and a receipt from the lock (X-38).
+    A correct file stays untouched; a copy of one that cannot be read is kept among the records."""
+    if not place.inner.is_dir() and not dangling(place):
+        return RepairedPlace(level=place.level, target=place.target)
+    refuse_escape(place)
+    if dry_run:
+        swept = len([*place.inner.glob("change-*"), *place.inner.glob(INTENT)])
+        receipts, rewritten, unreadable = _rewritten(place, deps)
+        unlinked = dangling(place)
+    else:
+        with suppress(Damaged):  # a change that cannot be finished is removed below
+            settle(place, deps.writer)
+        prepare(place, deps.writer)
+        with file_lock(place.guard):
+            swept = sweep(place, deps.writer)
+            receipts, rewritten, unreadable = _rewritten(place, deps)
+            unlinked = dangling(place)
+            _keep_copies(place, deps, rewritten)
+            with InstallTransaction(place, deps.writer) as change:
+                for slot, data in [*rewritten.items(), *((f"link/{name}", None) for name in unlinked)]:
+                    change.write(slot, data)
+                change.commit()
+    return RepairedPlace(
+        level=place.level,
+        target=place.target,
+        skills=len(receipts),
+        rewritten=[place.told(slot_path(place, slot)) for slot in rewritten],
+        missing=[name for name in receipts if not (place.skills / name).is_dir()],
+        unreadable=unreadable,
+        unlinked=[place.told(link_path(place, name)) for name in unlinked],
+        swept=swept,
+    )
+
+
+def _rewritten(
+    place: InstallScope, deps: InstallDeps
+) -> tuple[Mapping[str, Receipt], dict[str, bytes], dict[str, str]]:
+    """All receipts, the contents by slot of the files that must be rewritten, and the skills whose receipts stay
+    unreadable, with what to do."""
+    damaged: list[str] = []
+    receipts = dict(read_receipts(place, damaged))
+    again, unreadable = _made_again(damaged, place, deps)
+    receipts |= again
+    contents = {f"receipt/{name}": receipt_bytes(receipt) for name, receipt in again.items()}
+    contents["lock"] = lock_bytes(_entries(place), receipts.values())
+    contents["database"] = records_bytes(place, receipts, rebuild=_rows(place) is None, damaged=list(unreadable))
+    current = {slot: held_bytes(slot_path(place, slot)) for slot in contents}
+    return receipts, {slot: data for slot, data in contents.items() if current[slot] != data}, unreadable
+
+
+def _made_again(
+    damaged: list[str], place: InstallScope, deps: InstallDeps
+) -> tuple[dict[str, Receipt], dict[str, str]]:
+    """The receipts of `damaged` as the lock states them, with the time from the database; and what to do about those
+    that it does not state."""
+    entries, rows = _entries(place), {str(row.get("name")): row for row in _rows(place) or ()}
+    again, unreadable = dict[str, Any](), dict[str, str]()
+    for name in damaged:
+        row = rows.get(name, {})
+        try:
+            receipt = receipts_in({name: entries[name]}, place, deps)[name]
+        except (KeyError, Damaged):
+            source = row.get("repo") or "its source"
+            unreadable[name] = f"move {place.told(place.skills / name)} away and install it again from {source}"
+            continue
+        again[name] = replace(receipt, installed_at=str(row.get("synced_at") or receipt.installed_at))
+    return again, unreadable
+
+
+def _keep_copies(place: InstallScope, deps: InstallDeps, rewritten: Mapping[str, bytes]) -> None:
+    """Keeps the bytes of unreadable files that are about to be rewritten: a person may still read something in them.
+    The same bytes get the same name, however often a repair is broken off."""
+    try:
+        read_lock(place.lock)
+        unread = [slot for slot in rewritten if slot.startswith("receipt/")]
+    except Damaged:
+        unread = [slot for slot in rewritten if slot != "database"]
+    for path in (slot_path(place, slot) for slot in unread):
+        data = held_bytes(path) or b""
+        deps.writer.write(place.inner / f"{path.name}.damaged-{blake2b(data, digest_size=4).hexdigest()}", data)
+
+
+def _entries(place: InstallScope) -> Entries:
+    """The lock's entries, if the lock can be read."""
+    with suppress(Damaged):
+        return read_lock(place.lock)
+    return {}
+
+
+def _rows(place: InstallScope) -> Sequence[Mapping[str, Any]] | None:
+    """The rows of the database; None if it cannot be read."""
+    with suppress(Damaged):
+        return read_rows(place.database)
+    return None

@@ -3,24 +3,103 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.errors import KernelError, SkillNotFound, UsageProblem
-from navigator_kernel.skills.install.left_out import LeftOut, failed, left_out, told_of
+from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound, UsageProblem
+from navigator_kernel.language.wording import say, sentences
 from navigator_kernel.skills.install.plans import safe_files
-from navigator_kernel.skills.source.discover import LINK, inner_path, select_skills, unknown
-from navigator_kernel.skills.source.twins import Label, all_copies, labels, originals
+from navigator_kernel.skills.source.discover import (
+    LINK,
+    Label,
+    all_copies,
+    inner_path,
+    labels,
+    originals,
+    select_skills,
+    unknown,
+)
 from navigator_kernel.text import clean, fold
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from navigator_kernel.skills.install.plans import PlannedSkill
-    from navigator_kernel.skills.source.found import Found
+    from navigator_kernel.skills.source.discover import Found
     from navigator_kernel.skills.source.gate import PlannedFile
     from navigator_kernel.skills.source.reading import SourceReader
+    from navigator_kernel.text import Language
+
+
+State = Literal["skipped", "blocked"]
+
+# Rules of the layout: "all" does not mean these skills. All other reasons are failures, which a person can settle, at
+# least by `--exclude`; docs/reference/states.md. The sentences `left.*` explain each.
+_MEANT = frozenset({"broken-copy", "copy", "example", "excluded", "hidden", "no-text", "placeholder", "test"})
+_BLOCKS = frozenset({"lookalike", "reserved", "scanner", "too-large", "unsafe-files"})
+DANGLING = ("link-dangling",)  # codes of a skill whose only fault is broken links, which are harmless
+_BY_CODE = {"not_loadable": "manifest", "skill_not_found": "not-found", "usage": "ambiguous"}
+_BY_REASON = {"empty": "no-text", "no-description": "no-text"}
+
+
+class LeftOut(NamedTuple):
+    """A skill or a typed name that was not installed; `codes` give details of the reason."""
+
+    name: str
+    path: str
+    reason: str
+    error: KernelError
+    codes: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> State:
+        return "blocked" if self.reason in _BLOCKS else "skipped"
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the skill should have been installed."""
+        return self.reason not in _MEANT
+
+    def to_dict(self) -> dict[str, Any]:
+        path = clean(self.path, lines=False)
+        why = reason_of(self.reason, path, "en")
+        why = f"{why}: {', '.join(self.codes)}" if self.codes else why
+        head = {"name": clean(self.name, lines=False), "path": path, "state": self.state, "reason": self.reason}
+        return {**self.error.to_dict(), **head, "why": why, "failure": self.is_failure}
+
+
+def reason_of(reason: str, path: str, language: Language) -> str:
+    """The reason in a list of many skills."""
+    key = f"left.{reason}"
+    return say(key, language, folder=path.rpartition("/")[0]) if key in sentences() else reason
+
+
+def left_out(skill: Found, reason: str, message: str, *, hint: str = "", **facts: Any) -> LeftOut:
+    """Creates one for a reason that is known in advance."""
+    return LeftOut(skill.name, skill.shown, reason, KernelError(message, hint=hint, **facts))
+
+
+def failed(skill: Found, error: KernelError) -> LeftOut:
+    """Creates one for an error."""
+    return told_of(skill.name, skill.shown, error)
+
+
+def told_of(name: str, path: str, error: KernelError) -> LeftOut:
+    data = error.data
+    if findings := data.get("findings"):
+        errors = (finding["code"] for finding in findings if finding["level"] == "error")
+        rules = {str(code) for code in data.get("blocked_by") or errors}
+        return LeftOut(name, path, "scanner", error, tuple(sorted(rules)))
+    given = str(data.get("reason", ""))
+    if isinstance(error, NotLoadable):
+        return LeftOut(name, path, _BY_REASON.get(given, "manifest"), error, (given,) if given else ())
+    reason, codes = given or _BY_CODE.get(error.code, error.code), tuple(data.get("codes", ()))
+    if codes == DANGLING:
+        return LeftOut(name, path, "broken-link", error)
+    return LeftOut(name, path, reason, error, codes)
+
 
 _PLACEHOLDERS = frozenset({"readme", "template", "template-skill", "skill-template"})
 _ROLES = {"example": "it lies among examples", "test": "it lies among tests", "hidden": "it lies in a hidden folder"}
@@ -54,8 +133,8 @@ class Selection(Struct, dict=True):
     @property
     def is_lone(self) -> bool:
         """Whether the source has exactly one skill."""
-        found = self.reader.found
-        meant = [skill for skill in found if skill.role == "skill"] or found
+        skills = self.reader.found
+        meant = [skill for skill in skills if skill.role == "skill"] or skills
         return len({fold(skill.name) for skill in meant}) == 1 and len(originals(meant, self.reader.contents)) == 1
 
     def everything(self, exclude: Sequence[str] = ()) -> Picked:
@@ -77,31 +156,31 @@ class Selection(Struct, dict=True):
         in the source."""
         reader = self.reader
         meant = [skill for skill in reader.found if skill.role == "skill"] or reader.found
-        held = originals([skill for skill in meant if reader.is_usable(skill)], reader.contents)
-        called = Counter(fold(reader.named(skill)) for skill in held)
-        told = []
-        for skill in held:
+        distinct = originals([skill for skill in meant if reader.is_usable(skill)], reader.contents)
+        called = Counter(fold(reader.named(skill)) for skill in distinct)
+        choices = []
+        for skill in distinct:
             name = reader.named(skill)
             known = reader.known(skill)
-            told.append((name if called[fold(name)] == 1 else skill.shown, known.description if known else ""))
-        return sorted(told)
+            choices.append((name if called[fold(name)] == 1 else skill.shown, known.description if known else ""))
+        return sorted(choices)
 
-    def named(self, wanted: Sequence[str], exclude: Sequence[str] = ()) -> Picked:
-        """The skills that `wanted` names. If there are several words, one that means no skill or several skills does
+    def named(self, words: Sequence[str], exclude: Sequence[str] = ()) -> Picked:
+        """The skills that `words` name. If there are several words, one that means no skill or several skills does
         not exclude the others."""
         chosen: dict[str, Found] = {}
         by_path: set[str] = set()
         left: list[LeftOut] = []
-        for word in wanted:
+        for word in words:
             try:
                 meant = self._meant(word)
             except (SkillNotFound, UsageProblem) as error:
-                if len(wanted) == 1:
+                if len(words) == 1:
                     raise
                 left.append(told_of(word, "", error))
                 continue
             chosen |= {skill.folder: skill for skill in meant if skill.folder not in chosen}
-            by_path |= {skill.folder for skill in meant if _lies_at(skill, word)}
+            by_path |= {skill.folder for skill in meant if skill.lies_at(inner_path(word))}
         unwanted = self._excluded(exclude)
         left += [unwanted[folder] for folder in chosen if folder in unwanted]
         skills = [skill for folder, skill in chosen.items() if folder not in unwanted]
@@ -133,8 +212,7 @@ class Selection(Struct, dict=True):
         for skill in reader.found:
             if why := _no_skill(skill, reader, any_role=alone):
                 others[skill.folder] = why
-        refused: list[tuple[Found, KernelError]] = []
-        files = safe_files([skill for skill in reader.found if skill.folder not in others], reader, refused)
+        files, refused = safe_files([skill for skill in reader.found if skill.folder not in others], reader)
         others |= {skill.folder: failed(skill, error) for skill, error in refused}
         safe = [skill for skill in reader.found if skill.folder in files]
 
@@ -142,14 +220,14 @@ class Selection(Struct, dict=True):
             return frozenset((file.path, file.mode, reader.fingerprint(file.oid)) for file in files[skill.folder])
 
         copies = all_copies(safe, reader.named, contents)
-        kept = [skill for skill in safe if skill.folder not in copies]
-        held = labels(kept, reader.named, reader.source.base_name)
-        names = {fold(reader.named(skill)): skill for skill in kept}
+        own = [skill for skill in safe if skill.folder not in copies]
+        labelled = labels(own, reader.named, reader.source.base_name)
+        names = {fold(reader.named(skill)): skill for skill in own}
         for skill in reader.found:
             if skill.manifest.mode == LINK and skill.folder in others and (one := names.get(fold(skill.name))):
                 message = f"its manifest is a link that leads nowhere; {one.shown!r} has the name"
                 others[skill.folder] = left_out(skill, "broken-copy", message, copy_of=one.shown)
-        return _Known(held, copies, files, others)
+        return _Known(labelled, copies, files, others)
 
     def _hindered(self, skill: Found) -> LeftOut | None:
         """Why "all" does not include a skill, or None if it does."""
@@ -177,21 +255,18 @@ class Selection(Struct, dict=True):
         """The folders of the skills that `words` exclude."""
         unwanted: dict[str, LeftOut] = {}
         for word in words:
-            hits = [skill for skill in self.reader.found if self._is_called(word, skill)]
+            hits = [
+                skill
+                for skill in self.reader.found
+                if skill.lies_at(inner_path(word)) or fold(word) in map(fold, self._names(skill))
+            ]
             if not hits:
                 raise unknown(word, [name for skill in self.reader.found for name in self._names(skill)])
             unwanted |= {skill.folder: left_out(skill, "excluded", f"--exclude {word}") for skill in hits}
         return unwanted
 
-    def _is_called(self, word: str, skill: Found) -> bool:
-        return _lies_at(skill, word) or fold(word) in map(fold, self._names(skill))
-
     def _names(self, skill: Found) -> Iterator[str]:
         yield from filter(None, (skill.name, self.reader.named(skill), *self._known.labels.get(skill.folder, ())))
-
-
-def _lies_at(skill: Found, word: str) -> bool:
-    return inner_path(word) in (skill.folder, *skill.also)
 
 
 def _no_skill(skill: Found, reader: SourceReader, *, any_role: bool) -> LeftOut | None:

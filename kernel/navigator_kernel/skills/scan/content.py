@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from navigator_kernel.skills.scan.context import KINDS, Passage, is_named_text, kind_of, line_at, passages
 from navigator_kernel.skills.scan.finding import MOST, finding, shortened
 from navigator_kernel.skills.scan.flow.hits import hits as flows
 from navigator_kernel.skills.scan.hidden import findings as hidden
-from navigator_kernel.skills.scan.passages import KINDS, Passage, is_named_text, kind_of, line_at, passages
+from navigator_kernel.skills.scan.hidden import hits as sequences
 from navigator_kernel.skills.scan.possible import may_match, may_match_unwrapped, rules_of, worth_reading
-from navigator_kernel.skills.scan.rule import Hit
-from navigator_kernel.skills.scan.sequences import hits as sequences
 from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
-from navigator_kernel.values.resource import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from navigator_kernel.skills.scan.rule import Hit
+    from navigator_kernel.values.resource import Diagnostic
 
 LINE = 4_000  # characters of a long line, before and after a finding, that are judged with it
 MOST_KNOWN = 10_000  # files whose findings are cached in this process

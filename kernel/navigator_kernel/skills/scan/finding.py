@@ -1,14 +1,24 @@
-"""Creates findings: each has a file, a line and the text itself."""
+"""Findings: each has a file, a line and the text itself. They can be shown as SARIF; a person can accept those that
+block."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import quote
 
+from navigator_kernel.errors import Refused
 from navigator_kernel.text import clean
 from navigator_kernel.values.resource import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.values.receipt import Receipt
+
 
 Level = Literal["note", "warning", "error"]
 
@@ -65,3 +75,96 @@ def told(found: Mapping[str, Any], folder: str = "") -> str:
     text = f": '{found['text']}'" if found.get("text") else ""
     said = f"{found['level']} {place}{line} {found['code']}: {found['message']}{text}"
     return clean(said, lines=False)
+
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif(skills: Sequence[Mapping[str, Any]], version: str) -> dict[str, Any]:
+    """One SARIF run for `skills`, in the form of `skill scan`. A path is the skill's path followed by the file's."""
+    found = [(one, finding) for one in skills for finding in one["findings"]]
+    rules = {finding["code"]: finding["message"] for _, finding in reversed(found)}
+    driver = {
+        "name": "navigator",
+        "version": version,
+        "rules": [{"id": code, "shortDescription": {"text": rules[code]}} for code in sorted(rules)],
+    }
+    results = [_result(one, finding) for one, finding in found]
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def _result(skill: Mapping[str, Any], finding: Mapping[str, Any]) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(str(skill["path"]), str(finding["path"]))}}
+    if finding["line"]:
+        place["region"] = {"startLine": finding["line"]}
+    return {
+        "ruleId": finding["code"],
+        "level": finding["level"],
+        "message": {"text": f"{skill['name']}: {finding['message']}"},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def _uri(skill: str, file: str) -> str:
+    return quote("/".join(part for part in (skill, file) if part), safe="/:.~")
+
+
+REFUSAL_SHOWS = 5  # findings that a refusal shows
+
+
+class Judged(NamedTuple):
+    """The blocking findings that nobody accepted, the accepted ones, and the new acceptances to be stored."""
+
+    blocking: Sequence[Diagnostic]
+    accepted: Sequence[Diagnostic]
+    granted: tuple[str, ...]
+
+
+def subject(receipt: Receipt, found: Diagnostic) -> str:
+    """The subject of an acceptance. It is bound to the skill and its source, not to a commit: an update asks again only
+    if the finding differs."""
+    return f"accepted:{receipt.name}@{clean(receipt.source, lines=False)}@{identity(found)}"
+
+
+def judged(receipt: Receipt, findings: Sequence[Diagnostic], given: Sequence[str], subjects: Collection[str]) -> Judged:
+    """Sorts the errors by acceptance. `given` are the rules that the person names now, `RULE` or `NAME:RULE`;
+    `subjects` are the earlier acceptances, to which no file of a project can add."""
+    named = {rule for rule in given if ":" not in rule}
+    named |= {rule.partition(":")[2] for rule in given if rule.partition(":")[0] == receipt.name}
+    blocking, accepted, granted = [], [], []
+    for one in (found for found in findings if found.level == "error"):
+        kept = subject(receipt, one)
+        if kept in subjects:
+            accepted.append(one)
+        elif one.code in named and one.digest:
+            accepted.append(one)
+            granted.append(kept)
+        else:
+            blocking.append(one)
+    return Judged(blocking, accepted, tuple(granted))
+
+
+def facts(found: Diagnostic) -> Mapping[str, str]:
+    """The facts that are recorded about an acceptance."""
+    return {"rule": found.code, "file": clean(found.path, lines=False), "digest": found.digest}
+
+
+def refusal(
+    receipt: Receipt, findings: Sequence[Diagnostic], blocking: Sequence[Diagnostic], options: InstallOptions
+) -> Refused:
+    """The refusal, which shows the findings with their places and the whole command that accepts them."""
+    shown = "; ".join(told(one.to_dict()) for one in blocking[:REFUSAL_SHOWS])
+    rules = list(dict.fromkeys(one.code for one in blocking))
+    words = [receipt.source, "--skill", receipt.name]
+    if receipt.declared:  # without `--as`, a skill at a path keeps its own name
+        words = [receipt.source, "--skill", receipt.subpath or receipt.declared, "--as", receipt.name]
+    words += ["--ref", receipt.ref] if receipt.ref else []
+    words += [word for rule in rules for word in ("--accept", f"{receipt.name}:{rule}")]
+    data: dict[str, Any] = {
+        "findings": [one.to_dict() for one in findings],
+        "skill": receipt.name,
+        "blocked_by": rules,
+    }
+    message = f"skill {receipt.name!r} is blocked: {shown}"
+    hint = f"read it; to install it anyway: {options.command('install', *words)}"
+    return Refused(message, hint=hint, reason="unsafe", **data)

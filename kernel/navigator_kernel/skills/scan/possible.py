@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.pattern_set import PatternSet
 from navigator_kernel.config.settings import user_state
-from navigator_kernel.skills.scan import sequences
+from navigator_kernel.skills.scan import hidden
 from navigator_kernel.skills.scan.flow import hits as flows
-from navigator_kernel.skills.scan.passages import Kind
 from navigator_kernel.skills.scan.rule import Rule, rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from navigator_kernel.skills.scan.context import Kind
 
 
 def may_match(text: str) -> frozenset[str]:
@@ -30,7 +34,7 @@ def worth_reading(may: frozenset[str]) -> frozenset[Kind]:
     kinds: frozenset[Kind] = frozenset(kind for rule in rules_of(may) for kind in rule.kinds)
     if flows.is_possible(may):
         kinds |= flows.KINDS
-    return kinds if may.isdisjoint(sequences.SOURCES) else kinds | sequences.KINDS
+    return kinds if may.isdisjoint(hidden.SOURCES) else kinds | hidden.KINDS
 
 
 def rules_of(may: frozenset[str]) -> Sequence[Rule]:
@@ -42,7 +46,7 @@ def rules_of(may: frozenset[str]) -> Sequence[Rule]:
 
 @cache
 def _patterns() -> PatternSet:
-    sources = (*_by_source(), *flows.SOURCES, *sequences.SOURCES)
+    sources = (*_by_source(), *flows.SOURCES, *hidden.SOURCES)
     return PatternSet(sources, user_state() / "cache" / "patterns")
 
 

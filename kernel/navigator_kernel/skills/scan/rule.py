@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.skills.scan.context import (
+    Kind,
+    Passage,
     excused,
     is_conditional,
     is_image,
@@ -22,8 +23,10 @@ from navigator_kernel.skills.scan.context import (
     names_nobody,
 )
 from navigator_kernel.skills.scan.finding import Level, lowered
-from navigator_kernel.skills.scan.passages import Kind, Passage
 from navigator_kernel.text import lazy_compile
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
 
 _ADDRESS = lazy_compile(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
 REACH = 4000  # characters after a line that a pattern of several lines can match

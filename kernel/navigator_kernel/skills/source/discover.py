@@ -1,17 +1,165 @@
-"""Finds the skills in a tree listing, in one pass, at any depth."""
+"""Finds the skills in a tree listing, at any depth, tells copies and skills of one name apart, and selects by name."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple
 
 from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import SkillNotFound, UsageProblem
+from navigator_kernel.skills.formats.names import NAME
 from navigator_kernel.skills.formats.plugin_manifests import Plugins, plugin_files
-from navigator_kernel.skills.source.found import Found, Role
-from navigator_kernel.skills.source.twins import Contents, copies_in, nearness, originals
 from navigator_kernel.text import clean, fold, lazy_compile, suggestions
+
+Role = Literal["skill", "example", "test", "hidden"]
+
+
+class Found(NamedTuple):
+    """A folder with a manifest. `folder` is its path in the tree, empty for the top; `name` is the folder's own name
+    (the repository's for the top); `entries` are all entries below it. A manifest that is a link has its target's id.
+
+    `also` are links of the tree that lead to the folder, `plugin` is the plugin that it belongs to, `declared` is true
+    if a plugin's manifest names it, `role` follows from its place: "all" means only those with the role `skill`.
+    """
+
+    folder: str
+    name: str
+    manifest: TreeEntry
+    entries: tuple[TreeEntry, ...]
+    tree: str
+    also: tuple[str, ...] = ()
+    plugin: str = ""
+    role: Role = "skill"
+    declared: bool = False
+
+    @property
+    def shown(self) -> str:
+        return self.folder or "."
+
+    def lies_at(self, path: str) -> bool:
+        return path in (self.folder, *self.also)
+
+    def inner(self, entry: TreeEntry) -> str:
+        """The entry's path inside the skill."""
+        return entry.path[len(self.folder) + 1 :] if self.folder else entry.path
+
+
+Contents = Callable[["Found"], frozenset[object]]  # the files of a skill; equal bytes give equal values
+_UNTOLD = frozenset({"skills", "plugins", "src"})  # folder names that say nothing about the contents
+_NOT_PLAIN = lazy_compile(r"[^a-z0-9]+")
+
+
+class Label(NamedTuple):
+    """The name under which a skill is installed. `qualified` is `owner/name` if another skill has its own name; an
+    empty `name` means that none is free."""
+
+    name: str
+    qualified: str = ""
+
+
+def nearness(skill: Found) -> tuple[bool, bool, bool, int, str]:
+    """The sort key among skills of one name: no example, in a plugin's manifest, outside an agent's own folder, near
+    the top of the tree; last, the path decides."""
+    own = skill.folder.startswith(".") or "/." in skill.folder
+    depth = skill.folder.count("/") if skill.folder else -1
+    return skill.role != "skill", not skill.declared, own, depth, skill.folder
+
+
+def originals(skills: Iterable[Found], contents: Contents) -> list[Found]:
+    """The `skills` without copies in other folders of the same name, in order."""
+    every = list(skills)
+    copies: dict[str, Found] = {}
+    for group in _by_name((skill, skill.name) for skill in every):
+        copies |= copies_in(group, contents)
+    return [skill for skill in every if skill.folder not in copies]
+
+
+def copies_in(group: Sequence[Found], contents: Contents) -> dict[str, Found]:
+    """Maps the folder of each copy among skills of one name to its original.
+
+    Every file of a copy is also in the original; of two equal skills, the first by `nearness` is the original.
+    """
+    if len(group) < 2:
+        return {}
+    files = {skill.folder: contents(skill) for skill in group}
+    distinct: list[Found] = []
+    copies: dict[str, Found] = {}
+    for skill in sorted(group, key=lambda skill: (-len(files[skill.folder]), nearness(skill))):
+        original = next((one for one in distinct if files[skill.folder] <= files[one.folder]), None)
+        if original is None:
+            distinct.append(skill)
+        else:
+            copies[skill.folder] = original
+    return copies
+
+
+def all_copies(skills: Sequence[Found], named: Callable[[Found], str], contents: Contents) -> dict[str, Found]:
+    """Like `copies_in`, for skills of all names."""
+    copies: dict[str, Found] = {}
+    for group in _by_name((skill, named(skill)) for skill in skills):
+        copies |= copies_in(group, contents)
+    return copies
+
+
+def labels(skills: Sequence[Found], named: Callable[[Found], str], top: str) -> dict[str, Label]:
+    """Maps the folder of each skill to a unique name, or to none; `skills` must not contain copies.
+
+    Of several skills with the same name, the first by `_rank` keeps it. `top` is the name of the repository.
+    """
+    by_folder: dict[str, Label] = {}
+    others: list[Found] = []
+    for group in _by_name((skill, named(skill)) for skill in skills):
+        name = fold(named(group[0]))
+        first, *rest = sorted(group, key=lambda skill: _rank(skill, name))
+        by_folder[first.folder] = Label(named(first))
+        others += rest
+    taken = {fold(label.name) for label in by_folder.values()}
+    for skill in sorted(others, key=nearness):
+        free = (label for label in _qualified(skill, named(skill), top) if fold(label.name) not in taken)
+        by_folder[skill.folder] = next(free, Label(""))
+        taken.add(fold(by_folder[skill.folder].name))
+    return by_folder
+
+
+def _rank(skill: Found, name: str) -> tuple[bool, bool, bool, tuple[bool, bool, bool, int, str]]:
+    """The sort key for keeping `name`: a skill in a plugin's manifest comes before one whose folder has the name."""
+    return skill.role != "skill", not skill.declared, fold(skill.name) != name, nearness(skill)
+
+
+def _by_name(named: Iterable[tuple[Found, str]]) -> Iterable[list[Found]]:
+    groups: dict[str, list[Found]] = {}
+    for skill, name in named:
+        groups.setdefault(fold(name), []).append(skill)
+    return groups.values()
+
+
+def _qualified(skill: Found, name: str, top: str) -> Iterator[Label]:
+    """The names that a skill may have instead of its own, best first: its plugin's name with its own; its folder's name
+    if different; then the names of the folders above it, and of the repository, each with its own."""
+    if skill.plugin and (label := _joined(skill.plugin, name)):
+        yield label
+    if fold(skill.name) != fold(name) and NAME.fullmatch(skill.name):
+        yield Label(skill.name, skill.name)
+    above = [part for part in skill.folder.split("/")[-2::-1] if part and part not in _UNTOLD]
+    for owner in (*above, top):
+        if label := _joined(owner, name):
+            yield label
+
+
+def _joined(owner: str, name: str) -> Label | None:
+    """The qualified name, or None if it would be too long or the owner has no usable letter."""
+    word = _plain(owner)
+    joined = f"{word}-{_plain(name) if name.isascii() else name}"
+    return Label(joined, f"{owner}/{name}") if word and NAME.fullmatch(joined) else None
+
+
+def _plain(name: str) -> str:
+    """`name` in the letters that the specification allows."""
+    return _NOT_PLAIN.sub("-", fold(name)).strip("-")
+
 
 REGULAR = frozenset({"100644", "100755"})
 LINK = "120000"
@@ -51,10 +199,10 @@ class Tree:
 
     def at(self, path: str) -> TreeEntry | None:
         """The entry at a path, or None. A folder without an entry has an empty id."""
-        found = self._by_path.get(path)
-        if found is None and (path == "" or self._span(path) != (0, 0)):
+        entry = self._by_path.get(path)
+        if entry is None and (path == "" or self._span(path) != (0, 0)):
             return TreeEntry(path=path, mode="040000", kind="tree", oid="")
-        return found
+        return entry
 
     def below(self, folder: str) -> Sequence[TreeEntry]:
         """The files in `folder` at any depth, by path."""
@@ -113,9 +261,13 @@ Named = Callable[[Found], str]  # the name in the skill's manifest; empty if it 
 
 def candidate_manifests(entries: Iterable[TreeEntry]) -> tuple[str, ...]:
     """The ids of small files that `find_skills` and `read_plugins` can use."""
-    held = tuple(entries)
-    links = [entry.oid for entry in held if entry.mode == LINK and _may_lead(entry.path.rpartition("/")[2])]
-    return tuple(dict.fromkeys([*(entry.oid for entry in plugin_files(held)), *links[:LINK_LIMIT]]))
+    listed = tuple(entries)
+    links = []
+    for entry in listed:
+        name = entry.path.rpartition("/")[2]
+        if entry.mode == LINK and (name.lower() == "skill.md" or "." not in name.lstrip(".")):
+            links.append(entry.oid)  # it may stand for a manifest or a folder
+    return tuple(dict.fromkeys([*(entry.oid for entry in plugin_files(listed)), *links[:LINK_LIMIT]]))
 
 
 def find_skills(
@@ -134,31 +286,33 @@ def find_skills(
     there is no skill.
     """
     whole = Tree(entries)
-    scope = _scope(whole, subpath, links)
+    scope = subpath
+    with suppress(BrokenPath):
+        scope = whole.real(subpath, links) if links else subpath
     manifests = _manifests(whole, links)
-    held: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
-    held |= _linked(whole, scope, manifests, links or {})
-    if not held:
+    places: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
+    places |= _linked(whole, scope, manifests, links or {})
+    if not places:
         raise SkillNotFound(
             f"there is no SKILL.md in {subpath or label or top!r}", hint="check the source and its path"
         )
-    found = []
-    for folder in sorted(held, key=lambda folder: folder.split("/")):
+    skills = []
+    for folder in sorted(places, key=lambda folder: folder.split("/")):
         at = whole.at(folder)
-        plugin, role, declared = _standing((folder, *held[folder]), scope, plugins or Plugins())
+        plugin, role, declared = _standing((folder, *places[folder]), scope, plugins or Plugins())
         one = Found(
             folder=folder,
             name=folder.rpartition("/")[2] or top,
             manifest=manifests[folder],
             entries=tuple(whole.below(folder)),
             tree=at.oid if at and folder else tree,
-            also=tuple(held[folder]),
+            also=tuple(places[folder]),
             plugin=plugin,
             role=role,
             declared=declared,
         )
-        found.append(one)
-    return tuple(found)
+        skills.append(one)
+    return tuple(skills)
 
 
 def select_skills(
@@ -176,23 +330,11 @@ def select_skills(
     chosen: dict[str, Found] = {}
     for word in wanted:
         hits = _meant(word, found, named)
-        if not _is_glob(word):
+        if not _WILDCARD.search(word):
             hits = (_only(word, hits, contents, usable),)
         for skill in originals(hits, contents):
             chosen.setdefault(skill.folder, skill)
     return tuple(chosen.values())
-
-
-def _may_lead(name: str) -> bool:
-    """Whether a link with this name may stand for a manifest or a folder."""
-    return name.lower() == "skill.md" or "." not in name.lstrip(".")
-
-
-def _scope(whole: Tree, subpath: str, links: Mapping[str, bytes] | None) -> str:
-    try:
-        return whole.real(subpath, links) if links else subpath
-    except BrokenPath:
-        return subpath
 
 
 def _manifests(whole: Tree, links: Mapping[str, bytes] | None) -> dict[str, TreeEntry]:
@@ -260,24 +402,24 @@ def _role(path: str) -> Role:
     return "skill"
 
 
-def _meant(word: str, found: Sequence[Found], named: Named) -> Sequence[Found]:
+def _meant(word: str, skills: Sequence[Found], named: Named) -> Sequence[Found]:
     path = inner_path(word)
-    if hits := [skill for skill in found if _lies_at(skill, path) and (path == "" or "/" in path)]:
+    if hits := [skill for skill in skills if skill.lies_at(path) and (path == "" or "/" in path)]:
         return hits
-    if _is_glob(word) and (globbed := _globbed(path, word, found)):
+    if _WILDCARD.search(word) and (globbed := _globbed(path, word, skills)):
         return globbed
     folded = fold(path)
-    hits = [skill for skill in found if fold(skill.name) == folded or _lies_at(skill, path)]
-    hits = hits or [skill for skill in found if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
+    hits = [skill for skill in skills if fold(skill.name) == folded or skill.lies_at(path)]
+    hits = hits or [skill for skill in skills if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
     mark = next((mark for mark in ":/" if mark in word), "")
     if not hits and mark:
         plugin, _, own = word.partition(mark)
-        members = [skill for skill in found if skill.plugin and fold(skill.plugin) == fold(plugin)]
+        members = [skill for skill in skills if skill.plugin and fold(skill.plugin) == fold(plugin)]
         if members:
             return _meant(own, members, named)
-    hits = hits or [skill for skill in found if fold(named(skill)) == folded]
+    hits = hits or [skill for skill in skills if fold(named(skill)) == folded]
     if not hits:
-        raise unknown(word, [name for skill in found for name in (named(skill), skill.name) if name])
+        raise unknown(word, [name for skill in skills for name in (named(skill), skill.name) if name])
     return hits
 
 
@@ -287,19 +429,11 @@ def inner_path(word: str) -> str:
     return "" if word in {".", "./"} else path
 
 
-def _lies_at(skill: Found, path: str) -> bool:
-    return path in (skill.folder, *skill.also)
-
-
-def _is_glob(word: str) -> bool:
-    return _WILDCARD.search(word) is not None
-
-
-def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
+def _globbed(path: str, word: str, skills: Sequence[Found]) -> list[Found]:
     """The skills that match the pattern; examples, tests and hidden ones only if nothing else matches."""
     hits = [
         skill
-        for skill in found
+        for skill in skills
         if fnmatchcase(skill.name, word) or any(fnmatchcase(place, path) for place in (skill.folder, *skill.also))
     ]
     return [skill for skill in hits if skill.role == "skill"] or hits
@@ -308,16 +442,16 @@ def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
 def _only(word: str, hits: Sequence[Found], contents: Contents, usable: Callable[[Found], bool]) -> Found:
     """The one skill that is meant: copies count once, a skill comes before an example of its name, a usable one before
     an unusable one, and the nearest one before those further away."""
-    left = [skill for skill in hits if skill.role == "skill"] or hits
-    if len(left) > 1:
-        left = [skill for skill in left if usable(skill)] or left
-        copies = copies_in(left, contents)
-        left = sorted((skill for skill in left if skill.folder not in copies), key=nearness)
-    if len(left) == 1 or nearness(left[0])[:-1] < nearness(left[1])[:-1]:
-        return left[0]
-    paths = sorted(skill.shown for skill in left)
+    meant = [skill for skill in hits if skill.role == "skill"] or hits
+    if len(meant) > 1:
+        meant = [skill for skill in meant if usable(skill)] or meant
+        copies = copies_in(meant, contents)
+        meant = sorted((skill for skill in meant if skill.folder not in copies), key=nearness)
+    if len(meant) == 1 or nearness(meant[0])[:-1] < nearness(meant[1])[:-1]:
+        return meant[0]
+    paths = sorted(skill.shown for skill in meant)
     hint = f"name one by its path: {clean(', '.join(paths), lines=False)}"
-    raise UsageProblem(f"{word!r} is the name of {len(left)} skills", hint=hint, paths=paths)
+    raise UsageProblem(f"{word!r} is the name of {len(meant)} skills", hint=hint, paths=paths)
 
 
 def unknown(word: str, names: Sequence[str]) -> SkillNotFound:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import Refused
 from navigator_kernel.skills.source.discover import LINK as LINK
-from navigator_kernel.skills.source.discover import REGULAR, BrokenPath, Tree
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.discover import REGULAR, BrokenPath, Found, Tree
 from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT as FILE_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SKILL_LIMIT = 50 * 1024 * 1024  # bytes
 COUNT_LIMIT = 2_000  # files
@@ -100,15 +101,15 @@ def _led(
     except BrokenPath as astray:
         yield inner, astray
         return
-    held = tree.below(real)
-    if not held:
+    files = tree.below(real)
+    if not files:
         yield inner, BrokenPath("link-dangling", "is a link to an empty folder")
-    for below in held:
+    for below in files:
         yield from _led(f"{inner}/{below.path[len(real) + 1 :]}", below, (*through, real), links, tree)
 
 
 def _refuse_circle(folder: str, through: Sequence[str]) -> None:
-    if len(through) > DEPTH_LIMIT or any(f"{held}/".startswith(f"{folder}/") or not folder for held in through):
+    if len(through) > DEPTH_LIMIT or any(f"{outer}/".startswith(f"{folder}/") or not folder for outer in through):
         raise BrokenPath("link-loop", "is a link to a folder that holds it, or leads through too many")
 
 
@@ -141,13 +142,13 @@ def _collisions(paths: Sequence[str]) -> list[_Problem]:
 
 def _repositories(paths: Iterable[str]) -> list[_Problem]:
     """Folders that git takes for bare repositories, which could contain hooks."""
-    held: dict[str, set[str]] = {}
+    marks: dict[str, set[str]] = {}
     for path in paths:
         parts = path.casefold().split("/")
         for depth, part in enumerate(parts):
             if part in {"objects", "refs"} or (part == "head" and depth == len(parts) - 1):
-                held.setdefault("/".join(parts[:depth]), set()).add(part)
-    bare = [clean(folder, lines=False) or "." for folder, names in held.items() if len(names) == 3]
+                marks.setdefault("/".join(parts[:depth]), set()).add(part)
+    bare = [clean(folder, lines=False) or "." for folder, names in marks.items() if len(names) == 3]
     return [_Problem("nested-git", f"{folder!r} is a git repository") for folder in bare]
 
 

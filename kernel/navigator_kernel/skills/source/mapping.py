@@ -87,9 +87,8 @@ class SkillMapping:
     def observe(self, rows: Iterable[Row], writer: Writer) -> None:
         """Adds new `rows` to the person's page."""
         rows = tuple(rows)
-        if not rows or self.knows(rows):
+        if not rows or self.grown(rows) is None:
             return
-
         writer.make_folder(self.path.parent)
         with file_lock(self.path.with_suffix(".lock")):
             if (grown := self.grown(rows)) is not None:
@@ -119,18 +118,13 @@ class SkillMapping:
 
     def grown(self, rows: Iterable[Row]) -> bytes | None:
         """The file with `rows` in its observed region, or None if it has them all; Damaged without both marks."""
-        head, held, tail = _regions(_text(self.path) or _NEW, self.path)
-        known = _keyed(_rows(held))
+        head, observed, tail = _regions(_text(self.path) or _NEW, self.path)
+        known = {_key(row): row for row in _rows(observed)}
         if not list(_learned(known, rows)):
             return None
         ordered = sorted(known.values(), key=lambda row: (row.repo, row.name, row.subpath))
         region = "".join(map(_line, ordered))
         return f"{head}{BEGIN}\n{_HEAD}{region}{END}{tail}".encode()
-
-    def knows(self, rows: Iterable[Row]) -> bool:
-        """Whether the observed region has all `rows`; Damaged without both marks."""
-        _, held, _ = _regions(_text(self.path) or _NEW, self.path)
-        return next(_learned(_keyed(_rows(held)), rows), None) is None
 
     def _indexed(self) -> dict[str, tuple[str, str]]:
         stamps = tuple(stamp(path) for path in self._paths)
@@ -145,10 +139,6 @@ class SkillMapping:
         return self._index
 
 
-def _keyed(rows: Iterable[Row]) -> dict[_Key, Row]:
-    return {_key(row): row for row in rows}
-
-
 def _key(row: Row) -> _Key:
     return row.repo, row.subpath, fold(row.name)
 
@@ -158,10 +148,10 @@ def _learned(known: dict[_Key, Row], rows: Iterable[Row]) -> Iterator[Row]:
     for row in rows:
         key = _key(row)
         if NAME.fullmatch(row.name) and (row.description or key not in known):
-            kept = row._replace(description=_plain(_cell(row.description)))
-            if known.get(key) != kept:
-                known[key] = kept
-                yield kept
+            cleaned = row._replace(description=_plain(_cell(row.description)))
+            if known.get(key) != cleaned:
+                known[key] = cleaned
+                yield cleaned
 
 
 def _text(path: Path) -> str:
@@ -178,10 +168,10 @@ def _regions(text: str, path: Path) -> tuple[str, str, str]:
     if BEGIN not in text and END not in text:
         return text.rstrip("\n") + "\n\n", "", "\n"
     head, begun, rest = text.partition(BEGIN)
-    held, ended, tail = rest.partition(END)
+    region, ended, tail = rest.partition(END)
     if not begun or not ended or BEGIN in rest or END in tail:
         raise Damaged(f"{str(path)!r} has no clear observed region", hint=f"keep one {BEGIN} and one {END} below it")
-    return head, held, tail
+    return head, region, tail
 
 
 @lru_cache(maxsize=8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,11 +14,12 @@ from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
-from navigator_kernel.skills.source.discover import candidate_manifests, find_skills
-from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.discover import Found, candidate_manifests, find_skills
 from navigator_kernel.skills.source.gate import FILE_LIMIT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
     from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.skills.source.address import Source
@@ -113,13 +113,11 @@ class SourceReader(Struct):
     def manifest(self, skill: Found) -> SkillDef | KernelError:
         """The manifest, or the error if it cannot be used."""
         if skill.folder not in self._held:
-            missing = [found for found in self.found if found.folder not in self._held]
-            blobs, problems = self.read_apart({found.folder: [found.manifest.oid] for found in missing})
+            missing = [each for each in self.found if each.folder not in self._held]
+            blobs, problems = self.read_apart({each.folder: [each.manifest.oid] for each in missing})
             self._held |= problems
             self._held |= {
-                found.folder: _read(found, blobs[found.manifest.oid])
-                for found in missing
-                if found.folder not in problems
+                each.folder: _read(each, blobs[each.manifest.oid]) for each in missing if each.folder not in problems
             }
         return self._held[skill.folder]
 
@@ -127,10 +125,10 @@ class SourceReader(Struct):
         """Parses the manifest in `data`; NotLoadable if it cannot be used."""
         if skill.folder not in self._held:
             self._held[skill.folder] = _read(skill, data)
-        held = self._held[skill.folder]
-        if isinstance(held, KernelError):
-            raise held
-        return held
+        manifest = self._held[skill.folder]
+        if isinstance(manifest, KernelError):
+            raise manifest
+        return manifest
 
     def named(self, skill: Found) -> str:
         """The declared name, or the folder's name if the manifest cannot be used."""
@@ -139,8 +137,8 @@ class SourceReader(Struct):
 
     def known(self, skill: Found) -> SkillDef | None:
         """The manifest, if it has been read and can be used."""
-        held = self._held.get(skill.folder)
-        return None if isinstance(held, KernelError) else held
+        manifest = self._held.get(skill.folder)
+        return None if isinstance(manifest, KernelError) else manifest
 
     def is_usable(self, skill: Found) -> bool:
         return not isinstance(self.manifest(skill), KernelError)
@@ -178,9 +176,9 @@ class SourceReader(Struct):
         return blobs, problems
 
 
-def _read(found: Found, data: bytes) -> SkillDef | KernelError:
-    folder = Path(found.folder or found.name)
+def _read(skill: Found, data: bytes) -> SkillDef | KernelError:
+    folder = Path(skill.folder or skill.name)
     try:
-        return read_manifest(data, path=Path(found.manifest.path), folder=folder)
+        return read_manifest(data, path=Path(skill.manifest.path), folder=folder)
     except KernelError as error:
         return error

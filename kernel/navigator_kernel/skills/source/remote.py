@@ -48,13 +48,13 @@ def search_remote(
     if not catalogues:
         hint = 'name one in your own settings: catalogues = ["https://…"]'
         raise UsageProblem("no catalogue is configured", hint=hint)
-    held: dict[tuple[str, str, str], tuple[RemoteSkill, str]] = {}
+    offered: dict[tuple[str, str, str], tuple[RemoteSkill, str]] = {}
     for catalogue in catalogues:
         for offer in offers(fetched(catalogue, base=base, offline=offline, seconds=seconds), catalogue):
-            held.setdefault((offer.repo, offer.subpath, offer.name), (offer, catalogue))
-    pairs = list(held.values())
-    found = search((_skill(at, offer) for at, (offer, _) in enumerate(pairs)), query, {})
-    return [_told(hit, *pairs[int(hit.skill.path.name)]) for hit in found]
+            offered.setdefault((offer.repo, offer.subpath, offer.name), (offer, catalogue))
+    pairs = list(offered.values())
+    hits = search((_skill(at, offer) for at, (offer, _) in enumerate(pairs)), query, {})
+    return [_told(hit, *pairs[int(hit.skill.path.name)]) for hit in hits]
 
 
 def known_skills(word: str, mapping: SkillMapping) -> list[dict[str, Any]]:
@@ -64,12 +64,14 @@ def known_skills(word: str, mapping: SkillMapping) -> list[dict[str, Any]]:
     if word.strip():
         skills = [_skill(at, RemoteSkill(*known.row, tags=(known.row.repo,))) for at, known in enumerate(rows)]
         rows = [rows[int(hit.skill.path.name)] for hit in search(skills, word, {})]
-    told = []
+    rows_shown = []
     for known in _once(rows):
         row = {key: clean(value, lines=False) for key, value in known.row._asdict().items()}
         more = {"page": str(known.page), "observed": known.observed}
-        told.append({**row, **more, "install": install_command(known.row.repo, known.row.subpath, known.row.name)})
-    return told
+        rows_shown.append(
+            {**row, **more, "install": install_command(known.row.repo, known.row.subpath, known.row.name)}
+        )
+    return rows_shown
 
 
 def _once(rows: Sequence[Known]) -> Iterator[Known]:
@@ -91,13 +93,13 @@ def _is_hidden(subpath: str) -> bool:
 
 def install_command(repo: str, subpath: str, name: str) -> str:
     """The install command of a skill, safe to paste into a shell, or empty."""
-    wanted = name if subpath in {"", "."} else subpath
+    word = name if subpath in {"", "."} else subpath
     try:
         kind = parse_source(repo, base=Path("/")).kind
     except KernelError:
         return ""
-    plain = clean(wanted, lines=False) == wanted and not wanted.startswith("-") and ".." not in wanted.split("/")
-    return shlex.join(["navigator", "skill", "install", repo, "--skill", wanted]) if plain and kind == "git" else ""
+    plain = clean(word, lines=False) == word and not word.startswith("-") and ".." not in word.split("/")
+    return shlex.join(["navigator", "skill", "install", repo, "--skill", word]) if plain and kind == "git" else ""
 
 
 def fetched(catalogue: str, *, base: Path, offline: bool = False, seconds: float = SECONDS) -> bytes:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from navigator_kernel.skills.scan.context import is_aside
+from navigator_kernel.skills.scan.context import Kind, Passage, is_aside, warned_of
 from navigator_kernel.skills.scan.finding import lowered as less
-from navigator_kernel.skills.scan.flow.python_calls import ANY_ACT
+from navigator_kernel.skills.scan.flow.python_flow import ANY_ACT
 from navigator_kernel.skills.scan.flow.python_flow import hits as of_python
 from navigator_kernel.skills.scan.flow.text_flow import SOURCES as TEXT_SOURCES
 from navigator_kernel.skills.scan.flow.text_flow import hits as of_text
 from navigator_kernel.skills.scan.flow.text_flow import is_possible as is_possible_in_text
-from navigator_kernel.skills.scan.passages import Kind, Passage, warned_of
-from navigator_kernel.skills.scan.rule import Hit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from navigator_kernel.skills.scan.rule import Hit
 
 KINDS: frozenset[Kind] = frozenset({"code", "fence", "config", "comment"})
 # Every text with a possible finding has a word of each list

@@ -7,33 +7,233 @@ that it may have at any time. Whatever else a call does to a value, its result s
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from navigator_kernel.skills.scan.finding import Level
-from navigator_kernel.skills.scan.flow.python_acts import may_act
-from navigator_kernel.skills.scan.flow.python_calls import (
-    ACTS,
-    CHANGES,
-    DECODES,
-    DROPS,
-    FETCHES,
-    KEPT_APART,
-    LOOKS_UP,
-    PRIVATE_FILE,
-    READS,
-    RUNS,
-    SENDS,
-    STARTED,
-    STARTS,
-    TOKEN_NAME,
-    WRITES,
-)
-from navigator_kernel.skills.scan.flow.python_texts import name_of, names_of, nodes_of, text_of
 from navigator_kernel.skills.scan.rule import Hit
-from navigator_kernel.skills.scan.secret_places import LOCAL, STORE
+from navigator_kernel.skills.scan.secrets import LOCAL, STORE
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import NOT_SCANNED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from navigator_kernel.skills.scan.finding import Level
+
+
+DEEP = 12  # levels of nested expressions that are evaluated
+MANY = 300  # expressions that are evaluated for one text
+_NO_NODES = frozenset({int, str, type(None)})  # types of most fields of a node, such as its position
+TEXT_LIMIT, LARGE = 2_000, 10**12  # characters of a constant that are kept; integers from this one on have no text
+
+
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """The nodes of `ast.walk` without contexts, in the same order, in a fraction of the time."""
+    found = [tree]
+    for node in found:  # the list grows during the loop
+        for held in vars(node).values():
+            if held.__class__ in _NO_NODES:
+                continue
+            if isinstance(held, list):
+                found += [one for one in held if isinstance(one, ast.AST)]
+            elif isinstance(held, ast.AST) and not isinstance(held, ast.expr_context):
+                found.append(held)
+    return found
+
+
+def names_of(nodes: Iterable[ast.AST]) -> Mapping[str, str]:
+    """The full name of each imported name."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                found[one.asname or one.name.partition(".")[0]] = one.name if one.asname else one.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for one in node.names:
+                found[one.asname or one.name] = f"{node.module}.{one.name}"
+    return found
+
+
+def name_of(node: ast.expr, full: Mapping[str, str]) -> str:
+    """The name with its module, if `full` knows it: `os.path.join`; `.post` for a method of something else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        return ".".join([full.get(node.id, node.id), *reversed(parts)])
+    return "." + ".".join(reversed(parts)) if parts else ""
+
+
+def text_of(node: ast.expr | None, known: Mapping[str, ast.expr]) -> str:
+    """The constants of an expression, joined; a path's parts have `/` between them, unknown parts are left out."""
+    return _Text(known).of(node, 0)
+
+
+def _said(value: object) -> str:
+    """The text of a constant; empty for a long number, which Python refuses to convert to text."""
+    if isinstance(value, int):
+        return str(value) if abs(value) < LARGE else ""
+    return value[:TEXT_LIMIT] if isinstance(value, str) else ""
+
+
+class _Text:
+    """Builds one text from at most `MANY` expressions, because names may refer to each other many times."""
+
+    def __init__(self, known: Mapping[str, ast.expr]) -> None:
+        self._known, self._left = known, MANY
+
+    def of(self, node: ast.expr | None, deep: int) -> str:
+        self._left -= 1
+        if node is None or deep > DEEP or self._left < 0:
+            return ""
+        deep += 1
+        if isinstance(node, ast.Constant):
+            return _said(node.value)
+        if isinstance(node, ast.Name):
+            return self.of(self._known[node.id], deep) if node.id in self._known else ""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return f"-{self.of(node.operand, deep)}"
+        if isinstance(node, ast.BinOp):
+            between = "/" if isinstance(node.op, ast.Div) else ""
+            return f"{self.of(node.left, deep)}{between}{self.of(node.right, deep)}"
+        if isinstance(node, ast.JoinedStr):
+            return "".join(self.of(one, deep) for one in node.values[: self._left])
+        if isinstance(node, ast.FormattedValue):
+            return self.of(node.value, deep)
+        return self._of_call(node, deep) if isinstance(node, ast.Call) else ""
+
+    def _of_call(self, node: ast.Call, deep: int) -> str:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        own = node.func.value if isinstance(node.func, ast.Attribute) else None
+        args = node.args[: self._left]
+        if name == "join" and own is not None and len(args) == 1:
+            held = self._known.get(args[0].id, args[0]) if isinstance(args[0], ast.Name) else args[0]
+            parts = held.elts[: self._left] if isinstance(held, ast.List | ast.Tuple) else []
+            return self.of(own, deep).join(self.of(one, deep) for one in parts)
+        if name in {"join", "Path", "joinpath", "PurePath", "expanduser"}:
+            first = [own] if own is not None and name in {"joinpath", "expanduser"} else []
+            return "/".join(text for one in (*first, *args) if (text := self.of(one, deep)))
+        if name in {"glob", "rglob"} and args:
+            return self.of(args[0], deep)
+        if name in {"lower", "strip", "format", "resolve"} and own is not None:
+            return self.of(own, deep)
+        return "~" if name == "home" else ""
+
+
+DECODES = lazy_compile(
+    r"(?:^|\.)(?:b(?:64|32|85|16)decode|urlsafe_b64decode|standard_b64decode|a85decode|decodebytes|a2b_\w+|unhexlify|fromhex)$"
+    r"|^codecs\.decode$|^(?:zlib|lzma|bz2|gzip)\.decompress$|\.translate$|^(?:bytes|bytearray)$|^marshal\.loads$"
+)
+FETCHES = lazy_compile(
+    r"^(?:requests|httpx)\.(?:get|post|request)$|(?:^|\.)urlopen$|^aiohttp\.|\.getresponse$|^urllib3\.|^http\.client\."
+)
+RUNS = lazy_compile(r"^(?:builtins\.)?(?:exec|eval|execfile)$|(?:^|\.)FunctionType$|(?:^|\.)run_code$|^\.__class__$")
+STARTS = lazy_compile(
+    r"^os\.(?:system|popen|exec\w+|spawn\w+)$|^subprocess\.\w+$|(?:^|\.)create_subprocess_\w+$|^pty\.spawn$"
+)
+SENDS = lazy_compile(
+    r"^(?:requests|httpx|session|client|http)\.(?:post|put|patch|request|get)$|(?:^|\.)(?:urlopen|sendall|sendto|sendmail|send_message|storbinary|storlines)$"
+    r"|\.(?:post|put|patch|request|send)$"
+)
+LOOKS_UP = lazy_compile(r"(?:^|\.)(?:gethostbyname\w*|getaddrinfo|resolve)$")
+# The result of such a call says nothing about the value itself
+DROPS = frozenset({
+    "len", "int", "float", "bool", "isinstance", "print", "exists", "is_file", "is_dir", "isfile", "isdir", "stat",
+    "getsize", "hasattr",
+    "type", "id", "sorted_keys", "hexdigest", "digest", "any", "all", "sum", "enumerate_count", "startswith",
+    "endswith", "unlink", "mkdir",
+    "os.path.exists", "os.remove", "os.unlink", "os.makedirs", "os.chmod", "chmod", "shutil.which", "count", "index",
+    "find", "setdefault",
+    "run", "check_output", "Popen", "check_call", "call",
+})  # fmt: skip
+CHANGES = frozenset({
+    "append", "extend", "update", "add", "write", "writestr", "read", "read_file", "insert", "put", "setdefault",
+    "read_string",
+})  # fmt: skip
+READS = frozenset({
+    "open", "read", "read_text", "read_bytes", "read_file", "readlines", "write", "load", "loads", "add", "copyfile",
+    "iterdir", "parse",
+})  # fmt: skip
+WRITES = frozenset({"write", "write_text", "writelines"})
+PRIVATE_FILE = lazy_compile(r"^\.env$|^\.?\*?\.(?:pem|p12|pfx|key|kdbx)$|^\.ssh$")
+STARTED = lazy_compile(
+    r"\.(?:bashrc|zshrc|zshenv|bash_profile|zprofile|profile|config/fish)$|authorized_keys$|\.git/hooks/|/etc/cron|\.config/(?:systemd|autostart)"
+    r"|LaunchAgents|\.pth$|(?:site|user)customize\.py$|\.claude/settings(?:\.local)?\.json$|(?:^|/)CLAUDE\.md$"
+)
+ACTS = lazy_compile(
+    r"\b(?:curl|wget|urlopen|nc)\b|\bexec\s*\(|/dev/tcp/|NOPASSWD|ssh-(?:rsa|ed25519)\s|\bbypassPermissions\b"
+    r"|Bash\(\*\)|base64 -"
+)
+KEPT_APART = frozenset({"headers", "auth", "cert", "verify", "env", "timeout", "proxies", "cookies"})
+TOKEN_NAME = lazy_compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE|CREDENTIAL", re.IGNORECASE)
+
+_ENDS = (  # last parts of the names of calls that run, start, send, look up or write something
+    r"(?:exec\w*|eval|FunctionType|run_code|__class__|getattr|system|popen|spawn\w*|create_subprocess_\w+"
+    r"|gethostbyname\w*|getaddrinfo|resolve|post|put|patch|request|send|urlopen|sendall|sendto|sendmail|send_message"
+    r"|storbinary|storlines|write|write_text|writelines)"
+)
+_CLIENTS = r"(?:requests|httpx|session|client|http)"  # their `get` also sends
+_GAP = r"(?:[\s)\\]|#[^\n]*\n)*"  # possible text between a name and the next token
+_LISTED = r"(?:[\s\w,.()*\\]|#[^\n]*\n)*?"  # possible text within an import statement
+_OTHER = r"[^\W\x00-\x7f]\w*"  # end of a name that is not ASCII, which Python may read as an ASCII name
+# Every text with a call that can be found matches one of these: its name is called, or imported under another name
+ANY_ACT = (
+    rf"(?:\b{_ENDS}|{_OTHER}){_GAP}\(",
+    rf"\b(?:subprocess|marshal)\b|\bimport\b{_LISTED}(?:\b{_ENDS}\b|{_OTHER})",
+    rf"(?:\b{_CLIENTS}|{_OTHER}){_GAP}\.{_GAP}get{_GAP}\(|\b(?:from|import)\b{_LISTED}\b{_CLIENTS}\b",
+)
+
+
+_RUNNING = frozenset({"exec_module", "getattr"})
+_MAKING = frozenset({"chr", "urlretrieve"})
+# One search covers many names or texts, one on each line
+_RUNS, _MAKES, _SENDS, _STARTED = (
+    lazy_compile("|".join(one.pattern for one in held), re.MULTILINE)
+    for held in ((RUNS, STARTS), (DECODES, FETCHES), (SENDS, LOOKS_UP), (STARTED,))
+)
+
+
+def may_act(nodes: Sequence[ast.AST], full: Mapping[str, str], known: Mapping[str, ast.expr]) -> bool:
+    """Never False if `python_flow` finds something. `full` are the imported names, `known` the expressions that names
+    are set to."""
+    names = {name_of(node.func, full) for node in nodes if isinstance(node, ast.Call)}
+    last = {name.rpartition(".")[2] for name in names}
+    lines = "\n".join(names)
+    runs = "marshal.loads" in names or not last.isdisjoint(_RUNNING) or _RUNS.search(lines)
+    if runs and (not last.isdisjoint(_MAKING) or _MAKES.search(lines) or any(map(_is_made, nodes))):
+        return True
+    sends, writes = _SENDS.search(lines), not last.isdisjoint(WRITES)
+    if sends and (
+        "getenv" in last or any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in nodes)
+    ):
+        return True
+    texts = "\n".join(_texts(nodes, known)) if sends or writes else ""
+    if sends and (STORE.search(texts) or any(map(_is_private, nodes))):
+        return True
+    return bool(writes and _STARTED.search(texts))
+
+
+def _is_made(node: ast.AST) -> bool:
+    """Whether the node makes one text from another without a call that has a name for it."""
+    if isinstance(node, ast.Slice):
+        return node.step is not None
+    return isinstance(node, ast.BitXor) or (isinstance(node, ast.Name) and node.id == "chr")
+
+
+def _is_private(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(PRIVATE_FILE.search(node.value))
+
+
+def _texts(nodes: Iterable[ast.AST], known: Mapping[str, ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.BinOp | ast.Call | ast.JoinedStr):
+            yield text_of(node, known)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
 
 Marks = frozenset[
     str

@@ -7,13 +7,16 @@ carries it; a statement that sends or runs such a name, or does both steps at on
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from navigator_kernel.skills.scan.finding import Level
 from navigator_kernel.skills.scan.rule import Hit
-from navigator_kernel.skills.scan.secret_places import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE, TOKENS
+from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE, TOKENS
 from navigator_kernel.text import lazy_compile
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+
+    from navigator_kernel.skills.scan.finding import Level
 
 LONG = 2_500  # characters of one statement; a longer one is cut into several
 WITHIN = 12  # statements that one line can belong to

@@ -1,1 +1,0 @@
-"""The skill commands, each a function of its services and parameters."""

@@ -1,0 +1,736 @@
+"""Every command of `navigator skill`: the one entry point through which installed skills change (LIF-1..6, AGT-6).
+
+Each command is a method of `Lifecycle` with a typed result. What only some commands need is imported by them, because
+`list` has a time budget.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from navigator_kernel.errors import (
+    Damaged,
+    FetchFailed,
+    IntegrityMismatch,
+    KernelError,
+    NotFound,
+    Refused,
+    SkillNotFound,
+    UsageProblem,
+)
+from navigator_kernel.skills.catalog.listing import Root
+from navigator_kernel.skills.catalog.place import InstallScope, scope_at
+from navigator_kernel.skills.catalog.receipts import folder_files, read_receipts
+from navigator_kernel.skills.catalog.switches import add_use, disabled_names, set_enabled, use_counts
+from navigator_kernel.skills.install.inventory import Installed, SkillRow, compared, inventory, is_mine, recorded
+from navigator_kernel.skills.options import InstallOptions, Target
+from navigator_kernel.text import clean, fold, suggestions
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+    from navigator_kernel.skills.files import ConvertResult, ValidateResult
+    from navigator_kernel.skills.install.deps import InstallDeps, Seek
+    from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
+    from navigator_kernel.skills.install.install import InstallResult, UninstallResult
+    from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
+    from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
+    from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
+
+UNSAFE = frozenset({"block", "not_scanned"})  # verdicts for which `scan` exits with 1
+_NO_OPTIONS = InstallOptions()
+
+
+class SkillList(Struct, frozen=True, kw_only=True):
+    count: int
+    skills: list[SkillRow]
+    problems: list[dict[str, Any]]
+
+
+class SkillInfo(SkillRow, frozen=True, kw_only=True):
+    """An installed skill: its row, what its manifest declares, its files and its receipt."""
+
+    license: str
+    command: str
+    tools: list[str]
+    permissions: dict[str, Any]
+    problems: list[str]
+    files: list[str]
+    receipt: dict[str, Any] | None
+
+
+class SkillHit(SkillRow, frozen=True, kw_only=True):
+    score: int
+    reason: str
+
+
+class SearchResult(Struct, frozen=True, kw_only=True):
+    """`remote` are results from the catalogues, if they were searched."""
+
+    query: str
+    count: int
+    skills: list[SkillHit]
+    remote: list[dict[str, Any]] | UnsetType = UNSET
+
+
+class VerifyResult(Struct, frozen=True, kw_only=True):
+    """Each skill is `{name, level, target, ok, by_you, modified, missing, extra, mode}`."""
+
+    count: int
+    skills: list[dict[str, Any]]
+
+
+class ScanResult(Struct, frozen=True, kw_only=True):
+    count: int
+    blocked: int
+    skills: list[ScannedSkill]
+    exit_code: int
+
+
+class SwitchResult(Struct, frozen=True, kw_only=True):
+    name: str
+    enabled: bool
+    changed: bool
+
+
+class Uses(Struct, frozen=True, kw_only=True):
+    name: str
+    uses: int
+
+
+class Examples(Struct, frozen=True, kw_only=True):
+    """The requests that a model wrote for an installed skill."""
+
+    name: str
+    examples: list[str]
+
+
+class RepairResult(Struct, frozen=True, kw_only=True):
+    dry_run: bool
+    levels: list[RepairedPlace]
+
+
+class CachedRepository(Struct, frozen=True, kw_only=True):
+    url: str
+    bytes: int
+    refs: list[str]
+    used: str
+
+
+class CacheResult(Struct, frozen=True, kw_only=True):
+    """The fetched repositories; with `cleared`, how many there were, they are the removed ones."""
+
+    count: int
+    bytes: int
+    repositories: list[CachedRepository]
+    cleared: int | UnsetType = UNSET
+    changed: bool | UnsetType = UNSET
+    dry_run: bool | UnsetType = UNSET
+
+
+class MappingResult(Struct, frozen=True, kw_only=True):
+    """The known skills that are not installed, each `{name, description, repo, subpath, page, observed, install}`."""
+
+    count: int
+    rows: list[dict[str, Any]]
+
+
+class Lifecycle(Struct, kw_only=True, dict=True):
+    """Implements `ports.LifecyclePort`. `levels` has the folder of skills of each level, in order of precedence;
+    `agents` its `.agents/skills`, which comes right after it. The writer of `deps` may write to them and to the locks
+    beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
+    release's skills; `agreed` returns the subjects that the person agreed to; `roots` returns all folders that skills
+    are read from, in order: the skills of those that no install writes to are listed and never changed.
+
+    Before each command, a change that another process left unfinished is finished."""
+
+    root: Path
+    levels: Mapping[Level, Path]
+    deps: InstallDeps
+    state: Path
+    state_writer: Writer
+    agents: Mapping[Level, Path] = field(default_factory=dict)
+    shipped: Mapping[str, str] = field(default_factory=dict)
+    agreed: Callable[[], frozenset[str]] = frozenset
+    roots: Callable[[], Sequence[Root]] = tuple
+
+    def __post_init__(self) -> None:
+        self.places: dict[tuple[Level, Target], InstallScope] = {}
+        for level, path in self.levels.items():
+            beside = self.agents.get(level)
+            self.places[level, "claude"] = scope_at(level, path, self.root, shared=beside)
+            if beside is not None:
+                self.places[level, "agents"] = scope_at(level, beside, self.root, target="agents")
+
+    # Commands that only read
+
+    def installed(self, options: InstallOptions = _NO_OPTIONS) -> SkillList:
+        """Lists the installed skills."""
+        self.settle()
+        skills, notes = self.found(options)
+        problems = [note.to_dict() for note in notes if note.level == "error" or note.code == "shadowed"]
+        return SkillList(count=len(skills), skills=[one.row() for one in skills], problems=problems)
+
+    def info(
+        self, source: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, here: bool = False
+    ) -> SkillInfo | SourceInfo:
+        """Describes an installed skill of that name, else the contents of the source; SkillNotFound for a name without
+        a source, or if `here` excludes sources."""
+        with self._command(options, source) as deps:
+            if (one := self.held(_named(source, "source"))) is not None:
+                return _info(one)
+            if here:
+                raise self.unknown(source)
+            if self.is_unknown(source):
+                raise self.unknown(source, or_source=True)
+            address, names = self.sourced(source, skills, options)
+            return self._analysed(address, names, deps, options)
+
+    def _analysed(self, source: Source, names: Sequence[str], deps: InstallDeps, options: InstallOptions) -> SourceInfo:
+        from navigator_kernel.skills.install.deps import open_source_tree
+
+        if names and deps.scanner is not None:
+            deps.scanner.start()
+        with open_source_tree(source, deps, options) as tree:
+            from navigator_kernel.skills.install.info import analyse  # mostly imported already while git ran
+            from navigator_kernel.skills.source.reading import SourceReader
+
+            return analyse(SourceReader(source, tree), names, deps)
+
+    def search(
+        self,
+        query: str,
+        options: InstallOptions = _NO_OPTIONS,
+        *,
+        limit: int = 20,
+        catalogues: Sequence[str] | None = None,
+        seek: Seek | None = None,
+    ) -> SearchResult:
+        """Finds installed skills, best first (LIF-16), with `catalogues` also skills that these offer. `seek` is a
+        router that is already open."""
+        from navigator_kernel.skills.catalog.search import search
+
+        self.settle()
+        space = (seek or self.deps.seek)(_named(query, "query"))
+        rows: dict[str, Installed] = {}
+        if space is None or options.user or options.target:
+            rows = {one.skill.name: one for one in self.found(options)[0]}
+            skills: Sequence[SkillDef] = [one.skill for one in rows.values()]
+        else:
+            skills = self._among(space.skills)
+        names, sure = (space.names, space.sure) if space else ((), ())
+        hits = search(skills, query, use_counts(self.state), names, sure)
+        shown = hits[:limit]
+        rows = rows or {one.skill.name: one for one in self._recorded([hit.skill for hit in shown])}
+        results = [SkillHit(**rows[hit.skill.name].facts(), score=hit.score, reason=hit.reason) for hit in shown]
+        remote: list[dict[str, Any]] | UnsetType = UNSET
+        if catalogues is not None:
+            from navigator_kernel.skills.source.remote import search_remote
+
+            remote = search_remote(query, catalogues, base=self.root, offline=options.offline)
+        return SearchResult(query=clean(query, lines=False), count=len(hits), skills=results, remote=remote)
+
+    def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
+        """Compares skills with what was installed; IntegrityMismatch, with the changed files, if one differs."""
+        self.settle()
+        checked: list[dict[str, Any]] = []
+        folded, agreed = fold(name), self.agreed()
+        for place in self.chosen(options):
+            for own, receipt in read_receipts(place).items():
+                if folded not in {"", fold(own)}:
+                    continue
+                now, differences = compared(receipt, place)
+                if now is not None:  # else another command has just removed it
+                    ok, mine = not any(differences.values()), is_mine(now, agreed)
+                    where = {"name": own, "level": place.level, "target": place.target, "ok": ok, "by_you": mine}
+                    checked.append({**where, **differences})
+        if folded and not checked:
+            raise self.unknown(name)
+        broken = [one for one in checked if not one["ok"]]
+        if broken:
+            first = broken[0]
+            target: Target | None = "agents" if first["target"] == "agents" else None
+            there = InstallOptions(user=first["level"] == "user", target=target)
+            restore = there.command("install", "--frozen", "--force", "--skill", first["name"])
+            hint = f"{restore} undoes the changes; navigator skill trust NAME accepts a skill as it is"
+            message = f"changed since installed: {', '.join(repr(one['name']) for one in broken)}"
+            raise IntegrityMismatch(message, hint=hint, skills=checked)
+        return VerifyResult(count=len(checked), skills=checked)
+
+    def check(self) -> int:
+        """Checks the records without changing anything, and returns the number of skills; Damaged if one cannot be
+        read."""
+        from navigator_kernel.skills.install.apply import refuse_damage
+        from navigator_kernel.skills.install.lockfile import read_lock
+        from navigator_kernel.skills.install.restore import receipts_in
+
+        self.settle()
+        damaged: list[str] = []
+        count = 0
+        for place in self.chosen(_NO_OPTIONS):
+            count += len(refuse_damage(place, damaged))
+            receipts_in(read_lock(place.lock), place, self.deps)
+        if damaged:
+            hint = "navigator doctor --repair makes them again, as far as the lock still knows the skills"
+            raise Damaged(f"receipts that cannot be read: {', '.join(damaged)}", hint=hint)
+        return count
+
+    def scan(
+        self,
+        source: str = "",
+        skills: Sequence[str] = (),
+        options: InstallOptions = _NO_OPTIONS,
+        *,
+        here: bool = False,
+    ) -> ScanResult:
+        """Scans an installed skill or a source, and with `everything` all installed skills; `here` excludes sources.
+        Only the cache of repositories is written."""
+        from navigator_kernel.skills.install.deps import open_source_tree
+        from navigator_kernel.skills.install.info import scan_installed, scan_source
+        from navigator_kernel.skills.source.reading import SourceReader
+
+        with self._command(options, source) as deps:
+            if deps.scanner is not None:
+                deps.scanner.start()
+            if options.everything and source:
+                hint = "name a source, or say --all; every skill of a source is scanned without it"
+                raise UsageProblem("--all means the installed skills; it takes no source", hint=hint)
+            one = None if options.everything else self.held(_named(source, "source"))
+            if options.everything or one is not None:
+                if skills or options.ref:  # an installed skill is one skill at one commit
+                    hint = "name the source that it came from"
+                    raise UsageProblem("--skill and --ref choose from a source", hint=hint)
+                chosen = [one] if one is not None else self.found(options)[0]
+                rows = [row for each in chosen for row in scan_installed(each, self.root, deps, options)]
+            elif here or self.is_unknown(source):
+                raise self.unknown(source)
+            else:
+                address, names = self.sourced(source, skills, options)
+                with open_source_tree(address, deps, options) as tree:
+                    rows = scan_source(SourceReader(address, tree), names, deps)
+        unsafe = sum(row.verdict in UNSAFE for row in rows)
+        blocked = sum(row.verdict == "block" for row in rows)
+        return ScanResult(count=len(rows), blocked=blocked, skills=rows, exit_code=1 if unsafe else 0)
+
+    # Commands that store a choice
+
+    def enable(self, name: str) -> SwitchResult:
+        return self._switched(name, on=True)
+
+    def disable(self, name: str) -> SwitchResult:
+        return self._switched(name, on=False)
+
+    def _switched(self, name: str, *, on: bool) -> SwitchResult:
+        self.settle()
+        own = self._known(name).skill.name
+        changed = set_enabled(self.state, own, self.state_writer, on=on)
+        return SwitchResult(name=own, enabled=on, changed=changed)
+
+    def record(self, name: str) -> Uses:
+        """Adds one use of a skill, for the bonus in a search (LIF-16)."""
+        self.settle()
+        name = _named(name)
+        return Uses(name=name, uses=add_use(self.state, name, self.state_writer))
+
+    def examples(self, name: str, new: Sequence[str] | None = None) -> Examples:
+        """The requests that a model wrote for an installed skill; `new` replaces them. UsageProblem for a skill without
+        a receipt, because they are stored beside it."""
+        from navigator_kernel.adapters.files.database import file_lock
+        from navigator_kernel.skills.catalog.aliases import kept_examples, sidecar_path, with_examples
+        from navigator_kernel.skills.install.apply import held_bytes
+
+        self.settle()
+        one = self._known(name)
+        if one.receipt is None:
+            hint = "write `examples:` into its SKILL.md, or navigator route MESSAGE --teach NAME"
+            raise UsageProblem(f"{one.skill.name!r} was not installed: it has no receipt", hint=hint)
+        path = sidecar_path(one.place.inner, one.receipt.name)
+        if new is not None:
+            with file_lock(one.place.guard):
+                self.deps.writer.write(path, with_examples(held_bytes(path), list(new)))
+        return Examples(name=one.skill.name, examples=kept_examples(held_bytes(path)))
+
+    # Commands that change installed skills
+
+    def install(self, source: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS) -> InstallResult:
+        """Installs the named skills of a source, its only one, or with `everything` all that can be installed."""
+        from navigator_kernel.skills.formats.names import refuse_rename
+        from navigator_kernel.skills.install.deps import open_source_tree
+
+        with self._command(options, source) as deps:
+            address, names = self.sourced(source, skills, options)
+            place = self.target(options)
+            refuse_rename(options.rename, names)
+            with open_source_tree(address, deps, options, install=True) as tree:
+                from navigator_kernel.skills.install.install import collect, install_prepared  # imported while git ran
+                from navigator_kernel.skills.source.reading import SourceReader
+
+                prepared = collect(SourceReader(address, tree), names, deps, options)
+            return install_prepared(prepared, place, deps, options)
+
+    def restore(self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS) -> RestoreResult:
+        """Installs exactly what the lock file lists, or nothing."""
+        from navigator_kernel.skills.install.restore import install_frozen
+
+        with self._command(options) as deps:
+            return install_frozen(names, self.target(options), deps, options)
+
+    def uninstall(
+        self, names: Sequence[str], options: InstallOptions = _NO_OPTIONS, *, repo: str = ""
+    ) -> UninstallResult:
+        """Removes skills by name, or every skill of a source."""
+        from navigator_kernel.skills.install.install import uninstall
+
+        self.settle()
+        place = self.target(options)
+        source = self.sourced(repo)[0] if repo else None
+        if source is None and not names:
+            raise UsageProblem("'name' is missing", hint="name a name")
+        try:
+            return uninstall(names, place, self.deps, options, source=source)
+        except (SkillNotFound, Refused) as error:
+            raise self._not_ours(names) or error from None
+
+    def _not_ours(self, names: Sequence[str]) -> Refused | None:
+        """The error if one of `names` is a skill that no command removes: of this release, or of another program."""
+        places = {place.skills for place in self.places.values()}
+        for one in filter(None, map(self.held, names)):
+            name, hint = one.skill.name, f"navigator skill disable {one.skill.name} switches it off"
+            if one.status == "shipped":
+                message = f"{name!r} is shipped with navigator and cannot be uninstalled"
+                return Refused(message, hint=hint, reason="shipped")
+            if one.place.skills not in places:
+                path = one.place.told(one.skill.folder or one.skill.path)
+                return Refused(f"{name!r} was not installed by navigator: {clean(path, lines=False)!r}", hint=hint)
+        return None
+
+    def outdated(
+        self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, diffs: bool = False
+    ) -> OutdatedResult:
+        """Shows what an update would find; nothing is written anywhere."""
+        from navigator_kernel.skills.install.update import outdated
+
+        with self._command(options):
+            return outdated(names, self.target(options), self.deps.without_traces(), options, diffs=diffs)
+
+    def update(self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS) -> UpdateResult:
+        """Installs what the sources have now."""
+        from navigator_kernel.skills.install.update import update
+
+        with self._command(options) as deps:
+            return update(names, self.target(options), deps, options)
+
+    def rollback(self, to: str = "", options: InstallOptions = _NO_OPTIONS) -> RestoreResult:
+        """Restores an earlier lock, the last one unless `to` names one by the beginning of its stamp."""
+        from navigator_kernel.skills.install.restore import rollback
+
+        with self._command(options) as deps:
+            return rollback(to, self.target(options), deps, options)
+
+    def repair(self, options: InstallOptions = _NO_OPTIONS) -> RepairResult:
+        """Rebuilds records from folders and receipts; an `.agents/skills` with nothing of ours is included only if
+        `target` is set. It removes a change that cannot be finished."""
+        from navigator_kernel.skills.install.restore import repair
+
+        places = [place for place in self.chosen(options) if place.level != "shipped"]
+        if not options.target:
+            places = [place for place in places if place.target == "claude" or place.inner.is_dir()]
+        repaired = [repair(place, self.deps, dry_run=options.dry_run) for place in places]
+        return RepairResult(dry_run=options.dry_run, levels=repaired)
+
+    # Commands that read and write other files
+
+    def export(
+        self, names: Sequence[str], out: Path, options: InstallOptions = _NO_OPTIONS, *, packed: bool = False
+    ) -> dict[str, Any]:
+        """Copies the named skills, or with `everything` all that this release did not ship, to `out`."""
+        from navigator_kernel.skills.install.export import export
+
+        self.settle()
+        installed = [place.skills for place in self.places.values()]
+        chosen = self._exported(names, options)
+        return export(chosen, self._path(out), installed, packed=packed, force=options.force, dry_run=options.dry_run)
+
+    def _exported(self, names: Sequence[str], options: InstallOptions) -> Sequence[Installed]:
+        rows = {fold(one.skill.name): one for one in self.found(options)[0]}
+        if bool(names) == options.everything:
+            raise UsageProblem("name the skills, or use --all", hint="navigator skill export NAME OUT")
+        if names:
+            missing = next((name for name in names if fold(name) not in rows), None)
+            if missing is not None:
+                raise self.unknown(missing)
+            return list({fold(name): rows[fold(name)] for name in names}.values())
+        every = [one for one in rows.values() if one.status != "shipped"]
+        if not every:
+            raise NotFound("nothing is installed", hint="name a shipped skill to export it")
+        return every
+
+    def import_lock(self, file: Path | None = None, options: InstallOptions = _NO_OPTIONS) -> dict[str, Any]:
+        """Installs the skills of a lock file of the npm package `skills`, by default the project's."""
+        from navigator_kernel.skills.install.import_lock import FILE, import_lock
+
+        with self._command(InstallOptions()) as deps:
+            return import_lock(self._path(file or Path(FILE)), self.target(options), deps, options)
+
+    def convert(
+        self, path: Path, out: Path | None = None, *, force: bool = False, dry_run: bool = False
+    ) -> ConvertResult:
+        """Writes or shows the canonical SKILL.md of a file or a folder in any accepted layout."""
+        from navigator_kernel.skills.files import convert
+
+        self.settle()
+        managed: list[Path] = []
+        for place in self.places.values() if out is not None else ():
+            managed += [*(place.skills / name for name in read_receipts(place)), place.inner, place.database]
+        target = None if out is None else self._path(out)
+        return convert(self._path(path), target, managed, force=force, dry_run=dry_run)
+
+    def formats(self) -> dict[str, str]:
+        """The accepted layouts of a skill, each with its description."""
+        from navigator_kernel.skills.formats.layouts import FORMATS
+
+        return dict(FORMATS)
+
+    def cache(self, *, clear: bool = False, older_than: float | None = None, dry_run: bool = False) -> CacheResult:
+        """Lists the cached repositories, or clears them; `older_than` is days since the last use."""
+        cache = self.deps.repositories
+        if cache is None:
+            raise NotFound("this command keeps no repositories", hint="navigator skill cache")
+        if older_than is not None and not clear:
+            raise UsageProblem("--older-than says what --clear removes", hint="add --clear")
+        rows = list(cache.listed())
+        if older_than is not None:
+            now = datetime.fromisoformat(self.deps.clock.now())
+            days = [(now - datetime.fromisoformat(str(row["used_at"]))).total_seconds() / 86_400 for row in rows]
+            rows = [row for row, age in zip(rows, days, strict=True) if age > older_than]
+        repositories = [
+            CachedRepository(
+                url=clean(row["url"], lines=False), bytes=row["bytes"], refs=row["refs"], used=row["used_at"]
+            )
+            for row in rows
+        ]
+        size = sum(row["bytes"] for row in rows)
+        if not clear:
+            return CacheResult(count=len(rows), bytes=size, repositories=repositories)
+        cleared = 0 if dry_run else cache.clear(older_than)
+        return CacheResult(
+            count=len(rows),
+            bytes=size,
+            repositories=repositories,
+            cleared=cleared,
+            changed=bool(rows),
+            dry_run=dry_run,
+        )
+
+    def mapping(self, word: str = "") -> MappingResult:
+        """The skills of known repositories that match `word`."""
+        from navigator_kernel.skills.source.remote import known_skills
+
+        rows = known_skills(word, self.deps.mapping)
+        return MappingResult(count=len(rows), rows=rows)
+
+    def validate(self, path: str, base: Path | None = None, *, strict: bool = False) -> ValidateResult:
+        """Checks the installed skill `path`, if there is one, else the skills at `path`, relative to `base`."""
+        from navigator_kernel.skills.files import validate_at
+
+        self.settle()
+        plain = "/" not in _named(path, "path") and not path.startswith(".")
+        one = self.held(path) if plain else None
+        if one is not None:
+            return validate_at(one.skill.folder or one.skill.path, strict=strict)
+        file = self._path((base or self.root) / path)
+        if plain and not file.suffix and not os.path.lexists(file):
+            raise self.unknown(path)
+        return validate_at(file, strict=strict)
+
+    # Places, sources and errors
+
+    @contextmanager
+    def _command(self, options: InstallOptions, source: str = "") -> Iterator[InstallDeps]:
+        """The services of one command, which end with it; a dry run that may use the network leaves no trace."""
+        self.settle()
+        deps = self.deps.without_traces() if options.dry_run and not options.offline else self.deps
+        try:
+            yield deps
+        except FetchFailed as error:
+            raise self._hinted(error, source) from error.__cause__
+        finally:
+            deps.close()
+
+    def settle(self) -> bool:
+        """Finishes changes that were left unfinished, and returns whether there were any."""
+        unfinished = [place for place in self.places.values() if (place.inner / "intent").is_file()]
+        if not unfinished:
+            return False
+        from navigator_kernel.skills.install.apply import settle
+
+        mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]
+        settled = [settle(place, self.deps.writer) for place in mine]
+        return any(settled)
+
+    def sourced(
+        self, text: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS
+    ) -> tuple[Source, list[str]]:
+        """The source that `text` names, and the wanted skills of it. A bare name that the mapping knows becomes its
+        repository and itself (LIF-8)."""
+        from navigator_kernel.skills.source.address import parse_source
+
+        text, names = _named(text, "source"), list(skills)
+        if "/" not in text and ":" not in text:
+            if known := self.deps.mapping.find(text):
+                text, names = known[0], names or [known[1]]
+            elif named := self.deps.mapping.named(text):
+                raise _only_named(text, *named)
+        try:
+            return parse_source(text, base=self.root, ref=options.ref), names
+        except UsageProblem as error:
+            raise self._hinted(error, text) from error
+
+    def _hinted(self, error: KernelError, source: str) -> KernelError:
+        """`error` with the names that are nearest to the requested source: of known repositories, or of installed and
+        known skills."""
+        if source.count("/") == 1 and ":" not in source:
+            repository = source.partition("@")[0].partition("#")[0]
+            known = {row.row.repo for row in self.deps.mapping.rows()} - {repository}
+            near = suggestions(repository, known, 1, 0.8)
+        elif "/" not in source and ":" not in source:
+            names = [one.skill.name for one in self.found(_NO_OPTIONS)[0]]
+            near = suggestions(source, [*names, *self.deps.mapping.names()], 3, 0.7)
+        else:
+            near = []
+        if near:
+            error.hint = f"did you mean {' or '.join(near)}? Otherwise: {error.hint}"
+            error.data = {**error.data, "suggestions": near}
+        return error
+
+    def found(self, options: InstallOptions) -> tuple[Sequence[Installed], Sequence[Diagnostic]]:
+        """The inventory of the chosen places, or of everything that skills are read from if none is chosen."""
+        roots = self._looked_at(options)
+        return inventory(roots, self._places(roots), disabled_names(self.state), self.shipped, self.agreed())
+
+    def _among(self, skills: Sequence[SkillDef]) -> list[SkillDef]:
+        """The part of `skills` that `found` would return without options."""
+        tops = {root.path for root in self._looked_at(_NO_OPTIONS)}
+        return [skill for skill in skills if (skill.folder or skill.path).parent in tops]
+
+    def _recorded(self, skills: Sequence[SkillDef]) -> Sequence[Installed]:
+        """The records of `skills`, which come from `_among`."""
+        return recorded(skills, self._places(self._looked_at(_NO_OPTIONS)), self.shipped, self.agreed())
+
+    def _looked_at(self, options: InstallOptions) -> Sequence[Root]:
+        every = () if options.user or options.target else self.roots()
+        return every or [Root(path=place.skills, level=place.level) for place in self.chosen(options)]
+
+    def _places(self, roots: Sequence[Root]) -> list[InstallScope]:
+        """The place of each of `roots`; in those of other programs, paths are relative to the project or whole."""
+        known = {place.skills: place for place in self.places.values()}
+        return [
+            known.get(path) or InstallScope(level, self.root, path, path.parent / "skills.lock.json")
+            for path, level, *_ in roots
+        ]
+
+    def chosen(self, options: InstallOptions) -> list[InstallScope]:
+        """Every place of the level and the target that are named, or of all if none is named."""
+        if options.user:
+            self._at("user", "claude")
+        places = [place for place in self.places.values() if place.level == "user" or not options.user]
+        if options.target:
+            return [self._apart(place) for place in places if place.target == options.target]
+        return [place for place in places if not self._twin(place)]
+
+    def target(self, options: InstallOptions) -> InstallScope:
+        """The one place that a change is for; with `link`, the place of the skills themselves."""
+        target = options.target or "claude"
+        if options.link and target != "agents":
+            raise UsageProblem("--link makes links in .agents/skills", hint="add --target agents, or leave --link out")
+        level: Level = "user" if options.user else "project"
+        return self._apart(self._at(level, "claude" if options.link else target))
+
+    def _apart(self, place: InstallScope) -> InstallScope:
+        """Returns the place; Refused if its folder is another place's."""
+        if twin := self._twin(place):
+            message = f"{place.told(place.skills)!r} is {twin.told(twin.skills)!r} itself"
+            raise Refused(message, hint="leave --target out; the skills installed there are seen here, too")
+        return place
+
+    def _at(self, level: Level, target: Target) -> InstallScope:
+        if (level, target) not in self.places:
+            raise NotFound(f"there is no {level} level here", hint="leave --user out, or run it in a project")
+        return self.places[level, target]
+
+    def _twin(self, place: InstallScope) -> InstallScope | None:
+        """The place whose folder is really the same as this one's, because of a link above it."""
+        if place.target == "claude":
+            return None
+        twin = self.places[place.level, "claude"]
+        return twin if os.path.realpath(twin.skills) == os.path.realpath(place.skills) else None
+
+    def held(self, name: str) -> Installed | None:
+        """The installed skill of that name or alias; None for a path or a URL."""
+        if "/" in name:
+            return None
+        rows, _ = self.found(_NO_OPTIONS)
+        by_name = (one for one in rows if fold(one.skill.name) == fold(name))
+        by_alias = (one for one in rows if fold(name) in map(fold, one.skill.aliases))
+        return next(chain(by_name, by_alias), None)
+
+    def is_unknown(self, word: str) -> bool:
+        """Whether `word` can only be a name, and no source is known for it."""
+        mapping = self.deps.mapping
+        return not any(mark in word for mark in "/:.@") and not (mapping.find(word) or mapping.named(word))
+
+    def unknown(self, name: str, *, or_source: bool = False) -> SkillNotFound:
+        """The error for a name that no installed skill has; with `or_source` it could also have been a source."""
+        near = suggestions(name, [one.skill.name for one in self.found(_NO_OPTIONS)[0]])
+        if or_source:
+            near = near or suggestions(name, self.deps.mapping.names(), 3, 0.7)
+        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
+        hint += " A source is owner/repo, a URL or ./folder" if or_source and near else ""
+        hint += "; a source is owner/repo, a URL or ./folder" if or_source and not near else ""
+        return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)
+
+    def _known(self, name: str) -> Installed:
+        """The installed skill of that name; SkillNotFound if there is none."""
+        one = self.held(_named(name))
+        if one is None:
+            raise self.unknown(name)
+        return one
+
+    def _path(self, path: Path) -> Path:
+        """`path` relative to the project, without `..`."""
+        return Path(os.path.normpath(self.root / path))
+
+
+def _info(one: Installed) -> SkillInfo:
+    from navigator_kernel.skills.formats.manifest import declared
+
+    files: list[str] = []
+    with suppress(KernelError):
+        if one.skill.folder is not None:
+            files = [clean(file.path, lines=False) for file in folder_files(one.skill.folder)]
+    receipt = one.receipt.to_dict() if one.receipt else None
+    return SkillInfo(**{**one.facts(), **declared(one.skill)}, files=files, receipt=receipt)
+
+
+def _only_named(name: str, repository: str, skill: str) -> SkillNotFound:
+    """The error for a name that only a project's page knows: only the person decides to install from its source."""
+    command = clean(shlex.join(["navigator", "skill", "install", repository, "--skill", skill]), lines=False)
+    hint = f"docs/skills-mapping.md of this project names a source for it; if you trust it: {command}"
+    return SkillNotFound(f"{clean(name, lines=False)!r} is not a known skill", hint=hint, suggestions=[])
+
+
+def _named(value: str, what: str = "name") -> str:
+    """`value`, stripped; UsageProblem if it is empty."""
+    value = value.strip()
+    if not value:
+        raise UsageProblem(f"{what!r} is missing", hint=f"name a {what}")
+    return value
