@@ -77,7 +77,7 @@ def _evidence(message: str, skill: SkillDef, language: Language) -> str:
     """The words of the message in the part of the skill that has most of them, in the order of the message."""
     from navigator_kernel.adapters.index.word_index import WordIndex
     from navigator_kernel.routing.entries import entry_of
-    from navigator_kernel.routing.terms import content_terms, terms
+    from navigator_kernel.routing.words import content_terms, terms
 
     stems, entry = WordIndex(()).stems, entry_of(skill)
     asked = list(dict.fromkeys(content_terms(message)))

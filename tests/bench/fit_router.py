@@ -28,12 +28,23 @@ from bench.routing_catalogues import ALONE, Message, catalogues
 from bench.routing_metrics import Decided, report
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
-from navigator_kernel.routing.index import RoutingIndex
+from navigator_kernel.routing.index import IndexSnapshot, RoutingIndex
 from navigator_kernel.routing.meaning import allowed, banded, weigh
-from navigator_kernel.routing.model import OFFERED, USUAL, USUAL_COUNT, Bands, Model, Network, Way, evidence
-from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandidate
-from navigator_kernel.routing.view import IndexSnapshot
-from navigator_kernel.routing.wanted import wanted_of
+from navigator_kernel.routing.ranker import (
+    MEASURED,
+    OFFERED,
+    USUAL,
+    USUAL_COUNT,
+    Bands,
+    Model,
+    Network,
+    Query,
+    Ranker,
+    ScoredCandidate,
+    Way,
+    evidence,
+)
+from navigator_kernel.routing.vectors import wanted_of
 from navigator_kernel.text import clean
 
 # Weight of each set in the order: people type everyday messages; intents and APIs resemble skills less

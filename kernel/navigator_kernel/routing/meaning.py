@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from contextlib import suppress
 from itertools import groupby
 from operator import mul
 from threading import RLock
@@ -16,19 +16,21 @@ from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import is_long
 from navigator_kernel.routing.entries import Entry, entry_of
-from navigator_kernel.routing.model import (
+from navigator_kernel.routing.ranker import (
     EVIDENCE,
     LONG,
+    MEASURED,
     OFFERED,
     Bands,
     Model,
+    Query,
+    Ranker,
+    ScoredCandidate,
     Way,
     bands,
     evidence,
     shipped,
 )
-from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandidate
-from navigator_kernel.routing.wanted import wanted_by
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.route import Boldness, Candidate, Retrieval
 
@@ -126,48 +128,41 @@ class SemanticRanker(Struct):
 
     def by_words(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         """As `retrieve`, by words alone, without vectors."""
-        return self._retrieved(skills, lambda: self._judged_by_words(text, k))
 
-    def _judged_by_words(self, text: str, k: int) -> Retrieval:
-        if self._ranker is None:
-            return _NOTHING
-        text = clean(text)
-        found = self._weighed(self._ranker, self._ranker.said(text), "words", text)
-        return _NOTHING if found is None else banded(found, bands("words"), self.boldness, k)
+        def judged() -> Retrieval:
+            if self._ranker is None:
+                return _NOTHING
+            plain = clean(text)
+            weighed = self._weighed(self._ranker, self._ranker.said(plain), "words", plain)
+            return _NOTHING if weighed is None else banded(weighed, bands("words"), self.boldness, k)
+
+        return self._retrieved(skills, judged)
 
     def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
-        """The result of `judged`, after `skills` became the skills to choose from."""
+        """The result of `judged`, after `skills` became the skills to choose from. If a file of the index has the right
+        length and foreign contents, the index is built again."""
         with self._lock:
-            return self._retrieved_alone(skills, judged)
-
-    def _retrieved_alone(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
-        learned = self.lessons()
-        entries = partial(self._told, skills, learned)
-        if self._ranker is None or skills != self._skills or learned != self._learned:
-            self.learn(entries())
-            self._skills, self._learned = skills, learned
-        try:
-            return self._known(skills, judged())
-        except (ValueError, LookupError, TypeError):  # a file of the right length with foreign contents
+            learned = self.lessons()
+            if self._ranker is None or skills != self._skills or learned != self._learned:
+                self.learn(self._updated(skills, learned))
+                self._skills, self._learned = skills, learned
+            with suppress(ValueError, LookupError, TypeError):
+                retrieval = judged()
+                if all(candidate.name in self._entries for candidate in retrieval.candidates):
+                    return retrieval
             self.index.forget()
-            self.learn(entries())
-            return self._known(skills, judged())
+            self.learn(self._updated(skills, learned))
+            return judged()
 
-    def _told(self, skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
+    def _updated(self, skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
         """An entry for each skill; an unchanged skill keeps its entry, whose digest is known."""
         before, self._entries = self._entries, {}
         for skill in skills:
-            said, held = learned.get(skill.name, ()), before.get(skill.name)
-            if held is None or held[0] is not skill or held[1] != said:
-                held = skill, said, entry_of(skill, said)
-            self._entries[skill.name] = held
+            examples, known = learned.get(skill.name, ()), before.get(skill.name)
+            if known is None or known[0] is not skill or known[1] != examples:
+                known = skill, examples, entry_of(skill, examples)
+            self._entries[skill.name] = known
         return [entry for _, _, entry in self._entries.values()]
-
-    def _known(self, skills: tuple[SkillDef, ...], found: Retrieval) -> Retrieval:
-        """`found`; ValueError if it names a skill that is not in `skills`: a folder may bring its own index."""
-        if not {one.name for one in found.candidates} <= {skill.name for skill in skills}:
-            raise ValueError("the index is of other skills")
-        return found
 
     def learn(self, entries: Sequence[Entry]) -> None:
         """Makes `entries` the skills to choose from."""
@@ -207,8 +202,12 @@ class SemanticRanker(Struct):
         """The probability that the message wants any skill; None if nothing is fitted for this encoder. `vector` is
         that of `said`."""
         encoder = self.index.encoder
-        fitted = None if encoder is None else wanted_by(encoder.id)
-        if encoder is None or fitted is None:
+        if encoder is None:
+            return None
+        from navigator_kernel.routing.vectors import wanted_by
+
+        fitted = wanted_by(encoder.id)
+        if fitted is None:
             return None
         whole = vector if said.text == text or not is_long(text) else encoder.encode([text], "query")[0]
         return float(fitted.probabilities(whole))
