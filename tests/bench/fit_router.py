@@ -131,7 +131,7 @@ def measured(folder: Path, encoder: Encoder | None, chance: Chance, scratch: Pat
         assert index.view is not None
         ranker = Ranker(index.view, encoder)
         for one in found.messages:
-            said = ranker.said(clean(one.text))
+            said = ranker.query(clean(one.text))
             held = allowed(ranker.measured(said, meaning=encoder is not None), one.text)
             if held:
                 right = np.array([candidate.row.id in one.right for candidate in held])

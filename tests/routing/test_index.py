@@ -37,7 +37,7 @@ def index_at(tmp_path: Path, encoder: Encoder) -> Index:
 def found(index: RoutingIndex, text: str) -> list[str]:
     assert index.view is not None
     ranker = Ranker(index.view, index.encoder)
-    return [one.row.name for one in ranker.measured(ranker.said(text))]
+    return [one.row.name for one in ranker.measured(ranker.query(text))]
 
 
 def nearest(index: RoutingIndex, text: str) -> str:

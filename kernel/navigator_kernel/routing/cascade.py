@@ -1,8 +1,8 @@
 """The router: tier 1 by names and verbs, read literally, tier 2 by words and meaning (X-1, X-28, COV-1..7).
 
 In tier 1, the first of these decides: a skill's exact name as the object, `mcp run`, the name of a script, a lifecycle
-verb with a repository, source or skill as its object, in both languages (SEN-3..6, LIF-7). A bare verb never routes, and
-verbs inside other words do not count.
+verb with a repository, source or skill as its object, in both languages (SEN-3..6, LIF-7). A bare verb never routes,
+and verbs inside other words do not count.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class CascadeRouter(Struct):
 
     def retrieve(self, text: str, k: int = 12, files: Sequence[str] = ()) -> Retrieval:
         skills = tuple(s for s in self.catalogue.list_resources() if s.type == "skill" and s.implicit)
-        asked = with_words_of_paths(text, files, skills) if files else text
-        retrieval = self._retrieved(skills, asked, k)
+        request = with_words_of_paths(text, files, skills) if files else text
+        retrieval = self._retrieved(skills, request, k)
         if not changes_skills(text):
             return retrieval
         # an order to remove, enable or disable must not run the skills that it names
@@ -172,8 +172,8 @@ class _Verb(Struct, frozen=True):
     words: tuple[str, ...]
     pattern: re.Pattern[str]
 
-    def match(self, said: str) -> re.Match[str] | None:
-        return self.pattern.match(said) if said.lower().startswith(self.words) else None
+    def match(self, text: str) -> re.Match[str] | None:
+        return self.pattern.match(text) if text.lower().startswith(self.words) else None
 
 
 def _verb(operation: Operation, english: str, chinese: str) -> _Verb:
@@ -197,61 +197,61 @@ LIMIT = 4_000  # characters of a message that can be an order; a longer one is a
 
 def parse_command(text: str, names: CascadeRouter) -> Action | None:
     """The action that `text` names exactly, or None."""
-    said = _bare(text)
-    if not said:
+    text = _bare(text)
+    if not text:
         return None
-    if len(said) > LIMIT:
-        return _first_word(said, names)
-    if said[0] in "WwCc你有能功" and _CAPABLE.match(said):
+    if len(text) > LIMIT:
+        return _first_word(text, names)
+    if text[0] in "WwCc你有能功" and _CAPABLE.match(text):
         return Direct(topic="capabilities")
     return (
-        _lifecycle_of_named(said, names)
-        or _skill(said, names)
-        or _at_server(said, names)
-        or _mcp(said, names)
-        or _script(said, names)
-        or _lifecycle(_BLANKS.sub(" ", said), names)
+        _lifecycle_of_named(text, names)
+        or _skill(text, names)
+        or _at_server(text, names)
+        or _mcp(text, names)
+        or _script(text, names)
+        or _lifecycle(_BLANKS.sub(" ", text), names)
     )
 
 
 def _bare(text: str) -> str:
     """`text` without the polite words at its beginning."""
-    said = text.strip()
-    return _POLITE.sub("", said).strip() if said.lower().startswith(_POLITELY) else said
+    text = text.strip()
+    return _POLITE.sub("", text).strip() if text.lower().startswith(_POLITELY) else text
 
 
 def changes_skills(text: str) -> bool:
     """Whether `text` begins with an order to remove, enable or disable; a skill that it names must not be run."""
-    said = _bare(text)
-    return any(verb.match(said) for verb in _CHANGES)
+    text = _bare(text)
+    return any(verb.match(text) for verb in _CHANGES)
 
 
-def _lifecycle_of_named(said: str, names: CascadeRouter) -> Action | None:
+def _lifecycle_of_named(text: str, names: CascadeRouter) -> Action | None:
     """A lifecycle verb whose object is a skill comes before running it: `uninstall word-count` never runs it."""
     for verb in _CHANGES:
-        if verb.match(said) is None:
+        if verb.match(text) is None:
             continue
-        said = _without_tail(said)
-        hit = verb.match(said)
+        text = _without_tail(text)
+        hit = verb.match(text)
         if hit is None:
             continue
-        objects = [word for word in _words(said[hit.end() :]) if word.lower() not in {"the", "skill", "skills", "技能"}]
+        objects = [word for word in _words(text[hit.end() :]) if word.lower() not in {"the", "skill", "skills", "技能"}]
         skills = tuple(word for word in objects if names.catalogue.find(word))
         if skills and len(skills) == len(objects):
             return Lifecycle(operation=verb.operation, skills=skills)
-        if len(objects) == 1 and _ENDS_SKILL.search(said):
+        if len(objects) == 1 and _ENDS_SKILL.search(text):
             return Lifecycle(operation=verb.operation, skills=tuple(objects))
     return None
 
 
-def _skill(said: str, names: CascadeRouter) -> Action | None:
+def _skill(text: str, names: CascadeRouter) -> Action | None:
     """LIF-9, COV-2: a skill whose name stands alone, is the object of a verb, or is marked as a skill."""
-    if alone := _first_word(said, names):
+    if alone := _first_word(text, names):
         return alone
-    lowered = said.lower()
+    lowered = text.lower()
     for way, words in ((_WITH_NAME, _RUNS), (_NAMED_SKILL, _SKILLS)):
-        for hit in islice(way.finditer(said), HITS) if any(word in lowered for word in words) else ():
-            skill, rest = _named(hit, said, names)
+        for hit in islice(way.finditer(text), HITS) if any(word in lowered for word in words) else ():
+            skill, rest = _named(hit, text, names)
             if skill is None:
                 continue
             if way is _NAMED_SKILL or _specific(skill.name) or rest.strip() == "" or _AT_FILE.match(rest):
@@ -260,32 +260,32 @@ def _skill(said: str, names: CascadeRouter) -> Action | None:
     return None
 
 
-def _first_word(said: str, names: CascadeRouter) -> Skills | None:
-    head, _, rest = said.partition(" ")
+def _first_word(text: str, names: CascadeRouter) -> Skills | None:
+    head, _, rest = text.partition(" ")
     alone = names.catalogue.find(head.strip("/`'\"“”「」:："))
     if alone is None or (rest and not _specific(head)):
         return None
     return Skills(names=(alone.name,), arguments=_arguments(rest))
 
 
-def _named(hit: re.Match[str], said: str, names: CascadeRouter) -> tuple[SkillDef | None, str]:
+def _named(hit: re.Match[str], text: str, names: CascadeRouter) -> tuple[SkillDef | None, str]:
     """The skill and what follows its name; Chinese may follow a Latin name without a space."""
     skill = names.catalogue.find(hit.group(1))
     if skill is not None:
-        return skill, said[hit.end() :]
+        return skill, text[hit.end() :]
     latin = _LATIN.match(hit.group(1))
     if latin is None:
         return None, ""
-    return names.catalogue.find(latin.group()), said[hit.start(1) + latin.end() :]
+    return names.catalogue.find(latin.group()), text[hit.start(1) + latin.end() :]
 
 
-def _without_tail(said: str) -> str:
-    """`said` without the polite words and the punctuation at its end."""
-    said = said.rstrip("?？!！。." + whitespace)
-    end = len(said)
-    while hit := _TAIL.search(said, max(end - LONGEST, 0), end):
-        end = len(said[: hit.start()].rstrip(",，" + whitespace))
-    return said[:end]
+def _without_tail(text: str) -> str:
+    """`text` without the polite words and the punctuation at its end."""
+    text = text.rstrip("?？!！。." + whitespace)
+    end = len(text)
+    while hit := _TAIL.search(text, max(end - LONGEST, 0), end):
+        end = len(text[: hit.start()].rstrip(",，" + whitespace))
+    return text[:end]
 
 
 def _specific(name: str) -> bool:
@@ -293,9 +293,9 @@ def _specific(name: str) -> bool:
     return bool(_MARKED.search(name)) or not name.isascii()
 
 
-def _mcp(said: str, names: CascadeRouter) -> Action | None:
-    hit = _MCP.match(said) if said[:3].lower() == "mcp" else None
-    if hit is None or not _BEGINS_MCP.match(said):
+def _mcp(text: str, names: CascadeRouter) -> Action | None:
+    hit = _MCP.match(text) if text[:3].lower() == "mcp" else None
+    if hit is None or not _BEGINS_MCP.match(text):
         return None
     word = (hit.group(1) or "").lower()
     rest = hit.group(2).strip()
@@ -307,16 +307,16 @@ def _mcp(said: str, names: CascadeRouter) -> Action | None:
         server = names.servers[0]
     operation = _MCP_WORDS.get(word) or ("read" if uri else "list")
     rest, given = _with_json(rest) if operation == "call" else (rest, {})
-    left = [item for item in _words(rest) if item not in {server, uri.group() if uri else ""}]
-    tool = left[0] if operation in {"call", "prompt"} and left else ""
-    args = {**dict(item.split("=", 1) for item in left[1:] if "=" in item), **given} if tool else {}
+    words = [item for item in _words(rest) if item not in {server, uri.group() if uri else ""}]
+    tool = words[0] if operation in {"call", "prompt"} and words else ""
+    args = {**dict(item.split("=", 1) for item in words[1:] if "=" in item), **given} if tool else {}
     return Mcp(operation=operation, server=server, uri=uri.group() if uri else "", tool=tool, args=args)
 
 
-def _at_server(said: str, names: CascadeRouter) -> Action | None:
+def _at_server(text: str, names: CascadeRouter) -> Action | None:
     """`@server:uri`: anywhere in the message for a known server, only as the whole message for another one."""
-    hit = _AT_SERVER.search(said) if "@" in said else None
-    if hit is None or (hit["server"] not in names.servers and hit.group() != said):
+    hit = _AT_SERVER.search(text) if "@" in text else None
+    if hit is None or (hit["server"] not in names.servers and hit.group() != text):
         return None
     return Mcp(operation="read", server=hit["server"], uri=hit["uri"].rstrip(".,;:!?"))
 
@@ -325,34 +325,34 @@ def _with_json(rest: str) -> tuple[str, Mapping[str, Any]]:
     """The text before a JSON object at the end, and the object."""
     head, brace, tail = rest.partition("{")
     try:
-        held = json.loads(brace + tail) if brace else {}
+        arguments = json.loads(brace + tail) if brace else {}
     except ValueError:
         return rest, {}
-    return (head, held) if isinstance(held, dict) else (rest, {})
+    return (head, arguments) if isinstance(arguments, dict) else (rest, {})
 
 
-def _script(said: str, names: CascadeRouter) -> Action | None:
-    hit = _SCRIPT.match(said) if any(name in said for name in names.scripts) else None
+def _script(text: str, names: CascadeRouter) -> Action | None:
+    hit = _SCRIPT.match(text) if any(name in text for name in names.scripts) else None
     if hit is None or hit.group(1) not in names.scripts:
         return None
     name, rest = hit.group(1), hit.group(2) or ""
-    if _specific(name) or _PROGRAM.match(said):
+    if _specific(name) or _PROGRAM.match(text):
         return Script(name=name, args=_arguments(rest))
     return None
 
 
-def _lifecycle(said: str, names: CascadeRouter) -> Action | None:
-    about_skills = any(word in said.lower() for word in _SKILLS)
-    if (about_skills or "装" in said) and _LIST.match(said):
+def _lifecycle(text: str, names: CascadeRouter) -> Action | None:
+    about_skills = any(word in text.lower() for word in _SKILLS)
+    if (about_skills or "装" in text) and _LIST.match(text):
         return Lifecycle(operation="list")
-    if about_skills and (hit := _SEARCH.match(said)):
+    if about_skills and (hit := _SEARCH.match(text)):
         return Lifecycle(operation="search", query=next(group for group in hit.groups() if group).strip(" ?？。."))
     for verb in _VERBS:
-        if hit := verb.match(said):
-            return _with_object(verb.operation, said[hit.end() :], names)
-    bare = said.strip("`'\"")
-    if _WHOLE_NAME.fullmatch(bare) and (found := names.mapping.find(bare)):
-        return Lifecycle(operation="install", source=found[0], skills=(found[1],))
+        if hit := verb.match(text):
+            return _with_object(verb.operation, text[hit.end() :], names)
+    bare = text.strip("`'\"")
+    if _WHOLE_NAME.fullmatch(bare) and (known := names.mapping.find(bare)):
+        return Lifecycle(operation="install", source=known[0], skills=(known[1],))
     return None
 
 
@@ -371,8 +371,8 @@ def _with_object(operation: Operation, rest: str, names: CascadeRouter) -> Actio
         return Lifecycle(
             operation=operation, source=source.group().rstrip(".,，。"), skills=named if operation == "install" else ()
         )
-    if operation == "install" and len(before) == 1 and (found := names.mapping.find(before[0])):
-        return Lifecycle(operation="install", source=found[0], skills=(found[1],))
+    if operation == "install" and len(before) == 1 and (known := names.mapping.find(before[0])):
+        return Lifecycle(operation="install", source=known[0], skills=(known[1],))
     if operation == "info" and len(before) == 1 and (skill := names.catalogue.find(before[0])):
         return Lifecycle(operation="info", source=skill.name)
     says_skill = _CLOSES_SKILL.search(rest)
@@ -382,8 +382,8 @@ def _with_object(operation: Operation, rest: str, names: CascadeRouter) -> Actio
 
 
 def _may_be_repository(operation: Operation, source: str, after: str) -> bool:
-    """Whether `source` names where skills come from, and not a file of the project. `owner/name` alone is looked at only
-    if nothing else is said of it, and if the owner is not a folder here."""
+    """Whether `source` names where skills come from, and not a file of the project. `owner/name` alone is looked at
+    only if nothing else is said of it, and if the owner is not a folder here."""
     if "://" in source or source.startswith("git@"):
         return True
     path = Path(source.partition("@")[0].partition("#")[0])

@@ -109,7 +109,7 @@ class Query(Struct, frozen=True):
     text: str
     message: str
     length: int
-    asked: QueryFeatures
+    features: QueryFeatures
     words: Mapping[str, str]
     by_words: Mapping[int, float]
     by_body: Mapping[int, float]
@@ -132,25 +132,25 @@ class Ranker:
         self._last: tuple[str, Any] = ("", None)
         self._document = lru_cache(maxsize=KEPT)(self._read)
 
-    def said(self, message: str) -> Query:
+    def query(self, message: str) -> Query:
         """Searches once for what the message asks for."""
         asks = asked_for(message)
         text = _FILE_TYPE.sub(self._known_type, asks) if len(content_terms(_FILE_TYPE.sub("", asks))) > 1 else asks
         content = content_terms(text)
-        said = content or terms(text)
-        words = dict(zip(self._view.words.stems(said), said, strict=True))
-        found = {stem: self._rare(stem) for stem in words}
+        every = content or terms(text)
+        words = dict(zip(self._view.words.stems(every), every, strict=True))
+        rarities = {stem: self._rare(stem) for stem in words}
         known = {stem for stem in words if self._is_known(stem)}
-        rarest = sorted(found, key=lambda stem: (stem not in known, -found[stem]))[:TERM_LIMIT]
-        mass = sum(found[stem] * (1.0 if stem in known else UNKNOWN) for stem in rarest)
+        rarest = sorted(rarities, key=lambda stem: (stem not in known, -rarities[stem]))[:TERM_LIMIT]
+        mass = sum(rarities[stem] * (1.0 if stem in known else UNKNOWN) for stem in rarest)
         shares, more = self._alike(text, rarest)
         weights = {term_hash(stem): self._rare(stem) * share for stem, share in shares.items()}
-        asked = QueryFeatures(weights, mass + more or 1.0, gram_hashes(text[:2_000]))
+        features = QueryFeatures(weights, mass + more or 1.0, gram_hashes(text[:2_000]))
         search = self._view.search
         by_words, by_body = search(shares, SEARCHED, SCORED), search(shares, {"body": 1.0}, SCORED)
-        kept = {stem: words[stem] for stem in rarest}
+        known_words = {stem: words[stem] for stem in rarest}
         share = len(known) / max(len(words), 1)
-        return Query(text, message, len(content), asked, kept, dict(by_words), dict(by_body), share)
+        return Query(text, message, len(content), features, known_words, dict(by_words), dict(by_body), share)
 
     def _alike(self, text: str, stems: Sequence[str]) -> tuple[dict[str, float], float]:
         """The weight of each term: 1 for `stems`, ALIKE for the terms that the glossary has for a phrase of `text`; and
@@ -171,55 +171,53 @@ class Ranker:
         self._rare(stem)
         return self._known[stem]
 
-    def measured(self, said: Query, *, meaning: bool = True) -> list[ScoredCandidate]:
+    def measured(self, query: Query, *, meaning: bool = True) -> list[ScoredCandidate]:
         """Every candidate with its numbers, in no order. Without `meaning`, only the first few by words, and numpy is
         not loaded."""
-        view, words = self._view, list(said.by_words)
+        view, found_by_words = self._view, list(query.by_words)
         if not meaning:
-            rows = words[:FEW]
-            return [
-                ScoredCandidate(row, (*self._by_words(said, row, self._document(row)), *_UNMEANT), view) for row in rows
-            ]
-        asked = {term_hash(stem): (word, self._rare(stem)) for stem, word in list(said.words.items())[:WORDS]}
+            few = [(row, self._by_words(query, row, self._document(row))) for row in found_by_words[:FEW]]
+            return [ScoredCandidate(row, (*numbers, *_UNMEANT), view) for row, numbers in few]
+        words = {term_hash(stem): (word, self._rare(stem)) for stem, word in list(query.words.items())[:WORDS]}
         by_meaning: Sequence[Sequence[float]]
-        rows, query = [*words[:BY_WORDS], *list(said.by_body)[:BY_BODY]], None
+        rows, vector = [*found_by_words[:BY_WORDS], *list(query.by_body)[:BY_BODY]], None
         if self._encoder is not None and view.vectors is not None:
-            query = self._encoded(self._encoder, said.text, asked)
-            self._last = said.text, query
+            vector = self._encoded(self._encoder, query.text, words)
+            self._last = query.text, vector
             dead = view.head.dead
-            nearest = view.vectors.near(query, BY_MEANING + len(dead))[0].tolist()
+            nearest = view.vectors.near(vector, BY_MEANING + len(dead))[0].tolist()
             rows += [row for row in nearest if row not in dead][:BY_MEANING]
         rows = list(dict.fromkeys(rows))
         documents = [self._document(row) for row in rows]
-        by_words = [self._by_words(said, row, document) for row, document in zip(rows, documents, strict=True)]
+        by_words = [self._by_words(query, row, document) for row, document in zip(rows, documents, strict=True)]
         by_meaning = [_UNMEANT] * len(rows)
-        if query is not None and rows:
-            by_meaning = self._by_meaning(asked, query, rows, documents, [numbers[_PURPOSE] for numbers in by_words])
+        if vector is not None and rows:
+            by_meaning = self._by_meaning(words, vector, rows, documents, [numbers[_PURPOSE] for numbers in by_words])
         return [
             ScoredCandidate(row, (*first, *second), view)
             for row, first, second in zip(rows, by_words, by_meaning, strict=True)
         ]
 
-    def vector(self, said: Query) -> Any:
+    def vector(self, query: Query) -> Any:
         """The vector of the message that was last measured by meaning; None for another message."""
         text, vector = self._last
-        return vector if text == said.text else None
+        return vector if text == query.text else None
 
     def _read(self, row: int) -> DocumentFeatures:
         entry = self._view.row(row)
         title = {term_hash(stem): self._rare(stem) for stem in entry.stems}
         return DocumentFeatures(self._view.fields(row), title, gram_hashes(entry.name))
 
-    def _by_words(self, said: Query, row: int, document: DocumentFeatures) -> list[float]:
+    def _by_words(self, query: Query, row: int, document: DocumentFeatures) -> list[float]:
         """The numbers of LEXICAL, and the scores of the searches in every field and in the body."""
-        mass = said.asked.mass
-        scores = said.by_words.get(row, 0.0) / mass, said.by_body.get(row, 0.0) / mass
-        return [*lexical(said.asked, document, self._view.averages), *scores]
+        mass = query.features.mass
+        scores = query.by_words.get(row, 0.0) / mass, query.by_body.get(row, 0.0) / mass
+        return [*lexical(query.features, document, self._view.averages), *scores]
 
     def _by_meaning(
         self,
-        asked: Mapping[int, tuple[str, float]],
-        query: Any,
+        words: Mapping[int, tuple[str, float]],
+        vector: Any,
         rows: Sequence[int],
         documents: Sequence[DocumentFeatures],
         purposes: Sequence[float],
@@ -232,45 +230,45 @@ class Ranker:
         near = np.zeros((len(rows), len(SEMANTIC)))
         known = None if self._encoder is None else wanted_by(self._encoder.id)
         if self._view.vectors is not None:
-            others = None if known is None else known.nearest(query)
-            near[:, :5] = self._view.vectors.measured(query, rows, others)
+            others = None if known is None else known.nearest(vector)
+            near[:, :5] = self._view.vectors.measured(vector, rows, others)
         if self._view.lexicon is not None:
             hashes: list[int] = []
             counts, shares = [], []
             for document in documents:
-                words = [key for at in _COMPARED for key in document.fields[at]]
+                stems = [key for at in _COMPARED for key in document.fields[at]]
                 # the share of each word of the name in its rarity; a repeated word counts once
-                whole, left = sum(document.title.values()) or 1.0, dict(document.title)
-                shares += [left.pop(key, 0.0) / whole for key in document.fields[0]]
-                shares += [0.0] * (len(words) - len(document.fields[0]))
-                hashes += words
-                counts.append(len(words))
-            near[:, 5], near[:, 6] = self._view.lexicon.near(asked, hashes, counts, shares)
+                whole, title = sum(document.title.values()) or 1.0, dict(document.title)
+                shares += [title.pop(key, 0.0) / whole for key in document.fields[0]]
+                shares += [0.0] * (len(stems) - len(document.fields[0]))
+                hashes += stems
+                counts.append(len(stems))
+            near[:, 5], near[:, 6] = self._view.lexicon.near(words, hashes, counts, shares)
         near[:, 7], near[:, 8] = places(purposes), places(near[:, 1].tolist())
         rounded: list[list[float]] = near.tolist()
         return rounded
 
-    def _encoded(self, encoder: Encoder, text: str, asked: Mapping[int, tuple[str, float]]) -> Any:
+    def _encoded(self, encoder: Encoder, text: str, words: Mapping[int, tuple[str, float]]) -> Any:
         """The vector of the message; the vectors of its new words are made together with it."""
-        new = self._view.lexicon.unknown(asked) if self._view.lexicon is not None else {}
+        new = self._view.lexicon.unknown(words) if self._view.lexicon is not None else {}
         both: Callable[[str, Sequence[str]], tuple[Any, Any]] | None = getattr(encoder, "message", None)
         if both is not None:
-            query, vectors = both(text, list(new.values()))
+            vector, vectors = both(text, list(new.values()))
         else:
-            query = encoder.encode([text], "query")[0]
+            vector = encoder.encode([text], "query")[0]
             vectors = encoder.encode(list(new.values()), "word") if new else ()
         if self._view.lexicon is not None:
             self._view.lexicon.keep(new, vectors)
-        return query
+        return vector
 
     def _rare(self, stem: str) -> float:
         """How rare a stem is in this index, from 0."""
-        held = self._rarity.get(stem)
-        if held is None:
+        known = self._rarity.get(stem)
+        if known is None:
             seen = max(self._view.words.seen(field, stem) for field in _RARITY_FIELDS)
-            held = self._rarity[stem] = rarity(seen, self._view.count)
+            known = self._rarity[stem] = rarity(seen, self._view.count)
             self._known[stem] = seen > 0 or self._view.words.seen("body", stem) > 0
-        return held
+        return known
 
 
 class Network(Struct, frozen=True, kw_only=True):
@@ -300,13 +298,13 @@ class Model(Struct, frozen=True, kw_only=True, eq=False):
     first: Network
     among: Network
 
-    def scores(self, found: Sequence[ScoredCandidate], length: int, count: int) -> list[float]:
+    def scores(self, candidates: Sequence[ScoredCandidate], length: int, count: int) -> list[float]:
         """The score of each candidate for a message of `length` terms, among `count` skills."""
-        return [sum(map(mul, self.weights(one, length, count), one.numbers)) for one in found]
+        return [sum(map(mul, self.weights(each, length, count), each.numbers)) for each in candidates]
 
-    def weights(self, one: ScoredCandidate, length: int, count: int) -> Sequence[float]:
+    def weights(self, candidate: ScoredCandidate, length: int, count: int) -> Sequence[float]:
         """The weight of each of MEASURED for that candidate."""
-        return _weights(self, one.numbers[_TAUGHT], math.log1p(length) - USUAL, math.log(count / USUAL_COUNT))
+        return _weights(self, candidate.numbers[_TAUGHT], math.log1p(length) - USUAL, math.log(count / USUAL_COUNT))
 
 
 class Bands(Struct, frozen=True, kw_only=True):
@@ -325,12 +323,12 @@ class Bands(Struct, frozen=True, kw_only=True):
 
 
 def evidence(
-    found: Sequence[ScoredCandidate], scores: Sequence[float], said: Query, count: int, wanted: float
+    candidates: Sequence[ScoredCandidate], scores: Sequence[float], query: Query, count: int, wanted: float
 ) -> list[float]:
     """The numbers of EVIDENCE for a ranking with `scores` in order, among `count` skills; `wanted` is the probability
     that the message wants any skill."""
     odds = [math.exp(score - scores[0]) for score in scores]
-    first = found[0].numbers
+    first = candidates[0].numbers
     known = {
         "odds": log_odds(1 / sum(odds)),
         "together": log_odds(sum(odds[:OFFERED]) / sum(odds)),
@@ -338,13 +336,13 @@ def evidence(
         "gap": scores[0] - scores[1] if len(scores) > 1 else ALONE,
         "gap_third": scores[0] - scores[2] if len(scores) > OFFERED - 1 else ALONE,
         "count": math.log(count),
-        "length": math.log1p(said.length),
-        "known": said.known,
+        "length": math.log1p(query.length),
+        "known": query.known,
         "wanted": log_odds(wanted),
-        "asks": float(said.asks),
+        "asks": float(query.asks),
     }
     known |= {name: first[at] for name, at in _OF_FIRST.items()}
-    known |= {name: max(one.numbers[at] for one in found) for name, at in _OF_BEST.items()}
+    known |= {name: max(each.numbers[at] for each in candidates) for name, at in _OF_BEST.items()}
     return [known[name] for name in EVIDENCE]
 
 
@@ -358,8 +356,8 @@ def _weights(model: Model, taught: float, longer: float, more: float) -> Sequenc
     """What is evidence for a skill never counts against it; that it has examples may, because they say a little about
     every message."""
     shifts = (model.by_examples, taught), (model.by_length, longer), (model.by_count, more)
-    held = [sum((by.get(name, 0.0) * share for by, share in shifts), model.rank.get(name, 0.0)) for name in MEASURED]
-    return [weight if name == "taught" else max(0.0, weight) for name, weight in zip(MEASURED, held, strict=True)]
+    weights = [sum((by.get(name, 0.0) * share for by, share in shifts), model.rank.get(name, 0.0)) for name in MEASURED]
+    return [weight if name == "taught" else max(0.0, weight) for name, weight in zip(MEASURED, weights, strict=True)]
 
 
 @cache

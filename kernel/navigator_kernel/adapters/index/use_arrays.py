@@ -7,6 +7,7 @@ that happens once: the table of embeddings is mapped into memory, and pieces are
 from __future__ import annotations
 
 import os
+import struct
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -119,7 +120,7 @@ class Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no ty
         self._unk_score, self._max_len = float(tables["unknown"]), int(tables["longest"])
         self._stops = frozenset(tables["stops"].tolist())
         self._normalizer = _Normalizer(bytes(tables["charsmap"]))
-        self._cut = lru_cache(maxsize=_WORDS)(super()._viterbi)
+        self.inside = lru_cache(maxsize=_WORDS)(super()._viterbi)  # the pieces of a part of a text
 
     def pieces(self, text: str, kind: TextKind) -> list[int]:
         """The pieces of a text between the marks of its beginning and its end; of a word without these marks, which
@@ -145,7 +146,7 @@ class Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no ty
     def _viterbi(self, normalized: str) -> list[int]:
         ids: list[int] = []
         for word in normalized.split(_SPACE)[1:]:
-            cut = self._cut if len(word) < _LONG else super()._viterbi
+            cut = self.inside if len(word) < _LONG else super()._viterbi
             ids += cut(_SPACE + word)
         return ids
 
@@ -172,7 +173,7 @@ def prepared(resources: Path) -> dict[str, bytes]:
     """The files of a prepared encoder by name, from the package's `sp.model` and `weights.npz`."""
     with ThreadPoolExecutor(1) as pool:
         unpacked = pool.submit(_unpacked, resources / "weights.npz")
-        tables = _Released(resources / "sp.model").tables()
+        tables = _tables((resources / "sp.model").read_bytes())
         table, weights = unpacked.result()
     files = {"table.npy": BytesIO(), "weights.npz": BytesIO()}
     np.save(files["table.npy"], table, allow_pickle=False)
@@ -188,28 +189,29 @@ def _unpacked(path: Path) -> tuple[Any, dict[str, Any]]:
     return np.stack(chunks, axis=1).reshape(-1, WIDTH), weights
 
 
-class _Released(UsePureTokenizer):  # type: ignore[misc] # the package has no types
-    """The package's tokenizer as it opens its own file."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(str(path))
-        data = path.read_bytes()
-        trainer, size = _parse_fields(data, 0, len(data))[3][0]
-        at, size = _parse_fields(data, trainer, trainer + size)[2][0]
-        self._charsmap = data[at : at + size]
-
-    def tables(self) -> dict[str, Any]:
-        """What a `Tokenizer` needs."""
-        order = sorted(range(len(self._pieces)), key=self._pieces.__getitem__)
-        tables = {
-            "pieces": np.frombuffer("\n".join(self._pieces[at] for at in order).encode(), dtype=np.uint8),
-            "numbers": np.array(order),
-            "scores": np.array(self._scores, dtype=np.float32),
-            "unknown": np.array(self._unk_score),
-            "longest": np.array(self._max_len),
-            "charsmap": np.frombuffer(self._charsmap, dtype=np.uint8),
-        }
-        # the stop words that are one piece: also capitalized, and Chinese ones also within a text
-        apart = map(self._encode_one, [*STOP, *(word.capitalize() for word in STOP), *STOP_HAN])
-        inside = map(self._viterbi, STOP_HAN)
-        return {**tables, "stops": np.array(sorted({ids[0] for ids in (*apart, *inside) if len(ids) == 1}))}
+def _tables(model: bytes) -> dict[str, Any]:
+    """What a `Tokenizer` needs of the file `sp.model`, whose hash was checked: the pieces are in field 1, each with its
+    text and maybe how likely it is, and the normalizer's table is in field 3. The package fills its dictionary first,
+    which takes half a second."""
+    whole, pieces, scores = _parse_fields(model, 0, len(model)), [], array("f")
+    for start, size in whole[1]:
+        end = start + 2 + model[start + 1]  # after the tag and the length of the text
+        pieces.append(model[start + 2 : end].decode())
+        scores.append(struct.unpack_from("<f", model, end + 1)[0] if end < start + size else 0.0)
+    start, size = whole[3][0]
+    at, length = _parse_fields(model, start, start + size)[2][0]
+    order = sorted(range(len(pieces)), key=pieces.__getitem__)
+    tables = {
+        "pieces": np.frombuffer("\n".join(pieces[at] for at in order).encode(), dtype=np.uint8),
+        "numbers": np.array(order),
+        "scores": np.array(scores, dtype=np.float32),
+        "unknown": np.array(min(scores) - 10.0),  # an unknown piece is less likely than every known one
+        "longest": np.array(max(map(len, pieces))),
+        "charsmap": np.frombuffer(model[at : at + length], dtype=np.uint8),
+        "stops": np.array([], dtype=np.int64),
+    }
+    # the stop words that are one piece: also capitalized, and Chinese ones also within a text
+    cut = Tokenizer(tables)
+    apart = (cut.pieces(word, "word") for word in [*STOP, *(word.capitalize() for word in STOP), *STOP_HAN])
+    inside = map(cut.inside, STOP_HAN)
+    return {**tables, "stops": np.array(sorted({ids[0] for ids in (*apart, *inside) if len(ids) == 1}))}
