@@ -126,7 +126,8 @@ class RoutingIndex:
         if len(new) >= MANY:
             self.begin()
         texts = [_EntryTerms.of(entry, before.words) for entry in new]
-        before.words.change(enumerate((each.stems for each in texts), head.rows), gone)
+        indexed = ({name: each.stems[name] for name in INDEXED} for each in texts)
+        before.words.change(enumerate(indexed, head.rows), gone)
         known = set(self._files.mapped(head, "word_keys").cast("I").tolist())
         for at in range(0, len(new), BATCH):
             batch = new[at : at + BATCH], texts[at : at + BATCH]

@@ -167,9 +167,9 @@ class WordVectors:
         titles: Sequence[float],
     ) -> tuple[Floats, Floats]:
         """For each entry, how near `words` are to its words, and how near the words of its title are to `words`; both
-        are means by rarity, 0 to 1, and 0 for an entry without words. `words` maps the hash of a
-        stem to a word and its rarity; `hashes` are the stems of all entries one after the other, `counts` their number
-        in each entry, `titles` the share of each stem in its entry's title."""
+        are means by rarity, 0 to 1, and 0 for an entry without words. `words` maps the hash of a stem to a word and
+        its rarity; `hashes` are the stems of all entries one after the other, `counts` their number in each entry,
+        `titles` the share of each stem in its entry's title."""
         near = np.zeros((2, len(counts)), dtype=np.float32)
         sizes = np.array(counts, dtype=np.intp)
         there = np.flatnonzero(sizes)
