@@ -15,8 +15,7 @@ from hypothesis import settings
 
 from homes import CACHE, contents, enter, fill
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.index.kept_vectors import KeptVectors
-from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.adapters.index.use_encoder import KeptVectors, UseEncoder
 from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
 from navigator_kernel.routing.entries import entry_of

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from navigator_kernel.text import Language
     from navigator_kernel.values.resource import SkillDef
 
-
 def readable_lines(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
     """The lines about a run for people, without numbers: each message, the reason for the decision, and what happened
     then. A reason is in `language`, by default that of its message."""
@@ -79,7 +78,7 @@ def _evidence(message: str, skill: SkillDef, language: Language) -> str:
     """The words of the message in the part of the skill that has most of them, in the order of the message."""
     from navigator_kernel.adapters.index.word_index import WordIndex
     from navigator_kernel.routing.entries import entry_of
-    from navigator_kernel.routing.terms import content_terms, terms
+    from navigator_kernel.routing.words import content_terms, terms
 
     stems, entry = WordIndex(()).stems, entry_of(skill)
     of_message = list(dict.fromkeys(content_terms(message)))

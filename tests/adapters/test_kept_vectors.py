@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.index import kept_vectors
-from navigator_kernel.adapters.index.kept_vectors import KeptVectors
-from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.adapters.index import use_encoder
+from navigator_kernel.adapters.index.use_encoder import KeptVectors, UseEncoder
 from navigator_kernel.model_ports import TextKind
 
 TEXTS = ["merge three files", "合并三个文件", "bake a cake"]
@@ -72,7 +71,7 @@ def test_a_damaged_file_is_made_again(counting: Counting, tmp_path: Path, damage
 
 
 def test_a_full_file_is_started_again(counting: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_vectors, "MOST", 4)
+    monkeypatch.setattr(use_encoder, "MOST", 4)
     held = kept(counting, tmp_path)
     held.encode(TEXTS, "document")
     size = held.path.stat().st_size

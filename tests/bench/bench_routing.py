@@ -38,7 +38,7 @@ from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.ranker import SEARCHED
-from navigator_kernel.routing.terms import content_terms, terms
+from navigator_kernel.routing.words import content_terms, terms
 from navigator_kernel.values.route import Retrieval
 
 DEPTH = 50  # candidates of each ranking
@@ -71,7 +71,7 @@ def bm25(meaning: SemanticRanker) -> Rank:
 
     def rank(text: str) -> tuple[list[str], float, bool]:
         stems = view.words.stems(content_terms(text))
-        found = view.words.search(dict.fromkeys(stems, 1.0), SEARCHED, DEPTH)
+        found = view.search(dict.fromkeys(stems, 1.0), SEARCHED, DEPTH)
         return [view.row(row).id for row, _ in found], found[0][1] if found else 0.0, False
 
     return rank

@@ -28,12 +28,23 @@ from bench.routing_metrics import Decided, report
 from maintenance.fit_wanted import network_fit, wanting
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
-from navigator_kernel.routing.index import RoutingIndex
+from navigator_kernel.routing.index import IndexSnapshot, RoutingIndex
 from navigator_kernel.routing.meaning import allowed, banded, weigh
-from navigator_kernel.routing.model import OFFERED, USUAL, USUAL_COUNT, Bands, Model, Network, Way, evidence
-from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandidate
-from navigator_kernel.routing.view import IndexSnapshot
-from navigator_kernel.routing.wanted import wanted_of
+from navigator_kernel.routing.ranker import (
+    MEASURED,
+    OFFERED,
+    USUAL,
+    USUAL_COUNT,
+    Bands,
+    Model,
+    Network,
+    Query,
+    Ranker,
+    ScoredCandidate,
+    Way,
+    evidence,
+)
+from navigator_kernel.routing.vectors import wanted_of
 from navigator_kernel.text import clean
 from tables import table
 
@@ -102,7 +113,7 @@ def measured(folder: Path, encoder: Encoder | None, chance: Chance, scratch: Pat
         assert index.view is not None
         ranker = Ranker(index.view, encoder)
         for one in found.messages:
-            said = ranker.said(clean(one.text))
+            said = ranker.query(clean(one.text))
             held = allowed(ranker.measured(said, meaning=encoder is not None), one.text)
             if held:
                 right = np.array([candidate.row.id in one.right for candidate in held])

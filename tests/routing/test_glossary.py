@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.routing import glossary
+from navigator_kernel.routing import words
 from navigator_kernel.routing.entries import Entry
-from navigator_kernel.routing.glossary import alike
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
-from navigator_kernel.routing.terms import content_terms
+from navigator_kernel.routing.words import alike, content_terms
 from navigator_kernel.text import fold
 from tables import cases
 
@@ -46,7 +45,7 @@ def test_a_product_does_not_stand_for_another(text: str, other: str) -> None:
 
 
 def test_each_line_has_terms_in_lower_case_and_folded_phrases() -> None:
-    text = (Path(glossary.__file__).parent / "glossary.tsv").read_text("utf-8")
+    text = (Path(words.__file__).parent / "glossary.tsv").read_text("utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     halves = [line.split("\t") for line in lines]
     assert [

@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 from threading import Event
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -38,7 +37,7 @@ def index_at(tmp_path: Path, encoder: Encoder) -> Index:
 def found(index: RoutingIndex, text: str) -> list[str]:
     assert index.view is not None
     ranker = Ranker(index.view, index.encoder)
-    return [one.row.name for one in ranker.measured(ranker.said(text))]
+    return [one.row.name for one in ranker.measured(ranker.query(text))]
 
 
 def nearest(index: RoutingIndex, text: str) -> str:
@@ -106,7 +105,7 @@ def test_sync_counts_all_changes_and_encodes_only_new_entries_in_any_order(index
             entry.title for entry in chosen if entry.id not in kept
         }
         assert index.view is not None
-        assert {index.view.row(at).id for at in index.view.held().values()} == names
+        assert {index.view.row(at).id for at in index.view.rows_by_digest().values()} == names
         kept = names
 
 
@@ -115,7 +114,7 @@ def test_an_entry_given_twice_is_indexed_until_it_is_no_longer_given(index_at: I
     for told in ([one, one, *others], [one, *others], [*others, one], [one, *others, one], others):
         index.sync(told)
         assert index.view is not None
-        assert {index.view.row(at).id for at in index.view.held().values()} == {entry.id for entry in told}
+        assert {index.view.row(at).id for at in index.view.rows_by_digest().values()} == {entry.id for entry in told}
 
 
 def test_without_an_encoder_words_serve_alone(index_at: Index) -> None:
@@ -209,23 +208,6 @@ def test_processes_that_index_at_once_all_end_right(index_at: Index, tmp_path: P
     index = index_at()
     assert index.sync(entries()) == 0
     assert found(index, "merge these pdf files")[0] == "pdf-merge"
-
-
-def test_how_many_entries_are_written_together_changes_no_word(
-    index_at: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held = [replace(one, name=f"{one.name}{more}", id=f"{one.id}{more}") for more in "ab" for one in entries()]
-    monkeypatch.setattr(index_module, "SAYING", 2)
-    found: list[dict[str, bytes]] = []
-    for size in (2, 6):
-        monkeypatch.setattr(index_module, "BATCH", size)
-        index = index_at()
-        index.sync(held)
-        folder = next(tmp_path.glob("index/*/g-*"))
-        found.append({name: (folder / name).read_bytes() for name in ("rows", "terms", "shot_ends", "word_keys")})
-        found[-1]["vectors"] = np.fromfile(folder / "word_vectors", np.float16).round(2).tobytes()
-        index.forget()
-    assert found[0] == found[1]
 
 
 class Opened(Counting):

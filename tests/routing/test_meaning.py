@@ -16,8 +16,7 @@ from navigator_kernel.routing import meaning as meaning_module
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import PLAIN, SemanticRanker
-from navigator_kernel.routing.model import EVIDENCE, OFFERED, Way, bands, shipped
-from navigator_kernel.routing.ranker import MEASURED, ScoredCandidate
+from navigator_kernel.routing.ranker import EVIDENCE, MEASURED, OFFERED, ScoredCandidate, Way, bands, shipped
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Boldness, Retrieval
 from routing.place import Routing, routing_at, write_skills

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from navigator_kernel.routing import terms as terms_module
-from navigator_kernel.routing.terms import terms
+from navigator_kernel.routing import words as words_module
+from navigator_kernel.routing.words import terms
 
 LETTERS = ["a", "B", "c", "9", "_", "-", " ", "中", "文", "é", "Ａ", "ﬀ", "—", "\xa0", "\u3000", "İ", "ß", "\u0301", "😀", "٣"]  # fmt: skip
 
@@ -32,14 +32,14 @@ def test_a_text_has_the_terms_of_its_runs_of_letters_and_digits() -> None:
     chance = Random(3)
     for _ in range(500):
         text = "".join(chance.choices(LETTERS, k=chance.randint(1, 12)))
-        runs = terms_module._RUNS.findall(unicodedata.normalize("NFKC", text))
-        assert terms(text) == [term for run in runs for term in terms_module._of_run(run)]
+        runs = words_module._RUNS.findall(unicodedata.normalize("NFKC", text))
+        assert terms(text) == [term for run in runs for term in words_module._of_run(run)]
 
 
 def test_the_cache_of_terms_stays_within_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terms_module, "_KEPT", 5)
-    monkeypatch.setattr(terms_module, "_TERMS", terms_module._Terms())
+    monkeypatch.setattr(words_module, "_KEPT", 5)
+    monkeypatch.setattr(words_module, "_TERMS", words_module._Terms())
     text = " ".join([*(f"word{at}" for at in range(12)), "中" * 100])
     assert terms(text) == terms(text) == [*(f"word{at}" for at in range(12)), *["中中"] * 99]
-    assert len(terms_module._TERMS) <= 5
-    assert "中" * 100 not in terms_module._TERMS
+    assert len(words_module._TERMS) <= 5
+    assert "中" * 100 not in words_module._TERMS

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from navigator_kernel.adapters.index.columns import RecordReader
 from navigator_kernel.adapters.index.use_encoder import LIMITS, PARTS, UseEncoder
-from navigator_kernel.routing import vectors as vectors_module
-from navigator_kernel.routing.vectors import Vectors
+from navigator_kernel.routing.vectors import Vectors, places
 
 WIDTH = 8
 
@@ -126,88 +121,23 @@ def test_of_a_very_long_message_the_beginning_and_the_end_are_read(encoder: UseE
     assert not np.allclose(read, another, atol=1e-2)
 
 
-def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_first(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Few rows are compared in full; their cosines are exact. The file is mapped, and read piece by piece."""
-    chance, rows, width = np.random.default_rng(5), 6_000, 32
-    topics = chance.normal(size=(60, width))
-    told = topics[chance.integers(60, size=rows)] + 0.7 * chance.normal(size=(rows, width))
-    held = np.repeat((told / np.linalg.norm(told, axis=1, keepdims=True))[:, None], 3, axis=1).astype(np.float16)
-    files: dict[str, Any] = {
-        "vectors": memoryview(held.tobytes()),
-        "shots": memoryview(b""),
-        "shot_ends": memoryview(bytes(8 * rows)),
-    }
-    whole = Vectors(**files, rows=rows, dimensions=width)
-    monkeypatch.setattr(vectors_module, "EXACT", rows - 1)
-    (tmp_path / "vectors").write_bytes(held.tobytes())
-    with (tmp_path / "vectors").open("rb") as file:
-        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    picked = RecordReader(tmp_path / "vectors", 3 * width * 2)
-    few = Vectors(**{**files, "vectors": mapped}, rows=rows, dimensions=width, picked=picked)
-    shared = 0
-    for query in (topics[:40] / np.linalg.norm(topics[:40], axis=1, keepdims=True)).astype(np.float32):
-        (best, near), (found, said) = whole.near(query, 32), few.near(query, 32)
-        exact = dict(zip(best.tolist(), near.tolist(), strict=True))
-        shared += len(exact.keys() & set(found.tolist()))
-        assert said.tolist() == sorted(said.tolist(), reverse=True)
-        for row, cosine in zip(found.tolist(), said.tolist(), strict=True):
-            assert cosine == pytest.approx(exact.get(row, cosine), abs=1e-5)
-    assert shared / (40 * 32) > 0.9
-    assert np.allclose(few.measured(query, [5, 5_999]), whole.measured(query, [5, 5_999]), atol=1e-6)
-
-
-def grown(held: np.ndarray, rows: int, before: Vectors | None = None) -> Vectors:
-    """The vectors of the first `rows` rows."""
-    ends, told = memoryview(bytes(8 * rows)), memoryview(held[:rows].tobytes())
-    search = None if before is None else before.search
-    return Vectors(
-        vectors=told, shots=memoryview(b""), shot_ends=ends, rows=rows, dimensions=held.shape[2], before=search
+def test_the_rows_nearest_to_a_query_come_first_with_their_cosines() -> None:
+    chance, rows = np.random.default_rng(5), 300
+    facets = chance.normal(size=(rows, 3, WIDTH))
+    facets = (facets / np.linalg.norm(facets, axis=2, keepdims=True)).astype(np.float16)
+    ends = memoryview(bytes(8 * rows))
+    index = Vectors(
+        vectors=memoryview(facets.tobytes()), shots=memoryview(b""), shot_ends=ends, rows=rows, dimensions=WIDTH
     )
+    middles = facets[:, 1:].astype(np.float32).sum(axis=1)
+    middles /= np.linalg.norm(middles, axis=1, keepdims=True)
+    for query in middles[:20]:
+        nearest, cosines = index.near(query, 32)
+        exact = middles @ query
+        assert nearest.tolist() == np.argsort(-exact, kind="stable")[:32].tolist()
+        assert np.allclose(cosines, exact[nearest], atol=1e-6)
 
 
-@pytest.mark.parametrize("exact", [50, 1_000], ids=["in clusters", "in full"])
-def test_added_rows_are_found_without_reprocessing_the_earlier_rows(
-    monkeypatch: pytest.MonkeyPatch, exact: int
-) -> None:
-    monkeypatch.setattr(vectors_module, "EXACT", exact)
-    held = np.random.default_rng(7).normal(size=(240, 3, 32))
-    held = (held / np.linalg.norm(held, axis=2, keepdims=True)).astype(np.float16)
-    first = grown(held, 200)
-    found = {"clusters made": 0, "rows told": 0}
-    made, told = vectors_module._middles, vectors_module._told
-
-    def middles(sample: np.ndarray, count: int) -> np.ndarray:
-        found["clusters made"] += 1
-        return made(sample, count)
-
-    def some(rows: np.ndarray) -> np.ndarray:
-        found["rows told"] += len(rows)
-        return told(rows)
-
-    monkeypatch.setattr(vectors_module, "_middles", middles)
-    monkeypatch.setattr(vectors_module, "_told", some)
-    later = grown(held, 240, grown(held, 220, first))
-    assert found == {"clusters made": 0, "rows told": 40}
-    for row in (3, 205, 239):
-        query = told(held[row : row + 1])[0]
-        rows, cosines = later.near(query, 5)
-        assert rows[0] == row
-        assert cosines[0] == pytest.approx(1.0, abs=1e-3)
-        assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
-
-
-def test_when_more_came_than_are_compared_in_full_there_are_new_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors_module, "EXACT", 50)
-    held = np.random.default_rng(8).normal(size=(200, 3, 32)).astype(np.float16)
-    first = grown(held, 100)
-    second = grown(held, 150, first)
-    third = grown(held, 151, second)
-    assert [one.search.clustered for one in (first, second, third)] == [100, 100, 151]
-
-
-def test_the_middle_of_rows_that_point_apart_is_as_long_as_any_other() -> None:
-    """A shorter one would be searched less often than its nearness warrants."""
-    apart = np.array([[1.0, 0.0], [-0.8, 0.6]], dtype=np.float32)
-    assert np.linalg.norm(vectors_module._middles(apart, 1), axis=1) == pytest.approx([1.0])
+def test_a_place_counts_by_its_reciprocal_equals_share_one_and_nothing_has_none() -> None:
+    assert places([0.2, 0.9, 0.2, 0.1, 0.0]).tolist() == [1 / 2, 1.0, 1 / 2, 1 / 4, 0.0]
+    assert places([]).tolist() == []

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.mapping import SkillMapping
     from navigator_kernel.values.redact import Redact
 
-
 MAPPING = "skills-mapping.md"
 
 
@@ -206,8 +205,7 @@ def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None)
 
 def open_encoder(root: Path, settings: Settings, plugins: Plugins | None = None) -> Encoder | None:
     """The encoder of a plugin or the shipped one; None if it is switched off or cannot be loaded."""
-    from navigator_kernel.adapters.index.kept_vectors import KeptVectors
-    from navigator_kernel.adapters.index.use_encoder import UseEncoder, installed
+    from navigator_kernel.adapters.index.use_encoder import KeptVectors, UseEncoder, installed
 
     if settings.encoder == "off":
         return None
@@ -222,7 +220,7 @@ def open_encoder(root: Path, settings: Settings, plugins: Plugins | None = None)
 
 def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
     """The first encoder that a plugin provides; an object that is not an encoder is reported as a failure."""
-    from navigator_kernel.adapters.index.plugin_encoder import ENCODING, PluginEncoder, read_encoder
+    from navigator_kernel.adapters.index.use_encoder import ENCODING, PluginEncoder, read_encoder
 
     hook = "kernel_register_encoders"
     for name, (held, key, dimensions) in plugins.all(hook, root, read_encoder):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from navigator_kernel.evals.cases import EvalCase, Problem
-from navigator_kernel.routing.terms import content_terms
+from navigator_kernel.routing.words import content_terms
 from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.resource import SkillDef
 

@@ -69,9 +69,9 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
     def digest(self) -> str:
         """The digest of everything indexed. The body, most of it, is added as it is: the JSON has no line breaks."""
         lists = self.tags, self.aliases, self.examples
-        told = json.dumps((self.id, self.name, self.description, *lists, self.priority), ensure_ascii=False)
-        held = f"{told}\n{self.body}"
-        return blake2b(held.encode("utf-8", errors="surrogatepass"), digest_size=DIGEST_SIZE).hexdigest()
+        head = json.dumps((self.id, self.name, self.description, *lists, self.priority), ensure_ascii=False)
+        data = f"{head}\n{self.body}".encode("utf-8", errors="surrogatepass")
+        return blake2b(data, digest_size=DIGEST_SIZE).hexdigest()
 
 
 def entry_of(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
@@ -81,7 +81,8 @@ def entry_of(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
         name=skill.name,
         description=skill.description,
         tags=(*skill.tags, *skill.keywords_cn, *([skill.category] if skill.category else ()), *_words(skill.paths)),
-        aliases=tuple(one for one in skill.aliases if not one.endswith(f":{skill.name}")),  # a plugin's name is a tag
+        # the name of a plugin is a tag
+        aliases=tuple(name for name in skill.aliases if not name.endswith(f":{skill.name}")),
         examples=(*learned, *skill.triggers, *skill.examples),
         body=skill.sop[:BODY_LIMIT],
         priority=skill.priority,
@@ -98,18 +99,18 @@ def with_words_of_paths(text: str, files: Sequence[str], skills: Iterable[SkillD
 def _matches(file: str, pattern: str) -> bool:
     """Whether a file's name or path matches a pattern such as `src/**/*.{ts,tsx}`, wherever its first folder lies."""
     path = "/" + file.replace("\\", "/").lower().removeprefix("./").lstrip("/")
-    return any(fnmatchcase(path, one) or fnmatchcase(path, f"{one}/*") for one in _globs(pattern))
+    return any(fnmatchcase(path, glob) or fnmatchcase(path, f"{glob}/*") for glob in _globs(pattern))
 
 
 @lru_cache(1_024)
 def _globs(pattern: str) -> Sequence[str]:
     """The variants of a pattern with braces, in the form of fnmatch, whose `*` also stands for folders."""
     bare = pattern.lower().removeprefix("./").strip("/").removeprefix("**/")
-    found = ["*/" + bare.replace("/**/", "/*")]
-    while len(found) < _VARIANTS and (hit := _BRACES.search(found[0])):
-        first = found.pop(0)
-        found += [first[: hit.start()] + one + first[hit.end() :] for one in hit[1].split(",")[:_VARIANTS]]
-    return found
+    globs = ["*/" + bare.replace("/**/", "/*")]
+    while len(globs) < _VARIANTS and (hit := _BRACES.search(globs[0])):
+        first = globs.pop(0)
+        globs += [first[: hit.start()] + part + first[hit.end() :] for part in hit[1].split(",")[:_VARIANTS]]
+    return globs
 
 
 def _words(patterns: Iterable[str]) -> Sequence[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from contextlib import suppress
 from itertools import groupby
 from operator import mul
 from threading import RLock
@@ -16,19 +16,21 @@ from msgspec.structs import replace
 
 from navigator_kernel.language.clauses import is_long
 from navigator_kernel.routing.entries import Entry, entry_of
-from navigator_kernel.routing.model import (
+from navigator_kernel.routing.ranker import (
     EVIDENCE,
     LONG,
+    MEASURED,
     OFFERED,
     Bands,
     Model,
+    Query,
+    Ranker,
+    ScoredCandidate,
     Way,
     bands,
     evidence,
     shipped,
 )
-from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandidate
-from navigator_kernel.routing.wanted import wanted_by
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.route import Boldness, Candidate, Retrieval
 
@@ -71,7 +73,7 @@ class Weighed(Struct, frozen=True):
     probabilities that the message wants any skill (None without an encoder), that the first is right, and that one of
     the first OFFERED is. `alone` says that the first may be taken, `same` that the message is an example of it."""
 
-    said: Query
+    query: Query
     count: int
     candidates: Sequence[ScoredCandidate]
     model: Model
@@ -103,71 +105,57 @@ class SemanticRanker(Struct):
         that are set up, a skill that needs another server is not taken."""
 
         def judged() -> Retrieval:
-            found = self.judged(text, k)
-            return found if servers is None else self._with_servers(found, text, k, frozenset(servers))
+            retrieval = self.judged(text, k)
+            return retrieval if servers is None else self._with_servers(retrieval, text, k, frozenset(servers))
 
         return self._retrieved(skills, judged)
 
-    def _with_servers(self, found: Retrieval, text: str, k: int, servers: frozenset[str]) -> Retrieval:
+    def _with_servers(self, retrieval: Retrieval, text: str, k: int, servers: frozenset[str]) -> Retrieval:
         """If the leader cannot work here: takes the skill that would be taken without such skills, else offers the
         leader."""
-        lacks = {one.name: lack for one in found.candidates if (lack := self._lacks(one.name, servers))}
-        if not lacks or found.band == "direct" or found.candidates[0].name not in lacks:
-            return replace(found, lacks=lacks) if lacks else found
+        lacks = {each.name: lack for each in retrieval.candidates if (lack := self._lacks(each.name, servers))}
+        if not lacks or retrieval.band == "direct" or retrieval.candidates[0].name not in lacks:
+            return replace(retrieval, lacks=lacks) if lacks else retrieval
         other = self.judged(text, k, lambda name: not self._lacks(name, servers))
         if other.band == "route":
             return replace(other, lacks=lacks)
-        least = NEAR * found.candidates[0].confidence
-        names = found.offered or tuple(one.name for one in found.candidates if one.confidence >= least)[:OFFERED]
-        return replace(found, band="ambiguous", reason="no_server", offered=names, lacks=lacks)
+        least = NEAR * retrieval.candidates[0].confidence
+        likely = tuple(each.name for each in retrieval.candidates if each.confidence >= least)[:OFFERED]
+        offered = retrieval.offered or likely
+        return replace(retrieval, band="ambiguous", reason="no_server", offered=offered, lacks=lacks)
 
     def _lacks(self, name: str, servers: frozenset[str]) -> tuple[str, ...]:
-        return tuple(one for one in self._entries[name][0].needed_servers if one not in servers)
+        return tuple(each for each in self._entries[name][0].needed_servers if each not in servers)
 
     def by_words(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         """As `retrieve`, by words alone, without vectors."""
-        return self._retrieved(skills, lambda: self._judged_by_words(text, k))
-
-    def _judged_by_words(self, text: str, k: int) -> Retrieval:
-        if self._ranker is None:
-            return _NOTHING
-        text = clean(text)
-        found = self._weighed(self._ranker, self._ranker.said(text), "words", text)
-        return _NOTHING if found is None else banded(found, bands("words"), self.boldness, k)
+        return self._retrieved(skills, lambda: self.judged(text, k, meaning=False))
 
     def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
-        """The result of `judged`, after `skills` became the skills to choose from."""
+        """The result of `judged`, after `skills` became the skills to choose from. If a file of the index has the right
+        length and foreign contents, the index is built again."""
         with self._lock:
-            return self._retrieved_alone(skills, judged)
-
-    def _retrieved_alone(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
-        learned = self.lessons()
-        entries = partial(self._told, skills, learned)
-        if self._ranker is None or skills != self._skills or learned != self._learned:
-            self.learn(entries())
-            self._skills, self._learned = skills, learned
-        try:
-            return self._known(skills, judged())
-        except (ValueError, LookupError, TypeError):  # a file of the right length with foreign contents
+            learned = self.lessons()
+            if self._ranker is None or skills != self._skills or learned != self._learned:
+                self.learn(self._updated(skills, learned))
+                self._skills, self._learned = skills, learned
+            with suppress(ValueError, LookupError, TypeError):
+                retrieval = judged()
+                if all(candidate.name in self._entries for candidate in retrieval.candidates):
+                    return retrieval
             self.index.forget()
-            self.learn(entries())
-            return self._known(skills, judged())
+            self.learn(self._updated(skills, learned))
+            return judged()
 
-    def _told(self, skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
+    def _updated(self, skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
         """An entry for each skill; an unchanged skill keeps its entry, whose digest is known."""
         before, self._entries = self._entries, {}
         for skill in skills:
-            said, held = learned.get(skill.name, ()), before.get(skill.name)
-            if held is None or held[0] is not skill or held[1] != said:
-                held = skill, said, entry_of(skill, said)
-            self._entries[skill.name] = held
+            examples, known = learned.get(skill.name, ()), before.get(skill.name)
+            if known is None or known[0] is not skill or known[1] != examples:
+                known = skill, examples, entry_of(skill, examples)
+            self._entries[skill.name] = known
         return [entry for _, _, entry in self._entries.values()]
-
-    def _known(self, skills: tuple[SkillDef, ...], found: Retrieval) -> Retrieval:
-        """`found`; ValueError if it names a skill that is not in `skills`: a folder may bring its own index."""
-        if not {one.name for one in found.candidates} <= {skill.name for skill in skills}:
-            raise ValueError("the index is of other skills")
-        return found
 
     def learn(self, entries: Sequence[Entry]) -> None:
         """Makes `entries` the skills to choose from."""
@@ -175,75 +163,85 @@ class SemanticRanker(Struct):
         if self.index.view is not None:
             self._ranker = Ranker(self.index.view, self.index.encoder)
 
-    def judged(self, text: str, k: int, usable: Callable[[str], bool] | None = None) -> Retrieval:
+    def judged(
+        self, text: str, k: int, usable: Callable[[str], bool] | None = None, *, meaning: bool = True
+    ) -> Retrieval:
         """The candidates and the band for `text`. A skill that the message names in full is taken before a vector is
-        used, or numpy imported. Only the `usable` ones are candidates."""
-        if self._ranker is None:
+        used, or numpy imported. Only the `usable` ones are candidates. Without `meaning`, words alone decide."""
+        if self._ranker is None or self.index.view is None:
             return _NOTHING
-        text = clean(text)
-        said = self._ranker.said(text)
-        way: Way = "words" if self.index.encoder is None else "meaning"
-        if way == "meaning" and said.length in PLAIN and not said.asks:
-            words = self._weighed(self._ranker, said, "words", text, usable)
-            if words is not None and words.first >= SURE and _says_most(words.candidates, said):
+        text, count = clean(text), self.index.view.count
+        query = self._ranker.query(text)
+
+        def weighed(way: Way) -> Weighed | None:
+            candidates = allowed(ranker.measured(query, meaning=way == "meaning"), text)
+            if usable is not None:
+                candidates = [each for each in candidates if usable(each.row.id)]
+            wanted = self._wanted(ranker.vector(query), query, text) if way == "meaning" else None
+            return weigh(candidates, query, shipped(way), count, wanted) if candidates else None
+
+        ranker = self._ranker
+        way: Way = "meaning" if meaning and self.index.encoder is not None else "words"
+        if way == "meaning" and query.length in PLAIN and not query.asks:
+            words = weighed("words")
+            # Words alone may decide if skills have most words of the message, or it names the first one in full. A word
+            # that no skill has hardly counts for words, and may be the topic of the message: `link me to a good song`
+            if (
+                words is not None
+                and words.first >= SURE
+                and (query.known >= KNOWN or _named_in_full(words.candidates, query.text) is not None)
+            ):
                 return banded(words, bands("words"), self.boldness, k)
-        found = self._weighed(self._ranker, said, way, text, usable)
-        return _NOTHING if found is None else banded(found, bands(way), self.boldness, k)
+        result = weighed(way)
+        return _NOTHING if result is None else banded(result, bands(way), self.boldness, k)
 
-    def _weighed(
-        self, ranker: Ranker, said: Query, way: Way, text: str, usable: Callable[[str], bool] | None = None
-    ) -> Weighed | None:
-        """Weighs the candidates for `text`, of which `said` is what is asked for."""
-        found = allowed(ranker.measured(said, meaning=way == "meaning"), text)
-        if usable is not None:
-            found = [one for one in found if usable(one.row.id)]
-        wanted = self._wanted(ranker.vector(said), said, text) if way == "meaning" else None
-        if wanted is not None and _FILE.search(text):
-            wanted = max(wanted, WITH_FILE)
-        view = self.index.view
-        return weigh(found, said, shipped(way), view.count, wanted) if found and view is not None else None
-
-    def _wanted(self, vector: Any, said: Query, text: str) -> float | None:
+    def _wanted(self, vector: Any, query: Query, text: str) -> float | None:
         """The probability that the message wants any skill; None if nothing is fitted for this encoder. `vector` is
-        that of `said`."""
+        that of `query`."""
         encoder = self.index.encoder
-        fitted = None if encoder is None else wanted_by(encoder.id)
-        if encoder is None or fitted is None:
+        if encoder is None:
             return None
-        whole = vector if said.text == text or not is_long(text) else encoder.encode([text], "query")[0]
-        return float(fitted.probabilities(whole))
+        from navigator_kernel.routing.vectors import wanted_by
+
+        fitted = wanted_by(encoder.id)
+        if fitted is None:
+            return None
+        whole = vector if query.text == text or not is_long(text) else encoder.encode([text], "query")[0]
+        wanted = float(fitted.probabilities(whole))
+        return max(wanted, WITH_FILE) if _FILE.search(text) else wanted
 
 
-def weigh(found: Sequence[ScoredCandidate], said: Query, model: Model, count: int, wanted: float | None) -> Weighed:
+def weigh(
+    candidates: Sequence[ScoredCandidate], query: Query, model: Model, count: int, wanted: float | None
+) -> Weighed:
     """Orders the candidates, of `count` skills, and estimates how sure the first ones are."""
-    scores = model.scores(found, said.length, count)
-    order = _ordered(found, scores)
-    named = _named_in_full(found, said.text)
-    spoken = max(order, key=lambda at: found[at].numbers[_SHOT])
-    same = found[spoken].numbers[_SHOT] >= SAME
+    scores = model.scores(candidates, query.length, count)
+    order = _ordered(candidates, scores)
+    named = _named_in_full(candidates, query.text)
+    spoken = max(order, key=lambda at: candidates[at].numbers[_SHOT])
+    same = candidates[spoken].numbers[_SHOT] >= SAME
     leader = named.at if named is not None else spoken if same else order[0]
     order.remove(leader)
     order.insert(0, leader)
     scores[leader] = max(scores)
     ahead = named is not None or same or len(order) == 1
-    ahead = ahead or (scores[order[0]] - scores[order[1]] >= APART and leads(found[order[0]], found[order[1]]))
-    if not ahead and found[order[1]].row.priority > found[order[0]].row.priority:
+    if not ahead:
+        apart = scores[order[0]] - scores[order[1]] >= APART
+        ahead = apart and leads(candidates[order[0]], candidates[order[1]])
+    if not ahead and candidates[order[1]].row.priority > candidates[order[0]].row.priority:
         order[:2] = order[1], order[0]
-    ordered, held = [found[at] for at in order], sorted(scores, reverse=True)
-    known = evidence(ordered, held, said, count, 0.5 if wanted is None else wanted)
-    declined = named is None and declines(said.text)
-    first, among = min(model.first.probability(known), _over_the_second(held)), model.among.probability(known)
-    plain = wanted is None and not said.asks and not declined and _is_plain(ordered[0], known, said.length)
+    ordered, scores = [candidates[at] for at in order], sorted(scores, reverse=True)
+    numbers = evidence(ordered, scores, query, count, 0.5 if wanted is None else wanted)
+    declined = named is None and declines(query.text)
+    # the probability that the first is right rather than the second: both together are at most 1
+    over_second = 1 / (1 + math.exp(scores[1] - scores[0])) if len(scores) > 1 else 1.0
+    first, among = min(model.first.probability(numbers), over_second), model.among.probability(numbers)
+    plain = wanted is None and not query.asks and not declined and _is_plain(ordered[0], numbers, query.length)
     if same or plain or named is not None:
         first = max(first, SURE)
     if same or plain or (named is not None and named.begins):
         wanted = 1.0
-    return Weighed(said, count, ordered, model, held, wanted, first, max(first, among), ahead and not declined, same)
-
-
-def _over_the_second(scores: Sequence[float]) -> float:
-    """The probability that the first is right rather than the second: both together are at most 1."""
-    return 1 / (1 + math.exp(scores[1] - scores[0])) if len(scores) > 1 else 1.0
+    return Weighed(query, count, ordered, model, scores, wanted, first, max(first, among), ahead and not declined, same)
 
 
 def declines(text: str) -> bool:
@@ -264,17 +262,17 @@ def _written(text: str) -> dict[str, int]:
     return {fold(hit[1]): hit.start() for hit in hits}
 
 
-def allowed(found: list[ScoredCandidate], text: str) -> list[ScoredCandidate]:
+def allowed(candidates: list[ScoredCandidate], text: str) -> list[ScoredCandidate]:
     """The candidates without those that the message rules out by name: `without internal-comms`."""
     against = {name for name, at in _written(text).items() if _AGAINST.search(_ENDS.split(text[:at])[-1])}
-    return [one for one in found if fold(one.row.name) not in against] if against else found
+    return [each for each in candidates if fold(each.row.name) not in against] if against else candidates
 
 
-def _named_in_full(found: Sequence[ScoredCandidate], text: str) -> _Named | None:
+def _named_in_full(candidates: Sequence[ScoredCandidate], text: str) -> _Named | None:
     """The only candidate whose name of several parts occurs in the message as written, or with which the message
     begins: `word count of this: …`."""
-    whole = [at for at, one in enumerate(found) if one.numbers[_NAMED] >= 1.0 - 1e-9]
-    names = {at: name for at in whole if "-" in (name := fold(found[at].row.name))}
+    whole = [at for at, each in enumerate(candidates) if each.numbers[_NAMED] >= 1.0 - 1e-9]
+    names = {at: name for at in whole if "-" in (name := fold(candidates[at].row.name))}
     start, written = fold(text), _written(text)
     begun = [at for at, name in names.items() if start.startswith(name) and _AFTER.match(start[len(name) :])]
     if len(begun) == 1:
@@ -283,13 +281,13 @@ def _named_in_full(found: Sequence[ScoredCandidate], text: str) -> _Named | None
     return _Named(hits[0], begins=False) if len(hits) == 1 else None
 
 
-def _ordered(found: Sequence[ScoredCandidate], scores: Sequence[float]) -> list[int]:
+def _ordered(candidates: Sequence[ScoredCandidate], scores: Sequence[float]) -> list[int]:
     """The indexes, best first; ties by priority, then by id, and only for ties are rows read."""
     order: list[int] = []
-    for _, equal in groupby(sorted(range(len(found)), key=lambda at: -scores[at]), key=lambda at: scores[at]):
+    for _, equal in groupby(sorted(range(len(candidates)), key=lambda at: -scores[at]), key=lambda at: scores[at]):
         tied = list(equal)
         if len(tied) > 1:
-            rows = {at: found[at].row for at in tied}
+            rows = {at: candidates[at].row for at in tied}
             tied.sort(key=lambda at: (-rows[at].priority, rows[at].id))
         order += tied
     return order
@@ -300,26 +298,26 @@ def banded(weighed: Weighed, limits: Bands, boldness: Boldness, k: int) -> Retri
     scores = weighed.scores
     odds = [math.exp(score - scores[0]) for score in scores]
     candidates = tuple(
-        Candidate(name=one.row.id, score=score, confidence=weighed.first * odd, parts=_parts(one, weighed))
-        for one, score, odd in list(zip(weighed.candidates, scores, odds, strict=True))[:k]
+        Candidate(name=each.row.id, score=score, confidence=weighed.first * odd, parts=_parts(each, weighed))
+        for each, score, odd in list(zip(weighed.candidates, scores, odds, strict=True))[:k]
     )
     wanted = weighed.wanted or 0.0
-    found = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=wanted)
-    doubts = weighed.said.asks and wanted < limits.question
+    retrieval = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=wanted)
+    doubts = weighed.query.asks and wanted < limits.question
     if weighed.alone and weighed.first >= (limits.sure if doubts else limits.take[boldness]):
-        return replace(found, band="route", reason="example" if weighed.same else "leader")
-    offer = limits.offer_long if weighed.said.length >= LONG else limits.offer
+        return replace(retrieval, band="route", reason="example" if weighed.same else "leader")
+    offer = limits.offer_long if weighed.query.length >= LONG else limits.offer
     if weighed.among < (offer if wanted >= limits.want else limits.likely):
-        return replace(found, reason="unlikely") if wanted >= limits.want else found
+        return replace(retrieval, reason="unlikely") if wanted >= limits.want else retrieval
     best = weighed.candidates
-    names = tuple(one.row.id for one, odd in zip(best[:OFFERED], odds, strict=False) if odd >= NEAR)
-    return replace(found, band="ambiguous", reason="likely", offered=names, more=_more(best, len(names)))
+    names = tuple(each.row.id for each, odd in zip(best[:OFFERED], odds, strict=False) if odd >= NEAR)
+    return replace(retrieval, band="ambiguous", reason="likely", offered=names, more=_more(best, len(names)))
 
 
-def _more(found: Sequence[ScoredCandidate], offered: int) -> int:
+def _more(candidates: Sequence[ScoredCandidate], offered: int) -> int:
     """The number of candidates that are not offered but say nearly as much of the message as the first one does."""
-    covers = found[0].numbers[_COVERED]
-    return sum(one.numbers[_COVERED] >= MORE * covers for one in found[offered:]) if covers >= SAYS else 0
+    covers = candidates[0].numbers[_COVERED]
+    return sum(each.numbers[_COVERED] >= MORE * covers for each in candidates[offered:]) if covers >= SAYS else 0
 
 
 def leads(first: ScoredCandidate, second: ScoredCandidate) -> bool:
@@ -330,21 +328,15 @@ def leads(first: ScoredCandidate, second: ScoredCandidate) -> bool:
     return far or any(abs(first.numbers[at] - second.numbers[at]) >= TWIN for at in _WORDS)
 
 
-def _says_most(found: Sequence[ScoredCandidate], said: Query) -> bool:
-    """Whether words alone may decide: skills have most words of the message, or it names the first one in full. A word
-    that no skill has hardly counts for words, and may be the topic of the message: `link me to a good song`."""
-    return said.known >= KNOWN or _named_in_full(found, said.text) is not None
-
-
 def _is_plain(first: ScoredCandidate, known: Sequence[float], length: int) -> bool:
     """Whether a short message contains the whole name and only words of the skill, and no other skill comes near."""
     whole = first.numbers[_NAMED] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
     return whole and length in PLAIN and known[_ODDS] >= CLEAR
 
 
-def _parts(one: ScoredCandidate, weighed: Weighed) -> dict[str, float]:
+def _parts(candidate: ScoredCandidate, weighed: Weighed) -> dict[str, float]:
     """The parts of the score: each number times its weight, the strongest first."""
-    weights = weighed.model.weights(one, weighed.said.length, weighed.count)
-    held = zip(map(mul, weights, one.numbers), MEASURED, strict=True)
-    told = [(part, name) for part, name in held if part >= 0.005 or part <= -0.005]
-    return {name: part for part, name in sorted(told, key=lambda one: -abs(one[0]))}
+    weights = weighed.model.weights(candidate, weighed.query.length, weighed.count)
+    parts = zip(map(mul, weights, candidate.numbers), MEASURED, strict=True)
+    large = [(part, name) for part, name in parts if part >= 0.005 or part <= -0.005]
+    return {name: part for part, name in sorted(large, key=lambda each: -abs(each[0]))}

@@ -67,16 +67,16 @@ class ModelJudge(Struct):
         used = (*(one for one in done.tried if one.spent.requests), Tried(model=done.model, spent=done.spent))
         return replace(judged, model=done.model, used=used)
 
-    async def _answer(self, model: ChatModel, messages: tuple[ChatMessage, ...], wanted: dict[str, Any]) -> Completion:
+    async def _answer(self, model: ChatModel, messages: tuple[ChatMessage, ...], schema: dict[str, Any]) -> Completion:
         """The model's answer; a server that rejects shapes is asked without one from then on."""
         if self._shaped:
             try:
-                return await model.complete(_asked(messages, wanted))
+                return await model.complete(_request(messages, schema))
             except ModelFailed as error:
                 if error.data.get("kind") != "rejected":
                     raise
                 self._shaped = False
-        return await model.complete(_asked(messages, None))
+        return await model.complete(_request(messages, None))
 
     def _offered(self, found: Retrieval) -> Sequence[SkillDef]:
         if self.mode == "llm_only":
@@ -98,9 +98,9 @@ def shape(names: Sequence[str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": ["skills", "direct"]}
 
 
-def _asked(messages: tuple[ChatMessage, ...], wanted: dict[str, Any] | None) -> Asked:
+def _request(messages: tuple[ChatMessage, ...], schema: dict[str, Any] | None) -> Asked:
     """A request without tools, since some models would call them (RTE-15)."""
-    return Asked(messages=messages, temperature=TEMPERATURE, shape=wanted, tokens=TOKENS, limit=LIMIT)
+    return Asked(messages=messages, temperature=TEMPERATURE, shape=schema, tokens=TOKENS, limit=LIMIT)
 
 
 def prompt(skills: Sequence[SkillDef], language: Language) -> str:
@@ -117,14 +117,14 @@ def parsed(text: str, offered: Sequence[str]) -> Judged:
     """The first JSON object in `text` that is one of the three forms; skills win over `direct` (RTE-9), names that were
     not offered do not count (RTE-27), and what cannot be decided is direct (RTE-13)."""
     by_fold = {fold(name): name for name in offered}
-    for held in _objects(text):
-        named = held.get("skills")
+    for answer in _objects(text):
+        named = answer.get("skills")
         names = [named] if isinstance(named, str) else named if isinstance(named, list) else []
         known = [by_fold[fold(name)] for name in names if isinstance(name, str) and fold(name) in by_fold]
         if known:
             return Judged(skills=tuple(dict.fromkeys(known)))
-        question = held.get("question")
-        if not names and held.get("direct") is not True and isinstance(question, str) and question.strip():
+        question = answer.get("question")
+        if not names and answer.get("direct") is not True and isinstance(question, str) and question.strip():
             return Judged(question=clean(question.strip()))
         return Judged(failure="unknown_skill" if names else "")
     return Judged(failure="unreadable")
@@ -135,12 +135,12 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
         try:
-            held, end = decoder.raw_decode(text, at)
+            value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             end = at + 1
         else:
-            if isinstance(held, dict) and held.keys() & {"skills", "direct", "question"}:
-                yield held
+            if isinstance(value, dict) and value.keys() & {"skills", "direct", "question"}:
+                yield value
         at = text.find("{", end)
 
 

@@ -1,35 +1,57 @@
-"""Finds candidates by words and meaning, and computes their features."""
+"""Finds candidates by words and meaning, computes their numbers, and weighs these with the shipped weights."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache
+from operator import mul
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from navigator_kernel.language.clauses import asked_for
-from navigator_kernel.routing.features import (
+from navigator_kernel.routing.words import (
     COMPARED,
     FIELDS,
     LEXICAL,
     DocumentFeatures,
     QueryFeatures,
+    alike,
+    content_terms,
     gram_hashes,
     lexical,
     rarity,
     term_hash,
+    terms,
 )
-from navigator_kernel.routing.glossary import alike
-from navigator_kernel.routing.terms import content_terms, terms
-from navigator_kernel.routing.wanted import wanted_by
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.route import Boldness
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
-    from navigator_kernel.routing.arrays import TermBatch
-    from navigator_kernel.routing.view import IndexedEntry, IndexSnapshot
+    from navigator_kernel.routing.index import IndexedEntry, IndexSnapshot
 
+Way = Literal["words", "meaning"]  # without an encoder, and with one
+# What the first candidate's numbers, and those of the best of all, are called in the evidence
+OF_FIRST = {
+    "near": "near_text", "shot": "near_shot", "taught": "taught", "learned": "near_learned",
+    "words": "near_words", "covered": "coverage", "purpose": "words_purpose", "body": "words_body",
+    "whole": "name_whole", "name": "name_said",
+}  # fmt: skip
+OF_BEST = {"best_text": "near_text", "best_covered": "coverage"}
+EVIDENCE = (
+    "odds", "together", "score", "gap", "gap_third", *OF_FIRST, *OF_BEST, "count", "length", "known", "wanted", "asks",
+)  # fmt: skip
+OFFERED = 3  # most skills to offer
+LEAST, MOST = -4.0, 6.0  # bounds of log-odds: catalogues differ in how sharp their scores are
+ALONE = 5.0  # the gap to a candidate that does not exist
+LONG = 30  # terms of a long message
+USUAL, USUAL_COUNT = 2.2, 100  # log of 1 and the number of terms of a usual message; number of skills
 SEARCHED = {"name": 3.0, "examples": 2.0, "tags": 1.5, "purpose": 1.5, "body": 0.3}
 BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates measured in detail
 SCORED = 200  # rows in a search by words
@@ -41,8 +63,8 @@ TERM_LIMIT = 64  # terms of a message to search for, the rarest ones
 PLACES = ("place_words", "place_text")  # reciprocal ranks by words and by meaning (Cormack et al. 2009)
 SEMANTIC = ("near_name", "near_text", "near_shot", "taught", "near_learned", "near_words", "near_title", *PLACES)
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
+KEPT = 4_096  # rows whose features stay in memory
 WORDS = 12  # terms of a message compared by meaning
-KEPT = 65_536  # name terms with cached rarities, and an eighth as many rows with cached rarities
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
 _PURPOSE = FIELDS.index("purpose")
 _COMPARED = [FIELDS.index(name) for name in COMPARED]
@@ -61,6 +83,9 @@ _BRINGS = lazy_compile(
     r"[:：]\s*+(?:\S{1,200}+(?:\s++|$)){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^“”]{4,}”"
 )
 _UNMEANT = (0.0,) * len(SEMANTIC)
+_TAUGHT = MEASURED.index("taught")
+_OF_FIRST = {name: MEASURED.index(of) for name, of in OF_FIRST.items()}
+_OF_BEST = {name: MEASURED.index(of) for name, of in OF_BEST.items()}
 
 
 class ScoredCandidate(Struct, frozen=True):
@@ -84,7 +109,7 @@ class Query(Struct, frozen=True):
     text: str
     message: str
     length: int
-    asked: QueryFeatures
+    features: QueryFeatures
     words: Mapping[str, str]
     by_words: Mapping[int, float]
     by_body: Mapping[int, float]
@@ -104,29 +129,28 @@ class Ranker:
         self._view, self._encoder = view, encoder
         self._rarity: dict[str, float] = {}
         self._known: dict[str, bool] = {}
-        self._named: dict[int, float] = {}
-        self._titles: dict[int, list[float]] = {}
         self._last: tuple[str, Any] = ("", None)
+        self._document = lru_cache(maxsize=KEPT)(self._read)
 
-    def said(self, message: str) -> Query:
+    def query(self, message: str) -> Query:
         """Searches once for what the message asks for."""
         asks = asked_for(message)
         text = _FILE_TYPE.sub(self._known_type, asks) if len(content_terms(_FILE_TYPE.sub("", asks))) > 1 else asks
         content = content_terms(text)
-        said = content or terms(text)
-        words = dict(zip(self._view.words.stems(said), said, strict=True))
-        found = {stem: self._rare(stem) for stem in words}
+        every = content or terms(text)
+        words = dict(zip(self._view.words.stems(every), every, strict=True))
+        rarities = {stem: self._rare(stem) for stem in words}
         known = {stem for stem in words if self._is_known(stem)}
-        rarest = sorted(found, key=lambda stem: (stem not in known, -found[stem]))[:TERM_LIMIT]
-        mass = sum(found[stem] * (1.0 if stem in known else UNKNOWN) for stem in rarest)
+        rarest = sorted(rarities, key=lambda stem: (stem not in known, -rarities[stem]))[:TERM_LIMIT]
+        mass = sum(rarities[stem] * (1.0 if stem in known else UNKNOWN) for stem in rarest)
         shares, more = self._alike(text, rarest)
         weights = {term_hash(stem): self._rare(stem) * share for stem, share in shares.items()}
-        asked = QueryFeatures(weights, mass + more or 1.0, gram_hashes(text[:2_000]))
-        search = self._view.words.search
+        features = QueryFeatures(weights, mass + more or 1.0, gram_hashes(text[:2_000]))
+        search = self._view.search
         by_words, by_body = search(shares, SEARCHED, SCORED), search(shares, {"body": 1.0}, SCORED)
-        kept = {stem: words[stem] for stem in rarest}
+        known_words = {stem: words[stem] for stem in rarest}
         share = len(known) / max(len(words), 1)
-        return Query(text, message, len(content), asked, kept, dict(by_words), dict(by_body), share)
+        return Query(text, message, len(content), features, known_words, dict(by_words), dict(by_body), share)
 
     def _alike(self, text: str, stems: Sequence[str]) -> tuple[dict[str, float], float]:
         """The weight of each term: 1 for `stems`, ALIKE for the terms that the glossary has for a phrase of `text`; and
@@ -147,104 +171,208 @@ class Ranker:
         self._rare(stem)
         return self._known[stem]
 
-    def measured(self, said: Query, *, meaning: bool = True) -> list[ScoredCandidate]:
+    def measured(self, query: Query, *, meaning: bool = True) -> list[ScoredCandidate]:
         """Every candidate with its numbers, in no order. Without `meaning`, only the first few by words, and numpy is
         not loaded."""
-        dead = self._view.head.dead
-        rows = list(said.by_words)[: BY_WORDS if meaning else FEW]
-        query: Any = None
-        asked = {term_hash(stem): (word, self._rare(stem)) for stem, word in list(said.words.items())[:WORDS]}
-        if meaning:
-            rows += list(said.by_body)[:BY_BODY]
-        if meaning and self._encoder is not None and self._view.vectors is not None:
-            query = self._encoded(self._encoder, said.text, asked)
-            self._last = said.text, query
-            near_rows = self._view.vectors.near(query, BY_MEANING + len(dead))[0].tolist()
-            rows += [row for row in near_rows if row not in dead][:BY_MEANING]
-        rows = [row for row in dict.fromkeys(rows) if row not in dead]
-        mass = said.asked.mass
-        scored = [(said.by_words.get(row, 0.0) / mass, said.by_body.get(row, 0.0) / mass) for row in rows]
-        known = self._view.cut if rows and (meaning or self._titles) else None  # `_titles` is filled only with numpy
-        if known is None:
-            numbers = [(*self._lexical(said.asked, row), *found) for row, found in zip(rows, scored, strict=True)]
-            return [
-                ScoredCandidate(row, (*held, *_UNMEANT), self._view) for row, held in zip(rows, numbers, strict=True)
-            ]
-        return self._at_once(known.of(rows), said.asked, asked, query, rows, scored)
+        view, found_by_words = self._view, list(query.by_words)
+        if not meaning:
+            few = [(row, self._by_words(query, row, self._document(row))) for row in found_by_words[:FEW]]
+            return [ScoredCandidate(row, (*numbers, *_UNMEANT), view) for row, numbers in few]
+        words = {term_hash(stem): (word, self._rare(stem)) for stem, word in list(query.words.items())[:WORDS]}
+        by_meaning: Sequence[Sequence[float]]
+        rows, vector = [*found_by_words[:BY_WORDS], *list(query.by_body)[:BY_BODY]], None
+        if self._encoder is not None and view.vectors is not None:
+            vector = self._encoded(self._encoder, query.text, words)
+            self._last = query.text, vector
+            dead = view.head.dead
+            nearest = view.vectors.near(vector, BY_MEANING + len(dead))[0].tolist()
+            rows += [row for row in nearest if row not in dead][:BY_MEANING]
+        rows = list(dict.fromkeys(rows))
+        documents = [self._document(row) for row in rows]
+        by_words = [self._by_words(query, row, document) for row, document in zip(rows, documents, strict=True)]
+        by_meaning = [_UNMEANT] * len(rows)
+        if vector is not None and rows:
+            by_meaning = self._by_meaning(words, vector, rows, documents, [numbers[_PURPOSE] for numbers in by_words])
+        return [
+            ScoredCandidate(row, (*first, *second), view)
+            for row, first, second in zip(rows, by_words, by_meaning, strict=True)
+        ]
 
-    def vector(self, said: Query) -> Any:
+    def vector(self, query: Query) -> Any:
         """The vector of the message that was last measured by meaning; None for another message."""
         text, vector = self._last
-        return vector if text == said.text else None
+        return vector if text == query.text else None
 
-    def _lexical(self, asked: QueryFeatures, row: int) -> list[float]:
-        """The numbers by words of a single row, before numpy is loaded."""
-        entry, fields = self._view.row(row), self._view.fields(row)
+    def _read(self, row: int) -> DocumentFeatures:
+        entry = self._view.row(row)
         title = {term_hash(stem): self._rare(stem) for stem in entry.stems}
-        every = frozenset(term for terms in fields for term in terms)
-        return lexical(asked, DocumentFeatures(fields, every, title, gram_hashes(entry.name)), self._view.averages)
+        return DocumentFeatures(self._view.fields(row), title, gram_hashes(entry.name))
 
-    def _at_once(
+    def _by_words(self, query: Query, row: int, document: DocumentFeatures) -> list[float]:
+        """The numbers of LEXICAL, and the scores of the searches in every field and in the body."""
+        mass = query.features.mass
+        scores = query.by_words.get(row, 0.0) / mass, query.by_body.get(row, 0.0) / mass
+        return [*lexical(query.features, document, self._view.averages), *scores]
+
+    def _by_meaning(
         self,
-        cut: TermBatch,
-        asked: QueryFeatures,
         words: Mapping[int, tuple[str, float]],
-        query: Any,
+        vector: Any,
         rows: Sequence[int],
-        scored: Sequence[tuple[float, float]],
-    ) -> list[ScoredCandidate]:
-        """Measures all rows at once in arrays; with a `query`, by meaning, too."""
+        documents: Sequence[DocumentFeatures],
+        purposes: Sequence[float],
+    ) -> Sequence[Sequence[float]]:
+        """The numbers of SEMANTIC for each row; `purposes` are those of their purposes by words."""
         import numpy as np
 
-        from navigator_kernel.routing.arrays import places
+        from navigator_kernel.routing.vectors import places, wanted_by
 
-        wholes, shares = cut.titles(self._titled(cut, rows))
-        told, near = cut.told(asked, wholes), np.zeros((len(rows), len(SEMANTIC)))
-        if query is not None and self._view.vectors is not None:
-            known = None if self._encoder is None else wanted_by(self._encoder.id)
-            near[:, :5] = self._view.vectors.measured(query, rows, None if known is None else known.nearest(query))
-            if self._view.lexicon is not None:
-                near[:, 5], near[:, 6] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
-            near[:, 7], near[:, 8] = places(told[:, _PURPOSE]), places(near[:, 1])
-        numbers = np.concatenate([told, scored, near], axis=1).tolist()
-        return [ScoredCandidate(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
+        near = np.zeros((len(rows), len(SEMANTIC)))
+        known = None if self._encoder is None else wanted_by(self._encoder.id)
+        if self._view.vectors is not None:
+            others = None if known is None else known.nearest(vector)
+            near[:, :5] = self._view.vectors.measured(vector, rows, others)
+        if self._view.lexicon is not None:
+            hashes: list[int] = []
+            counts, shares = [], []
+            for document in documents:
+                stems = [key for at in _COMPARED for key in document.fields[at]]
+                # the share of each word of the name in its rarity; a repeated word counts once
+                whole, title = sum(document.title.values()) or 1.0, dict(document.title)
+                shares += [title.pop(key, 0.0) / whole for key in document.fields[0]]
+                shares += [0.0] * (len(stems) - len(document.fields[0]))
+                hashes += stems
+                counts.append(len(stems))
+            near[:, 5], near[:, 6] = self._view.lexicon.near(words, hashes, counts, shares)
+        near[:, 7], near[:, 8] = places(purposes), places(near[:, 1].tolist())
+        rounded: list[list[float]] = near.tolist()
+        return rounded
 
-    def _titled(self, cut: TermBatch, rows: Sequence[int]) -> list[list[float]]:
-        """The rarity of each term of these rows' names; a repeated term counts once."""
-        if len(self._titles) > KEPT // 8:
-            self._titles.clear()
-        new = [at for at, row in enumerate(rows) if row not in self._titles]
-        for at, name in zip(new, cut.names(new) if new else (), strict=True):
-            named = self._rarities(rows[at], name)
-            self._titles[rows[at]] = [0.0 if key in name[:so_far] else named[key] for so_far, key in enumerate(name)]
-        return [self._titles[row] for row in rows]
-
-    def _rarities(self, row: int, name: Sequence[int]) -> Mapping[int, float]:
-        """The rarity of each term of a row's name, by its hash; the row is read only for a term not known yet."""
-        if len(self._named) > KEPT:
-            self._named.clear()
-        if not all(key in self._named for key in name):
-            self._named |= {term_hash(stem): self._rare(stem) for stem in self._view.row(row).stems}
-        return self._named
-
-    def _encoded(self, encoder: Encoder, text: str, asked: Mapping[int, tuple[str, float]]) -> Any:
+    def _encoded(self, encoder: Encoder, text: str, words: Mapping[int, tuple[str, float]]) -> Any:
         """The vector of the message; the vectors of its new words are made together with it."""
-        new = self._view.lexicon.unknown(asked) if self._view.lexicon is not None else {}
+        new = self._view.lexicon.unknown(words) if self._view.lexicon is not None else {}
         both: Callable[[str, Sequence[str]], tuple[Any, Any]] | None = getattr(encoder, "message", None)
         if both is not None:
-            query, vectors = both(text, list(new.values()))
+            vector, vectors = both(text, list(new.values()))
         else:
-            query = encoder.encode([text], "query")[0]
+            vector = encoder.encode([text], "query")[0]
             vectors = encoder.encode(list(new.values()), "word") if new else ()
         if self._view.lexicon is not None:
             self._view.lexicon.keep(new, vectors)
-        return query
+        return vector
 
     def _rare(self, stem: str) -> float:
         """How rare a stem is in this index, from 0."""
-        held = self._rarity.get(stem)
-        if held is None:
+        known = self._rarity.get(stem)
+        if known is None:
             seen = max(self._view.words.seen(field, stem) for field in _RARITY_FIELDS)
-            held = self._rarity[stem] = rarity(seen, self._view.count)
+            known = self._rarity[stem] = rarity(seen, self._view.count)
             self._known[stem] = seen > 0 or self._view.words.seen("body", stem) > 0
-        return held
+        return known
+
+
+class Network(Struct, frozen=True, kw_only=True):
+    """A probability from numbers in the order of EVIDENCE: a network of one hidden layer in plain Python, because an
+    answer by words must not wait for numpy. `inner` has a row of weights for each hidden unit."""
+
+    inner: Sequence[Sequence[float]]
+    shift: Sequence[float]
+    outer: Sequence[float]
+    bias: float
+
+    def probability(self, numbers: Sequence[float]) -> float:
+        hidden = (math.tanh(sum(map(mul, row, numbers)) + by) for row, by in zip(self.inner, self.shift, strict=True))
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, sum(map(mul, self.outer, hidden)) + self.bias))))
+
+
+class Model(Struct, frozen=True, kw_only=True, eq=False):
+    """The weights of a way of routing. `rank` weighs MEASURED for the order; to it is added a share of `by_examples`,
+    how well examples describe the candidate, and for each unit by which a log is above USUAL `by_length`, of the
+    message in terms, and `by_count`, of skills. `first` estimates whether the first candidate is right, `among` whether
+    one of the first OFFERED is."""
+
+    rank: Mapping[str, float]
+    by_length: Mapping[str, float]
+    by_count: Mapping[str, float]
+    by_examples: Mapping[str, float]
+    first: Network
+    among: Network
+
+    def scores(self, candidates: Sequence[ScoredCandidate], length: int, count: int) -> list[float]:
+        """The score of each candidate for a message of `length` terms, among `count` skills."""
+        return [sum(map(mul, self.weights(each, length, count), each.numbers)) for each in candidates]
+
+    def weights(self, candidate: ScoredCandidate, length: int, count: int) -> Sequence[float]:
+        """The weight of each of MEASURED for that candidate."""
+        return _weights(self, candidate.numbers[_TAUGHT], math.log1p(length) - USUAL, math.log(count / USUAL_COUNT))
+
+
+class Bands(Struct, frozen=True, kw_only=True):
+    """The lowest probabilities at which a skill is taken, by boldness, or `sure` for a question that does not want any
+    skill with the probability `question`; and at which skills are offered: `offer` if the message wants any skill,
+    which it does from `want`, and else `likely`. A message of LONG terms is near many skills by chance: then it is
+    `offer_long`."""
+
+    take: Mapping[Boldness, float]
+    question: float
+    sure: float
+    offer: float
+    offer_long: float
+    want: float
+    likely: float
+
+
+def evidence(
+    candidates: Sequence[ScoredCandidate], scores: Sequence[float], query: Query, count: int, wanted: float
+) -> list[float]:
+    """The numbers of EVIDENCE for a ranking with `scores` in order, among `count` skills; `wanted` is the probability
+    that the message wants any skill."""
+    odds = [math.exp(score - scores[0]) for score in scores]
+    first = candidates[0].numbers
+    known = {
+        "odds": log_odds(1 / sum(odds)),
+        "together": log_odds(sum(odds[:OFFERED]) / sum(odds)),
+        "score": scores[0],
+        "gap": scores[0] - scores[1] if len(scores) > 1 else ALONE,
+        "gap_third": scores[0] - scores[2] if len(scores) > OFFERED - 1 else ALONE,
+        "count": math.log(count),
+        "length": math.log1p(query.length),
+        "known": query.known,
+        "wanted": log_odds(wanted),
+        "asks": float(query.asks),
+    }
+    known |= {name: first[at] for name, at in _OF_FIRST.items()}
+    known |= {name: max(each.numbers[at] for each in candidates) for name, at in _OF_BEST.items()}
+    return [known[name] for name in EVIDENCE]
+
+
+def log_odds(share: float) -> float:
+    """The log-odds of a share, from LEAST to MOST."""
+    return max(LEAST, min(MOST, math.log((share + 1e-6) / (1 - share + 1e-6))))
+
+
+@lru_cache(256)
+def _weights(model: Model, taught: float, longer: float, more: float) -> Sequence[float]:
+    """What is evidence for a skill never counts against it; that it has examples may, because they say a little about
+    every message."""
+    shifts = (model.by_examples, taught), (model.by_length, longer), (model.by_count, more)
+    weights = [sum((by.get(name, 0.0) * share for by, share in shifts), model.rank.get(name, 0.0)) for name in MEASURED]
+    return [weight if name == "taught" else max(0.0, weight) for name, weight in zip(MEASURED, weights, strict=True)]
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    weights: dict[str, Any] = json.loads(Path(__file__).with_name("weights.json").read_bytes())
+    return weights
+
+
+@cache
+def shipped(way: Way) -> Model:
+    """The weights of this release."""
+    return msgspec.convert(_shipped()[way], Model)
+
+
+@cache
+def bands(way: Way = "meaning") -> Bands:
+    """The thresholds. Without an encoder nothing says whether a message wants any skill: only `likely` counts."""
+    return Bands(**_shipped()["bands"][way])
