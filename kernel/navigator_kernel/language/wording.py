@@ -1,4 +1,4 @@
-"""Says fixed sentences to people, in English or Chinese (X-31); they are in `sentences.tsv`. Programs read codes instead."""
+"""Says the fixed sentences of `sentences.tsv` in English or Chinese (X-31); programs read codes instead."""
 
 from __future__ import annotations
 

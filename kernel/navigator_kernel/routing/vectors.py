@@ -223,9 +223,11 @@ class WordVectors:
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What `tests/maintenance/fit_wanted.py` found for the encoder of that name; all vectors have length 1. A network of one
-    hidden layer estimates whether a message wants a skill: `inner` and `shift` lead to that layer, `outer` and `bias`
-    to the log-odds. `others` are the vectors of messages for no skill that many people have."""
+    """Weights fitted by `tests/maintenance/fit_wanted.py` for the encoder of that name; all vectors have length 1.
+
+    A network of one hidden layer estimates whether a message wants a skill: `inner` and `shift` lead to that layer,
+    `outer` and `bias` to the log-odds. `others` are the vectors of messages for no skill that many people have.
+    """
 
     encoder: str
     inner: Floats
