@@ -217,14 +217,14 @@ def test_kernel_register_tools_and_endpoints_adds_a_tool_that_keeps_a_file_and_e
 def test_kernel_register_tools_and_endpoints_cannot_replace_an_endpoint_of_the_kernel(
     root: Path, install: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    install(KEEPING)
+    plugin = install(KEEPING)
     endpoints = endpoints_of(Gateway(root, load_settings(root)))
     assert [one.path for one in endpoints if one.name == "list_boats"] == ["/api/boats"]
     warned = [record.getMessage() for record in caplog.records]
     assert [text.partition("ValueError: ")[2] for text in warned] == [
         "GET /api/boats (list_boats) already exists",
         "GET /api/skills (list_boats) already exists",
-        "GET /boats needs a path below /api/, a role and a service",
+        f"GET /boats needs a role, and a path below /api/ or /{plugin}",
     ]
 
 

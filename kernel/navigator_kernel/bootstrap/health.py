@@ -181,7 +181,7 @@ def _needed_by(plugin: Installed) -> list[str]:
     except PackageNotFoundError:  # a source tree that is not installed
         return []
     marked = [(line, line.partition(";")[2].replace(" ", "").replace('"', "'")) for line in lines]
-    return [_PACKAGE.findall(line)[0] for line, marker in marked if f"extra=='{plugin.name}'" in marker]
+    return [_PACKAGE.findall(line)[0] for line, marker in marked if "extra==" + repr(plugin.name) in marker]
 
 
 def _is_installed(package: str) -> bool:
