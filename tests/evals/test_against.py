@@ -11,8 +11,8 @@ import pytest
 
 from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
+from navigator_kernel.cli.skill.optimize import additions, joined
 from navigator_kernel.evals.cases import EvalCase
-from navigator_kernel.evals.describe import additions, joined
 from navigator_kernel.evals.score import Choice, Outcome, better
 from navigator_kernel.skills.catalog.aliases import other_words
 from navigator_kernel.skills.formats.manifest import read_manifest
