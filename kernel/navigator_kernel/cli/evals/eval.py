@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from msgspec.structs import replace
 
-from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.parts import open_router
 from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.evals.cases import gathered, routed
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.config.settings import checked, field_of
-from navigator_kernel.errors import NotFound, UsageProblem
-from navigator_kernel.evals.cases import Problem, cases_in
-from navigator_kernel.evals.score import FIGURES, Choice, Outcome, better, confusions, junit_xml, outcomes, score
+from navigator_kernel.errors import NotFound
+from navigator_kernel.evals.cases import Problem
 from navigator_kernel.text import shorten
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from navigator_kernel.bootstrap.parts import RouterParts
-    from navigator_kernel.config.settings import Settings
     from navigator_kernel.evals.cases import EvalCase
-    from navigator_kernel.values.request import FileReference
+    from navigator_kernel.evals.score import Outcome
     from navigator_kernel.values.resource import SkillDef
-
 
 SHARE = click.FloatRange(0, 1)
 HOSTS = ("claude-code", "codex")
@@ -88,7 +81,7 @@ def command(
     cases, problems = gathered(app, parts, chosen, whole=not skills)
     found = routed(cases, parts)
     if against is not None:
-        return compared(app, parts, found, against, as_json=as_json)
+        return _compared(app, parts, found, against, as_json=as_json)
     level = "error" if require_evals else "warning"
     limits = Limits(min_precision, min_recall, min_served, max_overlap, tuple(hosts), budget, level)
     body = _judged(found, [*problems, *_linted(cases, chosen, every, limits)], every, limits)
@@ -123,6 +116,7 @@ def _judged(
 ) -> dict[str, Any]:
     """The result as `--json` prints it."""
     from navigator_kernel.evals import lint
+    from navigator_kernel.evals.score import confusions, score
 
     whole = score(found)
     room = {**lint.BUDGETS, **({} if limits.budget is None else {"budget": lint.Budget(limits.budget, lint.LONG)})}
@@ -151,12 +145,22 @@ def _judged(
 
 
 def _written(file: Path, found: Sequence[Outcome], problems: Sequence[Mapping[str, Any]]) -> None:
+    from navigator_kernel.evals.score import junit_xml
+
     place = Path.cwd() / file
     text = junit_xml(found, [Problem(**problem) for problem in problems])
     FolderWriter([place.parent]).write(place, text.encode("utf-8", "replace"))
 
 
+def _compared(app: App, parts: RouterParts, found: Sequence[Outcome], against: str, *, as_json: bool) -> int:
+    from navigator_kernel.cli.evals.against import compared
+
+    return compared(app, parts, found, against, as_json=as_json)
+
+
 def _show(body: Mapping[str, Any]) -> None:
+    from navigator_kernel.evals.score import FIGURES
+
     rows = [
         (str(one["skill"]), f"{one['passed']}/{one['cases']}", f"{one['precision']:.2f}", f"{one['recall']:.2f}")
         for one in body["skills"]
@@ -176,150 +180,3 @@ def _show(body: Mapping[str, Any]) -> None:
         note(f"{host}: {held['used']} of {held['limit']} characters")
     figures = ", ".join(f"{name.replace('_', ' ')} {body[name]:.3f}" for name in FIGURES)
     note(f"{body['passed']} of {body['cases']} evals passed, {figures}")
-
-
-LIMIT = 1024 * 1024  # bytes of a draft
-
-
-def compared(app: App, parts: RouterParts, before: Sequence[Outcome], against: str, *, as_json: bool) -> int:
-    """Prints both scores and the messages that change; returns 1 if one of them gets worse."""
-    settings, skills = _other(app, parts, against)
-    with TemporaryDirectory(prefix="navigator-") as folder:
-        after = tried(app, parts, [one.case for one in before], settings, skills, Path(folder))
-    body = difference(before, after)
-    worse = any(one["change"] == "worse" for one in body["changes"])
-    body = {"exit_code": int(worse), "against": against, **body}
-    document(body) if as_json else show(body)
-    return int(worse)
-
-
-def tried(
-    app: App,
-    parts: RouterParts,
-    cases: Sequence[EvalCase],
-    settings: Settings,
-    skills: Sequence[SkillDef],
-    folder: Path,
-) -> list[Outcome]:
-    """Routes the messages with these settings, and with these skills in place of the installed ones of the same names;
-    the index is in `folder`."""
-    from navigator_kernel.bootstrap.trials import open_trial
-
-    return routed(cases, open_trial(app.root, settings, parts, folder, skills))
-
-
-def difference(before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, Any]:
-    """`{before, after, changes: [{query, wanted, before, after, change}]}`; `change` is better, worse or other."""
-    changes = []
-    for one, other in zip(before, after, strict=True):
-        if one.choice == other.choice:
-            continue
-        wanted = one.case.wanted or f"not {one.case.skill}"
-        went = {"before": _went(one), "after": _went(other), "change": better(one, other)}
-        changes.append({"query": one.case.query, "wanted": wanted, **went})
-    return {"before": score(before).to_dict(), "after": score(after).to_dict(), "changes": changes}
-
-
-def show(body: Mapping[str, Any]) -> None:
-    rows = [(name.replace("_", " "), *(f"{body[when][name]:.3f}" for when in ("before", "after"))) for name in FIGURES]
-    table(("", "now", "then"), rows)
-    for one in sorted(body["changes"], key=lambda one: ("worse", "better", "other").index(one["change"])):
-        query = shorten(one["query"], 80)
-        lines(f"{one['change']}: {query!r} wanted {one['wanted']}: {one['before']} → {one['after']}")
-    note(f"{len(body['changes'])} of {body['before']['cases']} messages change")
-
-
-def _went(one: Outcome) -> str:
-    if one.choice.skill:
-        return one.choice.skill
-    return f"offers {', '.join(one.choice.asked)}" if one.choice.asked else "nothing"
-
-
-def _other(app: App, parts: RouterParts, against: str) -> tuple[Settings, Sequence[SkillDef]]:
-    """The settings to use and the skills to replace. UsageProblem or NotFound if `against` is neither."""
-    key, mark, value = against.partition("=")
-    path = Path.cwd() / against
-    if mark and not path.exists():
-        return replace(app.settings, **{field_of(key): checked(key, value)}), ()
-    path = path / "SKILL.md" if path.is_dir() else path
-    if not path.is_file():
-        raise NotFound(f"no file is called {against!r}", hint="KEY=VALUE for a setting, or a draft's SKILL.md")
-    return app.settings, [draft(parts, path)]
-
-
-def draft(parts: RouterParts, path: Path) -> SkillDef:
-    """The skill in the file at `path`, with the place of the installed skill of the same name."""
-    from navigator_kernel.skills.formats.manifest import read_manifest
-
-    found = read_manifest(read_bounded(path, LIMIT), path=path, folder=path.parent)
-    held = parts.catalogue.find(found.name)
-    if held is None:
-        raise UsageProblem(f"no skill is called {found.name!r}", hint="give the draft the name of an installed skill")
-    return replace(found, path=held.path, folder=held.folder, level=held.level, enabled=held.enabled)
-
-
-# Findings of validate --strict that hide a skill from every host; others may be due to a host's own keys
-BREACHES = (
-    *("frontmatter-missing", "unclosed", "yaml-unquoted", "not-text", "name-missing", "name-odd"),
-    *("description-missing", "description-length"),
-)
-
-
-def gathered(
-    app: App, parts: RouterParts, chosen: Sequence[SkillDef], *, whole: bool
-) -> tuple[list[EvalCase], list[Problem]]:
-    """The evals of the skills and, with `whole`, of the project; and the problems in their files."""
-    from navigator_kernel.skills.formats.validate import validate
-
-    cases: list[EvalCase] = []
-    problems: list[Problem] = []
-    for skill in chosen:
-        folder = skill.folder
-        if folder is not None:
-            held, wrong = cases_in(skill.name, folder / "evals")
-            cases += held
-            problems += wrong
-        for one in validate(skill.path.read_bytes(), folder.name if folder else "", {}, strict=True):
-            if one.code in BREACHES:
-                problems.append(Problem(one.code, "error", skill.name, one.message, str(skill.path)))
-    if whole:
-        held, wrong = cases_in("", app.root / "evals")
-        cases += held
-        problems += wrong
-        for one in parts.catalogue.diagnostics():
-            if one.level == "error":
-                problems.append(Problem(one.code, "error", "", one.message, str(one.path)))
-    return cases, problems
-
-
-def routed(cases: Sequence[EvalCase], parts: RouterParts) -> list[Outcome]:
-    """Routes each message like the first stages of a turn; files that it names count as existing."""
-    from navigator_kernel.stages.decide import decide
-    from navigator_kernel.stages.preprocess import preprocess
-    from navigator_kernel.stages.understand import understand_locally
-    from navigator_kernel.values.request import Message, Session
-    from navigator_kernel.values.route import NeedClarification
-
-    files = _AnyFile()
-
-    def choose(query: str) -> Choice:
-        request = preprocess(Message(text=query), files)
-        decision = decide(understand_locally(request, Session(id="eval"), parts.router), request, parts.catalogue)
-        if decision.kind == "skills":
-            return Choice(skill=decision.entity or "")
-        asked = decision.result.options if isinstance(decision.result, NeedClarification) else ()
-        return Choice(asked=tuple(asked))
-
-    return outcomes(cases, choose)
-
-
-class _AnyFile:
-    """Implements `ports.FileReader`; every name that looks like a file is an empty file."""
-
-    def read(self, written: str) -> tuple[Path, str]:
-        if "/" not in written and "." not in written:
-            raise NotFound(f"{written!r} is not a file", hint="")
-        return Path(written), ""
-
-    def find(self, text: str, today: date) -> tuple[FileReference, ...]:  # noqa: ARG002 - as in the port
-        return ()
