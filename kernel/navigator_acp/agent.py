@@ -136,6 +136,11 @@ class KernelAgent:
             await self._connected.session_update(session_id=held.name, update=update)
 
 
+def offered_in(root: Path) -> list[str]:
+    """The names of the commands for the project at `root`."""
+    return [one.name for one in commands_of(Kernel(root))]
+
+
 def commands_of(kernel: Kernel) -> list[AvailableCommand]:
     """The enabled skills as commands, at most `COMMANDS` of them."""
     found = [skill for skill in kernel.skills() if skill.enabled][:COMMANDS]

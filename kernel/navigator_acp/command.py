@@ -46,16 +46,13 @@ def command_for(root: Path) -> click.Command:
 
 def _serve(root: Path, *, check: bool, as_json: bool) -> None:
     try:
-        from navigator_acp.agent import KernelAgent, commands_of
+        from navigator_acp.agent import KernelAgent, offered_in
         from navigator_acp.stdio import serve
     except ImportError as error:
         hint = "pip install 'navigator-kernel[acp]'"
         raise NotLoadable("ACP needs the extra 'acp', which is not installed", hint=hint) from error
     if check:
-        from navigator_kernel import Kernel
-
-        offered = [one.name for one in commands_of(Kernel(root))]
-        _told(offered, as_json=as_json)
+        _told(offered_in(root), as_json=as_json)
     elif as_json:
         raise UsageProblem("the protocol uses stdout, so there is no JSON document", hint="--json goes with --check")
     else:

@@ -5,7 +5,7 @@ The nodes are the steps of `navigator_kernel.turn_steps`. The graph interrupts w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.config import get_stream_writer
@@ -98,7 +98,7 @@ def _said(state: State) -> list[Said]:
 
 def _answered(changes: TurnState) -> State:
     """The changes, with what the turn says as a message."""
-    new = State(**changes)
+    new = cast("State", dict(changes))
     if (says := new.pop("says", None)) is not None:
         new["messages"] = [AIMessage(says["text"], additional_kwargs={"state": says["state"]})]
     return new

@@ -5,16 +5,12 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import pytest
 import re
 import sys
-from pathlib import Path
-from typing import Any
-
-import pytest
 from click.testing import CliRunner
-from msgspec import to_builtins
-
 from models.wire_server import Said, serving
+from msgspec import to_builtins
 from navigator_kernel import hookspecs
 from navigator_kernel.bootstrap.extensions import open_plugins
 from navigator_kernel.bootstrap.kernel import assemble, project_ports, share
@@ -29,7 +25,9 @@ from navigator_kernel.gateway.server import endpoints_of
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
+from pathlib import Path
 from person_state import accept, state_of
+from typing import Any
 
 AGENT = """
 class Echo:
@@ -218,14 +216,14 @@ def test_kernel_register_tools_and_endpoints_adds_a_tool_that_keeps_a_file_and_e
 def test_kernel_register_tools_and_endpoints_cannot_replace_an_endpoint_of_the_kernel(
     root: Path, install: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    install(KEEPING)
+    plugin = install(KEEPING)
     endpoints = endpoints_of(Gateway(root, load_settings(root)))
     assert [one.path for one in endpoints if one.name == "list_boats"] == ["/api/boats"]
     warned = [record.getMessage() for record in caplog.records]
     assert [text.partition("ValueError: ")[2] for text in warned] == [
         "GET /api/boats (list_boats) already exists",
         "GET /api/skills (list_boats) already exists",
-        "GET /boats needs a path below /api/, a role and a service",
+        f"GET /boats needs a role, and a path below /api/ or /{plugin}",
     ]
 
 

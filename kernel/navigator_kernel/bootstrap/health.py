@@ -13,11 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
 from msgspec import Struct
-
 from navigator_kernel.adapters.files.database import own_lock, read_rows
 from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
@@ -31,6 +27,8 @@ from navigator_kernel.language.wording import APART, COLON
 from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
 from navigator_kernel.storage_errors import LONGEST
 from navigator_kernel.text import lazy_compile, numbered
+from pathlib import Path
+from typing import Literal, NamedTuple, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.entry_points import Installed
@@ -181,7 +179,7 @@ def _needed_by(plugin: Installed) -> list[str]:
     except PackageNotFoundError:  # a source tree that is not installed
         return []
     marked = [(line, line.partition(";")[2].replace(" ", "").replace('"', "'")) for line in lines]
-    return [_PACKAGE.findall(line)[0] for line, marker in marked if f"extra=='{plugin.name}'" in marker]
+    return [_PACKAGE.findall(line)[0] for line, marker in marked if "extra==" + repr(plugin.name) in marker]
 
 
 def _is_installed(package: str) -> bool:

@@ -35,7 +35,7 @@ from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.page_files import page_files, page_routes
 from navigator_kernel.gateway.plugin_endpoints import plugin_endpoints
 from navigator_kernel.gateway.problems import ProblemResponse
-from navigator_kernel.gateway.projections import openai
+from navigator_kernel.gateway.projections import openai_chat, openai_models, openai_responses
 from navigator_kernel.gateway.projections.openai_errors import OpenAIErrors
 from navigator_kernel.gateway.served_turns import GatewayTurns
 from navigator_kernel.values.http.endpoint import Endpoint
@@ -66,7 +66,9 @@ ENDPOINTS: Sequence[Endpoint] = (
     *workflows.ENDPOINTS,
     *workflow_files.ENDPOINTS,
     *status.ENDPOINTS,
-    *openai.ENDPOINTS,
+    *openai_models.ENDPOINTS,
+    *openai_chat.ENDPOINTS,
+    *openai_responses.ENDPOINTS,
 )
 
 

@@ -145,10 +145,10 @@ def _judged(
 
 
 def _written(file: Path, found: Sequence[Outcome], problems: Sequence[Mapping[str, Any]]) -> None:
-    from navigator_kernel.evals.junit import junit
+    from navigator_kernel.evals.score import junit_xml
 
     place = Path.cwd() / file
-    text = junit(found, [Problem(**problem) for problem in problems])
+    text = junit_xml(found, [Problem(**problem) for problem in problems])
     FolderWriter([place.parent]).write(place, text.encode("utf-8", "replace"))
 
 

@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from navigator_kernel.gateway.access import ENDED
 from navigator_kernel.gateway.projections.openai_errors import error_body
-from navigator_kernel.gateway.projections.openai_input import (
+from navigator_kernel.gateway.projections.openai_sessions import (
     Part,
     conversation_of,
+    named_session,
     refuse_forced_tool,
     refuse_format,
     text_of,
 )
-from navigator_kernel.gateway.projections.openai_sessions import named_session
 from navigator_kernel.gateway.projections.openai_turn import (
     FAILED,
     OpenAITurn,

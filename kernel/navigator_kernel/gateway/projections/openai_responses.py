@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
 from navigator_kernel.gateway.access import ENDED
-from navigator_kernel.gateway.projections.openai_input import (
+from navigator_kernel.gateway.projections.openai_sessions import (
     Part,
     conversation_of,
+    named_session,
     refuse_forced_tool,
     refuse_format,
     text_of,
 )
-from navigator_kernel.gateway.projections.openai_items import OutputItems
-from navigator_kernel.gateway.projections.openai_sessions import named_session
 from navigator_kernel.gateway.projections.openai_turn import OpenAITurn, TurnFailed, TurnResponse, WholeAnswer, begin
 from navigator_kernel.gateway.streams.sse import EventStreamResponse
 from navigator_kernel.values.chat import Spent
@@ -28,6 +27,7 @@ from navigator_kernel.values.http.sse import PING, frame
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.projections.openai_sessions import Conversation
+
 
 _ID = "resp_"
 _MESSAGE, _REFERENCE = "message", "item_reference"
@@ -198,3 +198,72 @@ ENDPOINTS = (
         errors=(404, 409),
     ),
 )
+
+
+Kind = Literal["text", "note"]
+
+
+class OutputItems:
+    """One item is open at a time; a piece of another kind closes it. `done` are the closed items."""
+
+    def __init__(self, run: str) -> None:
+        self.done: list[dict[str, Any]] = []
+        self._run, self._open, self._text = run, "", ""
+
+    def add(self, kind: Kind, text: str) -> Iterator[dict[str, Any]]:
+        """Adds a piece and yields its events."""
+        if self._open != kind:
+            yield from self.close()
+            self._open = kind
+            item = self._item("in_progress")
+            yield {"type": "response.output_item.added", "output_index": len(self.done), "item": item}
+            yield {"type": f"{self._part_name}.added", **self._place, "part": self._part("")}
+        self._text += text
+        yield {"type": f"{self._text_name}.delta", **self._place, "delta": text, **self._more}
+
+    def close(self) -> Iterator[dict[str, Any]]:
+        """Closes the open item and yields its last events."""
+        if not self._open:
+            return
+        yield {"type": f"{self._text_name}.done", **self._place, "text": self._text, **self._more}
+        yield {"type": f"{self._part_name}.done", **self._place, "part": self._part(self._text)}
+        item = self._item("completed", self._part(self._text))
+        yield {"type": "response.output_item.done", "output_index": len(self.done), "item": item}
+        self.done.append(item)
+        self._open = self._text = ""
+
+    @property
+    def _is_text(self) -> bool:
+        return self._open == "text"
+
+    @property
+    def _part_name(self) -> str:
+        return "response.content_part" if self._is_text else "response.reasoning_summary_part"
+
+    @property
+    def _text_name(self) -> str:
+        return "response.output_text" if self._is_text else "response.reasoning_summary_text"
+
+    @property
+    def _more(self) -> dict[str, Any]:
+        return {"logprobs": []} if self._is_text else {}
+
+    @property
+    def _id(self) -> str:
+        return f"{'msg' if self._is_text else 'rs'}_{self._run}_{len(self.done)}"
+
+    @property
+    def _place(self) -> dict[str, Any]:
+        index = "content_index" if self._is_text else "summary_index"
+        return {"item_id": self._id, "output_index": len(self.done), index: 0}
+
+    def _part(self, text: str) -> dict[str, Any]:
+        if self._is_text:
+            return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+        return {"type": "summary_text", "text": text}
+
+    def _item(self, status: str, *parts: dict[str, Any]) -> dict[str, Any]:
+        head = {"id": self._id, "status": status}
+        if self._is_text:
+            return {**head, "type": "message", "role": "assistant", "content": list(parts)}
+        return {**head, "type": "reasoning", "summary": list(parts)}

@@ -1,8 +1,12 @@
-"""Runs a turn for an OpenAI client: begins it from a conversation, streams it, and stops it if the client leaves."""
+"""Runs a turn for an OpenAI client: begins it from a conversation, streams it, and stops it if the client leaves.
+
+Notes about what the kernel does come beside the answer, and clients show them as a model's reasoning.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
@@ -15,15 +19,27 @@ from starlette.responses import Response
 
 from navigator_kernel.bootstrap.turns import refuse_message
 from navigator_kernel.errors import KernelError, NotFound
-from navigator_kernel.events import Event, RunContent, RunStarted, Usage
+from navigator_kernel.events import (
+    Body,
+    Event,
+    Progress,
+    RunContent,
+    RunStarted,
+    SkillActivated,
+    StepStarted,
+    ToolCallCompleted,
+    ToolCallStarted,
+    UICommand,
+    Usage,
+)
 from navigator_kernel.gateway.problems import problem_of
 from navigator_kernel.gateway.projections.openai_answer import GAP, failure_of, rest_of
 from navigator_kernel.gateway.projections.openai_models import skill_of
-from navigator_kernel.gateway.projections.openai_notes import note_of
 from navigator_kernel.gateway.projections.openai_sessions import Conversation, find_session, keep_end, open_session
 from navigator_kernel.gateway.runs import Run, may_approve
 from navigator_kernel.gateway.streams.sse import disconnected
-from navigator_kernel.text import Language, clean
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import Language, clean, shorten
 from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.request import Message, Session
 
@@ -34,6 +50,7 @@ if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.values.http.endpoint import Call
     from navigator_kernel.values.reply import Reply
+
 
 FAILED = (
     424  # a turn that failed after its start: clients repeat a request after 409, 429 and 5xx, and a turn has effects
@@ -179,3 +196,32 @@ class WholeAnswer:
             return problem_of(error)
         headers = {"cache-control": "no-store", **{name.decode(): value.decode() for name, value in self._turn.headers}}
         return Response(data, headers=headers, media_type="application/json")
+
+
+ARGUMENTS, RESULT = 200, 300  # characters to show
+_OWN = frozenset({"skills", "kernel"})  # agents whose work shows as skills and tools
+
+
+def note_of(body: Body, language: Language) -> str:
+    """The line for an event; empty if it has none."""
+    match body:
+        case SkillActivated(skill=skill):
+            text = say("page.loading", language, skill=skill)
+        case StepStarted(agent=agent) if agent not in _OWN:
+            text = f"{agent}…"
+        case ToolCallStarted(tool=tool, args=args) if not _is_own(tool):
+            text = f"{tool} {shorten(json.dumps(dict(args), ensure_ascii=False), ARGUMENTS)}"
+        case ToolCallCompleted(tool=tool, state=state, result=result) if not _is_own(tool):
+            text = f"{tool}: {state} {shorten(result, RESULT)}"
+        case Progress(text=said):
+            text = said
+        case UICommand(type="toast", payload=payload):
+            text = str(payload.get("message", ""))
+        case _:
+            return ""
+    return clean(text, lines=False).strip()
+
+
+def _is_own(tool: str) -> bool:
+    """Whether it is a call of the kernel's own; these have the name of an agent before a dot."""
+    return "." in tool
