@@ -28,7 +28,7 @@ from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
-from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
+from navigator_kernel.skills.catalog.switches import disabled_names, read_uses, switches_path
 from navigator_kernel.storage_errors import LONGEST
 from navigator_kernel.text import numbered
 
@@ -346,7 +346,6 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.consents import open_consents
     from navigator_kernel.bootstrap.models import tooling_file
     from navigator_kernel.bootstrap.servers import tool_file
-    from navigator_kernel.skills.catalog.switches import read_uses
 
     root, state = checked.root, checked.state.folder
     lessons, trust = open_lessons(root), user_state() / "trust.json"
