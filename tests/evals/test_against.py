@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import pytest
 import re
-from cli.support import Place, place_in
 from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
 from navigator_kernel.cli.skill.optimize import additions, joined
 from navigator_kernel.evals.cases import EvalCase
 from navigator_kernel.evals.score import Choice, Outcome, better
 from navigator_kernel.skills.catalog.aliases import other_words
 from navigator_kernel.skills.formats.manifest import read_manifest
-from pathlib import Path
 from tables import table
 
 pytestmark = pytest.mark.wide

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
-import pytest
 import re
 import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
 from click.testing import CliRunner
-from models.wire_server import Said, serving
 from msgspec import to_builtins
+
+from models.wire_server import Said, serving
 from navigator_kernel import hookspecs
 from navigator_kernel.bootstrap.extensions import open_plugins
 from navigator_kernel.bootstrap.kernel import assemble, project_ports, share
@@ -25,9 +29,7 @@ from navigator_kernel.gateway.server import endpoints_of
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
-from pathlib import Path
 from person_state import accept, state_of
-from typing import Any
 
 AGENT = """
 class Echo:

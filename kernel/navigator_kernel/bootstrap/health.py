@@ -13,7 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
 from msgspec import Struct
+
 from navigator_kernel.adapters.files.database import own_lock, read_rows
 from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
@@ -24,11 +28,9 @@ from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
-from navigator_kernel.skills.catalog.switches import disabled_names, switches_path
+from navigator_kernel.skills.catalog.switches import disabled_names, read_uses, switches_path
 from navigator_kernel.storage_errors import LONGEST
 from navigator_kernel.text import lazy_compile, numbered
-from pathlib import Path
-from typing import Literal, NamedTuple, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.entry_points import Installed
@@ -367,7 +369,6 @@ def _state_files(checked: Checked) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.models import tooling_file
     from navigator_kernel.bootstrap.servers import tool_file
     from navigator_kernel.sandbox.servers import load_pins
-    from navigator_kernel.skills.catalog.switches import read_uses
 
     root, state = checked.root, checked.state.folder
     lessons, trust = open_lessons(root), user_state() / "trust.json"

@@ -88,20 +88,22 @@ def convert(path: Path, out: Path | None, managed: Sequence[Path], *, force: boo
 def validate_at(path: Path, *, strict: bool) -> ValidateResult:
     """Checks the file, the SKILL.md of a folder, or those of all skills below it; examples and tests only if there is
     nothing else."""
-    if path.is_dir() and not any(file.name.lower() == "skill.md" for file in path.iterdir()):
-        from navigator_kernel.adapters.sources.local import FolderSource
-        from navigator_kernel.skills.source.discover import find_skills
-
-        with FolderSource(path) as tree:
-            found = find_skills(tree.entries, top=path.name)
-        chosen = [skill for skill in found if skill.role == "skill"] or found
-        paths = [path / skill.manifest.path for skill in chosen]
-    else:
-        paths = [_manifest(path)]
+    several = path.is_dir() and not any(file.name.lower() == "skill.md" for file in path.iterdir())
+    paths = _manifests_below(path) if several else [_manifest(path)]
     skills = [_validated(one, strict=strict) for one in paths]
     errors = sum(finding["level"] == "error" for one in skills for finding in one.findings)
     code = 1 if errors else 0
     return ValidateResult(count=len(skills), errors=errors, strict=strict, skills=skills, exit_code=code)
+
+
+def _manifests_below(path: Path) -> list[Path]:
+    from navigator_kernel.adapters.sources.local import FolderSource
+    from navigator_kernel.skills.source.discover import find_skills
+
+    with FolderSource(path) as tree:
+        skills = find_skills(tree.entries, top=path.name)
+    chosen = [skill for skill in skills if skill.role == "skill"] or skills
+    return [path / skill.manifest.path for skill in chosen]
 
 
 def _validated(path: Path, *, strict: bool) -> ValidatedSkill:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.errors import (
     Damaged,
     FetchFailed,
@@ -27,10 +28,13 @@ from navigator_kernel.errors import (
     SkillNotFound,
     UsageProblem,
 )
+from navigator_kernel.skills.catalog.aliases import kept_examples, sidecar_path, with_examples
 from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.skills.catalog.place import InstallScope, scope_at
 from navigator_kernel.skills.catalog.receipts import folder_files, read_receipts
 from navigator_kernel.skills.catalog.switches import add_use, disabled_names, set_enabled, use_counts
+from navigator_kernel.skills.formats.names import refuse_rename
+from navigator_kernel.skills.install.deps import open_source_tree
 from navigator_kernel.skills.install.inventory import Installed, SkillRow, compared, inventory, is_mine, recorded
 from navigator_kernel.skills.options import InstallOptions, Target
 from navigator_kernel.text import clean, fold, suggestions
@@ -40,10 +44,11 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.files import ConvertResult, ValidateResult
     from navigator_kernel.skills.install.deps import InstallDeps, Seek
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
-    from navigator_kernel.skills.install.install import InstallResult, UninstallResult
+    from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
     from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.skills.source.reading import Tree
     from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
 
 UNSAFE = frozenset({"block", "not_scanned"})  # verdicts for which `scan` exits with 1
@@ -193,18 +198,10 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             if self.is_unknown(source):
                 raise self.unknown(source, or_source=True)
             address, names = self.sourced(source, skills, options)
-            return self._analysed(address, names, deps, options)
-
-    def _analysed(self, source: Source, names: Sequence[str], deps: InstallDeps, options: InstallOptions) -> SourceInfo:
-        from navigator_kernel.skills.install.deps import open_source_tree
-
-        if names and deps.scanner is not None:
-            deps.scanner.start()
-        with open_source_tree(source, deps, options) as tree:
-            from navigator_kernel.skills.install.info import analyse  # mostly imported already while git ran
-            from navigator_kernel.skills.source.reading import SourceReader
-
-            return analyse(SourceReader(source, tree), names, deps)
+            if names and deps.scanner is not None:
+                deps.scanner.start()
+            with open_source_tree(address, deps, options) as tree:
+                return _analysed(address, tree, names, deps)
 
     def search(
         self,
@@ -234,9 +231,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         results = [SkillHit(**rows[hit.skill.name].facts(), score=hit.score, reason=hit.reason) for hit in shown]
         remote: list[dict[str, Any]] | UnsetType = UNSET
         if catalogues is not None:
-            from navigator_kernel.skills.source.remote import search_remote
-
-            remote = search_remote(query, catalogues, base=self.root, offline=options.offline)
+            remote = _search_remote(query, catalogues, self.root, options)
         return SearchResult(query=clean(query, lines=False), count=len(hits), skills=results, remote=remote)
 
     def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
@@ -294,7 +289,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     ) -> ScanResult:
         """Scans an installed skill or a source, and with `everything` all installed skills; `here` excludes sources.
         Only the cache of repositories is written."""
-        from navigator_kernel.skills.install.deps import open_source_tree
         from navigator_kernel.skills.install.info import scan_installed, scan_source
         from navigator_kernel.skills.source.reading import SourceReader
 
@@ -344,8 +338,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def examples(self, name: str, new: Sequence[str] | None = None) -> Examples:
         """The requests that a model wrote for an installed skill; `new` replaces them. UsageProblem for a skill without
         a receipt, because they are stored beside it."""
-        from navigator_kernel.adapters.files.database import file_lock
-        from navigator_kernel.skills.catalog.aliases import kept_examples, sidecar_path, with_examples
         from navigator_kernel.skills.install.apply import held_bytes
 
         self.settle()
@@ -363,19 +355,14 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
     def install(self, source: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS) -> InstallResult:
         """Installs the named skills of a source, its only one, or with `everything` all that can be installed."""
-        from navigator_kernel.skills.formats.names import refuse_rename
-        from navigator_kernel.skills.install.deps import open_source_tree
 
         with self._command(options, source) as deps:
             address, names = self.sourced(source, skills, options)
             place = self.target(options)
             refuse_rename(options.rename, names)
             with open_source_tree(address, deps, options, install=True) as tree:
-                from navigator_kernel.skills.install.install import collect, install_prepared  # imported while git ran
-                from navigator_kernel.skills.source.reading import SourceReader
-
-                prepared = collect(SourceReader(address, tree), names, deps, options)
-            return install_prepared(prepared, place, deps, options)
+                prepared = _collected(address, tree, names, deps, options)
+            return _installed(prepared, place, deps, options)
 
     def restore(self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS) -> RestoreResult:
         """Installs exactly what the lock file lists, or nothing."""
@@ -569,8 +556,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def settle(self) -> bool:
         """Finishes changes that were left unfinished, and returns whether there were any."""
         unfinished = [place for place in self.places.values() if (place.inner / "intent").is_file()]
-        if not unfinished:
-            return False
+        return bool(unfinished) and self._settled(unfinished)
+
+    def _settled(self, unfinished: Sequence[InstallScope]) -> bool:
         from navigator_kernel.skills.install.apply import settle
 
         mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]
@@ -708,6 +696,39 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def _path(self, path: Path) -> Path:
         """`path` relative to the project, without `..`."""
         return Path(os.path.normpath(self.root / path))
+
+
+# These imports happen while git runs (see `reading.ready_to_change`)
+
+
+def _analysed(source: Source, tree: Tree, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
+    from navigator_kernel.skills.install.info import analyse
+    from navigator_kernel.skills.source.reading import SourceReader
+
+    return analyse(SourceReader(source, tree), names, deps)
+
+
+def _collected(
+    source: Source, tree: Tree, names: Sequence[str], deps: InstallDeps, options: InstallOptions
+) -> PreparedInstall:
+    from navigator_kernel.skills.install.install import collect
+    from navigator_kernel.skills.source.reading import SourceReader
+
+    return collect(SourceReader(source, tree), names, deps, options)
+
+
+def _installed(
+    prepared: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
+) -> InstallResult:
+    from navigator_kernel.skills.install.install import install_prepared
+
+    return install_prepared(prepared, place, deps, options)
+
+
+def _search_remote(query: str, catalogues: Sequence[str], base: Path, options: InstallOptions) -> list[dict[str, Any]]:
+    from navigator_kernel.skills.source.remote import search_remote
+
+    return search_remote(query, catalogues, base=base, offline=options.offline)
 
 
 def _info(one: Installed) -> SkillInfo:

@@ -16,6 +16,7 @@ from navigator_kernel.cli.skill.work import busy, filter_options, reach_options,
 from navigator_kernel.errors import IntegrityMismatch
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
 from navigator_kernel.skills.options import InstallOptions
+from navigator_kernel.skills.scan.finding import sarif
 from navigator_kernel.text import Language, in_one_language, numbered, shorten
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ def scan(
     **given: Any,
 ) -> int:
     """Scan an installed skill or a SOURCE for dangerous content; exit code 1 if there is any."""
-    from navigator_kernel.skills.scan.finding import sarif
-
     options = InstallOptions(**given, everything=everything, ref=ref or "")
     with busy(app, "scan", quiet=as_json or as_sarif, source=source) as lifecycle:
         result = lifecycle.scan(source, skills, options)

@@ -135,6 +135,12 @@ def busy(app: App, operation: str, *, quiet: bool, source: str = "") -> Iterator
     if quiet or not sys.stderr.isatty():
         yield lifecycle
         return
+    with _spinner(app, operation, source) as lifecycle.deps.progress:
+        yield lifecycle
+
+
+@contextmanager
+def _spinner(app: App, operation: str, source: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.text import Text
 
@@ -149,8 +155,7 @@ def busy(app: App, operation: str, *, quiet: bool, source: str = "") -> Iterator
             if of > 1:
                 shown.update(line(f"{what}: {done}/{of}"))
 
-        lifecycle.deps.progress = show
-        yield lifecycle
+        yield show
 
 
 def show_json(result: Struct, **more: Any) -> None:

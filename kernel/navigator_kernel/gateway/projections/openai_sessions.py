@@ -7,8 +7,11 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from msgspec import Struct
 from msgspec.structs import replace
+
 from navigator_kernel.adapters.stores.sessions import Conversations
 from navigator_kernel.bootstrap.parts import state_writer
 from navigator_kernel.bootstrap.places import project_state
@@ -17,7 +20,6 @@ from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import RunStarted
 from navigator_kernel.values.http.endpoint import HttpProblem
 from navigator_kernel.values.request import Said, Session
-from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.turns import Turns

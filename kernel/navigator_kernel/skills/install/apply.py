@@ -179,6 +179,10 @@ def _stage(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Write
         for plan, folder in zip(plans, folders, strict=True):
             _stage_one(plan, folder, writer)
         return
+    _stage_together(plans, folders, writer)
+
+
+def _stage_together(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Writer) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
