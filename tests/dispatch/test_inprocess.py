@@ -79,6 +79,24 @@ def test_an_agent_gets_the_yaml_of_its_packet_and_nothing_else() -> None:
     assert agent.prompts == [packet.to_yaml()]
 
 
+@dataclass(kw_only=True)
+class Doer(Speaker):
+    """An agent that also takes the packet itself."""
+
+    packets: list[Packet] = field(default_factory=list)
+
+    async def act(self, packet: Packet) -> object:
+        self.packets.append(packet)
+        return await self.answer("")
+
+
+@pytest.mark.requirement("PKT-1")
+def test_an_agent_of_the_process_that_takes_packets_gets_the_packet_itself() -> None:
+    agent, packet = Doer(answer=fine), order("speaker")
+    assert asyncio.run(sent(dispatcher(speaker=agent), packet)).state == "success"
+    assert agent.packets[0] is packet and agent.prompts == []
+
+
 def test_the_packet_parsed_from_an_agents_prompt_equals_the_one_in_the_log(tmp_path: Path) -> None:
     agent, emit = speaker(), stream(tmp_path)
     packet = order("speaker", text="x\x85\u2028😀\x7f", number=1e30, nested={"a": [None, True]})
