@@ -2,15 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pytest
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from dispatch.orders import order, stream
 from navigator_kernel import dispatch
 from navigator_kernel.adapters.clock import SystemClock
@@ -23,7 +19,8 @@ from navigator_kernel.ports import Agent
 from navigator_kernel.turn.deliver import DispatchDeps, deliver
 from navigator_kernel.values.packet import Packet, Report, packet_from_yaml
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-
+from pathlib import Path
+from typing import Any
 
 @dataclass(kw_only=True)
 class Speaker:
@@ -77,6 +74,24 @@ def test_an_agent_gets_the_yaml_of_its_packet_and_nothing_else() -> None:
     agent, packet = speaker(), order("speaker", text="a\n需求")
     asyncio.run(sent(dispatcher(speaker=agent), packet))
     assert agent.prompts == [packet.to_yaml()]
+
+
+@dataclass(kw_only=True)
+class Doer(Speaker):
+    """An agent that also takes the packet itself."""
+
+    packets: list[Packet] = field(default_factory=list)
+
+    async def act(self, packet: Packet) -> object:
+        self.packets.append(packet)
+        return await self.answer("")
+
+
+@pytest.mark.requirement("PKT-1")
+def test_an_agent_of_the_process_that_takes_packets_gets_the_packet_itself() -> None:
+    agent, packet = Doer(answer=fine), order("speaker")
+    assert asyncio.run(sent(dispatcher(speaker=agent), packet)).state == "success"
+    assert agent.packets[0] is packet and agent.prompts == []
 
 
 def test_the_packet_parsed_from_an_agents_prompt_equals_the_one_in_the_log(tmp_path: Path) -> None:
