@@ -107,10 +107,12 @@ def mcp_tools(
     """The tools of `approved` that `may` allows and whose schema a model can be shown, named `server__tool` (JIT-5);
     `outward` says whether a server may reach the network. Each call needs consent (JIT-12): what a server says of its
     own tool grants nothing, and only lets one yes cover a session."""
-    return tuple(_mcp_tool(tool, call, outward(tool.server)) for tool in approved if may(tool) and _shown(tool.schema))
+    return tuple(
+        _mcp_tool(tool, call, outward=outward(tool.server)) for tool in approved if may(tool) and _shown(tool.schema)
+    )
 
 
-def _mcp_tool(tool: OfferedTool, call: Call, outward: bool) -> GuardedTool:  # noqa: FBT001
+def _mcp_tool(tool: OfferedTool, call: Call, *, outward: bool) -> GuardedTool:
     async def run(arguments: Mapping[str, Any]) -> Result:
         """Calls the tool; if the server fails or asks something, the result says so."""
         try:
