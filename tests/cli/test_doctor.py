@@ -66,10 +66,7 @@ def files_of(here: Place) -> dict[str, Path]:
     named["project-id"] = here.root / "mybox" / "state" / "project-id"
     named |= {name: user_state() / name for name in HOME}
     named |= {name: here.root / name for name in RECORDS}
-    tapes = sorted((state / "tapes").glob("*.json"))
-    return {
-        name: path for name, path in {**named, "tape": max(tapes, default=state / "tapes")}.items() if path.is_file()
-    }
+    return {name: path for name, path in named.items() if path.is_file()}
 
 
 def cut(data: bytes, at: int) -> bytes:
@@ -87,7 +84,7 @@ def scribbled(data: bytes, at: int) -> bytes:
 
 
 HARMS: dict[str, Callable[[bytes, int], bytes]] = {"cut": cut, "emptied": empty, "random": scribbled}
-FILES = (*DATABASES[:1], *STATE, *PROJECT, *HOME, *RECORDS, "tape")
+FILES = (*DATABASES[:1], *STATE, *PROJECT, *HOME, *RECORDS)
 
 
 def contents(here: Place) -> dict[str, bytes]:

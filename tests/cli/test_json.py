@@ -107,7 +107,6 @@ CASES: Mapping[str, Case] = {
     "project list": Case(before=other_project),
     "project show": Case(),
     "project trust": Case(),
-    "replay": Case(before=once),
     "route": Case(words=["review this code"]),
     "serve": Case(words=["--list-tokens"]),
     "session delete": Case(words=["talk"], before=talk),
@@ -212,8 +211,6 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("mcp test", Case(words=["there"], before=mcp_server, code=9)),
     ("mcp tools", Case(words=["nothing"], code=4)),
     ("mcp serve", Case(code=2)),  # stdout carries the protocol, except over HTTP
-    ("replay", Case(code=4)),
-    ("replay", Case(words=["20200101-000000000-000000"], code=4)),
     ("route", Case(words=["hi"], before=TOML, code=6)),
     ("route", Case(words=["hi"], before=SWITCHES, code=6)),
     ("route", Case(words=[" "], code=2)),

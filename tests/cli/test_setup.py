@@ -192,17 +192,17 @@ def test_gc_under_a_clock_that_is_30_years_ahead_keeps_what_is_old_and_says_so(h
     assert not name.exists()
 
 
-def test_gc_removes_old_recordings_and_sessions_of_single_calls_and_no_others(here: Place) -> None:
+def test_gc_removes_recordings_of_an_earlier_version_and_old_sessions_of_single_calls_and_no_others(here: Place) -> None:
     here.run("ask", "--session", "mine", "hello there")
     sessions, name = open_sessions(here.root), "t1.openai-20260131-093000123-9f3ac1"
     sessions.save(Session(id=name, turn=1))
-    tapes = project_state(here.root).folder / "tapes"
-    [tape] = tapes.glob("*.json")
+    tape = project_state(here.root).folder / "tapes" / "r.json"
+    tape.parent.mkdir()
+    tape.write_text("{}")
     half = user_cache() / "repos" / ".navigator-note-0123456789abcdef.tmp"
     half.parent.mkdir(parents=True, exist_ok=True)
     half.write_text("x")
-    for path in (tape, half):
-        os.utime(path, (OLD, OLD))
+    os.utime(half, (OLD, OLD))
     assert f"session {name}" not in here.json("gc")["removed"]
     assert (tape.exists(), half.exists()) == (False, False)
     assert f"session {name}" in here.json("gc", "--days", "0")["removed"]

@@ -1,4 +1,4 @@
-"""Chat over HTTP: the seed's events in their order, replay and following, stopping, and one turn at a time."""
+"""Chat over HTTP: the seed's events in their order, following, stopping, and one turn at a time."""
 
 from __future__ import annotations
 
@@ -125,11 +125,3 @@ def test_another_token_does_not_hear_of_a_run(served: Served, model: WireServer)
         served.chat("/song-writer the moon", "hidden", "chat")
         served.chat("/song-writer the moon", "mine", "approve")
         assert next(sent(stream)).data["session"] == "mine"
-
-
-def test_a_run_is_taken_again_and_nothing_differs(served: Served, model: WireServer) -> None:
-    says(model, Said(text="hello"))
-    run = served.chat("/song-writer the moon", "again")[0].data["run"]
-    with served.client() as client:
-        held = client.post(f"/api/runs/{run}/replay").json()
-    assert held["differences"] == [] and held["events"] > 5

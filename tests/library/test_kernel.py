@@ -88,7 +88,7 @@ def test_the_model_that_is_named_is_asked(with_model: Kernel, server: WireServer
         Kernel(with_model.root, model="nobody-knows-this")
 
 
-def test_turns_of_different_sessions_run_side_by_side(place: Place, with_model: Kernel, server: WireServer) -> None:
+def test_turns_of_different_sessions_run_side_by_side(with_model: Kernel, server: WireServer) -> None:
     kernel, sessions = with_model, ("a", None)
     says_together(server, len(sessions), HELLO)
 
@@ -98,8 +98,6 @@ def test_turns_of_different_sessions_run_side_by_side(place: Place, with_model: 
     replies = asyncio.run(several())
     assert [reply.report.raw for reply in replies] == [HELLO.text] * len(sessions)
     assert len({reply.run for reply in replies}) == len({reply.session.id for reply in replies}) == len(sessions)
-    for reply in replies:  # each recording holds the answers of its own turn
-        assert place.json("replay", reply.run)["differences"] == []
 
 
 def test_turns_of_a_session_that_are_asked_for_at_once_are_taken_one_after_another(kernel: Kernel) -> None:

@@ -207,17 +207,15 @@ def test_a_name_that_only_the_page_of_a_clone_knows_is_refused_with_the_command_
     assert done.code == 4 and f"navigator skill install file://{evil} --skill odd-skill" in done.err
 
 
-def test_the_tapes_and_examples_of_a_clone_are_not_read(victim: Place) -> None:
+def test_the_examples_of_a_clone_are_not_read(victim: Place) -> None:
     example = {"v": 1, "skills": {"tool": [{"text": "say hello to everybody", "at": "2026-01-01T00:00:00.000Z"}]}}
     victim.write(
         {
             "mybox/state/lessons.json": json.dumps(example),
-            "mybox/logs/tapes/20260101-000000000-000000.json": "{}",
             "mybox/state/usage.json": json.dumps({"v": 1, "uses": {"tool": 99}}),
             "mybox/state/disabled.json": json.dumps({"v": 1, "disabled": ["word-count"]}),
         }
     )
-    assert victim.run("replay", "20260101-000000000-000000").code == 4
     assert open_lessons(victim.root).all() == {}
     assert any(one["name"] == "word-count" and one["enabled"] for one in victim.json("skill", "list")["skills"])
 

@@ -79,11 +79,10 @@ def test_the_names_that_are_looked_for_are_those_that_are_moved() -> None:
     assert set(OLD_STATE) == set(_MOVED)
 
 
-def test_an_upgrade_keeps_history_lessons_tapes_and_the_audit_log(root: Path) -> None:
+def test_an_upgrade_keeps_history_lessons_and_the_audit_log(root: Path) -> None:
     upgrade(root)
     assert [one.text for one in open_sessions(root).history("work")] == ["hello"]
     assert open_lessons(root).of("pdf") == ("merge these",)
-    assert (project_state(root).folder / "tapes" / "r.json").is_file()
     assert (project_state(root).folder / "audit-before.jsonl").read_text() == "{}\n"
 
 

@@ -54,7 +54,6 @@ _DATABASES = {
 _MARKS = {"damaged": "!!", "missing": "--", "note": "..", "ok": "ok"}
 _REPAIR = "navigator doctor --repair"
 _MIB = 1024 * 1024
-_TAPES = 32 * _MIB  # bytes of the newest recordings that are read
 _FULL, _NARROW = 16 * _MIB, 512 * _MIB  # bytes of free space: nothing works, and a run may not have what it is allowed
 _RUBBISH = 64 * _MIB  # bytes of left-overs that are worth a line
 
@@ -402,26 +401,11 @@ def _write_home_note(file: Path) -> list[str]:
 
 
 def _runs(checked: Checked) -> Iterator[Finding]:
-    """Unfinished work of models, and recordings of runs."""
-    from navigator_kernel.bootstrap.tapes import load_tape
-
+    """Unfinished work of models."""
     left = open_underway(checked.root, lambda value: value)
     for file in left.damaged():
         loss = f"the work of run {file.stem} cannot go on; send its message again"
         yield _unreadable("unfinished work", f"{str(file)!r} cannot be read", file, loss)
-    tapes = sorted((checked.state.folder / "tapes").glob("*.json"), reverse=True)  # a run's id begins with its time
-    total, damaged = 0, 0
-    for file in tapes:
-        total += file.stat().st_size
-        if total > _TAPES:
-            break
-        try:
-            load_tape(checked.root, file.stem)
-        except KernelError as error:
-            damaged += 1
-            yield _unreadable("recording", error.message, file, "it cannot be replayed")
-    if not damaged:
-        yield Finding(what="recordings", state="ok", detail=numbered(len(tapes), "run"))
 
 
 def _audit(checked: Checked) -> Iterator[Finding]:

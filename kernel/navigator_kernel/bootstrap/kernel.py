@@ -47,7 +47,6 @@ from navigator_kernel.config.settings import user_state
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import NotFound
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel, ProjectPorts
-from navigator_kernel.replay.proxies import ReplayableClock, ReplayableModels, ReplayableTools, taped
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.packages import PackagedRunner
@@ -62,7 +61,6 @@ if TYPE_CHECKING:
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.model_ports import ModelRegistry, Tool, Tools, Underway
     from navigator_kernel.plugins import Plugins
-    from navigator_kernel.replay.recording import Tape
     from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
@@ -75,14 +73,13 @@ def assemble(
     clock: Clock | None = None,
     *,
     unsafe: bool = False,
-    tape: Tape | None = None,
     here: Path | None = None,
     shared: SharedParts | None = None,
 ) -> Kernel:
     """Creates the kernel for the project at `root`, without writing anything or starting a process. With `unsafe`,
-    commands run unconfined if nothing can confine them; `tape` records the calls of its ports. Paths of a message start
-    at `here`, or at the current folder. A kernel takes one turn at a time; `shared` has the parts that several kernels
-    of a process share. NotFound if `root` is not a folder."""
+    commands run unconfined if nothing can confine them. Paths of a message start at `here`, or at the current folder. A
+    kernel takes one turn at a time; `shared` has the parts that several kernels of a process share. NotFound if `root`
+    is not a folder."""
     files = ProjectFiles(_folder(root), here or Path.cwd(), viewer := Viewer())
     clock, shared = clock or SystemClock(), shared or share(root, settings)
     extensions = shared.extensions
@@ -96,7 +93,7 @@ def assemble(
         CascadeRouter(catalogue, mapping, allowed, servers, shared.meaning),
     )
     desk = _desk(project_ports(root, shared.meaning), plugins, consents, audit, settings, ports, kept["underway"])
-    kernel = Kernel(
+    return Kernel(
         root=root,
         settings=settings,
         catalogue=catalogue,
@@ -121,9 +118,8 @@ def assemble(
         audit=audit,
         changed=partial(changed_by, root),
         undo=lambda run: open_changes(root).undo(run),
-        **_minds(root, settings, catalogue, clock, desk, redact, tape, files, kept["underway"]),
+        **_minds(root, settings, catalogue, clock, desk, redact, files, kept["underway"]),
     )
-    return kernel if tape is None else taped(kernel, tape)
 
 
 class SharedParts(NamedTuple):
@@ -204,21 +200,14 @@ def _minds(
     clock: Clock,
     desk: Callable[[Tools], Tools],
     redact: Redact,
-    tape: Tape | None,
     files: ProjectFiles,
     underway: Underway,
 ) -> dict[str, Any]:
     """The models, the judge and the specialist that use them, and the tools for other agents' models."""
     models: ModelRegistry | None = open_models(settings)
-    if tape is not None:
-        models, clock = models and ReplayableModels(models, tape), ReplayableClock(clock, tape)
-
-    def watched(always: Tools) -> Tools:
-        return desk(always) if tape is None else ReplayableTools(desk(always), tape)
-
     judge = open_judge(settings, models, catalogue)
     box = box_of(root) / "workspace"
-    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, files.named, underway)
+    specialist = open_specialist(settings, models, catalogue, clock, desk, redact, root, box, files.named, underway)
     tools = partial(open_tools, desk, catalogue)
     return {"models": models, "judge": judge, "specialist": specialist, "tools": tools}
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from navigator_kernel.bootstrap.kernel import assemble, share
 from navigator_kernel.bootstrap.parts import open_sessions
 from navigator_kernel.bootstrap.turns import Turns
-from navigator_kernel.replay.recording import Recorder
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Settings
@@ -41,8 +40,7 @@ class TurnPool:
         try:
             held = self._idle.pop()
         except IndexError:
-            tape = Recorder()
-            held = Turns(kernel=self._assemble(tape=tape), tape=tape, sessions=self._sessions)
+            held = Turns(kernel=self._assemble(), sessions=self._sessions)
         try:
             yield held
         finally:

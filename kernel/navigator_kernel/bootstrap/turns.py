@@ -1,4 +1,4 @@
-"""Runs the turns of one project, and stores the session and the recording of each."""
+"""Runs the turns of one project, and stores the session of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.secrets.redaction import remembering
 from navigator_kernel.adapters.stores.underway import run_of
-from navigator_kernel.bootstrap.tapes import keep_tape
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Busy, NotFound, UsageProblem
 from navigator_kernel.stages.answers import is_interrupted, is_open, resume
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.underway import Left
     from navigator_kernel.events import Listener
     from navigator_kernel.ports import Kernel
-    from navigator_kernel.replay.recording import Recorder
     from navigator_kernel.stages.answers import Resumed
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.workflow import WorkflowRun
@@ -42,10 +40,9 @@ Keep = Literal["always", "waiting", "never"]
 
 
 class Turns(Struct, frozen=True, kw_only=True):
-    """Runs one turn at a time. `tape` records the calls of its ports; `sessions` opens the store of conversations."""
+    """Runs one turn at a time. `sessions` opens the store of conversations."""
 
     kernel: Kernel
-    tape: Recorder
     sessions: Callable[[], SqliteSessions]
 
     def session(self, name: str | None, text: str = "") -> Session:
@@ -165,7 +162,6 @@ class Turns(Struct, frozen=True, kw_only=True):
             session = replace(session, written=written)
         if kernel.models is not None and session.turn:
             session = replace(session, history=tuple(self.sessions().history(session.id, RECALLED)))
-        self.tape.begin()
         resumed = resume(message, session, kernel.clock.now())
         allow(resumed)
         goes_on, size, held = _goes_on(resumed)
@@ -195,10 +191,7 @@ class Turns(Struct, frozen=True, kw_only=True):
         with remembering(), kept:
             if session.question is not None:  # the answer to "password?" is one
                 kernel.redact(dict.fromkeys(session.question.missing, message.text.strip()))
-            try:
-                reply = await run_turn(message, session, kernel, stream, resumed)
-            finally:
-                keep_tape(kernel, self.tape.end(), stream.run, message, session)
+            reply = await run_turn(message, session, kernel, stream, resumed)
             if (view := reply.workflow) is not None:
                 plan, left = plan_from(kernel.redact(plan_to_dict(view.plan))), tuple(kernel.redact(list(view.left)))
                 reply = replace(reply, workflow=replace(view, plan=plan, left=left))

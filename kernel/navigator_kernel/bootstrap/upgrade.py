@@ -37,8 +37,6 @@ def upgrade(root: Path) -> list[str]:
     state.claim()
     writer = state_writer(state)
     moved = [name for name in mine if _move(old / name, state.folder / _TARGETS.get(name, name), _MOVED[name], writer)]
-    with suppress(OSError, KernelError):
-        _move_tapes(root, state.folder, writer)
     writer.write(state.folder / "upgraded.json", json.dumps({"v": 1, "moved": moved}).encode())
     _remove(root, [old / f"{name}{suffix}" for name in moved for suffix in ("", "-wal", "-shm")])
     return [
@@ -110,13 +108,6 @@ def _without_run_grants(file: Path) -> None:
 
 def _as_it_is(_: Path) -> None:
     return
-
-
-def _move_tapes(root: Path, state: Path, writer: FolderWriter) -> None:
-    source, target = root / "mybox" / "logs" / "tapes", state / "tapes"
-    for tape in sorted(source.glob("*.json")) if not source.is_symlink() else ():
-        if not (target / tape.name).exists():
-            writer.write(target / tape.name, read_bounded(tape, SIZE_LIMIT), mode=0o600)
 
 
 def _about_trust() -> Iterator[str]:

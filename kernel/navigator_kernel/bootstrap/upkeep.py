@@ -1,11 +1,11 @@
-"""Removes what nobody needs any more: temporary files, remains of killed processes, and old logs, recordings and
-sessions of single calls. Workflows, other state and the lock are never removed (X-19)."""
+"""Removes what nobody needs any more: temporary files, remains of killed processes, and old logs and sessions of
+single calls. Workflows, other state and the lock are never removed (X-19)."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -24,7 +24,7 @@ from navigator_kernel.text import lazy_compile, warn
 KEEP_DAYS = 30
 DAY, YEAR = 86_400.0, 365 * 86_400.0  # seconds
 WRITING = 600.0  # seconds after which nobody is writing a half-written file any more
-TAPES, SESSIONS = 64 * 1024 * 1024, 1_000  # bytes of recordings, and sessions of single calls, that are kept at most
+SESSIONS = 1_000  # sessions of single calls that are kept at most
 _AGED = ("logs/runs", "workspace")
 _DEEPEST = 3  # levels of folders below which no file is written by way of a temporary one
 _LARGE = {"environments", "encoders", ".git"}
@@ -74,7 +74,7 @@ def leftovers(root: Path, days: int, *, results: bool = False) -> tuple[list[Lef
     """What may be removed, the old workspaces that stay because they hold results that are not in the project (none
     with `results`), and a sentence about what is kept because the clock may be wrong, or "".
 
-    Logs, workspaces, recordings and sessions of single calls go by age. A clock that is far ahead must not remove
+    Logs, workspaces and sessions of single calls go by age. A clock that is far ahead must not remove
     everything: where there was nothing for a year, all that is older stays, except with 0 days.
     """
     box, state = box_of(root), project_state(root)
@@ -82,10 +82,10 @@ def leftovers(root: Path, days: int, *, results: bool = False) -> tuple[list[Lef
     remove, remove_tape = (partial(writer.remove, durable=False) for writer in (inside, state_writer(state)))
     gone = [_file(path, root, remove) for path in _all(box / "temp")]
     gone += [_file(path, root, remove_tree) for path in left_scratch()]
+    gone += [_file(path, root, remove_tape) for path in _all(state.folder / "tapes")]  # written by an earlier version
     gone += [_file(path, root, Path.unlink) for top in (user_cache(), user_state(), box) for path in _half_written(top)]
-    tapes = [_file(path, root, remove_tape) for path in _all(state.folder / "tapes")]
     single = list(_single_calls(root))
-    dated = [_file(path, root, remove) for name in _AGED for path in _all(box / name)] + tapes + single
+    dated = [_file(path, root, remove) for name in _AGED for path in _all(box / name)] + single
 
     now = time.time()
     known = _known_since([one.at for one in dated], now) if days else float("-inf")
@@ -94,7 +94,8 @@ def leftovers(root: Path, days: int, *, results: bool = False) -> tuple[list[Lef
     over = [one for one in old if one.at >= known and not (one.path and one.path.name in busy)]
     held = [] if results else [one for one in over if _holds_results(root, one)]
     gone += [one for one in over if one not in held]
-    gone += [one for one in (*_beyond(tapes, TAPES, _size), *_beyond(single, SESSIONS, lambda _: 1)) if one not in old]
+    newest_first = sorted(single, key=lambda one: one.at, reverse=True)
+    gone += [one for one in newest_first[SESSIONS:] if one not in old]
     kept = [one.at for one in old if one.at < known]
     if not kept:
         return gone, held, ""
@@ -115,7 +116,10 @@ def _holds_results(root: Path, one: Leftover) -> bool:
 def size_of(one: Leftover) -> int:
     """Bytes, of a folder with what is in it; 0 for a session."""
     if one.path is None or not one.path.is_dir() or one.path.is_symlink():
-        return _size(one)
+        try:
+            return one.path.lstat().st_size if one.path else 0
+        except OSError:
+            return 0
     return sum(size for _, size, _ in listed(one.path, seconds=0.2).files.values())
 
 
@@ -172,22 +176,6 @@ def _known_since(times: Iterable[float], now: float) -> float:
             break
         known = min(known, at)
     return known
-
-
-def _beyond(found: Sequence[Leftover], most: int, size: Callable[[Leftover], int]) -> Iterator[Leftover]:
-    """The oldest, if all together are larger than `most`."""
-    total = 0
-    for one in sorted(found, key=lambda one: one.at, reverse=True):
-        total += size(one)
-        if total > most:
-            yield one
-
-
-def _size(one: Leftover) -> int:
-    try:
-        return one.path.lstat().st_size if one.path else 0
-    except OSError:
-        return 0
 
 
 def _open_runs(root: Path) -> frozenset[str]:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from navigator_kernel.bootstrap.extensions import LoadedPlugins
     from navigator_kernel.bootstrap.kernel import SharedParts
     from navigator_kernel.ports import Kernel
-    from navigator_kernel.replay.recording import Recorder
     from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.text import Language
 
@@ -62,17 +61,10 @@ class App(Struct, kw_only=True, dict=True):
         return loaded
 
     @cached_property
-    def tape(self) -> Recorder:
-        """Records what a turn receives, for `navigator replay`."""
-        from navigator_kernel.replay.recording import Recorder
-
-        return Recorder()
-
-    @cached_property
     def kernel(self) -> Kernel:
         from navigator_kernel.bootstrap.kernel import assemble
 
-        return assemble(self.root, self.settings, unsafe=self.unsafe, tape=self.tape, shared=self.shared)
+        return assemble(self.root, self.settings, unsafe=self.unsafe, shared=self.shared)
 
     @cached_property
     def shared(self) -> SharedParts:

@@ -47,7 +47,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "commands.project",
         "Projects and their states: show, list, adopt, forget, trust, distrust",
     ),
-    "replay": ("commands.replay", "Replay a past turn from its recording and show any difference"),
     "route": ("route.route", "Show which skill a message would be routed to"),
     "serve": ("commands.serve", "Serve this project over HTTP: chat, events, skills and OpenAI's API"),
     "session": ("commands.session", "Conversations that were kept: list, show, resume, export, delete"),

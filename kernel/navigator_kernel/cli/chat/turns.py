@@ -61,7 +61,7 @@ def is_answer(message: Message, session: Session) -> bool:
 
 def turns_of(app: App) -> Turns:
     """The turns of this command line."""
-    return Turns(kernel=app.kernel, tape=app.tape, sessions=lambda: app.sessions)
+    return Turns(kernel=app.kernel, sessions=lambda: app.sessions)
 
 
 def _missed(error: Busy) -> None:

@@ -22,7 +22,7 @@ SHOWN = 10  # runs that are named
     type=click.IntRange(0, 3650),
     default=30,
     show_default=True,
-    help="Logs, workspaces, recordings and sessions of single API calls older than this.",
+    help="Logs, workspaces and sessions of single API calls older than this.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @click.option("--results", is_flag=True, help="Also remove old results of runs that are not in the project.")

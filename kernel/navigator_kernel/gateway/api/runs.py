@@ -1,4 +1,4 @@
-"""Lists, shows, stops and replays runs."""
+"""Lists, shows and stops runs."""
 
 from __future__ import annotations
 
@@ -63,15 +63,6 @@ class RunEvents(Struct, frozen=True, kw_only=True):
     events: list[Mapping[str, Any]]
 
 
-class Replay(Struct, frozen=True, kw_only=True):
-    """`differences` are the fields of events that differ from the recording."""
-
-    run: str
-    events: int
-    differences: list[dict[str, Any]]
-    notes: list[str]
-
-
 async def list_runs(gateway: Gateway, call: Call) -> LoggedRuns:
     """Lists runs, newest first. If few runs match, a page may have fewer than `limit` entries and still a `next`."""
     found, place = await asyncio.to_thread(_listed, gateway, call.caller, call.query)
@@ -97,16 +88,6 @@ async def stop_run(gateway: Gateway, call: Call) -> Answer:
     gateway.session_of_run(call.caller, call.path["run"])
     gateway.runs.stop(call.path["run"])
     return Answer(status=204)
-
-
-async def replay_run(gateway: Gateway, call: Call) -> Replay:
-    """Repeats the turn from its recording. Nothing is run, asked or changed."""
-    from navigator_kernel.bootstrap.replays import replayed
-
-    run = call.path["run"]
-    gateway.session_of_run(call.caller, run)
-    found = await asyncio.to_thread(replayed, gateway.root, gateway.settings, run)
-    return Replay(run=run, events=found.events, differences=found.differences, notes=found.notes)
 
 
 def _listed(gateway: Gateway, caller: Caller, query: OfRuns) -> tuple[list[LoggedRun], str]:
@@ -228,16 +209,6 @@ ENDPOINTS = (
         handler=stop_run,
         tag="runs",
         status=204,
-        errors=(404,),
-    ),
-    Endpoint(
-        method="POST",
-        path="/api/runs/{run}/replay",
-        role="chat",
-        summary="Replay a run from its recording, and compare",
-        handler=replay_run,
-        tag="runs",
-        answer=Replay,
         errors=(404,),
     ),
 )
