@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct, field
 
 from navigator_kernel.consent_port import Consents as Consents
-from navigator_kernel.values.owner import Viewer
-from navigator_kernel.values.redact import Redact, same
 
 if TYPE_CHECKING:  # for a faster start: modules needed only for types are not imported
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -16,15 +14,14 @@ if TYPE_CHECKING:  # for a faster start: modules needed only for types are not i
     from datetime import date
     from pathlib import Path
 
-    from navigator_kernel.config.settings import Settings
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.events import Event
-    from navigator_kernel.model_ports import Encoder, Judge, ModelRegistry, Specialist, Tools, Underway
-    from navigator_kernel.values.chat import Spent
+    from navigator_kernel.model_ports import Encoder
     from navigator_kernel.values.context import Memory
     from navigator_kernel.values.job import Job, Outcome, Want
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.report import Report
-    from navigator_kernel.values.request import FileReference, Session
+    from navigator_kernel.values.request import FileReference
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
     from navigator_kernel.values.route import Action, Retrieval
     from navigator_kernel.values.standing import Standing
@@ -346,42 +343,5 @@ class Dispatcher(Protocol):
         """Seconds since the task last gave a sign of life; NotFound for an unknown task."""
 
 
-class Kernel(Struct, frozen=True, kw_only=True):
-    """All services that a turn needs, created by `assemble`. `files` starts at the current folder, `root_files` at the
-    project; `viewer` is whose turn it is. `box` is the folder of logs and of runs' files, `keep` stores one of these
-    files and returns its path, `tools` makes new tools. `changed` lists the project's files that a run changed, `undo`
-    puts them back and says how that went for each."""
-
-    root: Path
-    settings: Settings
-    catalogue: Catalogue
-    mapping: KnownSkills
-    router: Router
-    agents: Mapping[str, Agent]
-    dispatcher: Dispatcher
-    consents: Consents
-    files: FileReader
-    root_files: FileReader
-    journal: Journal
-    memory: MemorySearch
-    lessons: Lessons
-    run_log: RunLog
-    writer: Writer
-    box: Path
-    keep: Callable[[str, str, bytes], str]
-    clock: Clock
-    ids: Ids
-    scripts: Mapping[str, Path]
-    precheck_hook: Callable[[int], object]
-    finish_hook: Callable[[object], None]
-    failures: Callable[[], Sequence[Mapping[str, str]]]
-    tools: Callable[[], Tools]
-    viewer: Viewer = field(default_factory=Viewer)
-    redact: Redact = same
-    audit: Audit = field(default_factory=NullAudit)
-    models: ModelRegistry | None = None
-    judge: Judge | None = None
-    changed: Callable[[str], tuple[str, ...]] = lambda _run: ()
-    undo: Callable[[str], Sequence[tuple[str, str]]] = lambda _run: ()
-    specialist: Callable[[Session, Spent], Specialist | None] = lambda _before, _spent: None
-    underway: Underway | None = None
+if TYPE_CHECKING:
+    Kernel: TypeAlias = Project  # the turn's name for it

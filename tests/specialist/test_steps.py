@@ -9,7 +9,7 @@ import pytest
 
 from cli.support import Place
 from models.wire_server import HELLO, Said, WireServer
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.stages.deliver import deliver
@@ -38,7 +38,7 @@ def order(on_error: OnError = "propagate", rule: str = "", seconds: float = 60.0
 
 
 def delivered(here: Place, packet: Packet) -> Report:
-    kernel = assemble(here.root, load_settings(here.root))
+    kernel = Project(here.root, load_settings(here.root))
 
     async def run() -> Report:
         stream = EventStream("run-1", 0, kernel.run_log, kernel.clock)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.files.project_files import ProjectFiles
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Session
@@ -152,7 +152,7 @@ def test_the_settings_of_a_repository_run_no_program(shop: Path, tmp_path: Path)
 @pytest.fixture
 def talk(shop: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
     monkeypatch.chdir(shop)
-    return Talk(kernel=assemble(shop, Settings()), session=Session(id="targets"))
+    return Talk(kernel=Project(shop, Settings()), session=Session(id="targets"))
 
 
 def skill_of(reply: Reply) -> str:

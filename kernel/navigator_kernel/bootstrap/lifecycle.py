@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,25 +9,15 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter, make_private
 from navigator_kernel.adapters.stores.project_state import PrivateWriter
-from navigator_kernel.bootstrap.consents import open_consents
-from navigator_kernel.bootstrap.parts import (
-    MAPPING,
-    Agreed,
-    open_audit,
-    open_mapping,
-    open_roots,
-    open_router,
-    state_writer,
-    writer_for,
-)
 from navigator_kernel.bootstrap.places import (
+    Agreed,
     private_writer,
-    project_state,
     shipped_digests,
     shipped_home,
     standing_places,
 )
-from navigator_kernel.config.settings import load_settings, user_cache, user_state
+from navigator_kernel.bootstrap.project import MAPPING, Project
+from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.skills.catalog.aliases import other_words
@@ -41,7 +30,6 @@ if TYPE_CHECKING:
     from navigator_kernel.bootstrap.scanning.scanners import Scanners
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.routing.meaning import SemanticRanker
-    from navigator_kernel.skills.install.deps import Seek
     from navigator_kernel.values.resource import Level
 
 FOUND = 24  # skills that a search requests from the router
@@ -49,30 +37,34 @@ SURE = 0.5  # least confidence for a skill found by meaning alone, and for a goo
 
 
 def open_lifecycle(root: Path) -> Lifecycle:
+    """The port for a command that needs no other part of the project at `root`."""
+    return lifecycle_of(Project(root, agents=False))
+
+
+def lifecycle_of(project: Project) -> Lifecycle:
     """Opens the port for project, user and shipped skills; the shipped ones only if they are not the project's own."""
-    home = Path.home()
+    root, home = project.root, Path.home()
     levels: dict[Level, Path] = {"project": root / ".claude" / "skills", "user": home / ".claude" / "skills"}
     agents: dict[Level, Path] = {"project": root / ".agents" / "skills", "user": home / ".agents" / "skills"}
     if shipped_home().skills.resolve() != levels["project"].resolve():
         levels["shipped"] = shipped_home().skills
     own = [folder / name for folder in (home / ".claude", home / ".agents") for name in ("skills", "skills.lock.json")]
-    state = project_state(root)
     scanners = cache(_scanners)
     writer = FolderWriter([*writable("lifecycle", root, standing_places()), *own], within=root)
     deps = InstallDeps(
         writer=writer,
         clock=SystemClock(),
-        mapping=open_mapping(root),
+        mapping=project.mapping,
         scan=lambda skill, files: scanners()(skill, files),
         prepare=lambda: scanners().start(),
         ahead=lambda skills: scanners().ahead(skills),
         finish=lambda: scanners().close() if scanners.cache_info().currsize else None,
         cache=_cache,
-        private=lambda: load_settings(root).private,
+        private=lambda: project.settings.private,
         reserved=shipped_digests,
-        seek=partial(_sought, partial(_found, root)),
-        consents=lambda: open_consents(open_audit(root)),
-        audit=lambda: open_audit(root),
+        seek=partial(_sought, project),
+        consents=lambda: project.consents,
+        audit=lambda: project.audit,
         seen=private_writer(user_state()),
     )
     return Lifecycle(
@@ -80,11 +72,11 @@ def open_lifecycle(root: Path) -> Lifecycle:
         levels=levels,
         agents=agents,
         deps=deps,
-        state=state.folder,
-        state_writer=state_writer(state),
+        state=project.state.folder,
+        state_writer=project.state_writer,
         shipped=shipped_digests(),
         agreed=Agreed(),
-        roots=lambda: [one for one in open_roots(root) if one.type == "skill"],
+        roots=lambda: [one for one in project.roots if one.type == "skill"],
     )
 
 
@@ -94,17 +86,17 @@ def _scanners() -> Scanners:
     return Scanners()
 
 
-def write_seen(root: Path) -> dict[str, Any]:
+def write_seen(project: Project) -> dict[str, Any]:
     """Adds the rows of the person's page to the project's; NotFound if the project has no page (X-42)."""
     from navigator_kernel.skills.source.mapping import SkillMapping
 
-    page = root / "docs" / MAPPING
+    page = project.root / "docs" / MAPPING
     if not page.is_file():
         raise NotFound("the project has no docs/skills-mapping.md", hint="navigator init --workstation writes one")
     own = SkillMapping([page])
     before = len(list(own.rows()))
-    if (grown := own.grown(open_mapping(root).seen())) is not None:
-        writer_for("setup", root).write(page, grown)
+    if (grown := own.grown(project.mapping.seen())) is not None:
+        project.writer_for("setup").write(page, grown)
     return {"path": str(page), "added": len(list(own.rows())) - before, "changed": grown is not None}
 
 
@@ -116,23 +108,13 @@ def _cache() -> RepoCache:
     return RepoCache(folder, PrivateWriter(folder, lambda: make_private(folder.parent)))
 
 
-def seek_in(catalogue: Catalogue, meaning: SemanticRanker) -> Seek:
-    """A search for skills that uses parts that are already open."""
-    return partial(_sought, partial(_space, catalogue, meaning))
-
-
-def _sought(find: Callable[[str], SearchSpace], query: str) -> SearchSpace | None:
+def _sought(project: Project, query: str) -> SearchSpace | None:
     """The names that the router finds, or None if it cannot be used."""
     try:
-        return find(query)
+        return _space(project.catalogue, project.meaning, query)
     except KernelError as error:
         warn("searching without the router: %s", error.message)
         return None
-
-
-def _found(root: Path, query: str) -> SearchSpace:
-    parts = open_router(root, load_settings(root))
-    return _space(parts.catalogue, parts.meaning, query)
 
 
 def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchSpace:

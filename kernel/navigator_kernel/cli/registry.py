@@ -126,7 +126,7 @@ def _of_skills(ctx: click.Context, name: str) -> click.Command | None:
 
 def _of_plugins(ctx: click.Context, name: str) -> click.Command | None:
     """The command of a plugin. From here on stdout is its own, and so are its errors."""
-    from navigator_kernel.bootstrap.extensions import open_plugins
+    from navigator_kernel.bootstrap.plugin_parts import open_plugins
     from navigator_kernel.cli.app import app_of
 
     root = app_of(ctx).root

@@ -29,11 +29,11 @@ def named(catalogue: Catalogue, name: str) -> SkillDef:
 
 def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """The names of all skills, from folder names only."""
-    from navigator_kernel.bootstrap.parts import open_roots
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.skills.catalog.listing import Listing
 
     try:
-        roots = [root for root in open_roots(_root(ctx)) if root.type == "skill"]
+        roots = [root for root in Project(_root(ctx), agents=False).roots if root.type == "skill"]
     except KernelError:
         return []
     listings = (Listing(root.path, folders=True, markdown=root.markdown) for root in roots)

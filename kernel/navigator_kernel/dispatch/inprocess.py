@@ -1,10 +1,12 @@
-"""The dispatcher for one machine: agents run on an event loop of their own, so that none can block the kernel."""
+"""The dispatcher for one machine: each agent at work has an event loop of its own, so that none can block the kernel or
+another one."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
+from threading import Lock
 
 from msgspec import Struct, field
 
@@ -20,40 +22,45 @@ from navigator_kernel.values.report import Meta, Report
 # Seconds beyond the packet's limit for an agent to end its processes and report its own time-out: the MCP SDK
 # takes 4.5 s to end a server that does not react.
 GRACE = 6.0
-KEPT = 100  # tasks in memory, ended ones included: 10 kB each, in every thread that runs turns
+KEPT = 1_000  # tasks in memory, ended ones included: 10 kB each
 
 
 class _Task(Struct):
     packet: Packet
     future: Future[object]
     started: float
+    loop: PluginLoop | None
     report: Report | None = None
 
 
 class InProcessDispatcher(Struct):
-    """Implements `ports.Dispatcher`. A key that was submitted before is the same task, which acts once."""
+    """Implements `ports.Dispatcher`. A key that was submitted before is the same task, which acts once. Several threads
+    may use it."""
 
     agents: Mapping[str, Agent]
     clock: Clock
     observe: Callable[[str, BaseException], None] | None = None
     _tasks: dict[str, _Task] = field(default_factory=dict)
-    _loop: PluginLoop | None = None
+    _idle: list[PluginLoop] = field(default_factory=list)
+    _guard: Lock = field(default_factory=Lock)
 
     async def submit(self, packet: Packet) -> str:
         """Starts the packet's task and returns its idempotency key. An unknown agent gets a report of NotFound."""
         key = packet.context.idempotency_key
-        if key in self._tasks:
-            return key
-        agent = self.agents.get(packet.agent)
-        future: Future[object]
-        if agent is None:
-            future = Future()
-            future.set_exception(NotFound(say("agent.missing", packet.context.language, name=packet.agent)))
-        else:
-            future = self._running().start(lambda: agent.handle(packet.to_yaml()))
-        self._tasks[key] = _Task(packet=packet, future=future, started=self.clock.monotonic())
-        if len(self._tasks) > KEPT and (ended := next((k for k, t in self._tasks.items() if t.report), "")):
-            del self._tasks[ended]
+        with self._guard:
+            if key in self._tasks:
+                return key
+            agent, loop = self.agents.get(packet.agent), None
+            future: Future[object]
+            if agent is None:
+                future = Future()
+                future.set_exception(NotFound(say("agent.missing", packet.context.language, name=packet.agent)))
+            else:
+                loop = self._idle.pop() if self._idle else PluginLoop("navigator-agents")
+                future = loop.start(lambda: agent.handle(packet.to_yaml()))
+            self._tasks[key] = _Task(packet=packet, future=future, started=self.clock.monotonic(), loop=loop)
+            if len(self._tasks) > KEPT and (ended := next((k for k, t in self._tasks.items() if t.report), "")):
+                del self._tasks[ended]
         return key
 
     async def events(self, task: str) -> AsyncIterator[Event]:
@@ -67,6 +74,9 @@ class InProcessDispatcher(Struct):
         held = self._held(task)
         if held.report is None:
             held.report = await self._finished(held)
+            if held.loop is not None and held.future.done() and not held.future.cancelled():
+                self._idle.append(held.loop)  # else an agent may still block it
+            held.loop = None
         return held.report
 
     async def cancel(self, task: str) -> None:
@@ -85,7 +95,6 @@ class InProcessDispatcher(Struct):
             await asyncio.wait([waiting], timeout=limit + GRACE)
             if not waiting.done():
                 held.future.cancel()
-                self._abandon()
                 return self._timeout(held)
             answer = waiting.result()
         except asyncio.CancelledError:
@@ -115,12 +124,3 @@ class InProcessDispatcher(Struct):
             raise NotFound(f"no task is called {task!r}", hint="submit it first")
         return self._tasks[task]
 
-    def _running(self) -> PluginLoop:
-        if self._loop is None:
-            self._loop = PluginLoop("navigator-agents")
-        return self._loop
-
-    def _abandon(self) -> None:
-        """Drops the loop if it no longer responds, because an agent blocks it; the next task gets a new one."""
-        if self._loop is not None and not self._loop.answers():
-            self._loop = None

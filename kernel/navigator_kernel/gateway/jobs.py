@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.bootstrap.lifecycle import lifecycle_of
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.gateway.problems import problem_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.ports import Clock, Ids
-    from navigator_kernel.skills.install.deps import Seek
 
 KEPT = 100  # ended jobs that can still be requested
 
@@ -43,8 +41,8 @@ class Job(Struct, kw_only=True):
 class Jobs:
     """Keeps jobs in memory: the next command finishes a change that a killed process left (LIF-5)."""
 
-    def __init__(self, root: Path, ids: Ids, clock: Clock) -> None:
-        self._root, self._ids, self._clock = root, ids, clock
+    def __init__(self, project: Project, ids: Ids, clock: Clock) -> None:
+        self._project, self._ids, self._clock = project, ids, clock
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="navigator-job")
         self._jobs: dict[str, Job] = {}
 
@@ -76,7 +74,7 @@ class Jobs:
     def _work(self, job: Job, params: dict[str, Any], loop: asyncio.AbstractEventLoop) -> None:
         job.state = "running"
         try:
-            job.result, job.state = perform(self._root, job.operation, params, partial(_told, job)), "done"
+            job.result, job.state = perform(self._project, job.operation, params, partial(_told, job)), "done"
         except Exception as error:
             if not isinstance(error, KernelError):
                 logging.getLogger("navigator").error("job %s failed", job.id, exc_info=error)
@@ -88,17 +86,13 @@ class Jobs:
 
 
 def perform(
-    root: Path,
+    project: Project,
     operation: str,
     params: Mapping[str, Any],
     progress: Callable[[int, int], object] | None = None,
-    seek: Seek | None = None,
 ) -> Mapping[str, Any]:
-    """Carries out a skill command and returns its answer; blocks. `seek` finds skills for a search, if a router is
-    already open."""
-    lifecycle = open_lifecycle(root)
-    if seek is not None:
-        lifecycle.deps = lifecycle.deps._replace(seek=seek)
+    """Carries out a skill command and returns its answer; blocks."""
+    lifecycle = lifecycle_of(project)
     if progress is not None:
         lifecycle.deps = lifecycle.deps._replace(progress=progress)
     return lifecycle.perform(operation, params)

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from selectors import DefaultSelector, SelectorKey
+from typing import Any
 
 PATIENCE = 1.0  # total seconds that a turn waits for other turns and the server; then it runs beside them
 SWITCH = 0.0005  # seconds after which a computing thread lets another one run; Python's default is 0.005
@@ -43,19 +44,19 @@ class _TurnSelector(DefaultSelector):
 
     def __init__(self) -> None:
         super().__init__()
-        self._patience = PATIENCE  # seconds left
+        self.patience = PATIENCE  # seconds left
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
         self._release()
         found = super().select(timeout)
         began = time.monotonic()
-        self._holds = _computing.acquire(timeout=self._patience)
+        self._holds = _computing.acquire(timeout=self.patience)
         _server_is_idle.wait(self._left(began))
-        self._patience = self._left(began)
+        self.patience = self._left(began)
         return found
 
     def _left(self, began: float) -> float:
-        return max(0.0, self._patience - (time.monotonic() - began))
+        return max(0.0, self.patience - (time.monotonic() - began))
 
     def close(self) -> None:
         self._release()
@@ -67,6 +68,18 @@ class _TurnSelector(DefaultSelector):
             _computing.release()
 
 
+class _TurnLoop(asyncio.SelectorEventLoop):
+    """Each turn has its own patience."""
+
+    def __init__(self, selector: _TurnSelector) -> None:
+        super().__init__(selector)
+        self._turns = selector
+
+    def run_until_complete(self, future: Any) -> Any:
+        self._turns.patience = PATIENCE
+        return super().run_until_complete(future)
+
+
 def server_loop() -> asyncio.AbstractEventLoop:
     """The loop of the server."""
     sys.setswitchinterval(SWITCH)
@@ -74,5 +87,5 @@ def server_loop() -> asyncio.AbstractEventLoop:
 
 
 def turn_loop() -> asyncio.AbstractEventLoop:
-    """The loop of one turn, on a thread of its own."""
-    return asyncio.SelectorEventLoop(_TurnSelector())
+    """The loop of turns, one after another, on a thread of its own."""
+    return _TurnLoop(_TurnSelector())

@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from navigator_kernel.adapters.http_connection import Connection
-from navigator_kernel.bootstrap.kernel import project_ports
 from navigator_kernel.bootstrap.upkeep import collect_daily
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import OPEN, Access, Buckets, OpenRequests
@@ -90,9 +89,8 @@ class _Server(uvicorn.Server):
 
 def endpoints_of(gateway: Gateway) -> Sequence[Endpoint]:
     """The kernel's endpoints, those of plugins, and the one that describes all of them."""
-    shared = gateway.workers.pool.shared
-    project = project_ports(gateway.root, shared.meaning)
-    more = plugin_endpoints(shared.extensions.plugins, project, ENDPOINTS, gateway.settings.timeout)
+    project = gateway.project
+    more = plugin_endpoints(project.plugins.plugins, project.plugin_ports, ENDPOINTS, gateway.settings.timeout)
     return described((*ENDPOINTS, *more))
 
 
@@ -129,7 +127,7 @@ def _warm(gateway: Gateway) -> None:
     """Prepares for the first message, and sets the garbage collector for a long-lived process: objects from the start
     are never searched again, newer ones in short passes."""
     gateway.warm()
-    collect_daily(gateway.root)
+    collect_daily(gateway.project)
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE)

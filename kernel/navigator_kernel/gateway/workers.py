@@ -1,4 +1,4 @@
-"""Runs several turns of one project at once, each on a thread with an event loop and a kernel of its own."""
+"""Takes several turns of one project at once, each on a thread with an event loop, both of which later turns reuse."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.stores.underway import ENDED
-from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
+from navigator_kernel.bootstrap.turns import MOST, Turns
 from navigator_kernel.errors import Interrupted, NotFound
 from navigator_kernel.gateway.loops import turn_loop
 
 if TYPE_CHECKING:
-    from navigator_kernel.bootstrap.turns import Turns
-    from navigator_kernel.config.settings import Settings
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.values.reply import Reply
 
 Take = Callable[["Turns"], Coroutine[Any, Any, "Reply"]]
 
 
 class TurnWorkers:
-    """Runs at most `most` turns at once; others wait. A thread is started when a turn finds no idle one, and reused."""
+    """Runs at most `most` turns at once; others wait. A thread is started when a turn finds no idle one."""
 
-    def __init__(self, root: Path, settings: Settings, *, most: int = MOST) -> None:
-        self.pool = TurnPool(root, settings)
+    def __init__(self, project: Project, *, most: int = MOST) -> None:
+        self.turns = Turns(project)
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="navigator-turn")
+        self._loops: list[asyncio.Runner] = []  # that no turn uses now
         self._running: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Task[Reply]]] = {}
         self._waiting: dict[str, Future[Reply]] = {}
         self._cancelled: set[str] = set()  # a subset of `_waiting`
@@ -54,7 +53,7 @@ class TurnWorkers:
             raise NotFound(f"no run {run!r} is under way", hint="it may have ended")
 
     def _stop(self, run: str, reason: str) -> bool:
-        """Cancels a turn that has a thread, now or as soon as its kernel is made. False if it has ended."""
+        """Cancels a turn that has a thread, now or as soon as it begins. False if it has ended."""
         with self._guard:
             waiting = self._waiting.get(run)
             if waiting is None or waiting.done():
@@ -80,17 +79,26 @@ class TurnWorkers:
         for run in self.under_way if late else ():
             self._stop(run, ENDED)
         self._threads.shutdown(wait=True)
+        models = self.turns.project.models
+        while self._loops:
+            with self._loops.pop() as runner:
+                if models is not None:
+                    runner.run(models.close(ends=True))
 
     def _take(self, run: str, take: Take) -> Reply:
         """Runs the turn on a thread of the pool."""
-        with self.pool.turns() as turns, asyncio.Runner(loop_factory=turn_loop) as runner:
-            try:
-                return runner.run(self._followed(run, take(turns)))
-            except asyncio.CancelledError as error:
-                raise Interrupted("the run was stopped", hint="nothing is half-written") from error
-            finally:
-                with self._guard:
-                    self._running.pop(run, None)
+        try:
+            runner = self._loops.pop()
+        except IndexError:
+            runner = asyncio.Runner(loop_factory=turn_loop)
+        try:
+            return runner.run(self._followed(run, take(self.turns)))
+        except asyncio.CancelledError as error:
+            raise Interrupted("the run was stopped", hint="nothing is half-written") from error
+        finally:
+            with self._guard:
+                self._running.pop(run, None)
+            self._loops.append(runner)
 
     async def _followed(self, run: str, turn: Coroutine[Any, Any, Reply]) -> Reply:
         task = asyncio.ensure_future(turn)

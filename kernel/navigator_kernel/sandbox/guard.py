@@ -22,7 +22,7 @@ from navigator_kernel.sandbox.policy import GIVEN, refusal
 from navigator_kernel.sandbox.traces import MOST, left_since
 from navigator_kernel.text import clean, cut_text, ends, escape_controls, shown_command, size_of
 from navigator_kernel.values.job import ASKED, NPM
-from navigator_kernel.values.owner import Viewer
+from navigator_kernel.values.owner import owner_of_run, viewer
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.tree import Listing
@@ -40,15 +40,14 @@ def _same(folder: Path) -> Path:
 
 class ConsentGate(Struct, frozen=True):
     """Implements `ports.Sandbox` in front of another sandbox. `fresh` returns an empty folder within a run's own;
-    `viewer` is whose turn starts the processes: what is closed to it is closed to them; `makeable` raises an error if
-    packages cannot be installed here, before anybody is asked."""
+    `makeable` raises an error if packages cannot be installed here, before anybody is asked. What is closed to the
+    token that a run belongs to is closed to its processes."""
 
     consents: Consents
     inner: Sandbox
     policy: Policy = field(default_factory=Policy)
     audit: Audit = field(default_factory=NullAudit)
     fresh: Callable[[Path], Path] = _same
-    viewer: Viewer = field(default_factory=Viewer)
     makeable: Callable[[Sequence[str]], None] = lambda _packages: None
 
     async def run(self, job: Job) -> Outcome:
@@ -61,7 +60,7 @@ class ConsentGate(Struct, frozen=True):
         inside = f"{folder.relative_to(job.cwd).as_posix()}/" if folder != job.cwd else ""
         if inside:
             job = replace(job, cwd=folder, reads=(*job.reads, job.cwd))
-        job = replace(job, is_shared=bool(self.viewer.token))
+        job = replace(job, is_shared=bool(_owner(job)))
         before = listed(job.cwd)
         self._started(job)
         began = time.perf_counter()
@@ -132,16 +131,21 @@ class ConsentGate(Struct, frozen=True):
         for path in job.reads:
             real = Path(os.path.realpath(path))
             names = [one.relative_to(root).parts for one in (path, real) if one.is_relative_to(root)]
-            if real.is_file() or self.viewer.token:
+            if real.is_file() or _owner(job):
                 self._refuse_named(job, path.name, names)
 
     def _refuse_named(self, job: Job, written: str, names: Iterable[tuple[str, ...]]) -> None:
         for parts in names:
             try:
-                refuse_named(parts, escape_controls(written), self.viewer.token)
+                refuse_named(parts, escape_controls(written), _owner(job))
             except Refused as error:
                 self.audit.record("refused", run=job.run, subject=job.consent, why=escape_controls(error.message))
                 raise
+
+
+def _owner(job: Job) -> str:
+    """The token whose turn the job belongs to, or ""; a server that a tool calls has no run of its own."""
+    return owner_of_run(job.run) or viewer()
 
 
 def _packages(packages: Sequence[str]) -> str:

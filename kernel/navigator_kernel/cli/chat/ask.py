@@ -62,7 +62,7 @@ def command(
     message = replace(message, shows_prompt=True) if show_prompt else message
     dialogue = Dialogue(app=app, form=wanted, as_json=as_json, kept=session is not None)
     code = dialogue.send(message, open_session(app, session, text))
-    collect_daily(app.root)
+    collect_daily(app.project)
     return code
 
 

@@ -40,7 +40,7 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     asks = can_answer() and not as_json
     if asks:
         app.settle_state()
-    collect_garbage(app.root)
+    collect_garbage(app.project)
     session, replies, code = open_session(app, session_name), list[Reply](), 0
     shown, language, offers = Shown(quiet=as_json), app.spoken, partial(_offers, app)
     while True:
@@ -100,7 +100,7 @@ def _line(prompt: str, offers: Callable[[str], list[str]] | None = None) -> str:
 def _offers(app: App, word: str) -> list[str]:
     """What `word` may be the beginning of: a command or skill after `/`, else a file, with or without `@`."""
     if word.startswith("/") and "/" not in word[1:]:
-        skills = (f"/{skill.name}" for skill in app.kernel.catalogue.list_resources())
+        skills = (f"/{skill.name}" for skill in app.project.catalogue.list_resources())
         return sorted(f"{name} " for name in {*_WORDS, *skills} if name.startswith(word))
     mark = "@" if word.startswith("@") else ""
     folder, _, begin = word.removeprefix("@").rpartition("/")
@@ -188,8 +188,8 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
         case "/skills":
             _skills(app, rest)
         case "/why" if replies:
-            events = app.kernel.run_log.read(replies[-1].run)
-            lines(list(readable_lines(events, app.kernel.catalogue, app.language)))
+            events = app.project.run_log.read(replies[-1].run)
+            lines(list(readable_lines(events, app.project.catalogue, app.language)))
         case _:
             note("nothing yet")
 
@@ -198,7 +198,7 @@ def _skills(app: App, words: str) -> None:
     """A short list of the installed skills, or of those that `words` find."""
     from navigator_kernel.skills.catalog.search import search
 
-    skills = app.kernel.catalogue.list_resources()
+    skills = app.project.catalogue.list_resources()
     listed = [hit.skill for hit in search(skills, words, {})] if words else [*skills]
     rows = [(skill.name, " ".join(in_one_language(skill.description, app.spoken).split())) for skill in listed[:LISTED]]
     table(("skill", "description"), rows, language=app.spoken)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.stores.underway import ENDED
-from navigator_kernel.bootstrap.turns import Keep, Turns
+from navigator_kernel.bootstrap.turns import Keep
 from navigator_kernel.cli.output import note
 from navigator_kernel.errors import Busy, Interrupted
 from navigator_kernel.language.wording import say
@@ -29,7 +29,7 @@ SHOWN = 200  # characters of a message
 
 def open_session(app: App, name: str | None, text: str = "") -> Session:
     """Like `Turns.session`, and shows the person the interrupted work of a killed process."""
-    session = turns_of(app).session(name, text)
+    session = app.turns.session(name, text)
     if is_interrupted(session.approval) and session.approval is not None:
         asked = shorten(escape_controls(session.approval.packets[0].task_spec.intent), SHOWN)
         note(say("notice.interrupted", app.spoken, asked=asked))
@@ -43,7 +43,7 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
     """
     ended_by: list[signal.Signals] = []
     when: Keep = "always" if keep else "waiting"
-    turn = turns_of(app).take(replace(message, allow=app.allow), session, listeners, keep=when, missed=_missed)
+    turn = app.turns.take(replace(message, allow=app.allow), session, listeners, keep=when, missed=_missed)
     try:
         return asyncio.run(_stoppable(turn, ended_by))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
@@ -57,11 +57,6 @@ def is_answer(message: Message, session: Session) -> bool:
     """Whether the message says yes or no to what `session` waits for."""
     resumed = resume(message, session)
     return resumed.approved is not None or resumed.declined
-
-
-def turns_of(app: App) -> Turns:
-    """The turns of this command line."""
-    return Turns(kernel=app.kernel, sessions=lambda: app.sessions)
 
 
 def _missed(error: Busy) -> None:

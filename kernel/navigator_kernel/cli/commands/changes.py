@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
@@ -61,7 +60,7 @@ def undo(app: App, *, run: str | None, force: bool, as_json: bool) -> int:
 
 
 def _changes(app: App) -> ChangeStore:
-    return open_changes(app.root)
+    return app.bare.changes
 
 
 def _newest(changes: ChangeStore) -> str:

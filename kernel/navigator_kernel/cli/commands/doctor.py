@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
 import click
 
-from navigator_kernel.bootstrap.health import findings, repair, shown
+from navigator_kernel.bootstrap.health import Finding, findings, repair, shown
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines
 from navigator_kernel.cli.project import App
-
-if TYPE_CHECKING:
-    from navigator_kernel.ports import Kernel
+from navigator_kernel.errors import KernelError
 
 
 @click.command("doctor")
@@ -24,13 +22,14 @@ if TYPE_CHECKING:
 @pass_app
 def command(app: App, *, repairs: bool, verbose: bool, as_json: bool) -> int:
     """Check everything; exit code 1 if something is damaged."""
-    found = list(findings(app.root, lambda: app.settings, lambda: _with_plugins(app)))
+    found = _findings(app)
     repaired: list[str] = []
     if repairs:
-        repaired, failed = repair(app.root, found)
+        repaired, failed = repair(app.project, found)
         for one in failed:
             note(one)
-        found = list(findings(app.root, lambda: app.settings, lambda: _with_plugins(app)))
+        app.reopen()
+        found = _findings(app)
     code = 1 if any(finding.state == "damaged" for finding in found) else 0
     if as_json:
         body = {"findings": [finding.to_dict() for finding in found], "repaired": repaired, "exit_code": code}
@@ -41,12 +40,13 @@ def command(app: App, *, repairs: bool, verbose: bool, as_json: bool) -> int:
     return code
 
 
-def _with_plugins(app: App) -> Kernel:
-    """The kernel, whose plugins have been tried."""
+def _findings(app: App) -> list[Finding]:
+    """The findings, once plugins have been tried."""
     from navigator_kernel.cli.commands.plugin import tried
 
-    tried(app)
-    return app.kernel
+    with suppress(KernelError, OSError, ValueError):  # a finding says so
+        tried(app)
+    return list(findings(app.project))
 
 
 COMMANDS = {"doctor": command}

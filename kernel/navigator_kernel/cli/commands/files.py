@@ -35,17 +35,17 @@ def command(app: App, *, run: str | None, name: str | None, to: str | None, forc
         hint = "navigator files RUN NAME --to PATH copies one file"
         raise UsageProblem("NAME and --to belong together", hint=hint)
     if run and name and to is not None:
-        path = copy_result(app.root, run, name, to, force=force)
+        path = copy_result(app.bare, run, name, to, force=force)
         if as_json:
-            copied = [one for one in results_of(app.root, run) if one.path == name]
+            copied = [one for one in results_of(app.bare, run) if one.path == name]
             document({"files": [_fields(one) for one in copied], "exit_code": 0})
         else:
             note(say("files.copied", app.spoken, path=escape_controls(path), run=run))
         return
-    runs = (run,) if run else runs_with_results(app.root)
+    runs = (run,) if run else runs_with_results(app.bare)
     if not runs and not as_json:
         raise NotFound("no run of this project made files", hint="navigator log shows what runs did")
-    found = [one for each in runs for one in results_of(app.root, each)]
+    found = [one for each in runs for one in results_of(app.bare, each)]
     if as_json:
         document({"files": [_fields(one) for one in found], "exit_code": 0})
         return

@@ -33,7 +33,7 @@ def command(app: App, *, days: int, dry_run: bool, results: bool, as_json: bool)
 
     Workspaces with results that were not delivered to the project stay, unless --results is given.
     """
-    gone, kept, sentence = collect_garbage(app.root, days=days, dry_run=dry_run, results=results)
+    gone, kept, sentence = collect_garbage(app.bare, days=days, dry_run=dry_run, results=results)
     size = sum(map(size_of, kept))
     if as_json:
         names = [one.name for one in kept]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from navigator_kernel.bootstrap.parts import open_audit
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
@@ -28,7 +27,7 @@ _SHOWN = 12  # characters of a digest shown to a person
 @pass_app
 def command(app: App, *, run: str | None, event: str | None, about: str | None, last: int, as_json: bool) -> None:
     """Show what was allowed, refused, run and written; exit code 6 where the record was changed or cut off."""
-    every = open_audit(app.root).entries()
+    every = app.bare.audit.entries()
     found = [one for one in every if (run is None or one.facts.get("run") == run) and event in (None, one.event)]
     found = [one for one in found if about is None or about in str(one.facts)]
     shown = found[-last:]

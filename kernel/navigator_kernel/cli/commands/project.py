@@ -145,7 +145,8 @@ def distrust(app: App, *, path: str | None, as_json: bool) -> None:
 
 
 def _consents() -> ConsentStore:
-    from navigator_kernel.bootstrap.consents import open_consents
+
+    from navigator_kernel.bootstrap.places import open_consents
 
     return open_consents()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from navigator_kernel.adapters.stores.run_log import usage_of
-from navigator_kernel.bootstrap.parts import open_run_log
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, table
 from navigator_kernel.cli.project import App
@@ -20,7 +19,7 @@ from navigator_kernel.values.chat import Spent
 @pass_app
 def command(app: App, *, session: str | None, last: int, as_json: bool) -> None:
     """Sum up the use of models: requests, tokens, what a cache saved, and cost."""
-    runs, models = usage_of(open_run_log(app.root), lambda name: session in (None, name), last)
+    runs, models = usage_of(app.bare.run_log, lambda name: session in (None, name), last)
     if as_json:
         document({"runs": runs, "models": [{"model": name, **spent.to_dict()} for name, spent in models.items()]})
         return

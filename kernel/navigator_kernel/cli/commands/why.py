@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import asdict
 
-from navigator_kernel.bootstrap.parts import open_catalogue, open_run_log
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.cli.project import App
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 @pass_app
 def command(app: App, *, run: str | None, skill: str | None, verbose: bool, as_json: bool) -> None:
     """Show why RUN, or the newest run, chose what it chose."""
-    log = open_run_log(app.root)
+    log = app.bare.run_log
     known = log.runs()
     if run is None and not known:
         raise NotFound("there is no run yet", hint='navigator ask "…" makes one')
@@ -41,11 +40,11 @@ def command(app: App, *, run: str | None, skill: str | None, verbose: bool, as_j
     elif verbose:
         lines([f"run {name}", *(line for event in events for line in lines_of(event))])
     else:
-        lines([f"run {name}", *readable_lines(events, open_catalogue(app.root), app.language)])
+        lines([f"run {name}", *readable_lines(events, app.bare.catalogue, app.language)])
 
 
 def _tell_missed(app: App, run: str, events: Sequence[Event], skill: str, *, as_json: bool) -> None:
-    held = skill_named(open_catalogue(app.root), skill)
+    held = skill_named(app.bare.catalogue, skill)
     found = missed(events, held, held.name if held else skill)
     if as_json:
         document({"run": run, **asdict(found)})

@@ -6,7 +6,6 @@ import asyncio
 import os
 import secrets
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -72,8 +71,8 @@ def _check(app: App, *, as_json: bool) -> None:
     """Lists the skills that are resources: those that follow the open specification. `route` finds all skills."""
     from navigator_kernel.mcp_server.skill_resources import SkillResources
 
-    every = sorted(skill.name for skill in app.kernel.catalogue.list_resources() if skill.type == "skill")
-    served = SkillResources(app.kernel.catalogue).served()
+    every = sorted(skill.name for skill in app.project.catalogue.list_resources() if skill.type == "skill")
+    served = SkillResources(app.project.catalogue).served()
     left_out = [name for name in every if name not in served]
     if as_json:
         document({"served": served, "left_out": left_out})
@@ -85,7 +84,7 @@ def _check(app: App, *, as_json: bool) -> None:
 
 
 def _server(app: App) -> Server[Any]:
-    from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
+    from navigator_kernel.bootstrap.turns import MOST
 
     try:
         from navigator_kernel.mcp_server.kernel_tools import KernelTools
@@ -94,14 +93,13 @@ def _server(app: App) -> Server[Any]:
     except ImportError as error:
         hint = "pip install 'navigator-kernel[mcp]'"
         raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
-    pool, most = TurnPool(app.root, app.settings, here=Path.cwd(), unsafe=app.unsafe), asyncio.Semaphore(MOST)
+    most = asyncio.Semaphore(MOST)
 
     async def take(message: Message, session: Session) -> Reply:
         async with most:
-            with pool.turns() as turns:
-                return await turns.take(message, session, keep="waiting")
+            return await app.turns.take(message, session, keep="waiting")
 
-    return mcp_server(KernelTools(kernel=pool.kernel, take=take), SkillResources(pool.kernel.catalogue))
+    return mcp_server(KernelTools(kernel=app.project, take=take), SkillResources(app.project.catalogue))
 
 
 def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> None:

@@ -91,7 +91,7 @@ def listed(app: App, *, as_json: bool) -> None:
 
     rows = []
     for name, server in sorted(app.settings.servers.items()):
-        agreed = app.consents.trusted(request(name, server, "", app.root).consent)
+        agreed = app.bare.consents.trusted(request(name, server, "", app.root).consent)
         rows.append({"name": name, "origin": server.origin, "approved": agreed, **_shown(server)})
     notes = [text for text in app.settings.notes if text.startswith((PROJECT_FILE, OWN_FILE))]
     if as_json:
@@ -126,9 +126,9 @@ def remove(app: App, *, name: str, project: bool, as_json: bool) -> None:
 
     _change(app, file, edit, project=project)
     tools = f"mcp_tool:{OfferedTool(server=name, name='x').full_name.removesuffix('x')}"
-    gone = [one for one in app.consents.subjects() if one.startswith((f"mcp_server:{name}@", tools))]
+    gone = [one for one in app.bare.consents.subjects() if one.startswith((f"mcp_server:{name}@", tools))]
     if gone:
-        app.consents.distrust(*gone)
+        app.bare.consents.distrust(*gone)
     removed = {"name": name, "file": str(file), "distrusted": gone}
     document(removed) if as_json else say_lines(f"removed {name} from {file}")
 

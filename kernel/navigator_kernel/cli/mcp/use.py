@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from navigator_kernel.bootstrap.servers import Held
 
 ASKED = 5  # most questions to the person in one call
 
@@ -73,7 +72,7 @@ def tools(app: App, *, name: str, yes: bool, timeout: float | None, as_json: boo
     """List the tools of the server NAME, and whether each may be called."""
     with _asked(app, name, timeout, yes=yes) as server:
         offered = server.tools()
-    standings = server.parts.pins.standings(offered)
+    standings = server.app.bare.pins.standings(offered)
     rows = [{"tool": tool.full_name, **standings[tool.name]._asdict(), **tool.to_dict()} for tool in offered]
     if as_json:
         document({"server": name, "tools": rows})
@@ -100,11 +99,11 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
     """
     from navigator_kernel.adapters.stores.tool_pins import save_pins
     from navigator_kernel.bootstrap.servers import tool_file
+    from navigator_kernel.sandbox.servers import request
 
     with _asked(app, name, timeout, yes=yes or not _is_brought(app, name)) as server:
         offered = _tools_after_question(server, as_json=as_json)
-    parts = server.parts
-    before, by_name = parts.pins.standings(offered), {tool.name: tool for tool in offered}
+    before, by_name = app.bare.pins.standings(offered), {tool.name: tool for tool in offered}
     by_name |= {tool.full_name: tool for tool in offered}
     if missing := [one for one in only if one not in by_name]:
         near = ", ".join(tool.name for tool in offered[:20])
@@ -113,12 +112,16 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
         tool for tool in offered if before[tool.name].state in ("new", "approved")
     ]
     names, subjects = {tool.full_name for tool in wanted}, {tool.subject for tool in wanted}
-    held = [one for one in app.consents.subjects() if one.startswith("mcp_tool:")]
+    held = [one for one in app.bare.consents.subjects() if one.startswith("mcp_tool:")]
     if old := [one for one in held if one not in subjects and one[len("mcp_tool:") :].partition("@")[0] in names]:
-        app.consents.distrust(*old)
-    app.consents.trust(parts.subject(name), *sorted(subjects), note=f"navigator mcp approve {' '.join([name, *only])}")
+        app.bare.consents.distrust(*old)
+    app.bare.consents.trust(
+        request(name, app.settings.servers[name], "", app.root).consent,
+        *sorted(subjects),
+        note=f"navigator mcp approve {' '.join([name, *only])}",
+    )
     save_pins(tool_file(), FolderWriter([user_state()]), name, wanted)
-    after = parts.pins.standings(offered)
+    after = app.bare.pins.standings(offered)
     rows = [
         {"tool": tool.full_name, "before": before[tool.name].state, **after[tool.name]._asdict()} for tool in offered
     ]
@@ -150,7 +153,7 @@ def _tools_after_question(server: _Server, *, as_json: bool) -> list[OfferedTool
             raise
         if not click.confirm(f"{error.message}?", err=True):
             raise
-        server.app.consents.allow_orders(server.run)
+        server.app.bare.consents.allow_orders(server.run)
         return server.tools()
 
 
@@ -233,14 +236,13 @@ class _Server(Struct, frozen=True):
 
     app: App
     name: str
-    parts: Held
     run: str
     seconds: float
 
     def ask(self, operation: str, params: Mapping[str, Any], progress: Any = None) -> Mapping[str, Any]:
         async def bounded() -> Mapping[str, Any]:
             async with asyncio.timeout(self.seconds):
-                return await self.parts.client.call(self.name, operation, params, self.run, progress)
+                return await self.app.bare.mcp.call(self.name, operation, params, self.run, progress)
 
         try:
             return asyncio.run(bounded())
@@ -260,7 +262,7 @@ class _Server(Struct, frozen=True):
         return [OfferedTool.from_dict(self.name, one) for one in told["tools"]]
 
     async def watch(self, uri: str) -> None:
-        async for told in self.parts.client.watch(self.name, uri, self.run):
+        async for told in self.app.bare.mcp.watch(self.name, uri, self.run):
             _show(told)
             sys.stdout.flush()
 
@@ -268,17 +270,14 @@ class _Server(Struct, frozen=True):
 @contextmanager
 def _asked(app: App, name: str, timeout: float | None, *, yes: bool) -> Iterator[_Server]:
     """Opens the server for one command; its process has ended on exit."""
-    from navigator_kernel.bootstrap.parts import open_audit
-    from navigator_kernel.bootstrap.servers import servers_of
 
-    parts = servers_of(app.root, app.settings, app.consents, open_audit(app.root), unsafe=app.unsafe)
     run = TimedIds(SystemClock()).new()
     if yes:
-        app.consents.allow_orders(run)
+        app.bare.consents.allow_orders(run)
     try:
-        yield _Server(app, name, parts, run, timeout or app.settings.timeout)
+        yield _Server(app, name, run, timeout or app.settings.timeout)
     finally:
-        parts.client.close()
+        app.bare.mcp.close()
 
 
 def _arguments(words: Sequence[str], given: str) -> dict[str, Any]:

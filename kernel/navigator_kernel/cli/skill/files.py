@@ -135,7 +135,7 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
     if write:
         if word:
             raise UsageProblem("--write adds every row that was seen", hint="leave WORD out")
-        told = write_seen(app.root)
+        told = write_seen(app.bare)
         document(told) if as_json else say_lines(f"{told['added']} rows added to {told['path']}")
         return
     found = open_lifecycle(app.root).perform("mapping", {"word": word})

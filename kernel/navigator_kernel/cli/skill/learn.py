@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, table
@@ -83,7 +82,7 @@ def _written(
     from navigator_kernel.cli.model_asked import agreed_model, asked_model
     from navigator_kernel.routing.skill_writer import EXAMPLES
 
-    catalogue = open_catalogue(app.root)
+    catalogue = app.bare.catalogue
     skills = [skill for name in names if (skill := catalogue.find(name)) is not None]
     if not skills:
         return {"skills": [], "failed": {}, **Spent().to_dict()}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, say_lines
@@ -45,7 +44,7 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
     """Let a skill use its tools and run its command without asking, until its files change."""
     executor = _executor(app, name)
     subjects = [skill_subject(executor.skill.name, executor.digest), executor.consent]
-    app.consents.trust(*subjects, note=f"navigator skill trust {name}")
+    app.bare.consents.trust(*subjects, note=f"navigator skill trust {name}")
     if as_json:
         document({"trusted": subjects[-1], "subjects": subjects, "exit_code": 0})
         return
@@ -60,7 +59,7 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
 @pass_app
 def distrust(app: App, *, name: str, as_json: bool) -> None:
     """Withdraw trust from a skill."""
-    book = app.consents
+    book = app.bare.consents
     kinds = tuple(f"{kind}:{name}@" for kind in ("type_a", "skill", "installed"))
     gone = [subject for subject in book.subjects() if subject.startswith(kinds)]
     for subject in gone:
@@ -70,7 +69,7 @@ def distrust(app: App, *, name: str, as_json: bool) -> None:
 
 def _executor(app: App, name: str) -> SkillExecutor:
     """The executor of the installed skill as it is now."""
-    catalogue = open_catalogue(app.root)
+    catalogue = app.bare.catalogue
     held = catalogue.find(name)
     return catalogue.create_executor(held.namespace if held else f"skill:{name}")
 

@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.processes.line_diff import diff_of
-from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.errors import NotFound
 from navigator_kernel.events import StepCompleted, StepStarted
 from navigator_kernel.values.http.endpoint import Call, Endpoint
@@ -90,7 +89,7 @@ async def undo_run(gateway: Gateway, call: Call) -> Undone:
     """Restores the files of the project that the run changed, like `navigator undo`. 404 if it changed none."""
     run, force = call.path["run"], call.body.force
     gateway.session_of_run(call.caller, run)
-    done = await asyncio.to_thread(lambda: open_changes(gateway.root).undo(run, force=force))
+    done = await asyncio.to_thread(lambda: gateway.project.changes.undo(run, force=force))
     return Undone(run=run, files=[UndoneFile(path=path, state=how) for path, how in done])
 
 
@@ -123,15 +122,15 @@ def _steps(gateway: Gateway, run: str) -> list[RunStep]:
 
 
 def _yaml(gateway: Gateway, record: Mapping[str, Any]) -> str:
-    return yaml_of(gateway.kernel.redact(dict(record)))
+    return yaml_of(gateway.project.redact(dict(record)))
 
 
 def _changes(gateway: Gateway, run: str) -> list[ChangedFile]:
     try:
-        made = open_changes(gateway.root).of(run)
+        made = gateway.project.changes.of(run)
     except NotFound:
         return []
-    redact = gateway.kernel.redact
+    redact = gateway.project.redact
     return [ChangedFile(path=one.path, new=one.before is None, diff=redact(diff_of(one))) for one in made]
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from navigator_kernel.bootstrap.lifecycle import seek_in
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.evals.lint import Listing, listings
 from navigator_kernel.gateway.jobs import Job, perform
@@ -124,9 +123,7 @@ async def list_skills(gateway: Gateway, call: Call) -> Skills:
     """Lists the skills; with `q` the router ranks them."""
     if call.query.q:
         params = {"query": call.query.q, "limit": call.query.limit}
-        shared = gateway.workers.pool.shared
-        seek = seek_in(shared.catalogue, shared.meaning)
-        found = await asyncio.to_thread(perform, gateway.root, "search", params, seek=seek)
+        found = await asyncio.to_thread(perform, gateway.project, "search", params)
         return Skills(skills=list(found["skills"]), next="")
     held = await _all_skills(gateway, again=not call.query.cursor)
     page, following = page_of(held, call.query, _place, rising=True)
@@ -135,22 +132,22 @@ async def list_skills(gateway: Gateway, call: Call) -> Skills:
 
 async def read_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Answers like `navigator skill info --json`, for installed skills only: use a preview to look at a source."""
-    return await asyncio.to_thread(perform, gateway.root, "info", {"source": call.path["name"], "installed": True})
+    return await asyncio.to_thread(perform, gateway.project, "info", {"source": call.path["name"], "installed": True})
 
 
 async def verify_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Checks whether the files of skills are those that were installed."""
-    return await asyncio.to_thread(perform, gateway.root, "verify", {"name": call.body.name})
+    return await asyncio.to_thread(perform, gateway.project, "verify", {"name": call.body.name})
 
 
 async def scan_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Answers like `navigator skill scan --json`, for an installed skill."""
-    return await asyncio.to_thread(perform, gateway.root, "scan", {"source": call.body.name, "installed": True})
+    return await asyncio.to_thread(perform, gateway.project, "scan", {"source": call.body.name, "installed": True})
 
 
 async def host_listings(gateway: Gateway, _call: Call) -> HostListings:
     def found() -> list[Listing]:
-        return listings([skill for skill in gateway.kernel.catalogue.list_resources() if skill.type == "skill"])
+        return listings([skill for skill in gateway.project.catalogue.list_resources() if skill.type == "skill"])
 
     return HostListings(hosts=await asyncio.to_thread(found))
 
@@ -184,11 +181,11 @@ async def uninstall_skill(gateway: Gateway, call: Call) -> StartedJob:
 
 
 async def enable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
-    return await asyncio.to_thread(perform, gateway.root, "enable", {"name": call.body.name})
+    return await asyncio.to_thread(perform, gateway.project, "enable", {"name": call.body.name})
 
 
 async def disable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
-    return await asyncio.to_thread(perform, gateway.root, "disable", {"name": call.body.name})
+    return await asyncio.to_thread(perform, gateway.project, "disable", {"name": call.body.name})
 
 
 async def trust_skill(_gateway: Gateway, call: Call) -> Answer:
@@ -228,7 +225,7 @@ async def _all_skills(gateway: Gateway, *, again: bool) -> Sequence[dict[str, An
     now = time.monotonic()
     held = gateway.listed
     if again or held is None or now - held[0] > KEPT:
-        found = await asyncio.to_thread(perform, gateway.root, "list", {})
+        found = await asyncio.to_thread(perform, gateway.project, "list", {})
         held = now, sorted(found["skills"], key=_place)
         gateway.listed = held
     return held[1]

@@ -67,7 +67,7 @@ class CheckedText(Struct, frozen=True, kw_only=True):
 
 async def read_workflow(gateway: Gateway, call: Call) -> Answer:
     """Reads the text of a workflow's file, even if it cannot be used."""
-    text = await asyncio.to_thread(stored_text, call.path["name"], gateway.kernel)
+    text = await asyncio.to_thread(stored_text, call.path["name"], gateway.project)
     return tagged(_shown(call.path["name"], text, gateway), call.headers)
 
 
@@ -93,7 +93,7 @@ async def delete_workflow(gateway: Gateway, call: Call) -> Answer:
 def _checked(gateway: Gateway, body: TextToCheck) -> CheckedText:
     name = body.name or named_in(body.text)
     try:
-        plan = check_text(body.text, name, gateway.kernel)
+        plan = check_text(body.text, name, gateway.project)
     except NotLoadable as error:
         found = error.data.get("problems") or [{"line": 1, "message": error.message}]
         return CheckedText(name=name, problems=[TextProblem(**one) for one in found], steps=[])
@@ -108,20 +108,22 @@ def _written(gateway: Gateway, call: Call) -> None:
     name = call.path["name"]
     with gateway.workflow_files:
         _refuse_another(gateway, call)
-        store_text(name, call.body.text, gateway.kernel)
+        store_text(name, call.body.text, gateway.project)
 
 
 def _removed(gateway: Gateway, call: Call) -> None:
     with gateway.workflow_files:
-        refuse_another(_shown(call.path["name"], stored_text(call.path["name"], gateway.kernel), gateway), call.headers)
-        remove_stored(call.path["name"], gateway.kernel)
+        refuse_another(
+            _shown(call.path["name"], stored_text(call.path["name"], gateway.project), gateway), call.headers
+        )
+        remove_stored(call.path["name"], gateway.project)
 
 
 def _refuse_another(gateway: Gateway, call: Call) -> None:
     """Raises 412 if the file is not in the state that the request names, or exists although it must not."""
     name = call.path["name"]
     try:
-        held = _shown(name, stored_text(name, gateway.kernel), gateway)
+        held = _shown(name, stored_text(name, gateway.project), gateway)
     except NotFound:
         if IF_MATCH in call.headers:
             raise another_state() from None
@@ -132,7 +134,7 @@ def _refuse_another(gateway: Gateway, call: Call) -> None:
 
 
 def _shown(name: str, text: str, gateway: Gateway) -> WorkflowText:
-    told: str = gateway.kernel.redact(text)
+    told: str = gateway.project.redact(text)
     return WorkflowText(name=name, text=told, redacted=told != text)
 
 

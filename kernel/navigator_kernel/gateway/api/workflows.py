@@ -74,7 +74,7 @@ async def read_workflow_run(gateway: Gateway, call: Call) -> dict[str, Any]:
     ]
     name = gateway.session_name(call.caller, held.session) or ""
     state: dict[str, Any] = {"token": held.token, "session": name, "state": held.state}
-    return {**state, "plan": gateway.kernel.redact(plan_to_dict(held.plan)), "tries": gateway.kernel.redact(tries)}
+    return {**state, "plan": gateway.project.redact(plan_to_dict(held.plan)), "tries": gateway.project.redact(tries)}
 
 
 async def start_workflow(gateway: Gateway, call: Call) -> StartedRun:
@@ -108,7 +108,7 @@ def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
     held = _mine(gateway, call)
     if held.state == "proposed":
         raise Refused(f"the plan of {held.token!r} was not approved", hint="GET /api/approvals names its approval")
-    journal = gateway.kernel.journal
+    journal = gateway.project.journal
     with journal.hold(held.token):
         held = journal.load(held.token)
     if held.state not in OPEN:
@@ -119,7 +119,7 @@ def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
 
 
 def _abort(gateway: Gateway, token: str) -> None:
-    journal = gateway.kernel.journal
+    journal = gateway.project.journal
     with journal.hold(token):
         state = journal.load(token).state
         if state not in OPEN:
@@ -130,7 +130,7 @@ def _abort(gateway: Gateway, token: str) -> None:
 def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
     """The run that the path names; NotFound also for a run of another caller."""
     token = call.path["token"]
-    held = gateway.kernel.journal.load(token)
+    held = gateway.project.journal.load(token)
     if gateway.session_name(call.caller, held.session) is None:
         raise NotFound(f"no run of a workflow is called {token!r}", hint="GET /api/workflows lists yours")
     return held
@@ -138,14 +138,14 @@ def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
 
 def _listed(gateway: Gateway, call: Call) -> Workflows:
     files = []
-    for name in stored_names(gateway.kernel):
+    for name in stored_names(gateway.project):
         try:
-            plan = load_stored(name, gateway.kernel)
+            plan = load_stored(name, gateway.project)
             held = StoredWorkflow(name=name, description=plan.description, steps=len(plan.steps), problem="")
         except KernelError as error:
             held = StoredWorkflow(name=name, description="", steps=0, problem=error.message)
         files.append(held)
-    held_runs = [(run, gateway.session_name(call.caller, run.session)) for run in gateway.kernel.journal.listed()]
+    held_runs = [(run, gateway.session_name(call.caller, run.session)) for run in gateway.project.journal.listed()]
     declined = {run.token for run, _ in held_runs if run.state == "aborted" and not run.has_begun}
     runs = [_state(run, session) for run, session in held_runs if session is not None and run.token not in declined]
     return Workflows(workflows=files, runs=runs)

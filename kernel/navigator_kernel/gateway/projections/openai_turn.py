@@ -83,7 +83,7 @@ class OpenAITurn:
             raise TurnFailed(error.code, error.message) from error
         except Exception as error:
             raise TurnFailed("error", "the run failed") from error
-        report, redact = reply.report, self._gateway.kernel.redact
+        report, redact = reply.report, self._gateway.project.redact
         if report.state in {"error", "timeout"}:
             await self._keep_end(reply, "")
             code = "timeout" if report.state == "timeout" else str(report.data.get("code", "error"))
