@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,12 @@ def preparing() -> Preparing:
 
 
 @pytest.fixture
-def workers(tmp_path: Path, preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> TurnWorkers:
+def workers(tmp_path: Path, preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> Iterator[TurnWorkers]:
     monkeypatch.setattr("navigator_kernel.gateway.workers.turn_loop", preparing.loop)
-    return TurnWorkers(Project(tmp_path), most=1)
+    held = TurnWorkers(Project(tmp_path), most=1)
+    yield held
+    preparing.go.set()
+    held.close(0.0)
 
 
 class Turn:
@@ -48,9 +52,7 @@ class Turn:
         self.ran = True
 
 
-def test_a_turn_that_is_stopped_while_its_loop_is_made_does_not_run(
-    workers: TurnWorkers, preparing: Preparing
-) -> None:
+def test_a_turn_that_is_stopped_while_its_loop_is_made_does_not_run(workers: TurnWorkers, preparing: Preparing) -> None:
     turn = Turn()
     future = workers.start("one", turn.take)
     assert preparing.begun.wait(LIMIT)

@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 from models.wire_server import Said, serving
 from navigator_kernel import hookspecs
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.cli.main import run
 from navigator_kernel.cli.registry import navigator
@@ -280,7 +279,7 @@ def test_kernel_scan_skill_is_given_the_files_and_its_findings_are_shown(
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: alpha\ndescription: A skill for a test\n---\n# alpha\n")
     (folder / "run.py").write_text("print(1)\n")
-    answer = open_lifecycle(root).perform("install", {"source": str(folder)})
+    answer = Project(root, agents=False).lifecycle.perform("install", {"source": str(folder)})
     assert "looked" in json.dumps(answer)
     assert "SKILL.md,run.py" in json.dumps(answer)
 

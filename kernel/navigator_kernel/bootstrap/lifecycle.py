@@ -10,13 +10,13 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter, make_private
 from navigator_kernel.adapters.stores.project_state import PrivateWriter
 from navigator_kernel.bootstrap.places import (
+    MAPPING,
     Agreed,
     private_writer,
     shipped_digests,
     shipped_home,
     standing_places,
 )
-from navigator_kernel.bootstrap.project import MAPPING, Project
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
@@ -27,6 +27,7 @@ from navigator_kernel.text import language_of, warn
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.bootstrap.scanning.scanners import Scanners
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.routing.meaning import SemanticRanker
@@ -34,11 +35,6 @@ if TYPE_CHECKING:
 
 FOUND = 24  # skills that a search requests from the router
 SURE = 0.5  # least confidence for a skill found by meaning alone, and for a good match
-
-
-def open_lifecycle(root: Path) -> Lifecycle:
-    """The port for a command that needs no other part of the project at `root`."""
-    return lifecycle_of(Project(root, agents=False))
 
 
 def lifecycle_of(project: Project) -> Lifecycle:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Audit
     from navigator_kernel.sandbox.consents import ConsentStore
 
+MAPPING = "skills-mapping.md"
 OLD_STATE = (
     "sessions.sqlite",
     "workflows.sqlite",

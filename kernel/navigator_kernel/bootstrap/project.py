@@ -14,6 +14,7 @@ from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState, ProjectWriter
 from navigator_kernel.bootstrap.places import (
+    MAPPING,
     Agreed,
     box_of,
     installed_plugins,
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Session
     from navigator_kernel.values.resource import SkillDef
 
-MAPPING = "skills-mapping.md"
 DIRECT = 64  # server tools offered for a message without a skill
 # Parts that do not depend on the settings
 _KEPT = ("plugins", "roots", "catalogue", "mapping", "state", "state_writer", "audit", "consents", "lessons")

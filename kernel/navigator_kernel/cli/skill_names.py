@@ -42,10 +42,10 @@ def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
 
 def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """The names with a receipt in the selected scope."""
-    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+    from navigator_kernel.bootstrap.project import Project
 
     try:
-        place = open_lifecycle(_root(ctx)).target(ctx.params)
+        place = Project(_root(ctx), agents=False).lifecycle.target(ctx.params)
     except KernelError:
         return []
     return _plain((path.stem for path in place.inner.glob("*.json")), typed)
@@ -53,7 +53,7 @@ def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
 
 def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """Skill names of the typed source, if it is local."""
-    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.skills.source.address import parse_source
 
     text = str(ctx.params.get("source") or next(iter(ctx.args), ""))  # an option without a value leaves it there
@@ -62,7 +62,7 @@ def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
         source = parse_source(text, base=root)
         if source.kind == "git" and not source.url.startswith("file://"):
             return []
-        lifecycle = open_lifecycle(root)
+        lifecycle = Project(root, agents=False).lifecycle
         lifecycle.deps = lifecycle.without_cache()
         found = lifecycle.perform("info", {"source": text})
     except KernelError:

@@ -123,4 +123,3 @@ class InProcessDispatcher(Struct):
         if task not in self._tasks:
             raise NotFound(f"no task is called {task!r}", hint="submit it first")
         return self._tasks[task]
-

@@ -47,7 +47,7 @@ class _TurnSelector(DefaultSelector):
         self.patience = PATIENCE  # seconds left
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
-        self._release()
+        self.release()
         found = super().select(timeout)
         began = time.monotonic()
         self._holds = _computing.acquire(timeout=self.patience)
@@ -59,10 +59,10 @@ class _TurnSelector(DefaultSelector):
         return max(0.0, self.patience - (time.monotonic() - began))
 
     def close(self) -> None:
-        self._release()
+        self.release()
         super().close()
 
-    def _release(self) -> None:
+    def release(self) -> None:
         if self._holds:
             self._holds = False
             _computing.release()
@@ -77,7 +77,10 @@ class _TurnLoop(asyncio.SelectorEventLoop):
 
     def run_until_complete(self, future: Any) -> Any:
         self._turns.patience = PATIENCE
-        return super().run_until_complete(future)
+        try:
+            return super().run_until_complete(future)
+        finally:
+            self._turns.release()
 
 
 def server_loop() -> asyncio.AbstractEventLoop:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle, write_seen
+from navigator_kernel.bootstrap.lifecycle import write_seen
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
@@ -33,7 +33,7 @@ def export(
     """Copy the installed skills NAMES to the folder OUT, or pack them into OUT.skill or OUT.zip."""
     params = {"name": list(names), "all": everything, "zip": packed, **given, "of": given["target"]}
     params["target"] = _absolute(out)
-    found = open_lifecycle(app.root).perform("export", params)
+    found = app.bare.lifecycle.perform("export", params)
     if as_json:
         document(found)
         return
@@ -80,7 +80,7 @@ def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -
 def convert(app: App, /, *, path: str, out: str | None, as_json: bool, **given: Any) -> None:
     """Write the canonical SKILL.md of PATH, a file or a folder in any accepted layout; print it without --out."""
     params = {"path": _absolute(path), "out": _absolute(out) if out else None, **given}
-    found = open_lifecycle(app.root).perform("convert", params)
+    found = app.bare.lifecycle.perform("convert", params)
     if as_json:
         document(found)
     elif "text" in found:
@@ -96,7 +96,7 @@ def convert(app: App, /, *, path: str, out: str | None, as_json: bool, **given: 
 @pass_app
 def formats(app: App, *, as_json: bool) -> None:
     """List the accepted layouts of a skill."""
-    found = open_lifecycle(app.root).perform("formats", {})
+    found = app.bare.lifecycle.perform("formats", {})
     document(found) if as_json else table(("layout", "what it is"), found["formats"].items())
 
 
@@ -112,7 +112,7 @@ def formats(app: App, *, as_json: bool) -> None:
 @pass_app
 def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
     """List or clear the cache of fetched repositories."""
-    found = open_lifecycle(app.root).perform("cache", given)
+    found = app.bare.lifecycle.perform("cache", given)
     if as_json:
         document(found)
         return
@@ -138,7 +138,7 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
         told = write_seen(app.bare)
         document(told) if as_json else say_lines(f"{told['added']} rows added to {told['path']}")
         return
-    found = open_lifecycle(app.root).perform("mapping", {"word": word})
+    found = app.bare.lifecycle.perform("mapping", {"word": word})
     if as_json:
         document(found)
         return
@@ -155,7 +155,7 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
 def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
     """Check the skills at PATH, or the installed skill of that name; exit code 1 where one has an error."""
     params = {"path": path, "base": str(Path.cwd()), "strict": strict}
-    found = open_lifecycle(app.root).perform("validate", params)
+    found = app.bare.lifecycle.perform("validate", params)
     if as_json:
         document(found)
         return int(found["exit_code"])

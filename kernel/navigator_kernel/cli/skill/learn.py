@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, table
@@ -49,7 +48,7 @@ def learn(
     """
     if bool(names) == everything or (show and forget):
         raise UsageProblem("which skills?", hint="navigator skill learn NAME, or --all; --show or --forget, not both")
-    lifecycle = open_lifecycle(app.root)
+    lifecycle = app.bare.lifecycle
     found = [dict(lifecycle.perform("examples", {"name": name})) for name in names or _installed(lifecycle)]
     cost: dict[str, Any] = {}
     if forget:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
@@ -24,7 +23,7 @@ from navigator_kernel.text import Language, in_one_language, shorten
 @pass_app
 def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
     """List installed skills."""
-    found = open_lifecycle(app.root).perform("list", where)
+    found = app.bare.lifecycle.perform("list", where)
     if as_json:
         document(found)
         return
@@ -95,7 +94,7 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
 def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
     """Check installed skills against their receipts; exit code 6 if files changed."""
     try:
-        found = open_lifecycle(app.root).perform("verify", {"name": name, **where})
+        found = app.bare.lifecycle.perform("verify", {"name": name, **where})
     except IntegrityMismatch as error:
         if not as_json:
             lines(_differences(error.data["skills"], app.spoken))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, say_lines
@@ -80,12 +79,12 @@ def _executor(app: App, name: str) -> SkillExecutor:
 @pass_app
 def record(app: App, *, name: str, as_json: bool) -> None:
     """Count one use of a skill; search ranks used skills higher."""
-    found = open_lifecycle(app.root).perform("record", {"name": name})
+    found = app.bare.lifecycle.perform("record", {"name": name})
     document(found) if as_json else say_lines(f"{found['name']}: {found['uses']} uses")
 
 
 def _switched(app: App, operation: str, name: str, *, as_json: bool) -> None:
-    found = open_lifecycle(app.root).perform(operation, {"name": name})
+    found = app.bare.lifecycle.perform(operation, {"name": name})
     document(found) if as_json else say_lines(f"{operation}d {found['name']}")
 
 

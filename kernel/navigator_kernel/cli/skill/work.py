@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def _user(command: F) -> F:
 
 def busy(app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
     """Runs the operation and returns its answer; on a terminal it shows a spinner and how many skills are done."""
-    lifecycle = open_lifecycle(app.root)
+    lifecycle = app.bare.lifecycle
     if quiet or not sys.stderr.isatty():
         return lifecycle.perform(operation, params)
     return _with_spinner(app, lifecycle, operation, params)
