@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -88,7 +88,7 @@ class Place:
             catalogue=self.catalogue(),
             sandbox=gate,
             consents=self.consents,
-            lifecycle=self.lifecycle,
+            lifecycle=cast("Any", self.lifecycle),
             mcp=self.client(),
             clock=SystemClock(),
             scripts=scripts(self.root),

@@ -76,7 +76,7 @@ def talk_in(root: Path, **settings: Any) -> Talk:
     """A conversation in `root` with a kernel whose clock stands still."""
     earlier = len(list((root / "mybox" / "logs" / "runs").glob("*.jsonl")))
     kernel = Project(root, Settings(**settings), clock=Standing())
-    kernel.ids = Counting(seen=earlier)
+    vars(kernel).update(ids=Counting(seen=earlier))
     return Talk(kernel=kernel, session=Session(id="session-1"))
 
 

@@ -28,7 +28,7 @@ from navigator_kernel.bootstrap.places import (
     standing_places,
 )
 from navigator_kernel.config.settings import Settings, load_settings, user_file, user_state
-from navigator_kernel.errors import KernelError, NotFound
+from navigator_kernel.errors import Busy, KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.values.job import NPM
 
@@ -142,6 +142,15 @@ class Project:
     def state(self) -> ProjectState:
         """The person's own state of the project."""
         return project_state(self.root)
+
+    def refuse_replaced(self) -> None:
+        """Busy if the person gave the project another state since this process opened it. One that was deleted is made
+        again."""
+        state = project_state(self.root)
+        if state.folder != self.state.folder:
+            raise Busy(f"the state of {str(self.root)!r} was replaced meanwhile", hint="run the command again")
+        if self.state.record is not None and state.record is None:
+            state.claim()
 
     @part
     def state_writer(self) -> PrivateWriter:

@@ -120,6 +120,7 @@ class Turns(Struct, frozen=True):
         message answers what it asked before or asks now; a workflow that was carried out all the same returns its
         reply, and `missed` is called with the error.
         """
+        self.project.refuse_replaced()
         if keep != "always":
             return await self._take(message, session, listeners, keep, run, agreed, missed, allow)
         async with self.project.sessions.queue.turn(session.id, warn):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from navigator_kernel.events import Body, Event, Listener, RunContent
-from navigator_kernel.ports import Clock, RunLog
 from navigator_kernel.values.redact import Redact, same
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, RunLog
 
 BEFORE = 200  # characters of the text before a piece that are read together with it
 
