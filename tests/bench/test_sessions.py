@@ -14,7 +14,7 @@ from statistics import quantiles
 import pytest
 
 from navigator_kernel.bootstrap.project import Project
-from navigator_kernel.cli.chat.turns import open_session, take_turn
+from navigator_kernel.cli.chat.ask import open_session, take_turn
 from navigator_kernel.cli.project import App
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.request import Message, Said, Session

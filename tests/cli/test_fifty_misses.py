@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cli.support import below, place_in, type_a
-from navigator_kernel.cli.chat.turns import take_turn
+from navigator_kernel.cli.chat.ask import take_turn
 from navigator_kernel.cli.project import App
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.why import missed

@@ -21,12 +21,10 @@ from navigator_kernel.gateway.api import (
     chat,
     choices,
     files,
-    run_work,
     runs,
     sessions,
     skills,
     status,
-    workflow_files,
     workflows,
 )
 from navigator_kernel.gateway.endpoints import not_found, routes_of
@@ -58,11 +56,11 @@ ENDPOINTS: Sequence[Endpoint] = (
     *runs.ENDPOINTS,
     *files.ENDPOINTS,
     *choices.ENDPOINTS,
-    *run_work.ENDPOINTS,
+    *runs.WORK_ENDPOINTS,
     *sessions.ENDPOINTS,
     *skills.ENDPOINTS,
     *workflows.ENDPOINTS,
-    *workflow_files.ENDPOINTS,
+    *workflows.FILE_ENDPOINTS,
     *status.ENDPOINTS,
     *ag_ui.ENDPOINTS,
     *openai.ENDPOINTS,
@@ -156,7 +154,7 @@ def serve(
         hint = "give --certificate and --key, or say --insecure"
         raise UsageProblem(f"{host} can be reached from other machines, and there is no TLS", hint=hint)
     options: dict[str, Any] = {"http": _Connection, "ws": "none", "log_level": "error", "access_log": False}
-    options["loop"] = "navigator_kernel.gateway.loops:server_loop"
+    options["loop"] = "navigator_kernel.gateway.workers:server_loop"
     if certificate is not None:
         options |= {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]}
     config = uvicorn.Config(

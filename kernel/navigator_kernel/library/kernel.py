@@ -22,7 +22,7 @@ from navigator_kernel.bootstrap.routed import routed
 from navigator_kernel.bootstrap.turns import MOST, Turns, refuse_message
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageProblem
-from navigator_kernel.library.approvals import Approvals
+from navigator_kernel.library.calls import Approvals
 from navigator_kernel.library.run import Run
 from navigator_kernel.library.values import Installed, Route, Skill, installed_of, route_of, skill_of
 from navigator_kernel.stages.preprocess import preprocess

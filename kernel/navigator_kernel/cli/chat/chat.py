@@ -11,8 +11,7 @@ import click
 
 from navigator_kernel.cli.app import json_option, pass_app, rights_options, unsafe_option
 from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command_for, open_question, read_line
-from navigator_kernel.cli.chat.replies import chat_hint, show
-from navigator_kernel.cli.chat.stream import Shown
+from navigator_kernel.cli.chat.replies import Shown, chat_hint, show
 from navigator_kernel.cli.output import document, is_attended, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
@@ -35,7 +34,7 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     With --json the replies are one document, printed at the end.
     """
     from navigator_kernel.bootstrap.upkeep import collect_garbage
-    from navigator_kernel.cli.chat.turns import open_session
+    from navigator_kernel.cli.chat.ask import open_session
 
     asks = can_answer() and not as_json
     if asks:
@@ -159,7 +158,7 @@ def _attempt(
 
 def _turn(app: App, text: str, session: Session, shown: Shown, language: Language | None) -> Reply:
     """Takes the turn in `language`, by default the message's own, and shows the reply."""
-    from navigator_kernel.cli.chat.turns import take_turn
+    from navigator_kernel.cli.chat.ask import take_turn
 
     attended = is_attended() and not shown.quiet
     message = Message(text=text, interactive=True, language=app.language or language, attended=attended)

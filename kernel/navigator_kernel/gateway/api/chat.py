@@ -15,8 +15,7 @@ from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
 from navigator_kernel.events import Event, RunError, RunStarted
 from navigator_kernel.gateway.runs import Run, may_approve
 from navigator_kernel.gateway.streams.feeds import RECENT
-from navigator_kernel.gateway.streams.page_events import LAST
-from navigator_kernel.gateway.streams.page_frames import Frames, as_sent
+from navigator_kernel.gateway.streams.page_events import LAST, Frames, as_sent
 from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
 from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
