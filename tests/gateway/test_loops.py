@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from navigator_kernel.gateway import workers
 from navigator_kernel.gateway.workers import PATIENCE, server_loop, turn_loop
 
 ROUNDS = 4

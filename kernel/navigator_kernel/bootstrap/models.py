@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -11,6 +10,8 @@ from navigator_kernel.bootstrap.places import private_writer
 from navigator_kernel.config.settings import user_state
 
 if TYPE_CHECKING:
+    import asyncio
+
     from navigator_kernel.agent_loop.chain import ModelChain
     from navigator_kernel.config.settings import Models
     from navigator_kernel.model_ports import ChatModel
@@ -32,6 +33,8 @@ class ModelRegistry:
 
     def chain(self, name: str = "") -> ModelChain:
         """The model `name` with its fallbacks; the default model if `name` is empty or not known (X-32)."""
+        import asyncio  # not at the start, as commands about models have no event loop
+
         from navigator_kernel.agent_loop.chain import ModelChain
 
         wanted = name if name and self.knows(name) else self.models.default
@@ -44,6 +47,8 @@ class ModelRegistry:
     async def close(self, *, ends: bool = False) -> None:
         """Closes the models of this event loop that no other turn is asking, after a turn, or because the loop
         `ends`."""
+        import asyncio
+
         if ends or not self._stays:
             for model in self._open.get(asyncio.get_running_loop(), {}).values():
                 await model.close()

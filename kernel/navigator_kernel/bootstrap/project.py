@@ -28,6 +28,7 @@ from navigator_kernel.bootstrap.places import (
     standing_places,
 )
 from navigator_kernel.config.settings import Settings, load_settings, user_file, user_state
+from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Busy, KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.values.job import NPM
@@ -384,7 +385,6 @@ class Project:
     @part
     def catalogue(self) -> ResourceCatalogue:
         from navigator_kernel.adapters.stores.manifest_store import ManifestStore
-        from navigator_kernel.digests import blake2b
         from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
         from navigator_kernel.skills.catalog.switches import disabled_names
 
@@ -428,16 +428,17 @@ class Project:
         if self.settings.encoder == "off":
             return None
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 if it is busy
-        if self._brought is not None:
-            from navigator_kernel.bootstrap.plugin_parts import encoder_of
-
-            if (encoder := encoder_of(self._brought.plugins, self.root)) is not None:
-                return encoder
-        if not installed():
-            return None
+        brought = None if self._brought is None else self._plugins_encoder(self._brought)
+        if brought is not None or not installed():
+            return brought
         kept = user_state() / "cache" / "encoders"
         own = UseEncoder(kept, lambda: private_writer(kept))
         return KeptVectors(own, kept, lambda: private_writer(kept))
+
+    def _plugins_encoder(self, brought: LoadedPlugins) -> Encoder | None:
+        from navigator_kernel.bootstrap.plugin_parts import encoder_of
+
+        return encoder_of(brought.plugins, self.root)
 
     @part
     def meaning(self) -> SemanticRanker:
@@ -465,11 +466,12 @@ class Project:
     @part
     def router(self) -> Router:
         """The kernel's own router, or a plugin's if one provides it."""
-        if self._brought is None:
-            return self.own_router
+        return self.own_router if self._brought is None else self._plugins_router(self._brought)
+
+    def _plugins_router(self, brought: LoadedPlugins) -> Router:
         from navigator_kernel.bootstrap.plugin_parts import router_of
 
-        return router_of(self._brought.plugins, self.catalogue, self.own_router)
+        return router_of(brought.plugins, self.catalogue, self.own_router)
 
     # Processes
 
@@ -610,23 +612,25 @@ class Project:
         """What asks a model to choose a skill; None if no model may choose, or there is none."""
         if self.models is None or self.settings.router == "local_only":
             return None
+        return self._judge_with(self.models)
+
+    def _judge_with(self, models: ModelRegistry) -> ModelJudge:
         from navigator_kernel.routing.phase_one import ModelJudge
 
-        return ModelJudge(
-            self.models.chain, self.catalogue, "llm_only" if self.settings.router == "llm_only" else "cascade"
-        )
+        return ModelJudge(models.chain, self.catalogue, "llm_only" if self.settings.router == "llm_only" else "cascade")
 
     def specialist(self, before: Session, spent: Spent) -> Specialist | None:
         """What lets a model work on the orders of one turn; None if there is no model. `before` is the session before
         the turn, `spent` the usage of the turn's choice."""
-        if self.models is None:
-            return None
+        return None if self.models is None else self._specialist_with(self.models, before, spent)
+
+    def _specialist_with(self, models: ModelRegistry, before: Session, spent: Spent) -> Specialist:
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.specialist import Specialist
 
         held = self.settings.models
         return Specialist(
-            models=self.models,
+            models=models,
             catalogue=self.catalogue,
             tools=self.tools(),
             clock=self.clock,
@@ -650,13 +654,7 @@ class Project:
         from navigator_kernel.agent_loop.skill_tool import SkillTool
         from navigator_kernel.tools.guarded import GuardedTools
 
-        @cache
-        def of_servers() -> Sequence[Tool]:
-            if not self.settings.servers:
-                return ()
-            from navigator_kernel.bootstrap.servers import approved_tools
-
-            return approved_tools(self.settings, self.consents, self.mcp)
+        of_servers = cache(self._server_tools)
 
         @cache
         def tools() -> Mapping[str, Tool]:
@@ -679,6 +677,15 @@ class Project:
             audit=self.audit,
             policy=self.settings.policy,
         )
+
+    def _server_tools(self) -> Sequence[Tool]:
+        """The tools of MCP servers that the person agreed to."""
+        return self._approved_tools() if self.settings.servers else ()
+
+    def _approved_tools(self) -> Sequence[Tool]:
+        from navigator_kernel.bootstrap.servers import approved_tools
+
+        return approved_tools(self.settings, self.consents, self.mcp)
 
     @part
     def plugin_tools(self) -> Sequence[Tool]:

@@ -67,6 +67,12 @@ def _spelled_out(
     need = without_prefix(request.original)
     if request.commands or not may_spell_out(need):
         return None, ()
+    return _planned(request, need, project, files)
+
+
+def _planned(
+    request: PreprocessingResult, need: str, project: Project, files: ProjectFiles
+) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.workflows.planning import ListedSteps, PlanProposal, list_steps, propose
     from navigator_kernel.workflows.step_binding import PlanningContext

@@ -180,7 +180,8 @@ class _TurnLoop(asyncio.SelectorEventLoop):
         self._turns = selector
 
     def run_until_complete(self, future: Any) -> Any:
-        self._turns.patience = PATIENCE
+        if isinstance(future, asyncio.Task):  # a turn; the end of the loop waits for nobody
+            self._turns.patience = PATIENCE
         try:
             return super().run_until_complete(future)
         finally:

@@ -22,7 +22,7 @@ from navigator_kernel.bootstrap.routed import routed
 from navigator_kernel.bootstrap.turns import MOST, Turns, refuse_message
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageProblem
-from navigator_kernel.library.calls import Approvals
+from navigator_kernel.library.calls import Approvals, SkillCalls, chosen_skills
 from navigator_kernel.library.run import Run
 from navigator_kernel.library.values import Installed, Route, Skill, installed_of, route_of, skill_of
 from navigator_kernel.stages.preprocess import preprocess
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from navigator_kernel.bootstrap.turns import Keep
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.events import Listener
-    from navigator_kernel.library.calls import SkillCalls
     from navigator_kernel.values.approval import Approval
     from navigator_kernel.values.reply import Reply
 
@@ -209,8 +208,6 @@ class Kernel:
         return await self._begin(lambda _: (message, session), "never", None, agreed)
 
     def _calls(self, skills: Sequence[str], files: Sequence[str]) -> SkillCalls:
-        from navigator_kernel.library.calls import SkillCalls, chosen_skills
-
         project = self._project
         return SkillCalls(
             skills=chosen_skills(project.catalogue, skills),
