@@ -17,7 +17,7 @@ from homes import CACHE, contents, enter, fill
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index.use_encoder import KeptVectors, UseEncoder
 from navigator_kernel.adapters.processes.module_child import ModuleChild
-from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.routing.entries import entry_of
 from navigator_kernel.routing.index import RoutingIndex
 
@@ -173,7 +173,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Pa
     kept = KeptVectors(encoder, folder, lambda: FolderWriter([folder]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        skills = open_catalogue(folder).list_resources()
+        skills = Project(folder, agents=False).catalogue.list_resources()
     index = RoutingIndex(folder / "index", FolderWriter([folder]), kept)
     index.sync([entry_of(skill) for skill in skills])
     return kept.path
@@ -185,7 +185,7 @@ def sandbox_choice(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
     folder = tmp_path_factory.mktemp("sandbox")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
-        kept = open_sandbox()
+        kept = Project(folder, agents=False).contained
         kept.rung()
     return [kept.memory] if kept.memory.is_file() else []
 

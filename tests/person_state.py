@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from navigator_kernel.bootstrap.consents import open_consents
-from navigator_kernel.bootstrap.parts import open_catalogue
-from navigator_kernel.bootstrap.places import project_state
+from navigator_kernel.bootstrap.places import open_consents, project_state
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.catalog.executor import SkillExecutor
 from navigator_kernel.values.standing import skill_subject
@@ -25,7 +24,7 @@ def state_of(root: Path) -> Path:
 
 def accept(root: Path, *names: str) -> None:
     """Records what `navigator skill trust` records for the project's skills `names`, or for all readable ones."""
-    catalogue, subjects = open_catalogue(root), []
+    catalogue, subjects = Project(root, agents=False).catalogue, []
     for skill in catalogue.list_resources(enabled_only=False):
         if skill.type == "skill" and skill.level == "project" and (not names or skill.name in names):
             with suppress(KernelError):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.language.wording import say
-from navigator_kernel.ports import Agent, AgentPorts, Executor
+from navigator_kernel.ports import Agent, AgentPorts
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml, shown_path
 from navigator_kernel.values.resource import PATHS
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Executor
 
 MESSAGE_LIMIT = 2_000  # characters of an error output that are kept in the data
 

@@ -1,5 +1,6 @@
 """Between a turn and its agents, on one machine: packets go out, any answer becomes one valid report, and events go to
-the run log and its listeners. Agents run on an event loop of their own, so that none can block the kernel."""
+the run log and its listeners. Each agent at work has an event loop of its own, so that none can block the kernel or
+another one."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import islice
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
@@ -20,50 +22,56 @@ from navigator_kernel.guard import PluginLoop
 from navigator_kernel.language.chinese import approval_in, in_language
 from navigator_kernel.language.rendering import ASCII, EMOJI
 from navigator_kernel.language.wording import say
-from navigator_kernel.ports import Agent, Clock, PacketAgent, RunLog
+from navigator_kernel.ports import Agent, Clock, PacketAgent
 from navigator_kernel.text import Language, clean, lazy_compile, shorten
 from navigator_kernel.values.packet import STATES, Meta, Packet, Report, State
 from navigator_kernel.values.redact import Redact, same
 
+if TYPE_CHECKING:
+    from navigator_kernel.ports import RunLog
+
 # Seconds beyond the packet's limit for an agent to end its processes and report its own time-out: the MCP SDK
 # takes 4.5 s to end a server that does not react.
 GRACE = 6.0
-KEPT = 100  # tasks in memory, ended ones included: 10 kB each, in every thread that runs turns
+KEPT = 1_000  # tasks in memory, ended ones included: 10 kB each
 
 
 class _Task(Struct):
     packet: Packet
     future: Future[object]
     started: float
+    loop: PluginLoop | None
     report: Report | None = None
 
 
 class InProcessDispatcher(Struct):
-    """Implements `ports.Dispatcher`. A key that was submitted before is the same task, which acts once."""
+    """Implements `ports.Dispatcher`. A key that was submitted before is the same task, which acts once. Several threads
+    may use it."""
 
     agents: Mapping[str, Agent]
     clock: Clock
     observe: Callable[[str, BaseException], None] | None = None
     _tasks: dict[str, _Task] = field(default_factory=dict)
-    _loop: PluginLoop | None = None
+    _idle: list[PluginLoop] = field(default_factory=list)
+    _guard: Lock = field(default_factory=Lock)
 
     async def submit(self, packet: Packet) -> str:
         """Starts the packet's task and returns its idempotency key. An unknown agent gets a report of NotFound."""
         key = packet.context.idempotency_key
-        if key in self._tasks:
-            return key
-        agent = self.agents.get(packet.agent)
-        future: Future[object]
-        if agent is None:
-            future = Future()
-            future.set_exception(NotFound(say("agent.missing", packet.context.language, name=packet.agent)))
-        else:
-            if self._loop is None:
-                self._loop = PluginLoop("navigator-agents")
-            future = self._loop.start(lambda: _answer(agent, packet))
-        self._tasks[key] = _Task(packet=packet, future=future, started=self.clock.monotonic())
-        if len(self._tasks) > KEPT and (ended := next((k for k, t in self._tasks.items() if t.report), "")):
-            del self._tasks[ended]
+        with self._guard:
+            if key in self._tasks:
+                return key
+            agent, loop = self.agents.get(packet.agent), None
+            future: Future[object]
+            if agent is None:
+                future = Future()
+                future.set_exception(NotFound(say("agent.missing", packet.context.language, name=packet.agent)))
+            else:
+                loop = self._idle.pop() if self._idle else PluginLoop("navigator-agents")
+                future = loop.start(lambda: _answer(agent, packet))
+            self._tasks[key] = _Task(packet=packet, future=future, started=self.clock.monotonic(), loop=loop)
+            if len(self._tasks) > KEPT and (ended := next((k for k, t in self._tasks.items() if t.report), "")):
+                del self._tasks[ended]
         return key
 
     async def events(self, task: str) -> AsyncIterator[Event]:
@@ -77,6 +85,9 @@ class InProcessDispatcher(Struct):
         running = self._task(task)
         if running.report is None:
             running.report = await self._reported(running)
+            if running.loop is not None and running.future.done() and not running.future.cancelled():
+                self._idle.append(running.loop)  # else an agent may still block it
+            running.loop = None
         return running.report
 
     async def cancel(self, task: str) -> None:
@@ -100,8 +111,6 @@ class InProcessDispatcher(Struct):
             await asyncio.wait([waiting], timeout=limit + GRACE)
             if not waiting.done():
                 task.future.cancel()
-                if self._loop is not None and not self._loop.answers():
-                    self._loop = None  # an agent blocks it; the next task gets a new one
                 meta = self._meta(task)
                 text = say("agent.timeout", language, seconds=f"{limit:g}")
                 return Report(state="timeout", summary=text, meta=meta, data={"elapsed": meta.time, "limit": limit})

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
-    from navigator_kernel.events import Emit
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.chat import Asked, Completion, GuardedTool, Result, ToolCall, ToolSpec
-    from navigator_kernel.values.packet import Packet, Report
-    from navigator_kernel.values.request import Said, Session
-    from navigator_kernel.values.route import Judged, Retrieval
-    from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
+    from navigator_kernel.adapters.stores.underway import Underway as Underway
+    from navigator_kernel.agent_loop.specialist import Specialist as Specialist
+    from navigator_kernel.bootstrap.models import ModelRegistry as ModelRegistry
+    from navigator_kernel.routing.phase_one import ModelJudge
+    from navigator_kernel.tools.built_in import BuiltInTools
+    from navigator_kernel.values.chat import Asked, Completion, Result, ToolCall, ToolSpec
+    from navigator_kernel.values.work import AgentTask, ToolAnswer
 
 
 class ChatModel(Protocol):
@@ -31,26 +30,6 @@ class ChatModel(Protocol):
         ModelFailed or TimedOut within the request's limit, NotFound without a key, NotLoadable without the package."""
 
     async def close(self) -> None: ...
-
-
-class ModelRegistry(Protocol):
-    """The configured models."""
-
-    def knows(self, name: str) -> bool:
-        """Whether `name` is an alias or `provider:model`."""
-
-    def chain(self, name: str = "") -> ChatModel:
-        """The model `name` with its fallbacks; the default model if `name` is empty or not known (X-32)."""
-
-    async def close(self) -> None: ...
-
-
-class Judge(Protocol):
-    def is_wanted(self, found: Retrieval) -> bool:
-        """Whether the result of retrieval is uncertain enough to ask a model (X-1)."""
-
-    async def judge(self, text: str, found: Retrieval, said: Sequence[Said], language: Language) -> Judged:
-        """Tier 3: asks a model which of the found skills the message needs, if any; `said` is the history."""
 
 
 @runtime_checkable
@@ -88,47 +67,6 @@ class Tools(Protocol):
         """Carries out a call. ConsentNeeded if the person must agree first; other errors are answers."""
 
 
-class BuiltIn(Tools, Protocol):
-    """The built-in tools for files, commands and web pages."""
-
-    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> GuardedTool | None:
-        """The call as a tool that reaches the network, so that the person is asked about it as about such a tool; None
-        for other calls. KernelError if the call is not allowed at all."""
-
-
-class Specialist(Protocol):
-    async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
-        """Phase 2: a model works on a skill's prepared prompt, or on a message without a skill. `wrong` says why the
-        earlier answer was not accepted."""
-
-
-class Underway(Protocol):
-    """Records the calls of a turn, so that a killed turn can be resumed without repeating a call."""
-
-    def kept(
-        self,
-        run: str,
-        session: Session,
-        agreed: Sequence[str],
-        expected: int | None = None,
-        *,
-        message: str = "",
-        is_open: bool = False,
-    ) -> AbstractContextManager[None]: ...
-
-    def drop_orders(self, run: str) -> None: ...
-
-    def start(self, packet: Packet, count: int) -> None: ...
-
-    def note(self, run: str, progress: AgentState) -> None: ...
-
-    def intend(self, run: str, before: str, after: str) -> None: ...
-
-    def leave(self, run: str) -> None: ...
-
-    def left(self) -> Sequence[Any]: ...
-
-
 TextKind = Literal["query", "document", "word"]
 
 
@@ -146,3 +84,8 @@ class Encoder(Protocol):
         """Returns a float32 array with one row of length 1 for each text. An implementation may treat questions,
         documents and single words differently. If it also has `message(text, words)`, that is called for a question's
         vector and its words' rows together."""
+
+
+if TYPE_CHECKING:  # parts of which there is one kind: each name is that of a class
+    BuiltIn: TypeAlias = BuiltInTools
+    Judge: TypeAlias = ModelJudge

@@ -13,7 +13,7 @@ import pytest
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores import lessons as adapter
 from navigator_kernel.adapters.stores.lessons import ALL, EACH, LENGTH, Lessons
-from navigator_kernel.bootstrap.parts import open_lessons
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.errors import Damaged, KernelError
 
 
@@ -136,13 +136,13 @@ def test_a_file_that_did_not_change_is_read_once(lessons: Lessons, monkeypatch: 
 
 def test_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from navigator_kernel.bootstrap.parts import open_lessons\n"
-        "held = open_lessons(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from navigator_kernel.bootstrap.project import Project\n"
+        "held = Project(Path(sys.argv[1]), agents=False).lessons\n"
         "for at in range(12): assert held.learn('painter', f'{sys.argv[2]} {at}')\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in ("boat", "tree")]
     assert [process.wait(60) for process in running] == [0, 0]
-    lessons = open_lessons(tmp_path)
+    lessons = Project(tmp_path, agents=False).lessons
     assert sorted(lessons.of("painter")) == sorted(f"{name} {at}" for name in ("boat", "tree") for at in range(12))
 
 

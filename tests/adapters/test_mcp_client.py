@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.mcp_client.servers import Servers
-from navigator_kernel.bootstrap.parts import open_sandbox
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.bootstrap.servers import suspicions
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import (
@@ -50,7 +50,7 @@ def servers(folder: Path, mode: str = "serve", *, agreed: bool = True, **env: st
         "files": McpServer(command=sys.executable, args=(str(SERVER), mode), env=env),
         "gone": McpServer(command="no-such-program"),
     }
-    sandbox = open_sandbox()
+    sandbox = Project(Path(), agents=False).contained
     started = starter(ConsentGate(book, sandbox).check, sandbox.argv, os.environ.get)
     pins = ToolPins(book, Policy(), NullAudit(), suspicions)
     return Servers(
@@ -236,8 +236,10 @@ def test_a_server_has_the_network_where_its_settings_say_so(tmp_path: Path) -> N
 def test_a_server_is_not_started_where_servers_are_denied(tmp_path: Path) -> None:
     book = ConsentStore(tmp_path / "trust.json", FolderWriter([tmp_path]), SystemClock())
     book.allow_orders("run-1")
-    gate = ConsentGate(book, open_sandbox(), Policy(deny=frozenset({"mcp"})))
-    held = replace(servers(tmp_path), started=starter(gate.check, open_sandbox().argv, os.environ.get))
+    gate = ConsentGate(book, Project(Path(), agents=False).contained, Policy(deny=frozenset({"mcp"})))
+    held = replace(
+        servers(tmp_path), started=starter(gate.check, Project(Path(), agents=False).contained.argv, os.environ.get)
+    )
     with pytest.raises(Refused, match="may not run"):
         called(held, "tools")
     assert not (tmp_path / "server.pid").exists()

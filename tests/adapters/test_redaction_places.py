@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from adapters.secret_examples import Example, examples
 from cli.support import Place
 from navigator_kernel.adapters.secrets.redaction import REDACTED
-from navigator_kernel.bootstrap.parts import open_lessons
+from navigator_kernel.bootstrap.project import Project
 from person_state import accept, state_of
 from workflows.project import FILE, TEXT, project_in, put_skill, workflow_file
 
@@ -99,7 +99,7 @@ def test_no_lesson_contains_a_secret(here: Place, token: str) -> None:
     assert here.said("route", f"push with {token}", "--teach", "keep-digest") == "nothing new for keep-digest\n"
     assert here.said("route", "数据库的密码是 hunter2", "--teach", "keep-digest") == "nothing new for keep-digest\n"
     assert here.said("route", "push it", "--teach", "keep-digest") == "learned for keep-digest\n"
-    assert open_lessons(here.root).all() == {"keep-digest": ("push it",)}
+    assert Project(here.root, agents=False).lessons.all() == {"keep-digest": ("push it",)}
 
 
 @pytest.mark.requirement("SAF-8")

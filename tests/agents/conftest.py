@@ -6,7 +6,7 @@ import asyncio
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from navigator_kernel.values.job import Job
     from navigator_kernel.values.mcp import McpServer
-    from navigator_kernel.values.packet import Report
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents"
 
@@ -112,7 +111,7 @@ class Place:
             catalogue=self.catalogue(),
             sandbox=gate,
             consents=self.consents,
-            lifecycle=self.lifecycle,
+            lifecycle=cast("Any", self.lifecycle),
             mcp=self.client(),
             clock=SystemClock(),
             scripts=scripts(self.root),

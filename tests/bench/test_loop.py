@@ -22,11 +22,10 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.models.chat_model import WireModel
 from navigator_kernel.agent_loop.loop import AgentLoop
 from navigator_kernel.agent_loop.window import tokens
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import ModelProvider, Models, Settings
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.events import Body, Event, StepStarted
-from navigator_kernel.ports import Kernel
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall
 from navigator_kernel.values.packet import Packet, packet_from
@@ -89,7 +88,7 @@ def _peers(client: AsyncOpenAI) -> Ways:
     return {"plain SDK": sdk, "LangGraph, one node": langgraph}
 
 
-def _ours(model: WireModel, kernel: Kernel, order: Packet) -> Ways:
+def _ours(model: WireModel, kernel: Project, order: Packet) -> Ways:
     events: list[Event] = []
     graph = state_graph(kernel)
 
@@ -122,7 +121,7 @@ def _ours(model: WireModel, kernel: Kernel, order: Packet) -> Ways:
     return {"our loop": loop, "our loop, kept": kept, "whole turn": turn, "our nodes on LangGraph": our_graph}
 
 
-async def _order(kernel: Kernel) -> Packet:
+async def _order(kernel: Project) -> Packet:
     """The one of a turn with the skill."""
     stream = EventStream(kernel.ids.new(), 0, kernel.run_log, kernel.clock)
     reply = await run_turn(Message(text="/song-writer the moon"), Session(id="s"), kernel, stream)
@@ -136,7 +135,7 @@ async def _measured(url: str, project: Path) -> dict[str, list[float]]:
     client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
     models = Models(default="there:worker", providers={"there": ModelProvider(url)}, retries=0)
     model = WireModel("there:worker", models)
-    kernel = assemble(project, Settings(models=models, encoder="off"))
+    kernel = Project(project, Settings(models=models, encoder="off"))
     ways = {**_peers(client), **_ours(model, kernel, await _order(kernel))}
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(ROUNDS + 20):

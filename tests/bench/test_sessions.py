@@ -13,8 +13,8 @@ from statistics import quantiles
 
 import pytest
 
-from navigator_kernel.bootstrap.parts import open_journal, open_sessions
-from navigator_kernel.cli.chat.turns import open_session, take_turn
+from navigator_kernel.bootstrap.project import Project
+from navigator_kernel.cli.chat.ask import open_session, take_turn
 from navigator_kernel.cli.project import App
 from navigator_kernel.values.packet import Meta, Report
 from navigator_kernel.values.request import Message, Said, Session
@@ -64,7 +64,7 @@ def test_a_session_adds_under_3_ms_to_a_turn(
     for number in range(ROUNDS + WARM):
         without.append(timed(partial(turn, number, None)))
         within.append(timed(partial(turn, number, "bench")))
-    assert open_sessions(app.root).load("bench").turn == ROUNDS + WARM
+    assert Project(app.root, agents=False).sessions.load("bench").turn == ROUNDS + WARM
     alone = told("turn without a session, 200 skills", without[WARM:], capsys)
     kept = told("the same turn in a session", within[WARM:], capsys)
     assert kept - alone < ADDED_BUDGET
@@ -72,10 +72,10 @@ def test_a_session_adds_under_3_ms_to_a_turn(
 
 def test_a_session_of_10_000_turns_opens_in_under_50_ms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = [Said(role="user", text=f"question {n}, and a few words more", run=f"run-{n}") for n in range(2 * TURNS)]
-    open_sessions(tmp_path).save(Session(id="long", turn=TURNS), said)
+    Project(tmp_path, agents=False).sessions.save(Session(id="long", turn=TURNS), said)
 
     def opens() -> None:
-        store = open_sessions(tmp_path)
+        store = Project(tmp_path, agents=False).sessions
         assert store.load("long").turn == TURNS
         assert store.history("long", last=SHOWN)[-1].text == said[-1].text
 
@@ -84,7 +84,7 @@ def test_a_session_of_10_000_turns_opens_in_under_50_ms(tmp_path: Path, capsys: 
 
 
 def test_the_entries_of_a_step_cost_under_50_ms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    journal = open_journal(tmp_path)
+    journal = Project(tmp_path, agents=False).journal
     step = WorkflowStep(text="run x", skill="x", agent="skills", input="run x")
     journal.propose("run", "s", WorkflowPlan(name="x", description="run x", steps=(step,)))
     report = Report(state="success", summary="x done", meta=Meta(agent="skills", time=0.1, ts=""), raw="x" * 1_000)

@@ -12,7 +12,7 @@ from statistics import quantiles
 import pytest
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch import EventStream, InProcessDispatcher
 from navigator_kernel.turn.turn import run_turn
@@ -47,7 +47,7 @@ def test_a_turn_that_needs_no_skill_costs_under_5_ms(
     many_skills: Callable[[int], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = many_skills(200)
-    kernel = assemble(project, load_settings(project))
+    kernel = Project(project, load_settings(project))
     session = Session(id="bench", notice_shown=True)
 
     async def turns() -> list[float]:

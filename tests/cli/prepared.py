@@ -11,8 +11,7 @@ from pathlib import Path
 
 from cli.support import Place
 from models.wire_server import serving
-from navigator_kernel.bootstrap.built_in import open_changes
-from navigator_kernel.bootstrap.parts import open_journal
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
 from person_state import state_of
 from workflows.project import workflow_file
@@ -82,7 +81,7 @@ def mcp_server(place: Place) -> None:
 
 
 def changed(place: Place) -> None:
-    open_changes(place.root).make("run-1", "notes.txt", None, b"new\n")
+    Project(place.root, agents=False).changes.make("run-1", "notes.txt", None, b"new\n")
 
 
 def results(place: Place) -> None:
@@ -106,7 +105,7 @@ def run_that(state: RunState, token: str = "run-1") -> Before:
 
     def made(place: Place) -> None:
         workflow_file(place.root, "say", ("word-count", "/word-count lifetimes"))
-        journal = open_journal(place.root)
+        journal = Project(place.root, agents=False).journal
         step = WorkflowStep(text="say", skill="word-count", agent="skills", input="/word-count lifetimes")
         journal.propose(token, "talk", WorkflowPlan(name="say", description="say it", steps=(step,)))
         journal.mark(token, state)

@@ -10,7 +10,7 @@ import pytest
 
 from cli.support import Place, below, environment, place_in, type_a
 from cli.terminals import terminal
-from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.events import Body, Event, RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.why import readable_lines
 from skill_repositories import skill_text
@@ -292,7 +292,7 @@ def test_why_names_the_next_skill_with_its_confidence(here: Place) -> None:
         RouteDecided(decision=decision),
     )
     events = [Event(run="r", turn=1, step=None, seq=n, ts="", parent=None, body=one) for n, one in enumerate(bodies)]
-    assert list(readable_lines(events, open_catalogue(here.root))) == [
+    assert list(readable_lines(events, Project(here.root, agents=False).catalogue)) == [
         "  message    merge these .pdf files, please",
         "  why        pdf, because 'merge', '.pdf' and 'files' are in its description; next: docx .12",
     ]

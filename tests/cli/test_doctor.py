@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,8 +19,8 @@ from navigator_kernel.adapters.files.scratch import left_scratch, make_scratch, 
 from navigator_kernel.adapters.processes.launcher import threads_of_user
 from navigator_kernel.bootstrap.health import CHECKS, OF_STATE, Finding, findings, repair
 from navigator_kernel.bootstrap.places import project_state
-from navigator_kernel.config.settings import load_settings, user_state
-from navigator_kernel.errors import KernelError
+from navigator_kernel.bootstrap.project import Project
+from navigator_kernel.config.settings import user_state
 
 DATABASES = ("sessions.sqlite", "workflows.sqlite", "conversations.sqlite", "planner.sqlite")
 STATE = ("disabled.json", "usage.json", "lessons.json", "gateway-tokens.json", "audit.jsonl", "audit.head")
@@ -133,7 +132,7 @@ def test_doctor_names_and_repairs_a_file_that_is_damaged_at_any_of_50_places(her
                 unused = name.endswith(".sqlite") and sessions(here) == ["one"]
                 assert unused or file.read_bytes().rstrip() == before.rstrip(), (name, harm, at)
             if at % 5 == 0:
-                repair(here.root, found)
+                repair(Project(here.root), found)
                 assert [one for one in state_findings(here, name) if one.state == "damaged"] == [], (name, harm, at)
             for path in _kept(here):
                 if path not in saved:
@@ -145,11 +144,7 @@ def test_doctor_names_and_repairs_a_file_that_is_damaged_at_any_of_50_places(her
 def state_findings(here: Place, name: str) -> list[Finding]:
     """What doctor says of the state, or of the records of skills, without the checks of the machine."""
     checks = [check for check in OF_STATE if (check.__name__ == "_skills") == (name in RECORDS)]
-    return list(findings(here.root, lambda: load_settings(here.root), no_kernel, checks))
-
-
-def no_kernel() -> Any:
-    raise KernelError("not asked for")
+    return list(findings(Project(here.root), checks))
 
 
 def _kept(here: Place) -> list[Path]:
@@ -244,7 +239,7 @@ def test_doctor_without_repair_changes_nothing(here: Place) -> None:
 
 def machine(here: Place) -> dict[str, Finding]:
     checks = [check for check in CHECKS if check not in OF_STATE and check.__name__ in {"_threads", "_folders"}]
-    return {one.what: one for one in findings(here.root, lambda: load_settings(here.root), no_kernel, checks)}
+    return {one.what: one for one in findings(Project(here.root), checks)}
 
 
 def test_doctor_says_that_locks_do_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cli.support import below, place_in, type_a
-from navigator_kernel.cli.chat.turns import take_turn
+from navigator_kernel.cli.chat.ask import take_turn
 from navigator_kernel.cli.project import App
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.why import missed
@@ -74,8 +74,8 @@ def test_a_miss_is_attributed_to_its_stage(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(app.root.parent / "state"))
     monkeypatch.chdir(app.root)
-    reply = take_turn(app, Message(text=message, consent=True), Session(id=app.kernel.ids.new()), (), keep=False)
-    held = next((one for one in app.kernel.catalogue.list_resources(enabled_only=False) if one.name == skill), None)
-    told = missed(app.kernel.run_log.read(reply.run), held, skill)
+    reply = take_turn(app, Message(text=message, consent=True), Session(id=app.project.ids.new()), (), keep=False)
+    held = next((one for one in app.project.catalogue.list_resources(enabled_only=False) if one.name == skill), None)
+    told = missed(app.project.run_log.read(reply.run), held, skill)
     assert told.fell_out == stage, told
     assert told.why

@@ -13,8 +13,8 @@ import pytest
 
 from cli.support import MODULE, Place, environment, place_in
 from navigator_kernel import __version__
-from navigator_kernel.bootstrap.parts import open_sessions
 from navigator_kernel.bootstrap.places import project_state
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.cli.registry import COMMANDS, navigator
 from navigator_kernel.config.settings import user_cache
 from navigator_kernel.values.request import Session
@@ -196,7 +196,7 @@ def test_gc_removes_recordings_of_an_earlier_version_and_old_sessions_of_single_
     here: Place,
 ) -> None:
     here.run("ask", "--session", "mine", "hello there")
-    sessions, name = open_sessions(here.root), "t1.openai-20260131-093000123-9f3ac1"
+    sessions, name = Project(here.root, agents=False).sessions, "t1.openai-20260131-093000123-9f3ac1"
     sessions.save(Session(id=name, turn=1))
     tape = project_state(here.root).folder / "tapes" / "r.json"
     tape.parent.mkdir()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.support import Place
-from navigator_kernel.bootstrap.parts import open_journal
+from navigator_kernel.bootstrap.project import Project
 from skill_repositories import make_repo
 from workflows.project import FILE, TOTAL, project_in, put_skill, workflow_file
 
@@ -279,7 +279,7 @@ def test_a_run_can_be_ended_for_good(here: Place) -> None:
 @pytest.mark.wide
 def test_an_interrupted_step_is_repeated_by_the_suggested_command(here: Place) -> None:
     token = proposed(here)
-    journal = open_journal(here.root)
+    journal = Project(here.root, agents=False).journal
     journal.mark(token, "running", ("type_a:shout-loud", "type_a:count-terms"))
     journal.begin(token, 1, 1, "sha256:0")
     done = here.run("workflow", "resume", token)
@@ -331,7 +331,7 @@ def test_every_ending_has_its_exit_code_and_one_document(here: Place) -> None:
 @pytest.mark.wide
 def test_a_run_that_is_under_way_elsewhere_is_busy(here: Place) -> None:
     token = ended(here, "run fail-hard on x and then run draft-poem")
-    with open_journal(here.root).hold(token):
+    with Project(here.root, agents=False).journal.hold(token):
         for command in ("resume", "approve", "abort"):
             assert here.json("workflow", command, token)["exit_code"] == 5
     assert here.json("workflow", "abort", token)["exit_code"] == 0

@@ -18,7 +18,7 @@ from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.adapters.stores.run_log import JsonLinesLog
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.errors import ConsentNeeded, NotFound, Refused
@@ -351,7 +351,7 @@ def test_the_dispatcher_does_not_know_a_task_that_was_never_submitted() -> None:
 
 @pytest.fixture
 def router(tmp_path: Path) -> Any:
-    return assemble(tmp_path, load_settings(tmp_path)).router
+    return Project(tmp_path, load_settings(tmp_path)).router
 
 
 @pytest.mark.parametrize("text", ["", " ", "x", "你好", "\x00\ud800", "(((", "a" * 20_000, "AND OR NOT", 'name:"'])

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from docs.page_claims import TOP, problems
-from navigator_kernel.bootstrap.parts import open_catalogue, open_router
 from navigator_kernel.bootstrap.places import find_root
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.language.wording import sentences
 from tables import cases
@@ -117,7 +117,7 @@ def test_a_slash_command_may_run_every_command_in_its_text_except_trust(page: Pa
 
 
 def test_slash_commands_are_read_by_the_kernel_without_a_remark_and_shadow_nothing() -> None:
-    catalogue = open_catalogue(TOP)
+    catalogue = Project(TOP, agents=False).catalogue
     names = {held.name for held in catalogue.list_resources() if held.type == "command" and held.level == "project"}
     assert names == {page.stem for page in COMMANDS}
     assert all(name.startswith("nav-") and f"/{name}" not in sentences()["chat.help"][0] for name in names)
@@ -128,7 +128,7 @@ def test_slash_commands_are_read_by_the_kernel_without_a_remark_and_shadow_nothi
 @pytest.mark.parametrize("page", COMMANDS, ids=lambda path: path.stem)
 def test_a_slash_command_is_never_offered_for_a_message(page: Path) -> None:
     said = yaml.safe_load(page.read_text("utf-8").split("---\n")[1])["description"]
-    router = open_router(find_root(TOP), load_settings(TOP)).router
+    router = Project(find_root(TOP), load_settings(TOP), agents=False).router
     for text in (said, page.stem):
         assert not [held.name for held in router.retrieve(text, k=100).candidates if held.name.startswith("nav-")]
         assert router.recognise(text) is None

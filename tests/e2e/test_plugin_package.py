@@ -56,14 +56,14 @@ def kernel_precheck(count):
 DRIVER = """\
 import asyncio, json, sys
 from pathlib import Path
-from navigator_kernel.bootstrap.kernel import assemble
-from navigator_kernel.dispatch import EventStream
+from navigator_kernel.bootstrap.project import Project
+from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.turn.deliver import DispatchDeps, deliver
 from navigator_kernel.values.packet import Context, Packet, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 
-kernel = assemble(Path.cwd(), load_settings(Path.cwd()))
+kernel = Project(Path.cwd(), load_settings(Path.cwd()))
 stream = EventStream(run="driver", turn=0, log=kernel.run_log, clock=kernel.clock)
 def order(intent, key):
     spec = TaskSpec(intent=intent, operation="run", target="echo")

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from navigator_kernel.gateway import loops
-from navigator_kernel.gateway.loops import PATIENCE, server_loop, turn_loop
+from navigator_kernel.gateway import workers
+from navigator_kernel.gateway.workers import PATIENCE, server_loop, turn_loop
 
 ROUNDS = 4
 
@@ -63,8 +63,8 @@ def test_a_turn_waits_for_a_busy_server_and_continues_all_the_same() -> None:
 
 def test_the_total_wait_of_a_turn_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(loops, "time", SimpleNamespace(monotonic=lambda: sum(waits)))
-    monkeypatch.setattr(loops, "_server_is_idle", SimpleNamespace(wait=waits.append))
+    monkeypatch.setattr(workers, "time", SimpleNamespace(monotonic=lambda: sum(waits)))
+    monkeypatch.setattr(workers, "_server_is_idle", SimpleNamespace(wait=waits.append))
     taken()
     assert waits[0] == PATIENCE and set(waits[1:]) == {0.0}
 
@@ -76,7 +76,7 @@ def test_a_turn_does_not_wait_once_the_server_has_ended() -> None:
 
 
 def test_two_turns_do_not_compute_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "PATIENCE", 30)
+    monkeypatch.setattr(workers, "PATIENCE", 30)
     computing, most, never = 0, 0, threading.Event()
 
     async def turn() -> None:

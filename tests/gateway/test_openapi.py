@@ -11,7 +11,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from gateway.served import Served
-from navigator_kernel.config.settings import load_settings
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.gateway.gateway import Gateway
 from navigator_kernel.gateway.openapi import document, statuses, template_of
 from navigator_kernel.gateway.server import endpoints_of
@@ -29,7 +29,7 @@ PARTS = {("/api/tasks/{task}", "patch"): "task_update", ("/api/tasks/{task}/snoo
 @pytest.fixture
 def endpoints(tmp_path: Path) -> Sequence[Endpoint]:
     """The endpoints of the kernel and of the planner's plugin."""
-    return endpoints_of(Gateway(tmp_path, load_settings(tmp_path)))
+    return endpoints_of(Gateway(Project(tmp_path)))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from navigator_kernel.events import Body, Event, RunContent, RunStarted, SkillActivated, StepStarted
-from navigator_kernel.gateway.streams.page_frames import PIECE, Frames
+from navigator_kernel.gateway.streams.page_events import PIECE, Frames
 
 TIME = "2026-01-31T09:30:00.123Z"
 

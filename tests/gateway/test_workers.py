@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from navigator_kernel.config.settings import load_settings
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.errors import Interrupted, NotFound
 from navigator_kernel.gateway.workers import TurnWorkers
 
@@ -18,16 +18,15 @@ LIMIT = 20.0  # seconds
 
 
 class Preparing:
-    """A pool whose next turn waits for its kernel."""
+    """Makes event loops that a turn has to wait for."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
 
-    @contextmanager
-    def turns(self) -> Iterator[Any]:
+    def loop(self) -> asyncio.AbstractEventLoop:
         self.begun.set()
         assert self.go.wait(LIMIT)
-        yield None
+        return asyncio.SelectorEventLoop()
 
 
 @pytest.fixture
@@ -36,10 +35,12 @@ def preparing() -> Preparing:
 
 
 @pytest.fixture
-def workers(tmp_path: Path, preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> TurnWorkers:
-    held = TurnWorkers(tmp_path, load_settings(tmp_path), most=1)
-    monkeypatch.setattr(held, "pool", preparing)
-    return held
+def workers(tmp_path: Path, preparing: Preparing, monkeypatch: pytest.MonkeyPatch) -> Iterator[TurnWorkers]:
+    monkeypatch.setattr("navigator_kernel.gateway.workers.turn_loop", preparing.loop)
+    held = TurnWorkers(Project(tmp_path), most=1)
+    yield held
+    preparing.go.set()
+    held.close(0.0)
 
 
 class Turn:
@@ -51,9 +52,7 @@ class Turn:
         self.ran = True
 
 
-def test_a_turn_that_is_stopped_while_its_kernel_is_made_does_not_run(
-    workers: TurnWorkers, preparing: Preparing
-) -> None:
+def test_a_turn_that_is_stopped_while_its_loop_is_made_does_not_run(workers: TurnWorkers, preparing: Preparing) -> None:
     turn = Turn()
     future = workers.start("one", turn.take)
     assert preparing.begun.wait(LIMIT)
@@ -76,7 +75,7 @@ def test_a_turn_that_waits_for_a_thread_is_stopped_and_the_one_before_it_runs(
     assert (future.cancelled(), first.ran, second.ran) == (True, True, False)
 
 
-def test_closing_stops_a_turn_whose_kernel_is_being_made(
+def test_closing_stops_a_turn_whose_loop_is_being_made(
     workers: TurnWorkers, preparing: Preparing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = Turn()

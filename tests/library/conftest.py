@@ -10,8 +10,8 @@ import pytest
 from cli.support import Place, below, place_in, type_a
 from models.wire_server import WireServer, serving
 from navigator_kernel import Kernel
-from navigator_kernel.bootstrap.consents import open_consents
-from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.bootstrap.places import open_consents
+from navigator_kernel.bootstrap.project import Project
 from person_state import accept
 from specialist.turns import settings, song
 
@@ -54,7 +54,9 @@ def place(tmp_path: Path) -> Place:
     place.write({f"{SKILLS}/stranger/SKILL.md": song().replace("song-writer", "stranger")})
     place.write(below(f"{SKILLS}/loud-stranger", shouting("loud-stranger")))
     accept(place.root, "shout", "doze", "song-writer")
-    executors = [open_catalogue(place.root).create_executor(f"skill:{name}") for name in ("shout", "doze")]
+    executors = [
+        Project(place.root, agents=False).catalogue.create_executor(f"skill:{name}") for name in ("shout", "doze")
+    ]
     open_consents().trust(*(executor.consent for executor in executors), note="a test")
     return place
 

@@ -10,7 +10,7 @@ import pytest
 from cli.support import Place
 from models.wire_server import HELLO, WireServer
 from navigator_kernel import Event, Kernel, KernelError, Reply, Run
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import RunCompleted, RunStarted, SkillActivated
@@ -30,7 +30,7 @@ def test_a_project_that_is_not_a_folder_is_an_error(place: Place, name: str) -> 
     with pytest.raises(NotFound, match="no folder is called"):
         Kernel(place.root / name)
     with pytest.raises(NotFound, match="no folder is called"):
-        assemble(place.root / name, load_settings(place.root))
+        Project(place.root / name, load_settings(place.root))
 
 
 @pytest.mark.requirement("EVT-1", "EVT-7")
@@ -111,7 +111,8 @@ def test_turns_of_a_session_that_are_asked_for_at_once_are_taken_one_after_anoth
 def test_using_a_kernel_from_two_event_loops_at_once_raises_busy(kernel: Kernel) -> None:
     async def first() -> None:
         run = kernel.run("/doze now")
-        await anext(aiter(run))
+        events = aiter(run)  # the run ends with the last reference to it
+        await anext(events)
         with pytest.raises(Busy):
             await asyncio.to_thread(asyncio.run, kernel.ask("/shout hello"))
         await run.aclose()

@@ -12,7 +12,7 @@ import pytest
 from cli.support import Place, place_in
 from lifecycle.trees import content, tree
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.bootstrap import project as opened
 from navigator_kernel.errors import KernelError, Refused, UsageProblem
 from navigator_kernel.skills.install.apply import INTENT, InstallTransaction
 from navigator_kernel.skills.options import InstallOptions
@@ -212,7 +212,7 @@ def test_a_linked_skill_is_listed_once_with_its_link_and_without_a_remark(linked
     assert told(answer) == {"alpha": [".agents/skills/alpha"], "beta": [".agents/skills/beta"]}
     assert [one["path"] for one in answer["skills"]] == [".claude/skills/alpha", ".claude/skills/beta"]
     assert answer["problems"] == []
-    catalogue = open_catalogue(linked.root)
+    catalogue = opened.Project(linked.root, agents=False).catalogue
     assert [skill.path for skill in catalogue.list_resources() if skill.name == "alpha"] == [
         linked.skills / "alpha" / "SKILL.md"
     ]

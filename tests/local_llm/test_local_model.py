@@ -14,7 +14,7 @@ import pytest
 
 from cli.support import Place, place_in
 from navigator_kernel.adapters.models.chat_model import WireModel
-from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import Models
 from navigator_kernel.routing.phase_one import ModelJudge
 from navigator_kernel.text import language_of
@@ -69,7 +69,7 @@ def test_words_come_as_they_are_made(models: Models) -> None:
 @pytest.mark.requirement("RTE-5", "RTE-13")
 def test_it_keeps_to_the_schema_of_phase_1(models: Models, tmp_path: Path) -> None:
     """Each answer has one of the three forms, in both languages, and names an offered skill or nothing."""
-    catalogue = open_catalogue(tmp_path)
+    catalogue = Project(tmp_path, agents=False).catalogue
     names = ["task_manager", "git-summary", "link-check", "word-count"]
     candidates = tuple(Candidate(name=name, score=1.0) for name in names)
     found = Retrieval(candidates=candidates, band="ambiguous", reason="near")

@@ -41,11 +41,11 @@ def operations() -> dict[str, dict[str, Any]]:
 
 def endpoints() -> Sequence[Endpoint]:
     """All endpoints of the HTTP API, those of the shipped plugins too."""
-    from navigator_kernel.config.settings import load_settings
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.server import endpoints_of
 
-    return endpoints_of(Gateway(TOP, load_settings(TOP)))
+    return endpoints_of(Gateway(Project(TOP)))
 
 
 def shape(schema: Mapping[str, Any], *, answer: bool) -> dict[str, Any]:

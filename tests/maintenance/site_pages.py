@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from navigator_kernel.cli.pages import first_sentence
+from navigator_kernel.cli.commands.docs import first_sentence
 
 TOP = Path(__file__).resolve().parents[2]
 DOCS = TOP / "docs"

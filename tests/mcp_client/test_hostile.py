@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agents.conftest import Place
-from navigator_kernel.bootstrap.parts import open_sandbox
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.values.mcp import McpServer, OfferedTool
 from processes import working_in
 from tables import table
@@ -35,7 +35,7 @@ CASES: list[tuple[str, str, str, str]] = list(table(__file__, "CASES"))
 def beside(tmp_path: Path) -> Iterator[Place]:
     """A project with a good server, to which a test adds `bad`; both run in the sandbox."""
     (tmp_path / "project").mkdir()
-    place = Place(root=tmp_path / "project", contained=open_sandbox().argv)
+    place = Place(root=tmp_path / "project", contained=Project(Path(), agents=False).contained.argv)
     place.servers["good"] = McpServer(command=sys.executable, args=(str(SERVER), "good"))
     place.consents.allow_orders("run-1")
     yield place

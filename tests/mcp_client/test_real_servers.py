@@ -21,7 +21,7 @@ import pytest
 from agents.conftest import Place
 from cli.support import place_in
 from models.wire_server import Said, serving
-from navigator_kernel.bootstrap.parts import open_sandbox
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.errors import ConnectionFailed, InputNeeded, PermissionDenied, ResourceNotFound
 from navigator_kernel.values.mcp import McpServer
 from ports import free_port
@@ -61,7 +61,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Place]:
     (tmp_path / "project").mkdir()
-    place = Place(root=tmp_path / "project", contained=open_sandbox().argv)
+    place = Place(root=tmp_path / "project", contained=Project(Path(), agents=False).contained.argv)
     place.consents.allow_orders("run-1")
     yield place
     place.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
 from person_state import state_of
 
@@ -55,7 +55,7 @@ def failed(kernel: Any) -> list[tuple[str, str]]:
 
 def test_it_ranks_what_shares_no_word_with_the_message(held: Path, install: Any) -> None:
     install(toy())
-    kernel = assemble(held, load_settings(held))
+    kernel = Project(held, load_settings(held))
     assert first(kernel, "will water fall from the sky") == "umbrella"
     assert (state_of(held) / "index" / "plugin-toy-1" / "current.json").is_file()
     assert failed(kernel) == []
@@ -72,7 +72,7 @@ def test_it_ranks_what_shares_no_word_with_the_message(held: Path, install: Any)
 )
 def test_one_that_fails_is_named_and_words_decide(held: Path, install: Any, body: str) -> None:
     name = install(toy(body))
-    kernel = assemble(held, load_settings(held))
+    kernel = Project(held, load_settings(held))
     assert first(kernel, "when to expect rain") == "umbrella"
     assert (name, "kernel_register_encoders") in failed(kernel)
 
@@ -82,7 +82,7 @@ def test_an_id_that_is_a_path_and_odd_dimensions_are_refused(
     held: Path, install: Any, key: str, dimensions: int
 ) -> None:
     name = install(toy(key=key, dimensions=dimensions))
-    kernel = assemble(held, load_settings(held))
+    kernel = Project(held, load_settings(held))
     assert (name, "kernel_register_encoders") in failed(kernel)
     assert first(kernel, "when to expect rain") == "umbrella"
 
@@ -90,6 +90,6 @@ def test_an_id_that_is_a_path_and_odd_dimensions_are_refused(
 def test_off_means_that_no_encoder_is_asked(held: Path, install: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NAVIGATOR_ENCODER", "off")
     install(toy())
-    kernel = assemble(held, load_settings(held))
+    kernel = Project(held, load_settings(held))
     assert first(kernel, "when to expect rain") == "umbrella"
     assert [path.name for path in (state_of(held) / "index").iterdir()] == ["words"]

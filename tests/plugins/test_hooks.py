@@ -16,10 +16,7 @@ from msgspec import to_builtins
 
 from models.wire_server import Said, serving
 from navigator_kernel import hookspecs
-from navigator_kernel.bootstrap.extensions import open_plugins
-from navigator_kernel.bootstrap.kernel import assemble, project_ports, share
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-from navigator_kernel.bootstrap.models import tools_of
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.cli.main import run
 from navigator_kernel.cli.registry import navigator
 from navigator_kernel.config.settings import load_settings
@@ -149,7 +146,7 @@ def kernel_finish_turn(reply):
 
 
 def kernel_at(root: Path) -> Any:
-    return assemble(root, load_settings(root))
+    return Project(root, load_settings(root))
 
 
 def turn(kernel: Any, text: str = "hello there", run: str = "run-1") -> Reply:
@@ -209,8 +206,7 @@ def test_kernel_register_tools_and_endpoints_adds_a_tool_that_keeps_a_file_and_e
     monkeypatch.setenv("NAVIGATOR_ENCODER", "auto")
     install(ENCODER)
     install(KEEPING)
-    project = project_ports(root, share(root, load_settings(root)).meaning)
-    (tool,) = [one for one in tools_of(open_plugins(root).plugins, project, 10) if one.name == "boat_add"]
+    (tool,) = [one for one in Project(root).plugin_tools if one.name == "boat_add"]
     assert asyncio.run(tool.run({"name": "Ida"})).value == "project has Ida, encoded by plugin-mine"
     assert (state_of(root) / "boats.txt").read_text() == "Ida"
 
@@ -219,7 +215,7 @@ def test_kernel_register_tools_and_endpoints_cannot_replace_an_endpoint_of_the_k
     root: Path, install: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     plugin = install(KEEPING)
-    endpoints = endpoints_of(Gateway(root, load_settings(root)))
+    endpoints = endpoints_of(Gateway(Project(root)))
     assert [one.path for one in endpoints if one.name == "list_boats"] == ["/api/boats"]
     warned = [record.getMessage() for record in caplog.records]
     assert [text.partition("ValueError: ")[2] for text in warned] == [
@@ -296,7 +292,7 @@ def test_kernel_scan_skill_is_given_the_files_and_its_findings_are_shown(
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: alpha\ndescription: A skill for a test\n---\n# alpha\n")
     (folder / "run.py").write_text("print(1)\n")
-    answer = to_builtins(open_lifecycle(root).install(str(folder)))
+    answer = to_builtins(Project(root, agents=False).lifecycle.install(str(folder)))
     assert "looked" in json.dumps(answer)
     assert "SKILL.md,run.py" in json.dumps(answer)
 

@@ -11,7 +11,7 @@ import pytest
 from bench.encoders import Remembering
 from cli.support import Place, place_in
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.bootstrap.parts import open_lessons
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
@@ -96,7 +96,7 @@ def talk(here: Place, monkeypatch: pytest.MonkeyPatch) -> Talk:
 
 
 def learned(talk: Talk) -> Mapping[str, Sequence[str]]:
-    return open_lessons(talk.kernel.root).all()
+    return Project(talk.kernel.root, agents=False).lessons.all()
 
 
 @pytest.mark.requirement("LIF-11")

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel import Kernel, Reply
-from navigator_kernel.bootstrap.kernel import assemble
-from navigator_kernel.bootstrap.parts import RouterParts, open_router
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.route.routed import routed
 from navigator_kernel.config.settings import Settings
@@ -33,7 +32,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("surfaces")
 
 
-Surfaces = tuple[App, RouterParts, KernelTools, Kernel]
+Surfaces = tuple[App, KernelTools, Kernel]
 
 
 async def no_turn(_message: Message, _session: Session) -> Reply:
@@ -45,8 +44,9 @@ def surfaces(root: Path, monkeypatch: pytest.MonkeyPatch) -> Surfaces:
     monkeypatch.chdir(root)
     settings = Settings()
     app = App(root_flag=str(root))
-    tools = KernelTools(kernel=assemble(root, settings), take=no_turn)
-    return app, open_router(root, settings), tools, Kernel(root)
+    tools = KernelTools(kernel=Project(root, settings), take=no_turn)
+    app.bare = Project(root, settings, agents=False)
+    return app, tools, Kernel(root)
 
 
 def hint(told: dict[str, Any]) -> str:
@@ -56,10 +56,10 @@ def hint(told: dict[str, Any]) -> str:
 
 
 def test_every_surface_makes_the_same_decision(surfaces: Surfaces) -> None:
-    app, parts, tools, kernel = surfaces
+    app, tools, kernel = surfaces
     rows = [HEAD]
     for text in MESSAGES:
-        told = routed(app, parts, text, 5)
+        told = routed(app, text, 5)
         chosen, options = told["entity"] if told["kind"] == "skills" else None, told["options"]
         mcp = asyncio.run(tools.route(text))
         ours = kernel.route(text)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cli.support import MODULE, Place, below, environment, place_in, type_a
 from navigator_kernel.adapters.stores.audit import LINE_LIMIT, written
-from navigator_kernel.bootstrap.parts import open_audit
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import user_state
 from person_state import state_of
 from skill_repositories import make_repo
@@ -202,7 +202,7 @@ def test_a_head_that_is_one_line_behind_is_what_a_killed_process_leaves(here: Pl
     here.said("skill", "trust", "maker")
     head = record(here).with_suffix(".head")
     here.said("ask", "/maker", "--yes")
-    audit, lines = open_audit(here.root), record(here).read_bytes().splitlines(keepends=True)
+    audit, lines = Project(here.root, agents=False).audit, record(here).read_bytes().splitlines(keepends=True)
     held = head.read_bytes()
     audit.record("wrote", path="a")
     head.write_bytes(held)
@@ -218,8 +218,8 @@ def recorded(here: Place) -> int:
 
 @pytest.mark.wide
 def test_a_process_killed_again_and_again_leaves_a_whole_record(here: Place) -> None:
-    code = "from navigator_kernel.bootstrap.parts import open_audit; from pathlib import Path; import sys\n"
-    code += "audit = open_audit(Path(sys.argv[1]))\nprint(flush=True)\nwhile True: audit.record('wrote', path='a')"
+    code = "from navigator_kernel.bootstrap.project import Project; from pathlib import Path; import sys\n"
+    code += "audit = Project(Path(sys.argv[1]), agents=False).audit\nprint(flush=True)\nwhile True: audit.record('wrote', path='a')"
     for _ in range(12):
         argv = [sys.executable, "-c", code, str(here.root)]
         before = recorded(here)

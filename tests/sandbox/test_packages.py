@@ -12,7 +12,7 @@ import pytest
 from cli.support import Place, below, place_in, type_a
 from navigator_kernel.adapters.processes.environments import Environments, activated, argv_in
 from navigator_kernel.adapters.processes.process import ProcessRunner
-from navigator_kernel.bootstrap.parts import open_sandbox
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.sandbox import contain
 from navigator_kernel.sandbox.backends import SandboxBackend, rungs
 from navigator_kernel.skills.formats.dependencies import declared
@@ -54,7 +54,7 @@ print(json.dumps(out))
 
 def outcome_in(rung: SandboxBackend, job: Job, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     monkeypatch.setattr(contain, "rungs", lambda: (rung,))
-    sandbox = open_sandbox()
+    sandbox = Project(Path(), agents=False).contained
     assert sandbox.rung() is not None and isinstance(sandbox.inner, ProcessRunner)
     return asyncio.run(sandbox.run(job))
 

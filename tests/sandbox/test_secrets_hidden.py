@@ -156,11 +156,11 @@ def test_a_file_of_secrets_in_a_skill_is_neither_exported_nor_served(here: Place
     accept(here.root, "keyed")
     done = here.run("skill", "export", "keyed", "out")
     assert (done.code, [path for path in here.root.glob("out/**/*") if path.name == ".env"]) == (3, [])
-    from navigator_kernel.bootstrap.parts import open_catalogue
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.errors import NotFound
     from navigator_kernel.mcp_server.skill_resources import SkillResources
 
-    shelf = SkillResources(open_catalogue(here.root))
+    shelf = SkillResources(Project(here.root, agents=False).catalogue)
     uris = [one["uri"] for one in shelf.entry("skill://keyed/SKILL.md")["resources"]]
     assert (any(".env" in uri for uri in uris), "skill://keyed/data.txt" in uris) == (False, True)
     with pytest.raises(NotFound):

@@ -21,7 +21,7 @@ import pytest
 
 import navigator_kernel
 from navigator_kernel.adapters.files.tree import remove_tree
-from navigator_kernel.bootstrap.parts import open_sandbox
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.sandbox.backends import rungs
 from navigator_kernel.sandbox.contain import _machine as machine
 from navigator_kernel.sandbox.contain import trial
@@ -35,13 +35,13 @@ CONTAINED = Path(__file__).with_name("contained.py")
 def use(rung: str) -> None:
     """Makes every later command of this test's person use `rung`, as if only that worked on this machine; skips the
     test if it does not work."""
-    found = open_sandbox()
+    found = Project(Path(), agents=False).contained
     wanted = next((one for one in rungs() if one.name == rung), None)
     if wanted is None or trial(wanted):
         pytest.skip(f"there is no {rung} here")
     found.memory.parent.mkdir(parents=True, exist_ok=True)
     found.memory.write_text(json.dumps({"key": machine(), "rung": rung}))
-    held = open_sandbox().rung()
+    held = Project(Path(), agents=False).contained.rung()
     assert held is not None and held.name == rung
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.turn.turn import run_turn
@@ -60,7 +60,7 @@ class Talk:
     session: Session
 
     def say(self, text: str) -> Reply:
-        kernel = assemble(self.root, Settings())
+        kernel = Project(self.root, Settings())
         stream = EventStream(run=kernel.ids.new(), turn=self.session.turn, log=kernel.run_log, clock=kernel.clock)
         reply = asyncio.run(run_turn(Message(text=text, shows_prompt=True), self.session, kernel, stream))
         self.session = reply.session

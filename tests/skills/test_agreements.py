@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from dispatch.orders import NOW
-from navigator_kernel.bootstrap.consents import open_consents
+from navigator_kernel.bootstrap.places import open_consents
 from navigator_kernel.skills.install.plans import PlannedSkill
 from navigator_kernel.skills.install.update import agrees_again
 from navigator_kernel.values.receipt import Receipt

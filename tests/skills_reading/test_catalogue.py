@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.bootstrap.project import Project
+from navigator_kernel.bootstrap.roots import resource_roots
 from navigator_kernel.errors import NotLoadable, SkillNotFound
 from navigator_kernel.skills.catalog.catalogue import FILE_LIMIT, ResourceCatalogue
 from navigator_kernel.skills.catalog.listing import Root
@@ -114,7 +115,7 @@ def test_the_same_name_may_stand_for_resources_of_several_types(tmp_path: Path, 
         path = tmp_path / ".claude" / folder / "same.md"
         path.parent.mkdir(parents=True)
         path.write_text(f"---\nname: same\ndescription: {text}\n---\nGo.\n")
-    catalogue = open_catalogue(tmp_path)
+    catalogue = Project(tmp_path, agents=False).catalogue
     found = {r.namespace: r.description for r in catalogue.list_resources() if r.name == "same"}
     assert found == {"skill:same": "s", "command:same": "c", "agent:same": "a", "prompt:same": "p"}
 
@@ -158,7 +159,7 @@ def test_the_project_wins_over_the_person(tmp_path: Path, home: Path) -> None:
         path = base / ".claude" / "skills" / "same" / "SKILL.md"
         path.parent.mkdir(parents=True)
         path.write_text(f"---\nname: same\ndescription: {text}\n---\n")
-    catalogue = open_catalogue(tmp_path)
+    catalogue = Project(tmp_path, agents=False).catalogue
     found = catalogue.find("same")
     assert found is not None
     assert (found.description, found.level) == ("project", "project")
@@ -173,15 +174,22 @@ def test_every_documented_root_is_read(tmp_path: Path, home: Path, host: str, le
     path = base / host / "skills" / "mine" / "SKILL.md"
     path.parent.mkdir(parents=True)
     path.write_text("---\nname: mine\ndescription: d\n---\n")
-    found = open_catalogue(tmp_path).find("mine")
+    found = Project(tmp_path, agents=False).catalogue.find("mine")
     assert found is not None
     assert found.level == level
+
+
+def plugged(folder: Path) -> ResourceCatalogue:
+    (folder / "elsewhere").mkdir()
+    project = Project(folder / "elsewhere", agents=False)
+    project.roots = resource_roots(project.root, (folder / "plugin",))
+    return project.catalogue
 
 
 @pytest.mark.requirement("REG-1")
 def test_a_folder_of_a_plugin_is_read(tmp_path: Path, put: Put) -> None:
     put("theirs", folder=tmp_path / "plugin")
-    found = open_catalogue(tmp_path / "elsewhere", (tmp_path / "plugin",)).find("theirs")
+    found = plugged(tmp_path).find("theirs")
     assert found is not None
     assert found.level == "plugin"
 
@@ -189,7 +197,7 @@ def test_a_folder_of_a_plugin_is_read(tmp_path: Path, put: Put) -> None:
 def test_two_copies_of_a_skill_need_no_warning(tmp_path: Path, put: Put) -> None:
     put("alpha", folder=tmp_path / ".claude" / "skills")
     put("alpha", folder=tmp_path / ".cursor" / "skills")
-    assert "shadowed" not in codes(open_catalogue(tmp_path))
+    assert "shadowed" not in codes(Project(tmp_path, agents=False).catalogue)
 
 
 def test_a_package_of_the_project_brings_its_skills(tmp_path: Path, put: Put) -> None:
@@ -200,13 +208,15 @@ def test_a_package_of_the_project_brings_its_skills(tmp_path: Path, put: Put) ->
     (tmp_path / "vendor" / "tool" / ".git").mkdir()
     put("linked", folder=tmp_path.parent / f"{tmp_path.name}-other" / ".claude" / "skills")
     (tmp_path / "link").symlink_to(tmp_path.parent / f"{tmp_path.name}-other")
-    found = {skill.name for skill in open_catalogue(tmp_path).list_resources() if skill.level == "project"}
+    found = {
+        skill.name for skill in Project(tmp_path, agents=False).catalogue.list_resources() if skill.level == "project"
+    }
     assert found == {"near", "inner"}
 
 
 def test_only_a_project_has_packages(tmp_path: Path, put: Put) -> None:
     put("inner", folder=tmp_path / "packages" / "web" / ".claude" / "skills")
-    assert "inner" not in names(open_catalogue(tmp_path))
+    assert "inner" not in names(Project(tmp_path, agents=False).catalogue)
 
 
 # Plugins of Claude Code
@@ -224,7 +234,11 @@ def write_json(path: Path, body: Any) -> None:
 
 
 def of_plugins(root: Path) -> dict[str, tuple[str, ...]]:
-    return {skill.name: skill.tags for skill in open_catalogue(root).list_resources() if skill.level == "plugin"}
+    return {
+        skill.name: skill.tags
+        for skill in Project(root, agents=False).catalogue.list_resources()
+        if skill.level == "plugin"
+    }
 
 
 def test_the_newest_version_of_a_plugin_in_the_cache_is_read(tmp_path: Path, home: Path, put: Put) -> None:
@@ -294,20 +308,20 @@ def test_the_project_wins_over_shipped_resources(tmp_path: Path) -> None:
     path = tmp_path / ".claude" / "skills" / "code-review" / "SKILL.md"
     path.parent.mkdir(parents=True)
     path.write_text("---\nname: code-review\ndescription: ours\n---\n")
-    found = open_catalogue(tmp_path).find("code-review")
+    found = Project(tmp_path, agents=False).catalogue.find("code-review")
     assert found is not None
     assert found.description == "ours"
 
 
 def test_the_shipped_skills_are_there_in_an_empty_folder(tmp_path: Path) -> None:
-    held = names(open_catalogue(tmp_path))
+    held = names(Project(tmp_path, agents=False).catalogue)
     assert {"code-review", "csv-report", "git-workflow", "word-count"} <= set(held)
 
 
 def test_a_folder_that_two_roots_share_is_read_once(tmp_path: Path, put: Put) -> None:
     put("alpha", folder=tmp_path / ".claude" / "skills")
     (tmp_path / ".agents").symlink_to(".claude")
-    catalogue = open_catalogue(tmp_path)
+    catalogue = Project(tmp_path, agents=False).catalogue
     assert names(catalogue).count("alpha") == 1
     assert "shadowed" not in codes(catalogue)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from models.wire_server import HELLO, Said, WireServer
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.turn.deliver import deliver, dispatch_deps
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cli.support import Place
-    from navigator_kernel.values.packet import Report
 
 pytestmark = pytest.mark.sample(1)
 
@@ -41,7 +40,7 @@ def order(on_error: OnError = "propagate", rule: str = "", seconds: float = 60.0
 
 
 def delivered(here: Place, packet: Packet) -> Report:
-    kernel = assemble(here.root, load_settings(here.root))
+    kernel = Project(here.root, load_settings(here.root))
 
     async def run() -> Report:
         stream = EventStream("run-1", 0, kernel.run_log, kernel.clock)

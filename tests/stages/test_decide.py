@@ -62,14 +62,16 @@ def test_a_name_is_known_with_either_hyphen(place: Routing, text: str) -> None: 
 @pytest.mark.requirement("PRE-13", "REG-1")
 @pytest.mark.parametrize(("folder", "type"), [("commands", "command"), ("prompts", "prompt")])
 def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, type: Any, encoder: UseEncoder) -> None:
-    from navigator_kernel.bootstrap.parts import open_catalogue
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.turn.understand import decide
 
     path = tmp_path / ".claude" / folder / "greet.md"
     path.parent.mkdir(parents=True)
     path.write_text("---\nname: greet\ndescription: greets\n---\nSay hello to $1.\n")
     place = routing_at(tmp_path, encoder)
-    decision = decide(place.intent("/greet Ada"), place.request("/greet Ada"), open_catalogue(tmp_path))
+    decision = decide(
+        place.intent("/greet Ada"), place.request("/greet Ada"), Project(tmp_path, agents=False).catalogue
+    )
     assert decision.result == Skills(names=("greet",), arguments=("Ada",), direct_call=True)
 
 

@@ -16,8 +16,8 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.sources.repo_cache import RepoCache
 from navigator_kernel.adapters.stores.journal import SqliteJournal
 from navigator_kernel.adapters.stores.sessions import SqliteSessions
-from navigator_kernel.bootstrap.consents import open_consents
-from navigator_kernel.bootstrap.parts import open_lessons
+from navigator_kernel.bootstrap.places import open_consents
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.values.request import Session
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 from skill_repositories import commit, git, make_repo, skill_text
@@ -216,7 +216,7 @@ def test_the_examples_of_a_clone_are_not_read(victim: Place) -> None:
             "mybox/state/disabled.json": json.dumps({"v": 1, "disabled": ["word-count"]}),
         }
     )
-    assert open_lessons(victim.root).all() == {}
+    assert Project(victim.root, agents=False).lessons.all() == {}
     assert any(one["name"] == "word-count" and one["enabled"] for one in victim.json("skill", "list")["skills"])
 
 

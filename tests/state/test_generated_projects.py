@@ -30,9 +30,8 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.journal import SqliteJournal
 from navigator_kernel.adapters.stores.sessions import SqliteSessions
-from navigator_kernel.bootstrap.kernel import assemble
-from navigator_kernel.bootstrap.parts import open_sessions
 from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.errors import Damaged, KernelError, NotFound, Refused, UsageProblem
@@ -104,9 +103,9 @@ def fill(root: Path, files: Mapping[str, bytes]) -> None:
 def outcome(root: Path, text: str, files: Mapping[str, bytes]) -> Outcome:
     """How a turn with `text` ends in the session `work`, with nobody there to answer."""
     try:
-        kernel = assemble(root, load_settings(root))
+        kernel = Project(root, load_settings(root))
         try:
-            session = open_sessions(root).load("work")
+            session = Project(root, agents=False).sessions.load("work")
         except NotFound:
             session = Session(id="work")
         run = kernel.ids.new()

@@ -15,8 +15,8 @@ import pytest
 from cli.support import Place, environment
 from cli.terminals import terminal
 from navigator_kernel.adapters.stores.project_state import look
-from navigator_kernel.bootstrap.parts import open_sessions
 from navigator_kernel.bootstrap.places import project_state
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.values.request import Session
 from skill_repositories import git
@@ -37,7 +37,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def keep(root: Path, name: str) -> None:
-    open_sessions(root).save(Session(id=name, turn=1))
+    Project(root, agents=False).sessions.save(Session(id=name, turn=1))
 
 
 def sessions(place: Place) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,15 +15,17 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.journal import SqliteJournal
 from navigator_kernel.adapters.stores.sessions import SqliteSessions
-from navigator_kernel.bootstrap.consents import open_consents
-from navigator_kernel.bootstrap.parts import open_journal, open_lessons, open_sessions
-from navigator_kernel.bootstrap.places import OLD_STATE, has_old_state, project_state
-from navigator_kernel.bootstrap.upgrade import _MOVED, upgrade
+from navigator_kernel.bootstrap.places import OLD_STATE, has_old_state, open_consents, project_state
+from navigator_kernel.bootstrap.project import Project
+from navigator_kernel.bootstrap.projects import _MOVED, upgrade
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import PendingApproval, Said, Session
 from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
 from skill_repositories import skill_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.requirement("X-43")
 PACKET = Packet(
@@ -81,20 +83,20 @@ def test_the_names_that_are_looked_for_are_those_that_are_moved() -> None:
 
 def test_an_upgrade_keeps_history_lessons_and_the_audit_log(root: Path) -> None:
     upgrade(root)
-    assert [one.text for one in open_sessions(root).history("work")] == ["hello"]
-    assert open_lessons(root).of("pdf") == ("merge these",)
+    assert [one.text for one in Project(root, agents=False).sessions.history("work")] == ["hello"]
+    assert Project(root, agents=False).lessons.of("pdf") == ("merge these",)
     assert (project_state(root).folder / "audit-before.jsonl").read_text() == "{}\n"
 
 
 def test_a_session_brings_no_grant_no_waiting_approval_and_nothing_to_try_again(root: Path) -> None:
     upgrade(root)
-    session = open_sessions(root).load("work")
+    session = Project(root, agents=False).sessions.load("work")
     assert (session.turn, session.grants, session.approval, session.retry) == (3, (), None, ())
 
 
 def test_a_run_asks_for_its_plan_again_and_one_that_has_ended_stays_so(root: Path) -> None:
     upgrade(root)
-    runs = {run.token: (run.state, run.granted) for run in open_journal(root).listed()}
+    runs = {run.token: (run.state, run.granted) for run in Project(root, agents=False).journal.listed()}
     assert runs == {"running": ("proposed", ()), "ended": ("done", ())}
 
 
@@ -127,7 +129,7 @@ def test_old_state_in_a_clone_is_not_moved_to_a_new_home(tmp_path: Path) -> None
     clone = tmp_path / "clone"
     make_old_state(clone)
     assert upgrade(clone) == []
-    assert open_sessions(clone).listed() == []
+    assert Project(clone, agents=False).sessions.listed() == []
 
 
 def test_old_state_in_a_clone_is_not_moved_to_a_home_used_only_by_this_version(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_old_state_in_a_clone_is_not_moved_to_a_home_used_only_by_this_version(t
     clone = tmp_path / "clone"
     make_old_state(clone)
     assert upgrade(clone) == []
-    assert open_sessions(clone).listed() == []
+    assert Project(clone, agents=False).sessions.listed() == []
 
 
 def test_a_note_that_cannot_be_read_allows_nothing(root: Path) -> None:
@@ -152,7 +154,7 @@ def test_old_state_in_a_clone_is_not_moved_after_the_upgrade(root: Path, tmp_pat
     make_old_state(clone)
     os.utime(clone / "mybox" / "state" / "sessions.sqlite", (0, 0))  # a time that an archive can set
     assert upgrade(clone) == []
-    assert open_sessions(clone).listed() == []
+    assert Project(clone, agents=False).sessions.listed() == []
 
 
 def test_a_file_that_is_not_a_database_stays_where_it_is(tmp_path: Path) -> None:
@@ -185,5 +187,5 @@ def test_an_upgrade_that_was_killed_before_it_removed_the_old_files_is_finished(
     (user_state() / "home.json").write_text(json.dumps({"v": 2, "upgraded_at": time.time_ns()}))
     upgrade(root)
     assert not has_old_state(root)
-    assert [one["id"] for one in open_sessions(root).listed()] == ["work"]
-    assert open_sessions(root).load("work").grants == ()
+    assert [one["id"] for one in Project(root, agents=False).sessions.listed()] == ["work"]
+    assert Project(root, agents=False).sessions.load("work").grants == ()

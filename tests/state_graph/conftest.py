@@ -14,11 +14,10 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from models.wire_server import Said, WireServer, serving
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import ModelProvider, Models, Settings
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.events import Event
-from navigator_kernel.ports import Kernel
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.request import Said as Entry
@@ -47,10 +46,10 @@ class Engine(Protocol):
     def agree(self, *, yes: bool) -> Came: ...
 
 
-def kernel_at(root: Path, server: WireServer, **more: Any) -> Kernel:
+def kernel_at(root: Path, server: WireServer, **more: Any) -> Project:
     there = {"there": ModelProvider(server.url)}
     models = Models(**{"default": "there:worker", "providers": there, "retries": 0, **more})
-    return assemble(root, Settings(models=models, encoder="off"), Standing())
+    return Project(root, Settings(models=models, encoder="off"), clock=Standing())
 
 
 @dataclass

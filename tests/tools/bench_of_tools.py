@@ -11,11 +11,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from navigator_kernel.bootstrap.built_in import open_built_in
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import Policy, Settings
 from navigator_kernel.errors import ConsentNeeded
-from navigator_kernel.ports import Kernel
 from navigator_kernel.tools.built_in import BuiltInTools
 from navigator_kernel.values.chat import ToolCall
 from navigator_kernel.values.job import is_lasting
@@ -44,7 +42,7 @@ PROJECT = {
 @dataclass
 class Toolbox:
     root: Path
-    kernel: Kernel
+    kernel: Project
     tools: BuiltInTools
     work: AgentTask
     asked: list[ConsentNeeded] = field(default_factory=list)
@@ -90,17 +88,14 @@ def toolbox(
     policy: Policy | None = None,
     allow: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Toolbox:
-    policy = policy or Policy()
+    policy = (policy or Policy())._replace(fetch=hosts)
     for name, text in PROJECT.items() | {(f".claude/skills/painter/{name}", text) for name, text in FILES.items()}:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     (root / "mybox").mkdir(exist_ok=True)
     accept(root, "painter")
-    kernel = assemble(root, Settings(policy=policy))
-    agent: Any = kernel.agents["skills"]
-    parts = (kernel.catalogue, agent.ports.sandbox, kernel.consents, kernel.audit, hosts)
-    tools = open_built_in(root, *parts, policy=policy, allow=allow)
-    assert isinstance(tools, BuiltInTools)
+    kernel = Project(root, Settings(policy=policy, allow=allow or {}))
+    tools = kernel.built_in()
     executor = kernel.catalogue.create_executor("skill:painter")
     work = AgentTask(run="run-1", step=0, request="paint", language="en", skill="painter", digest=executor.digest)
     work = replace(work, target="skill:painter", folder=str(executor.skill.folder), project=str(root))

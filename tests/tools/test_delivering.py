@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.adapters.files import changes
-from navigator_kernel.bootstrap.built_in import open_changes
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.sandbox.guard import of_built_in
@@ -95,7 +95,7 @@ def test_undo_puts_back_what_was_replaced_and_removes_what_is_new(box: Toolbox) 
     before = box.project()
     box.agreed("deliver", 1, **given(["chart.png"], "notes.txt"))
     box.agreed("deliver", 2, **given(["out"]))
-    assert dict(open_changes(box.root).undo(box.work.run)) == {
+    assert dict(Project(box.root, agents=False).changes.undo(box.work.run)) == {
         "notes.txt": "undone", "out/a.pdf": "undone", "out/deep/b.csv": "undone"
     }  # fmt: skip
     assert box.project() == before
@@ -110,7 +110,7 @@ def test_a_large_file_is_copied_in_pieces_and_undone(box: Toolbox, monkeypatch: 
     box.agreed("deliver", 2, **given(["chart.png"], "new.bin"))
     assert box.project()["big.bin"] == PNG == box.project()["new.bin"]
     assert (box.root / "big.bin").stat().st_mode & 0o777 == 0o600
-    store = open_changes(box.root)
+    store = Project(box.root, agents=False).changes
     assert [(one.path, one.size, one.is_large, one.source) for one in store.of(box.work.run)] == [
         ("big.bin", len(PNG), True, "run-1/chart.png"), ("new.bin", len(PNG), True, "run-1/chart.png")
     ]  # fmt: skip

@@ -17,7 +17,6 @@ from navigator_kernel.agent_loop.specialist import without_commands
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded, Refused
 from navigator_kernel.events import UICommand
-from navigator_kernel.ports import Consents
 from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.text import Language
 from navigator_kernel.tools.guarded import GuardedTools, subject_of
@@ -74,7 +73,7 @@ class Record:
 
 
 def desk(
-    *tools: Tool, policy: Policy | None = None, book: Consents | None = None, record: Record | None = None
+    *tools: Tool, policy: Policy | None = None, book: ConsentStore | None = None, record: Record | None = None
 ) -> GuardedTools:
     held = {tool.name: known(tool) for tool in tools}
     return GuardedTools(
@@ -111,7 +110,7 @@ def test_the_same_skill_and_policy_make_the_same_tools() -> None:
     assert [held.offered(work("sail", "row")) for _ in range(3)] == [held.offered(work("sail", "row"))] * 3
 
 
-def directly(*tools: Tool, policy: Policy | None = None, book: Consents | None = None) -> GuardedTools:
+def directly(*tools: Tool, policy: Policy | None = None, book: ConsentStore | None = None) -> GuardedTools:
     """Guarded tools of servers for messages without a skill."""
     return replace(
         desk(Tool("row"), policy=policy, book=book), direct=lambda: {tool.name: known(tool) for tool in tools}

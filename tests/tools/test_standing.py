@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from navigator_kernel.bootstrap.consents import open_consents
+from navigator_kernel.bootstrap.places import open_consents
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.tools.guarded import GuardedTools

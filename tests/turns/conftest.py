@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.events import Event, Listener
-from navigator_kernel.ports import Kernel
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.mcp import McpServer
 from navigator_kernel.values.reply import Reply
@@ -58,7 +56,7 @@ class Counting:
 class Talk:
     """Consecutive turns, each with the session that the previous one left."""
 
-    kernel: Kernel
+    kernel: Project
     session: Session
     events: list[Event] = field(default_factory=list)
 
@@ -133,8 +131,8 @@ Talker = Callable[..., Talk]
 def talker(root: Path) -> Talker:
     def begin(**changes: Any) -> Talk:
         settings = Settings(servers={"files": McpServer(command="/bin/false")})
-        kernel = assemble(root, settings, Standing())
-        kernel = msgspec.structs.replace(kernel, ids=Counting(), **changes)
+        kernel = Project(root, settings, clock=Standing())
+        vars(kernel).update(ids=Counting(), **changes)
         return Talk(kernel=kernel, session=Session(id="session-1"))
 
     return begin

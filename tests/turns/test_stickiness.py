@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.values.mcp import McpServer
 from navigator_kernel.values.request import Session
@@ -29,8 +28,9 @@ TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\nreads: pr
 @pytest.mark.requirement("STK-3")
 def test_a_follow_up_of_an_mcp_task_goes_to_the_same_server(talk: Talk) -> None:
     servers = {"files": McpServer(command=sys.executable, args=(str(SERVER), "plain"))}
-    kernel = assemble(talk.kernel.root, Settings(servers=servers), talk.kernel.clock)
-    talk.kernel = msgspec.structs.replace(kernel, ids=talk.kernel.ids)
+    kernel = Project(talk.kernel.root, Settings(servers=servers), clock=talk.kernel.clock)
+    kernel.ids = talk.kernel.ids
+    talk.kernel = kernel
     assert talk.say("mcp list files", consent=True).report.state == "success"
     assert talk.session.sticky is not None
     assert (talk.session.sticky.agent, talk.session.sticky.target) == ("mcp", "files")

@@ -8,11 +8,10 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.project_files import ProjectFiles
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Session
@@ -150,7 +149,7 @@ class Noon(SystemClock):
 @pytest.fixture
 def talk(shop: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
     monkeypatch.chdir(shop)
-    return Talk(kernel=replace(assemble(shop, Settings()), clock=Noon()), session=Session(id="targets"))
+    return Talk(kernel=Project(shop, Settings(), clock=Noon()), session=Session(id="targets"))
 
 
 def skill_of(reply: Reply) -> str:

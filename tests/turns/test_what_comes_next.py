@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.changes import ChangeStore
-from navigator_kernel.bootstrap.built_in import open_changes
+from navigator_kernel.bootstrap.project import Project
 from turns.conftest import Talk, Talker, put
 
 TWO = "run shout-loud on @a.py and then count the words in it"
@@ -91,7 +91,7 @@ def test_a_new_question_replaces_an_open_one_and_says_so(sender: Talk, root: Pat
 
 def changed(talk: Talk) -> ChangeStore:
     """The store, in which the last run has changed README.md."""
-    store, sticky = open_changes(talk.kernel.root), talk.session.sticky
+    store, sticky = Project(talk.kernel.root, agents=False).changes, talk.session.sticky
     assert sticky is not None
     (talk.kernel.root / "README.md").write_text("old\n")
     store.make(sticky.run, "README.md", b"old\n", b"new\n")

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.events import StepStarted
 from navigator_kernel.values.packet import Packet, packet_from
@@ -64,7 +62,8 @@ def project_in(tmp_path: Path) -> Path:
 def talk_in(root: Path, **settings: Any) -> Talk:
     """A conversation in `root` with a kernel whose clock stands still."""
     earlier = len(list((root / "mybox" / "logs" / "runs").glob("*.jsonl")))
-    kernel = msgspec.structs.replace(assemble(root, Settings(**settings), Standing()), ids=Counting(seen=earlier))
+    kernel = Project(root, Settings(**settings), clock=Standing())
+    vars(kernel).update(ids=Counting(seen=earlier))
     return Talk(kernel=kernel, session=Session(id="session-1"))
 
 

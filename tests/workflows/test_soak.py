@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import Done
-from navigator_kernel.bootstrap.parts import open_journal, open_sessions
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.values.workflow import WorkflowRun
 from person_state import state_of
 from workflows.crashing import DOUBLES, DRAWS, KILLED, REPEATS, TAKES_TEXT, Box, box_in, ended
@@ -55,7 +55,7 @@ class Trial:
         return [f"{name}-{'safe' if self.safe else 'once'}" for name in NAMES]
 
     def held(self) -> WorkflowRun:
-        return open_journal(self.box.place.root).load(self.token)
+        return Project(self.box.place.root, agents=False).journal.load(self.token)
 
     def goes_through(self) -> Counter[str]:
         """Proposes the workflow, kills it one to three times, then resumes it until it is done."""
@@ -139,7 +139,7 @@ class Trial:
         last = [record.report for step in STEPS if (record := run.last(step)) is not None]
         drawn, doubled, seen = [str(report.raw) for report in last if report is not None]
         assert (int(doubled), seen) == (2 * int(drawn), f"seen {doubled}"), self.number
-        assert open_sessions(self.box.place.root).load(self.session).turn >= 1
+        assert Project(self.box.place.root, agents=False).sessions.load(self.session).turn >= 1
         self.told["repeats"] += sum(tries - 1 for tries, _ in found.values())
 
 
@@ -181,9 +181,9 @@ def test_200_workflows_that_are_killed_all_come_to_their_end(box: Box, capsys: p
     state = state_of(box.place.root)
     assert whole(state / "workflows.sqlite")
     assert whole(state / "sessions.sqlite")
-    held = {one["id"] for one in open_sessions(box.place.root).listed()}
+    held = {one["id"] for one in Project(box.place.root, agents=False).sessions.listed()}
     assert held == {"first", *(trial.session for trial in trials)}
-    done = [run.token for run in open_journal(box.place.root).listed() if run.state == "done"]
+    done = [run.token for run in Project(box.place.root, agents=False).journal.listed() if run.state == "done"]
     assert sorted(done) == sorted([token, *(trial.token for trial in trials)])
     assert told["kills"] >= RUNS // 2
     assert told["in doubt"] > 0

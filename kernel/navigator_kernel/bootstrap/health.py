@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -22,8 +22,7 @@ from navigator_kernel.adapters.files.database import own_lock, read_rows
 from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.project_state import BOX
-from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_lessons, open_sandbox, open_underway
-from navigator_kernel.bootstrap.places import box_of, installed_plugins, private_writer, project_state
+from navigator_kernel.bootstrap.places import installed_plugins, open_consents, private_writer
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
@@ -34,9 +33,8 @@ from navigator_kernel.text import lazy_compile, numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.entry_points import Installed
-    from navigator_kernel.adapters.stores.project_state import ProjectState
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.config.settings import Settings
-    from navigator_kernel.ports import Kernel
     from navigator_kernel.text import Language
 
 # Extras, a module of each, and the effect of its absence
@@ -74,34 +72,22 @@ class Finding(Struct, frozen=True, kw_only=True):
         return {"what": self.what, "state": self.state, "detail": self.detail, "remedy": self.remedy}
 
 
-class Checked(NamedTuple):
-    """What is checked: a project, with the person's state of it."""
-
-    root: Path
-    state: ProjectState
-    settings: Callable[[], Settings]
-    kernel: Callable[[], Kernel]
-
-
-def findings(
-    root: Path, settings: Callable[[], Settings], kernel: Callable[[], Kernel], checks: Sequence[Check] | None = None
-) -> Iterator[Finding]:
+def findings(project: Project, checks: Sequence[Check] | None = None) -> Iterator[Finding]:
     """Yields a finding for each of the checks, by default of all; an unreadable file is a finding, not an error.
     Changes nothing: a file that is written to try a folder is removed again."""
-    checked = Checked(root, project_state(root), settings, kernel)
     for check in checks or CHECKS:
         try:
-            yield from check(checked)
+            yield from check(project)
         except (KernelError, OSError, ValueError) as error:
             hint = error.hint if isinstance(error, KernelError) else ""
             yield Finding(what=check.__name__.strip("_"), state="damaged", detail=str(error), remedy=hint)
 
 
-def repair(root: Path, found: Sequence[Finding]) -> tuple[list[str], list[str]]:
+def repair(project: Project, found: Sequence[Finding]) -> tuple[list[str], list[str]]:
     """Repairs what can be repaired, and brings the lock and skills.db up to date. Returns what was done, and what could
     not be done."""
     done, failed = list[str](), list[str]()
-    for one in (*found, Finding(what="records", state="ok", detail="", fix=partial(_rewrite_records, root))):
+    for one in (*found, Finding(what="records", state="ok", detail="", fix=partial(_rewrite_records, project))):
         if one.fix is None:
             continue
         try:
@@ -130,14 +116,12 @@ def shown(found: Sequence[Finding], language: Language, *, every: bool = False) 
     return [*lines, APART[language].join(in_language(count, language) for count in named)]
 
 
-def answered(
-    root: Path, settings: Callable[[], Settings], kernel: Callable[[], Kernel], args: Sequence[str]
-) -> tuple[int, str]:
+def answered(project: Project, args: Sequence[str]) -> tuple[int, str]:
     """The exit code and the text of `navigator doctor [--json]`, for the worker. UsageProblem for `--repair`, which
     only a person types."""
     if unknown := [word for word in args if word != "--json"]:
         raise UsageProblem(f"doctor has no option {unknown[0]!r} here", hint="use the command line for it")
-    found = list(findings(root, settings, kernel))
+    found = list(findings(project))
     code = 1 if any(one.state == "damaged" for one in found) else 0
     if not args:
         return code, "\n".join(shown(found, "en"))
@@ -148,7 +132,7 @@ def answered(
 # The machine
 
 
-def _system(_: Checked) -> Iterator[Finding]:
+def _system(_: Project) -> Iterator[Finding]:
     new_enough = sys.version_info >= (3, 11)
     yield Finding(what="python", state="ok" if new_enough else "damaged", detail=platform.python_version())
     system, git = platform.system(), shutil.which("git")
@@ -193,11 +177,11 @@ def _is_installed(package: str) -> bool:
         return False
 
 
-def _sandbox(_: Checked) -> Iterator[Finding]:
+def _sandbox(project: Project) -> Iterator[Finding]:
     """Starts a program in the sandbox, with the limits of a run."""
     from navigator_kernel.sandbox.contain import REMEDIES
 
-    rung, failed = open_sandbox().tried_again()
+    rung, failed = project.contained.tried_again()
     reasons = [f"{name} does not work: {reason}" for name, reason in failed.items()]
     state: State = "ok"
     if rung is None:
@@ -207,7 +191,7 @@ def _sandbox(_: Checked) -> Iterator[Finding]:
     yield Finding(what="sandbox", state=state, detail="; ".join([detail, *reasons]), remedy=remedy)
 
 
-def _threads(_: Checked) -> Iterator[Finding]:
+def _threads(_: Project) -> Iterator[Finding]:
     """The system counts all threads of the person, a browser's too, against one limit."""
     import resource
 
@@ -224,14 +208,14 @@ def _threads(_: Checked) -> Iterator[Finding]:
     yield Finding(what="threads", state="missing" if few else "ok", detail=f"{count} of at most {limit}", remedy=remedy)
 
 
-def _folders(checked: Checked) -> Iterator[Finding]:
+def _folders(project: Project) -> Iterator[Finding]:
     """Writes, syncs, locks and removes a file in each folder that work writes to, and looks at the space there."""
     state = "sessions, approvals and the audit log are not kept, so no skill runs"
     folders = {
         "your state": (user_state(), state, "XDG_STATE_HOME"),
-        "your state of this project": (checked.state.folder, state, "XDG_STATE_HOME"),
+        "your state of this project": (project.state.folder, state, "XDG_STATE_HOME"),
         "your cache": (user_cache(), "nothing can be installed", "XDG_CACHE_HOME"),
-        "the project's mybox": (box_of(checked.root), "runs leave no logs and no files", "--root"),
+        "the project's mybox": (project.box, "runs leave no logs and no files", "--root"),
         "temporary files": (new_scratch().parent, "no skill with a command runs", "TMPDIR"),
     }
     spaces: dict[int, tuple[str, Path]] = {}
@@ -252,9 +236,9 @@ def _folders(checked: Checked) -> Iterator[Finding]:
         yield Finding(what=name, state="ok", detail=str(folder))
     for name, there in spaces.values():
         yield _space(name, there)
-    box = checked.root / BOX
-    if not os.access(box if box.is_dir() else checked.root, os.W_OK | os.X_OK):
-        detail = f"you cannot write to {str(checked.root)!r}: it can be asked, and what runs write is in your own state"
+    box = project.root / BOX
+    if not os.access(box if box.is_dir() else project.root, os.W_OK | os.X_OK):
+        detail = f"you cannot write to {str(project.root)!r}: it can be asked, and what runs write is in your own state"
         yield Finding(
             what="project", state="note", detail=detail, remedy="install, host and config set do not work here"
         )
@@ -281,7 +265,7 @@ def _space(name: str, folder: Path) -> Finding:
     return Finding(what=f"space for {name}", state=state, detail=detail, remedy=remedy)
 
 
-def _locks(checked: Checked) -> Iterator[Finding]:
+def _locks(project: Project) -> Iterator[Finding]:
     """The locks that living processes hold, as the system lists them."""
     held: dict[tuple[int, int], str] = {}
     with suppress(OSError):
@@ -291,7 +275,7 @@ def _locks(checked: Checked) -> Iterator[Finding]:
                 major, minor, inode = words[5].split(":")
                 held[os.makedev(int(major, 16), int(minor, 16)), int(inode)] = words[4]
     taken = []
-    for folder in (user_state(), checked.state.folder.parent, checked.state.folder, checked.state.folder / "underway"):
+    for folder in (user_state(), project.state.folder.parent, project.state.folder, project.state.folder / "underway"):
         for path in sorted((*folder.glob("*.lock"), *folder.glob("*.jsonl"))):
             with suppress(OSError):
                 seen = path.stat()
@@ -300,10 +284,10 @@ def _locks(checked: Checked) -> Iterator[Finding]:
     yield Finding(what="locks", state="ok", detail="; ".join(taken) or "none is held")
 
 
-def _rubbish(checked: Checked) -> Iterator[Finding]:
+def _rubbish(project: Project) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.upkeep import KEEP_DAYS, leftovers, size_of
 
-    found, kept, sentence = leftovers(checked.root, KEEP_DAYS)
+    found, kept, sentence = leftovers(project, KEEP_DAYS)
     size, results = sum(map(size_of, found)), sum(map(size_of, kept))
     detail = f"{len(found)} old or left over, {size // _MIB} MiB" if found else "none"
     detail += f"; old results that are not in the project: {results // _MIB} MiB" if kept else ""
@@ -316,9 +300,9 @@ def _rubbish(checked: Checked) -> Iterator[Finding]:
 # The person's state
 
 
-def _project(checked: Checked) -> Iterator[Finding]:
+def _project(project: Project) -> Iterator[Finding]:
     """The record by which the person's state is known as that of this project."""
-    state = checked.state
+    state = project.state
 
     def claim() -> list[str]:
         state.claim()
@@ -337,10 +321,10 @@ def _project(checked: Checked) -> Iterator[Finding]:
         yield Finding(what="project", state="ok", detail=str(state.folder))
 
 
-def _databases(checked: Checked) -> Iterator[Finding]:
+def _databases(project: Project) -> Iterator[Finding]:
     from navigator_kernel.adapters.stores.salvage import check
 
-    files = sorted((*checked.state.folder.glob("*.sqlite"), *user_state().glob("*.sqlite")))
+    files = sorted((*project.state.folder.glob("*.sqlite"), *user_state().glob("*.sqlite")))
     sound = 0
     for file in files:
         problem = check(file)
@@ -362,16 +346,14 @@ def _rebuild(file: Path) -> list[str]:
     return [f"{file.name}: {rows} saved; the damaged file is {saved.original}"]
 
 
-def _state_files(checked: Checked) -> Iterator[Finding]:
+def _state_files(project: Project) -> Iterator[Finding]:
     """Files of JSON that cannot be made again: a repair gives a damaged one another name, so that work goes on."""
     from navigator_kernel.adapters.models.providers import kept_tooling
-    from navigator_kernel.bootstrap.consents import open_consents
     from navigator_kernel.bootstrap.models import tooling_file
     from navigator_kernel.bootstrap.servers import tool_file
     from navigator_kernel.sandbox.servers import load_pins
 
-    root, state = checked.root, checked.state.folder
-    lessons, trust = open_lessons(root), user_state() / "trust.json"
+    state, lessons, trust = project.state.folder, project.lessons, user_state() / "trust.json"
 
     def uses() -> int:
         if (counts := read_uses(state / "usage.json")) is None:
@@ -423,16 +405,15 @@ def _write_home_note(file: Path) -> list[str]:
     return [str(file)]
 
 
-def _runs(checked: Checked) -> Iterator[Finding]:
+def _runs(project: Project) -> Iterator[Finding]:
     """Unfinished work of models."""
-    left = open_underway(checked.root, lambda value: value)
-    for file in left.damaged():
+    for file in project.underway.damaged():
         loss = f"the work of run {file.stem} cannot go on; send its message again"
         yield _unreadable("unfinished work", f"{str(file)!r} cannot be read", file, loss)
 
 
-def _audit(checked: Checked) -> Iterator[Finding]:
-    audit = open_audit(checked.root)
+def _audit(project: Project) -> Iterator[Finding]:
+    audit = project.audit
     remedy = f"{_REPAIR} keeps it under another name and begins a new record"
 
     def fix() -> list[str]:
@@ -444,14 +425,13 @@ def _audit(checked: Checked) -> Iterator[Finding]:
 # Skills, settings and plugins
 
 
-def _settings(checked: Checked) -> Iterator[Finding]:
-    settings = checked.settings
+def _settings(project: Project) -> Iterator[Finding]:
     files = "navigator config path names the files"
-    yield _tried("settings", lambda: numbered(len(settings().origins), "setting"), files)
-    for text in settings().ignored:
+    yield _tried("settings", lambda: numbered(len(project.settings.origins), "setting"), files)
+    for text in project.settings.ignored:
         yield Finding(what="settings", state="note", detail=text, remedy="navigator config list names the settings")
-    yield _tried("model", lambda: settings().models.default or "none is set", "navigator model list names them")
-    yield _tried("encoder", lambda: _encoder(settings()), "navigator config list names the settings")
+    yield _tried("model", lambda: project.settings.models.default or "none is set", "navigator model list names them")
+    yield _tried("encoder", lambda: _encoder(project.settings), "navigator config list names the settings")
 
 
 def _encoder(settings: Settings) -> str:
@@ -466,10 +446,8 @@ def _encoder(settings: Settings) -> str:
     return "messages are matched by words and meaning"
 
 
-def _skills(checked: Checked) -> Iterator[Finding]:
-    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-
-    catalogue = open_catalogue(checked.root)
+def _skills(project: Project) -> Iterator[Finding]:
+    catalogue, lifecycle = project.catalogue, project.lifecycle
     yield _tried("skills", lambda: numbered(len(catalogue.list_resources()), "resource"), "fix the named file")
     try:
         notes = catalogue.diagnostics()
@@ -478,7 +456,6 @@ def _skills(checked: Checked) -> Iterator[Finding]:
     for note in notes:
         state: State = "damaged" if note.level == "error" else "note"
         yield Finding(what=f"manifest {note.code}", state=state, detail=f"{note.path}: {note.message}")
-    lifecycle = open_lifecycle(checked.root)
     yield _tried("records", lambda: f"{lifecycle.check()} installed skills recorded", _REPAIR)
     yield _tried(
         "receipts",
@@ -487,22 +464,20 @@ def _skills(checked: Checked) -> Iterator[Finding]:
     )
 
 
-def _rewrite_records(root: Path) -> list[str]:
-    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-
-    levels = open_lifecycle(root).repair().levels
+def _rewrite_records(project: Project) -> list[str]:
+    levels = project.lifecycle.repair().levels
     return [f"{place.level}: {name}" for place in levels for name in place.rewritten]
 
 
-def _plugins(checked: Checked) -> Iterator[Finding]:
-    def agents() -> str:
-        kernel = checked.kernel()
-        if failures := kernel.failures():
+def _plugins(project: Project) -> Iterator[Finding]:
+    def look() -> str:
+        agents = {agent.name for agent in project.agents.values()}
+        if failures := project.failures():
             sentences = (f"{failure['plugin']} in {failure['hook']}: {failure['error']}" for failure in failures)
             raise KernelError("; ".join(sentences))
-        return numbered(len({agent.name for agent in kernel.agents.values()}), "agent")
+        return numbered(len(agents), "agent")
 
-    yield _tried("plugins", agents, "navigator plugin list names them")
+    yield _tried("plugins", look, "navigator plugin list names them")
 
 
 def _tried(what: str, look: Callable[[], str], remedy: str, fix: Callable[[], list[str]] | None = None) -> Finding:
@@ -532,6 +507,6 @@ def _unreadable(what: str, detail: str, file: Path, loss: str) -> Finding:
     return Finding(what=what, state="damaged", detail=detail, remedy=remedy, fix=fix)
 
 
-Check = Callable[[Checked], Iterator[Finding]]
+Check = Callable[["Project"], Iterator[Finding]]
 OF_STATE: tuple[Check, ...] = (_project, _skills, _databases, _state_files, _runs, _audit)
 CHECKS: tuple[Check, ...] = (_system, _sandbox, _threads, _folders, _locks, _settings, *OF_STATE, _plugins, _rubbish)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter, make_private
 from navigator_kernel.adapters.stores.project_state import PrivateWriter
-from navigator_kernel.bootstrap.consents import open_consents
-from navigator_kernel.bootstrap.parts import (
+from navigator_kernel.bootstrap.places import (
     MAPPING,
     Agreed,
-    open_audit,
-    open_mapping,
-    open_roots,
-    open_router,
-    state_writer,
-    writer_for,
-)
-from navigator_kernel.bootstrap.places import (
     private_writer,
-    project_state,
     shipped_digests,
     shipped_home,
     standing_places,
 )
-from navigator_kernel.config.settings import load_settings, user_cache, user_state
+from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.skills.catalog.aliases import other_words
@@ -38,45 +28,45 @@ from navigator_kernel.text import language_of, warn
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.ports import Audit, Catalogue, Consents
     from navigator_kernel.routing.meaning import SemanticRanker
-    from navigator_kernel.skills.install.deps import Scanner, Seek
+    from navigator_kernel.skills.install.deps import Scanner
     from navigator_kernel.values.resource import Level
 
 FOUND = 24  # skills that a search requests from the router
 SURE = 0.5  # least confidence for a skill found by meaning alone, and for a good match
 
 
-def open_lifecycle(root: Path) -> Lifecycle:
+def lifecycle_of(project: Project) -> Lifecycle:
     """Opens the port for project, user and shipped skills; the shipped ones only if they are not the project's own."""
-    home = Path.home()
+    root, home = project.root, Path.home()
     levels: dict[Level, Path] = {"project": root / ".claude" / "skills", "user": home / ".claude" / "skills"}
     agents: dict[Level, Path] = {"project": root / ".agents" / "skills", "user": home / ".agents" / "skills"}
     if shipped_home().skills.resolve() != levels["project"].resolve():
         levels["shipped"] = shipped_home().skills
     own = [folder / name for folder in (home / ".claude", home / ".agents") for name in ("skills", "skills.lock.json")]
-    state = project_state(root)
     writer = FolderWriter([*writable("lifecycle", root, standing_places()), *own], within=root)
     return Lifecycle(
         root=root,
         levels=levels,
         agents=agents,
-        deps=ProjectDeps(root, writer),
-        state=state.folder,
-        state_writer=state_writer(state),
+        deps=ProjectDeps(project, writer),
+        state=project.state.folder,
+        state_writer=project.state_writer,
         shipped=shipped_digests(),
         agreed=Agreed(),
-        roots=lambda: [one for one in open_roots(root) if one.type == "skill"],
+        roots=lambda: [one for one in project.roots if one.type == "skill"],
     )
 
 
 class ProjectDeps(InstallDeps):
     """The services of a project, each opened when a command needs it."""
 
-    def __init__(self, root: Path, writer: FolderWriter) -> None:
+    def __init__(self, project: Project, writer: FolderWriter) -> None:
         seen = private_writer(user_state())
-        super().__init__(writer=writer, clock=SystemClock(), mapping=open_mapping(root), seen=seen)
-        self.root = root
+        super().__init__(writer=writer, clock=SystemClock(), mapping=project.mapping, seen=seen)
+        self._project = project
 
     @cached_property
     def scanner(self) -> Scanner:
@@ -94,51 +84,42 @@ class ProjectDeps(InstallDeps):
 
     @cached_property
     def consents(self) -> Consents:
-        return open_consents(self.audit)
+        return self._project.consents
 
     @cached_property
     def audit(self) -> Audit:
-        return open_audit(self.root)
+        return self._project.audit
 
     @cached_property
     def private(self) -> frozenset[str]:
-        return load_settings(self.root).private
+        return self._project.settings.private
 
     @cached_property
     def reserved(self) -> Iterable[str]:
         return shipped_digests()
 
     def seek(self, query: str) -> SearchSpace | None:
-        def parts() -> tuple[Catalogue, SemanticRanker]:
-            opened = open_router(self.root, load_settings(self.root))
-            return opened.catalogue, opened.meaning
-
-        return _sought(parts, query)
+        return _sought(self._project, query)
 
 
-def write_seen(root: Path) -> dict[str, Any]:
+def write_seen(project: Project) -> dict[str, Any]:
     """Adds the rows of the person's page to the project's; NotFound if the project has no page (X-42)."""
     from navigator_kernel.skills.source.mapping import SkillMapping
 
-    page = root / "docs" / MAPPING
+    page = project.root / "docs" / MAPPING
     if not page.is_file():
         raise NotFound("the project has no docs/skills-mapping.md", hint="navigator init --workstation writes one")
     own = SkillMapping([page])
     before = len(list(own.rows()))
-    if (grown := own.grown(open_mapping(root).seen())) is not None:
-        writer_for("setup", root).write(page, grown)
+    if (grown := own.grown(project.mapping.seen())) is not None:
+        project.writer_for("setup").write(page, grown)
     return {"path": str(page), "added": len(list(own.rows())) - before, "changed": grown is not None}
 
 
-def seek_in(catalogue: Catalogue, meaning: SemanticRanker) -> Seek:
-    """A search for skills that uses parts that are already open."""
-    return partial(_sought, lambda: (catalogue, meaning))
-
-
-def _sought(parts: Callable[[], tuple[Catalogue, SemanticRanker]], query: str) -> SearchSpace | None:
+def _sought(project: Project, query: str) -> SearchSpace | None:
     """The skills that the router finds, or None if it cannot be used."""
     try:
-        return _space(*parts(), query)
+        return _space(project.catalogue, project.meaning, query)
     except KernelError as error:
         warn("searching without the router: %s", error.message)
         return None

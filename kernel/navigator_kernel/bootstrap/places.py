@@ -1,4 +1,4 @@
-"""Paths: the project, the files of this release, and the person's state."""
+"""Where things lie: the project, the files of this release, the person's state and consents, installed plugins."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from msgspec import Struct
 import navigator_kernel
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.entry_points import OWN, Installed, entry_points
+from navigator_kernel.adapters.files.writer import Stamp, make_private, stamp
 from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState, make_home
 from navigator_kernel.config.project_root import foreign, is_project, is_usable, nearest
 from navigator_kernel.config.settings import user_file, user_state
@@ -22,9 +23,10 @@ from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import clean, lazy_compile
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.stores.preferences import PreferenceFile
-    from navigator_kernel.ports import Consents
+    from navigator_kernel.ports import Audit
+    from navigator_kernel.sandbox.consents import ConsentStore
 
+MAPPING = "skills-mapping.md"
 OLD_STATE = (
     "sessions.sqlite",
     "workflows.sqlite",
@@ -108,6 +110,30 @@ def private_writer(folder: Path) -> PrivateWriter:
     return PrivateWriter(folder, partial(make_home, user_state()))
 
 
+def open_consents(audit: Audit | None = None) -> ConsentStore:
+    """The person's consents, which lie outside every project, so that no project can bring its own."""
+    from navigator_kernel.ports import NullAudit
+    from navigator_kernel.sandbox.consents import ConsentStore
+
+    folder = user_state()
+    writer = PrivateWriter(folder, partial(make_private, folder))
+    return ConsentStore(folder / "trust.json", writer, SystemClock(), audit or NullAudit())
+
+
+class Agreed:
+    """The permanent consents; read again when their file changes."""
+
+    def __init__(self) -> None:
+        self._seen: Stamp | None = None
+        self._subjects: frozenset[str] = frozenset()
+
+    def __call__(self) -> frozenset[str]:
+        seen = stamp(user_state() / "trust.json")
+        if seen != self._seen:
+            self._seen, self._subjects = seen, frozenset(open_consents().subjects())
+        return self._subjects
+
+
 def scripts(root: Path) -> Mapping[str, Path]:
     """The worker's allow-list by name: scripts that `docs/commands.md` names and that exist (SAF-6).
 
@@ -118,21 +144,6 @@ def scripts(root: Path) -> Mapping[str, Path]:
     names = sorted(set(_SCRIPT.findall(page)))
     found = {name: path for name in names for path in (home.bin / name, root / "bin" / name) if _is_plain(path)}
     return {name.removesuffix(".py"): path for name, path in found.items()}
-
-
-def preference_pages(root: Path, consents: Consents) -> tuple[PreferenceFile, ...]:
-    """The person's preferences, and the project's, which must be trusted (X-30)."""
-    from navigator_kernel.adapters.stores.preferences import PreferenceFile
-
-    own = root / ".claude" / "memory" / "preferences.md"
-
-    def is_trusted(data: bytes) -> bool:
-        from hashlib import sha256
-
-        return consents.trusted(memory_subject(own, f"sha256:{sha256(data).hexdigest()}"))
-
-    users = PreferenceFile(source="user", path=user_file().parent / "preferences.md", accepted=lambda _: True)
-    return (users, PreferenceFile(source="project", path=own, accepted=is_trusted))
 
 
 def memory_subject(path: Path, digest: str) -> str:

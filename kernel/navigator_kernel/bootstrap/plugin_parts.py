@@ -1,33 +1,133 @@
-"""The objects that plugins bring, checked, and wrapped so that each call of them is guarded; the kernel's own take over
-where one fails."""
+"""Loads plugins: shipped agents by path, installed packages by entry point, other folders only when trusted. The
+objects that they bring are checked, and wrapped so that each call is guarded; the kernel's own take over where one
+fails."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.bootstrap.places import installed_plugins, left_out, open_consents, shipped_home
+from navigator_kernel.config.settings import user_file
 from navigator_kernel.dispatch import GRACE, failure
 from navigator_kernel.guard import Hung, limit
 from navigator_kernel.model_ports import Tool
+from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager, warn
 from navigator_kernel.ports import Agent
+from navigator_kernel.skills.catalog.receipts import folder_digest
 from navigator_kernel.values.chat import GuardedTool, Result, ToolSpec
+from navigator_kernel.values.http.endpoint import Endpoint
 from navigator_kernel.values.packet import Meta, Report
 from navigator_kernel.values.reply import Notice
 from navigator_kernel.values.route import Action, Retrieval
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
-    from navigator_kernel.plugins import Plugins
-    from navigator_kernel.ports import Catalogue, Clock, Dispatcher, Router
+    from navigator_kernel.model_ports import Encoder
+    from navigator_kernel.ports import AgentPorts, Catalogue, Clock, Dispatcher, ProjectPorts, Router
     from navigator_kernel.values.packet import Packet
 
 T = TypeVar("T")
 ROUTERS, DISPATCHERS = "kernel_register_routers", "kernel_register_dispatchers"
+
+
+class LoadedPlugins(Struct, frozen=True, kw_only=True):
+    """The loaded plugins, and the folders that were found and are not trusted."""
+
+    plugins: Plugins
+    untrusted: tuple[Path, ...] = ()
+
+    def sources(self, root: Path) -> tuple[Path, ...]:
+        """Folders of skills that plugins bring."""
+        return tuple(folder for _, folder in self.plugins.all("kernel_register_sources", root, _folder))
+
+
+def open_plugins(root: Path, *, agents: bool = True, tell: Callable[[str], None] = warn) -> LoadedPlugins:
+    """Loads all plugins but those that NAVIGATOR_PLUGINS leaves out. A project's `agents/` is loaded only if its digest
+    is trusted. `tell` is called with each failure."""
+    plugins, without = build_manager(tell=tell), left_out()
+    untrusted: list[Path] = []
+    if agents:
+        own = shipped_home().agents
+        add_folders(plugins, own, "agents", shipped=True)
+        for prefix, folder in (("project", root / "agents"), ("user", user_file().parent / "agents")):
+            if (
+                "off" in without
+                or not folder.is_dir()
+                or folder.resolve() == own.resolve()
+                or not any(folder.glob("*/agent.py"))
+            ):
+                continue
+            if open_consents().trusted(agents_subject(folder.resolve())):
+                add_folders(plugins, folder, prefix, without)
+            else:
+                untrusted.append(folder)
+    add_entry_points(plugins, installed_plugins())
+    return LoadedPlugins(plugins=plugins, untrusted=tuple(untrusted))
+
+
+def _folder(item: Any) -> Path:
+    folder = Path(item)
+    if "\0" in str(folder):
+        raise ValueError("a path holds a null character")
+    return folder
+
+
+def agents_subject(folder: Path) -> str:
+    """The subject of trust in a folder of agents: its path and digest."""
+    return f"agents:{folder}@{folder_digest(folder)}"
+
+
+def agents_of(plugins: Plugins, ports: AgentPorts) -> tuple[Mapping[str, Agent], Mapping[str, str]]:
+    """The agents by name and alias, and the plugin of each by name. The first of a name wins; others, and other
+    objects, are recorded as failures."""
+    hook, found, owners = "kernel_register_agents", dict[str, Agent](), dict[str, str]()
+    for plugin, agent in plugins.all(hook, ports, read_agent):
+        if agent.name in found:
+            plugins.fail(plugin, hook, ValueError(f"an agent called {agent.name!r} exists already"))
+        else:
+            found[agent.name], owners[agent.name] = agent, plugin
+    for agent in tuple(found.values()):
+        for alias in agent.aliases:
+            found.setdefault(alias, agent)
+    return found, owners
+
+
+def encoder_of(plugins: Plugins, root: Path) -> Encoder | None:
+    """The first encoder that a plugin provides; an object that is not an encoder is recorded as a failure."""
+    from navigator_kernel.adapters.index.use_encoder import ENCODING, PluginEncoder, read_encoder
+
+    hook = "kernel_register_encoders"
+    for name, (encoder, key, dimensions) in plugins.all(hook, root, read_encoder):
+        return PluginEncoder(encoder, key, dimensions, partial(plugins.call, name, hook, seconds=ENCODING))
+    return None
+
+
+def tools_of(plugins: Plugins, project: ProjectPorts, seconds: float) -> Sequence[GuardedTool]:
+    """The tools of plugins, each with `seconds` for a call; anything that is neither a tool nor an endpoint, and a tool
+    whose name is taken, is recorded as a failure."""
+    from navigator_kernel.tools.built_in import specs
+
+    found: dict[str, GuardedTool] = {}
+    taken = {spec.name for spec in specs("en", ("",))}
+    for hook, given in (("kernel_register_tools", project.root), ("kernel_register_tools_and_endpoints", project)):
+        for plugin, tool in plugins.all(
+            hook, given, lambda item: None if isinstance(item, Endpoint) else read_tool(item)
+        ):
+            if tool is None:  # an endpoint, for `navigator serve` only
+                continue
+            if tool.name in taken or tool.name in found:
+                plugins.fail(plugin, hook, ValueError(f"a tool called {tool.name!r} exists already"))
+                continue
+            found[tool.name] = tool if plugins.is_shipped(plugin) else limited(tool, plugins, plugin, seconds)
+    return tuple(found.values())
 
 
 def router_of(plugins: Plugins, catalogue: Catalogue, own: Router) -> Router:

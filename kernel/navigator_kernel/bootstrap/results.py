@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.autoload import SUFFIX
 from navigator_kernel.adapters.files.changes import Sized, sealed
 from navigator_kernel.adapters.files.tree import listed, read_inside
-from navigator_kernel.bootstrap.built_in import copy_to_project, open_changes
-from navigator_kernel.bootstrap.parts import open_audit
-from navigator_kernel.bootstrap.places import box_of
 from navigator_kernel.errors import KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.text import escape_controls, lazy_compile
+
+if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.project import Project
 
 NEWEST = 5  # runs that are listed if none is named
 # The kernel's own files in a workspace: records of steps, long outputs, web pages and answers of servers
@@ -43,9 +44,9 @@ class RunResult(Struct, frozen=True, kw_only=True):
     is_disarmed: bool
 
 
-def runs_with_results(root: Path, most: int = NEWEST) -> tuple[str, ...]:
+def runs_with_results(project: Project, most: int = NEWEST) -> tuple[str, ...]:
     """The newest runs whose workspaces hold results, newest first."""
-    found = sorted(_workspaces(root), key=lambda path: path.stat().st_mtime, reverse=True)
+    found = sorted(_workspaces(project), key=lambda path: path.stat().st_mtime, reverse=True)
     runs: list[str] = []
     for path in found:
         if len(runs) < most and _results(path):
@@ -53,11 +54,11 @@ def runs_with_results(root: Path, most: int = NEWEST) -> tuple[str, ...]:
     return tuple(runs)
 
 
-def results_of(root: Path, run: str) -> tuple[RunResult, ...]:
+def results_of(project: Project, run: str) -> tuple[RunResult, ...]:
     """The results of a run, also those that were removed since; the disarmed ones last. NotFound for an unknown run."""
-    folder = _folder(root, run)
-    there, delivered = _results(folder), _delivered(root, run)
-    gone = sorted({*_recorded(root, run), *delivered} - there.keys())
+    folder = _folder(project, run)
+    there, delivered = _results(folder), _delivered(project, run)
+    gone = sorted({*_recorded(project, run), *delivered} - there.keys())
     if not there and not gone:
         raise NotFound(f"run {run!r} made no files", hint="navigator files lists the newest runs that did")
     found = [_result(folder, run, path, size, delivered) for path, (_, size, _) in there.items()]
@@ -67,46 +68,46 @@ def results_of(root: Path, run: str) -> tuple[RunResult, ...]:
     return tuple(sorted(found, key=lambda one: (not one.is_there, one.is_disarmed, one.path)))
 
 
-def copy_result(root: Path, run: str, name: str, to: str, *, force: bool = False) -> str:
+def copy_result(project: Project, run: str, name: str, to: str, *, force: bool = False) -> str:
     """Copies a file of a run to the path `to`, which begins at the current folder, and returns the path in the project;
     by the person's own hand, so that nothing is asked. UsageProblem if a file is there already, unless `force`."""
     from navigator_kernel.tools.delivering import place_in_project
 
-    place = place_in_project(root.resolve(), f"{Path.cwd()}/{to}" if not Path(to).is_absolute() else to, name)
+    place = place_in_project(project.root.resolve(), f"{Path.cwd()}/{to}" if not Path(to).is_absolute() else to, name)
     if os.path.lexists(place.path) and not force:
         hint = "choose another name, or add --force; navigator undo puts the earlier file back"
         raise UsageProblem(f"{'/'.join(place.parts)!r} exists already", hint=hint)
-    source = sealed(_folder(root, run).resolve(), tuple(name.split("/")))
+    source = sealed(_folder(project, run).resolve(), tuple(name.split("/")))
     try:
         now: Sized | None = sealed(place.root, place.parts)
     except NotFound:
         now = None
-    copy_to_project(root, run, source, place, now)
+    project.copy_in(run, source, place, now)
     return "/".join(place.parts)
 
 
-def holds_results(root: Path, folder: Path) -> bool:
+def holds_results(project: Project, folder: Path) -> bool:
     """Whether a workspace holds a result that is not in the project as well."""
     if folder.is_symlink() or not folder.is_dir() or folder.name.startswith(_ATTACHED):
         return False
     found = _results(folder)
-    known = _delivered(root, folder.name) if found else {}
+    known = _delivered(project, folder.name) if found else {}
     return any(not _is_delivered(folder, path, known) for path in found)
 
 
-def _workspaces(root: Path) -> list[Path]:
+def _workspaces(project: Project) -> list[Path]:
     with suppress(OSError):
-        every = (box_of(root) / "workspace").iterdir()
+        every = (project.box / "workspace").iterdir()
         return [path for path in every if path.is_dir() and not path.is_symlink() and _ATTACHED not in path.name[:9]]
     return []
 
 
-def _folder(root: Path, run: str) -> Path:
+def _folder(project: Project, run: str) -> Path:
     if run in {"", ".", ".."} or "/" in run or "\0" in run:
         raise Refused(
             f"{escape_controls(run)!r} is not the name of a run", hint="navigator files lists the newest runs"
         )
-    return box_of(root) / "workspace" / run
+    return project.box / "workspace" / run
 
 
 def _results(folder: Path) -> Mapping[str, tuple[int, int, int]]:
@@ -116,21 +117,21 @@ def _results(folder: Path) -> Mapping[str, tuple[int, int, int]]:
     return {path: seen for path, seen in listed(folder).files.items() if not _OWN.fullmatch(path)}
 
 
-def _delivered(root: Path, run: str) -> dict[str, Delivered]:
+def _delivered(project: Project, run: str) -> dict[str, Delivered]:
     """What was delivered from the workspace of a run, by any run that worked there, and is still in the project."""
-    every, begin = open_changes(root).delivered(), f"{run}/"
+    every, begin = project.changes.delivered(), f"{run}/"
     return {
         path.removeprefix(begin): one
         for path, one in every.items()
-        if path.startswith(begin) and _digest(root.resolve(), one[0]) == one[1]
+        if path.startswith(begin) and _digest(project.root.resolve(), one[0]) == one[1]
     }
 
 
-def _recorded(root: Path, run: str) -> Sequence[str]:
+def _recorded(project: Project, run: str) -> Sequence[str]:
     """The paths of files that the record of this project says the run made."""
-    base, found = _folder(root, run), dict[str, None]()
+    base, found = _folder(project, run), dict[str, None]()
     try:
-        entries = open_audit(root).entries()
+        entries = project.audit.entries()
     except KernelError:  # navigator log reports the damage
         return ()
     for entry in entries:
@@ -140,7 +141,7 @@ def _recorded(root: Path, run: str) -> Sequence[str]:
             wrote = entry.facts.get("wrote") or ()
             found |= dict.fromkeys(str(one.get("path")) for one in wrote if isinstance(one, Mapping))
         elif entry.event == "wrote":
-            path = root.resolve() / str(entry.facts.get("path", ""))
+            path = project.root.resolve() / str(entry.facts.get("path", ""))
             if path.is_relative_to(base):
                 found[path.relative_to(base).as_posix()] = None
     return tuple(path for path in found if not _OWN.fullmatch(path))

@@ -9,10 +9,8 @@ from navigator_kernel.language.clauses import may_spell_out
 from navigator_kernel.values.route import RouteDecision, RouteResult, Workflow
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from navigator_kernel.bootstrap.parts import Routes
-    from navigator_kernel.config.settings import Settings
+    from navigator_kernel.adapters.files.project_files import ProjectFiles
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.text import Language
     from navigator_kernel.values.request import PreprocessingResult
     from navigator_kernel.values.route import Intent
@@ -37,27 +35,29 @@ class Routed(NamedTuple):
     steps: tuple[BoundStep, ...]
 
 
-def routed(root: Path, settings: Settings, parts: Routes, text: str, language: Language | None = None) -> Routed:
-    """The route of a message; UsageProblem if it is empty."""
+def routed(
+    project: Project, text: str, language: Language | None = None, *, files: ProjectFiles | None = None
+) -> Routed:
+    """The route of a message, whose paths are read with `files` or as usual; UsageProblem if it is empty."""
     from navigator_kernel.turn.message import preprocess
     from navigator_kernel.turn.understand import decide, understand_locally
     from navigator_kernel.values.request import Message, Session
 
     if not text.strip():
         raise UsageProblem("there is no message", hint='navigator route "review this code"')
-    request = preprocess(Message(text=text, language=language), parts.files)
+    request = preprocess(Message(text=text, language=language), files := files or project.files)
     session = Session(id="route")
-    with parts.catalogue.once():
-        intent = understand_locally(request, session, parts.router)
-        decision = decide(intent, request, parts.catalogue)
-        result, steps = _spelled_out(request, root, settings, parts)
+    with project.catalogue.once():
+        intent = understand_locally(request, session, project.router)
+        decision = decide(intent, request, project.catalogue)
+        result, steps = _spelled_out(request, project, files)
     if result is not None:
         decision = RouteDecision(result=result, tier="exact", confidence=1.0, reason="steps")
     return Routed(intent, decision, request.language, steps)
 
 
 def _spelled_out(
-    request: PreprocessingResult, root: Path, settings: Settings, parts: Routes
+    request: PreprocessingResult, project: Project, files: ProjectFiles
 ) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     """The workflow that the message spells out, with the skill and the agent of each step, or the question that comes
     first; empty if the message is a single order."""
@@ -66,28 +66,28 @@ def _spelled_out(
     need = without_prefix(request.original)
     if request.commands or not may_spell_out(need):
         return None, ()
-    return _planned(request, need, root, settings, parts)
+    return _planned(request, need, project, files)
 
 
 def _planned(
-    request: PreprocessingResult, need: str, root: Path, settings: Settings, parts: Routes
+    request: PreprocessingResult, need: str, project: Project, files: ProjectFiles
 ) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     from navigator_kernel.turn.steps import ListedSteps, PlanningContext, PlanProposal, list_steps, propose
     from navigator_kernel.values.context import TurnContext
 
     context = TurnContext(
         run="route",
-        timeout=settings.timeout,
+        timeout=project.settings.timeout,
         language=request.language,
         format="detail",
-        servers=tuple(settings.servers),
+        servers=tuple(project.settings.servers),
     )
     ground = PlanningContext(
-        catalogue=parts.catalogue,
-        router=parts.router,
-        files=parts.files,
-        root=root.resolve(),
-        limit=settings.steps,
+        catalogue=project.catalogue,
+        router=project.router,
+        files=files,
+        root=project.root.resolve(),
+        limit=project.settings.steps,
         context=context,
     )
     listed = list_steps(request, need, ground)

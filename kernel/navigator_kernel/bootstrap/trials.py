@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.bootstrap.parts import RouterParts, open_encoder, open_lessons
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 
 if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.values.resource import SkillDef
@@ -38,14 +38,13 @@ class Replaced:
         return getattr(self._held, name)
 
 
-def open_trial(
-    root: Path, settings: Settings, parts: RouterParts, folder: Path, skills: Sequence[SkillDef] = ()
-) -> RouterParts:
-    """The parts for `settings`, with `skills` instead of those with the same names; `folder` is for the index."""
-    catalogue = cast("Catalogue", Replaced(parts.catalogue, skills))
-    encoder = (parts.meaning.index.encoder or open_encoder(root, settings)) if settings.encoder != "off" else None
-    index = RoutingIndex(folder, FolderWriter([folder]), encoder)
-    meaning = SemanticRanker(index, boldness=settings.boldness, lessons=open_lessons(root).known)
-    own = parts.router
-    router = replace(own, catalogue=catalogue, meaning=meaning) if isinstance(own, CascadeRouter) else own
-    return replace(parts, catalogue=catalogue, router=router, meaning=meaning)
+def open_trial(project: Project, settings: Settings, folder: Path, skills: Sequence[SkillDef] = ()) -> Project:
+    """The project with `settings`, and `skills` instead of those with the same names; `folder` is for the index."""
+    trial = project.with_settings(settings)
+    catalogue = cast("Any", Replaced(project.catalogue, skills))
+    index = RoutingIndex(folder, FolderWriter([folder]), trial.encoder)
+    meaning = SemanticRanker(index, boldness=settings.boldness, lessons=trial.lessons.known)
+    trial.catalogue, trial.meaning = catalogue, meaning
+    own = project.router
+    trial.router = replace(own, catalogue=catalogue, meaning=meaning) if isinstance(own, CascadeRouter) else own
+    return trial

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -19,41 +18,40 @@ from navigator_kernel.text import language_of, lazy_compile, warn
 from navigator_kernel.turn.answers import is_interrupted, is_open, resume
 from navigator_kernel.turn.turn import run_turn
 from navigator_kernel.values.approval import waiting_approval
-from navigator_kernel.values.owner import owned, owner_of_session
+from navigator_kernel.values.owner import owned, owner_of_session, viewing
 from navigator_kernel.values.request import Message, PendingApproval, Session
 from navigator_kernel.values.work import is_unfinished
 from navigator_kernel.values.workflow import plan_from, plan_to_dict
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.adapters.stores.underway import Left
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.events import Listener
-    from navigator_kernel.ports import Kernel
     from navigator_kernel.turn.answers import Resumed
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.workflow import WorkflowRun
 
 RECALLED = 200  # history entries that a model may be shown
 LONGEST = 1_000_000  # characters of a message
+MOST = 32  # concurrent turns; further ones wait
 
 Keep = Literal["always", "waiting", "never"]
 
 
-class Turns(Struct, frozen=True, kw_only=True):
-    """Runs one turn at a time. `sessions` opens the store of conversations."""
+class Turns(Struct, frozen=True):
+    """Takes turns in a project, several side by side."""
 
-    kernel: Kernel
-    sessions: Callable[[], SqliteSessions]
+    project: Project
 
     def session(self, name: str | None, text: str = "") -> Session:
         """The session called `name`, new if there is none yet; without a name one that is kept only if it waits, or
         the one in which a killed process was working on `text`. It waits if a process was killed in its turn."""
         if name is None:
-            return self._begun(text) or Session(id=self.kernel.ids.new())
+            return self._begun(text) or Session(id=self.project.ids.new())
         if not _NAME.fullmatch(name):
             raise UsageProblem(f"{name!r} is not a session name", hint="letters, digits, '.', '_' and '-', 1 to 80")
         try:
-            session = self.sessions().load(name)
+            session = self.project.sessions.load(name)
         except NotFound:
             session = Session(id=name)
         left = [one for one in self._left() if (one.session, one.turn) == (name, session.turn)]
@@ -66,7 +64,7 @@ class Turns(Struct, frozen=True, kw_only=True):
             f"nothing waits under {approval!r}", hint="it was answered or withdrawn, or was asked over a day ago"
         )
         try:
-            session = self.sessions().load(approval.rpartition(":")[0])
+            session = self.project.sessions.load(approval.rpartition(":")[0])
         except NotFound:
             raise gone from None
         waits = waiting_approval(session)
@@ -81,10 +79,10 @@ class Turns(Struct, frozen=True, kw_only=True):
     def workflow_answer(self, held: WorkflowRun, subject: str) -> tuple[Message, Session]:
         """The approval of `subject` of a workflow's run, in the session that it belongs to."""
         try:
-            session = self.sessions().load(held.session)
+            session = self.project.sessions.load(held.session)
         except NotFound:
             session = Session(id=held.session)
-        now = self.kernel.clock.now()
+        now = self.project.clock.now()
         asked = session.approval
         if asked is None or (asked.workflow, asked.subject) != (held.token, subject):
             last = next((one.report for one in reversed(held.records) if one.report is not None), None)
@@ -99,7 +97,7 @@ class Turns(Struct, frozen=True, kw_only=True):
         return Session(id=held[-1].session, approval=held[-1].order) if text and held else None
 
     def _left(self) -> Sequence[Left]:
-        return self.kernel.underway.left() if self.kernel.underway else ()
+        return self.project.underway.left()
 
     async def take(
         self,
@@ -122,9 +120,10 @@ class Turns(Struct, frozen=True, kw_only=True):
         message answers what it asked before or asks now; a workflow that was carried out all the same returns its
         reply, and `missed` is called with the error.
         """
+        self.project.refuse_replaced()
         if keep != "always":
             return await self._take(message, session, listeners, keep, run, agreed, missed, allow)
-        async with self.sessions().queue.turn(session.id, warn):
+        async with self.project.sessions.queue.turn(session.id, warn):
             session = self._continued(message, session)
             return await self._take(message, session, listeners, keep, run, agreed, missed, allow)
 
@@ -132,14 +131,14 @@ class Turns(Struct, frozen=True, kw_only=True):
         """The stored session if it is newer than `session`, which the message was written for; without consents that
         were revoked meanwhile."""
         try:
-            stored = self.sessions().load(session.id)
+            stored = self.project.sessions.load(session.id)
         except NotFound:
             return session
         if stored.turn <= session.turn:
             return _without_revoked(session, stored)
         for one in (session, stored):
             asks = one.approval is not None or one.question is not None
-            if asks and resume(message, one, self.kernel.clock.now()).outcome != "other":
+            if asks and resume(message, one, self.project.clock.now()).outcome != "other":
                 hint = f"navigator session show {session.id}, then send it again"
                 raise Busy(f"session {session.id!r} was continued meanwhile, and the message may not fit", hint=hint)
         return stored
@@ -155,45 +154,40 @@ class Turns(Struct, frozen=True, kw_only=True):
         missed: Callable[[Busy], None] | None,
         allow: Callable[[Resumed], None],
     ) -> Reply:
-        kernel = self.kernel
-        kernel.viewer.token = owner_of_session(session.id)
-        if kernel.viewer.token:  # earlier versions wrote to folders without an owner, which are closed now
-            written = tuple(path for path in session.written if f"-{kernel.viewer.token}/" in path)
+        project, owner = self.project, owner_of_session(session.id)
+        if owner:  # earlier versions wrote to folders without an owner, which are closed now
+            written = tuple(path for path in session.written if f"-{owner}/" in path)
             session = replace(session, written=written)
-        if kernel.models is not None and session.turn:
-            session = replace(session, history=tuple(self.sessions().history(session.id, RECALLED)))
-        resumed = resume(message, session, kernel.clock.now())
+        if project.models is not None and session.turn:
+            session = replace(session, history=tuple(self.project.sessions.history(session.id, RECALLED)))
+        resumed = resume(message, session, project.clock.now())
         allow(resumed)
         goes_on, size, held = _goes_on(resumed)
-        run = goes_on or run or owned(kernel.ids.new(), kernel.viewer.token)
+        run = goes_on or run or owned(project.ids.new(), owner)
         stream = EventStream(
             run=run,
             turn=session.turn,
-            seq=len(kernel.run_log.read(run)) if goes_on else 0,
-            log=kernel.run_log,
-            clock=kernel.clock,
+            seq=len(project.run_log.read(run)) if goes_on else 0,
+            log=project.run_log,
+            clock=project.clock,
             listeners=listeners,
-            redact=kernel.redact,
+            redact=project.redact,
         )
         for subject in agreed:
-            kernel.consents.allow(stream.run, subject)
+            project.consents.allow(stream.run, subject)
         is_open = is_interrupted(resumed.session.approval)
         is_new = session.approval is None and session.question is None
         lasts = (
-            keep == "always" and is_new and kernel.redact(message.text) == message.text
+            keep == "always" and is_new and project.redact(message.text) == message.text
         )  # else it cannot be repeated
         text = message.text if lasts else ""
-        kept = (
-            kernel.underway.kept(run, session, held, size, message=text, is_open=is_open)
-            if kernel.underway
-            else nullcontext()
-        )
-        with remembering(), kept:
+        kept = project.underway.kept(run, session, held, size, message=text, is_open=is_open)
+        with viewing(owner), remembering(), kept:
             if session.question is not None:  # the answer to "password?" is one
-                kernel.redact(dict.fromkeys(session.question.missing, message.text.strip()))
-            reply = await run_turn(message, session, kernel, stream, resumed)
+                project.redact(dict.fromkeys(session.question.missing, message.text.strip()))
+            reply = await run_turn(message, session, project, stream, resumed)
             if (view := reply.workflow) is not None:
-                plan, left = plan_from(kernel.redact(plan_to_dict(view.plan))), tuple(kernel.redact(list(view.left)))
+                plan, left = plan_from(project.redact(plan_to_dict(view.plan))), tuple(project.redact(list(view.left)))
                 reply = replace(reply, workflow=replace(view, plan=plan, left=left))
             after = reply.session
             waits = after.approval is not None or after.question is not None or is_unfinished(after)
@@ -203,7 +197,7 @@ class Turns(Struct, frozen=True, kw_only=True):
 
     def _save(self, reply: Reply, missed: Callable[[Busy], None] | None) -> None:
         try:
-            self.sessions().save(reply.session, reply.said)
+            self.project.sessions.save(reply.session, reply.said)
         except Busy as error:
             if reply.workflow is None or missed is None:
                 raise

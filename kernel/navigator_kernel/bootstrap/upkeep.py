@@ -10,16 +10,17 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.adapters.files.scratch import left_scratch
 from navigator_kernel.adapters.files.tree import listed, remove_tree
 from navigator_kernel.adapters.files.writer import HALF_WRITTEN, FolderWriter
-from navigator_kernel.bootstrap.parts import open_journal, open_sessions, state_writer
-from navigator_kernel.bootstrap.places import box_of, project_state
 from navigator_kernel.config.settings import user_cache, user_state
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.text import lazy_compile, warn
+
+if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.project import Project
 
 KEEP_DAYS = 30
 DAY, YEAR = 86_400.0, 365 * 86_400.0  # seconds
@@ -43,56 +44,56 @@ class Leftover(NamedTuple):
 
 
 def collect_garbage(
-    root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False, results: bool = False
+    project: Project, *, days: int = KEEP_DAYS, dry_run: bool = False, results: bool = False
 ) -> tuple[list[str], list[Leftover], str]:
     """Removes what `leftovers` finds, and returns the names, the workspaces that stay for their results, and its
     sentence; with `dry_run`, only returns them. What cannot be removed is named in a warning and stays."""
-    found, kept, sentence = leftovers(root, days, results=results)
+    found, kept, sentence = leftovers(project, days, results=results)
     if not dry_run:
         if old := [one.session for one in found if one.session]:
             with suppress(NotFound):  # another process has removed them
-                open_sessions(root).delete(*old)
+                project.sessions.delete(*old)
         found = [one for one in found if one.session or _removed(one)]
     return [one.name for one in found], kept, sentence
 
 
-def collect_daily(root: Path) -> None:
+def collect_daily(project: Project) -> None:
     """Does the same once a day, in a project that has state; a failure is a warning."""
-    state = project_state(root)
-    note = state.folder / "collected"
+    note = project.state.folder / "collected"
     try:
         seen = note.stat().st_mtime if note.exists() else 0.0
-        if not state.folder.is_dir() or abs(time.time() - seen) < DAY:
+        if not project.state.folder.is_dir() or abs(time.time() - seen) < DAY:
             return
-        state_writer(state).write(note, b"")
-        collect_garbage(root)
+        project.state_writer.write(note, b"")
+        collect_garbage(project)
     except (OSError, KernelError) as error:
         warn("old files were not removed: %s", error)
 
 
-def leftovers(root: Path, days: int, *, results: bool = False) -> tuple[list[Leftover], list[Leftover], str]:
+def leftovers(project: Project, days: int, *, results: bool = False) -> tuple[list[Leftover], list[Leftover], str]:
     """What may be removed, the old workspaces that stay because they hold results that are not in the project (none
     with `results`), and a sentence about what is kept because the clock may be wrong, or "".
 
     Logs, workspaces and sessions of single calls go by age. A clock that is far ahead must not remove
     everything: where there was nothing for a year, all that is older stays, except with 0 days.
     """
-    box, state = box_of(root), project_state(root)
+    root, box = project.root, project.box
     inside = FolderWriter([box / "temp", *(box / name for name in _AGED)], within=box.parent)
-    remove, remove_tape = (partial(writer.remove, durable=False) for writer in (inside, state_writer(state)))
+    remove, remove_tape = (partial(writer.remove, durable=False) for writer in (inside, project.state_writer))
     gone = [_file(path, root, remove) for path in _all(box / "temp")]
     gone += [_file(path, root, remove_tree) for path in left_scratch()]
-    gone += [_file(path, root, remove_tape) for path in _all(state.folder / "tapes")]  # written by an earlier version
+    tapes = _all(project.state.folder / "tapes")  # written by an earlier version
+    gone += [_file(path, root, remove_tape) for path in tapes]
     gone += [_file(path, root, Path.unlink) for top in (user_cache(), user_state(), box) for path in _half_written(top)]
-    single = list(_single_calls(root))
+    single = list(_single_calls(project))
     dated = [_file(path, root, remove) for name in _AGED for path in _all(box / name)] + single
 
     now = time.time()
     known = _known_since([one.at for one in dated], now) if days else float("-inf")
     old = [one for one in dated if one.at < now - days * DAY]
-    busy = _open_runs(root) if old else frozenset()
+    busy = _open_runs(project) if old else frozenset()
     over = [one for one in old if one.at >= known and not (one.path and one.path.name in busy)]
-    held = [] if results else [one for one in over if _holds_results(root, one)]
+    held = [] if results else [one for one in over if _holds_results(project, one)]
     gone += [one for one in over if one not in held]
     newest_first = sorted(single, key=lambda one: one.at, reverse=True)
     gone += [one for one in newest_first[SESSIONS:] if one not in old]
@@ -107,10 +108,10 @@ def leftovers(root: Path, days: int, *, results: bool = False) -> tuple[list[Lef
     return gone, held, sentence
 
 
-def _holds_results(root: Path, one: Leftover) -> bool:
-    from navigator_kernel.bootstrap.results import holds_results
+def _holds_results(project: Project, one: Leftover) -> bool:
+    from navigator_kernel.bootstrap.results import holds_results  # most projects have no old workspace
 
-    return one.path is not None and one.path.parent == box_of(root) / "workspace" and holds_results(root, one.path)
+    return one.path is not None and one.path.parent == project.box / "workspace" and holds_results(project, one.path)
 
 
 def size_of(one: Leftover) -> int:
@@ -155,10 +156,10 @@ def _half_written(top: Path) -> Iterator[Path]:
                     yield path
 
 
-def _single_calls(root: Path) -> Iterator[Leftover]:
+def _single_calls(project: Project) -> Iterator[Leftover]:
     """The sessions of calls that sent a whole conversation, if they wait for nothing. A client that goes on with one
     sends all of it again, and gets a new session."""
-    sessions = open_sessions(root)
+    sessions = project.sessions
     if not sessions.file.exists():
         return
     with suppress(KernelError, ValueError):  # doctor names a damaged file
@@ -178,9 +179,9 @@ def _known_since(times: Iterable[float], now: float) -> float:
     return known
 
 
-def _open_runs(root: Path) -> frozenset[str]:
+def _open_runs(project: Project) -> frozenset[str]:
     """Workflow runs that are not over: their workspaces stay, regardless of age (X-19)."""
-    journal = open_journal(root)
+    journal = project.journal
     if not journal.file.exists():
         return frozenset()
     return frozenset(run.token for run in journal.listed() if run.state not in {"done", "aborted"})

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from navigator_kernel.adapters.stores.project_state import ProjectState
-    from navigator_kernel.adapters.stores.sessions import SqliteSessions
-    from navigator_kernel.bootstrap.extensions import LoadedPlugins
-    from navigator_kernel.bootstrap.kernel import SharedParts
-    from navigator_kernel.ports import Kernel
-    from navigator_kernel.sandbox.consents import ConsentStore
+    from navigator_kernel.bootstrap.project import Project
+    from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.text import Language
 
 CHANGING = frozenset({"tool:write", "tool:edit", "tool:deliver", "tool:run"})  # denied by `--read-only`
@@ -61,45 +58,36 @@ class App(Struct, kw_only=True, dict=True):
         return loaded
 
     @cached_property
-    def kernel(self) -> Kernel:
-        from navigator_kernel.bootstrap.kernel import assemble
+    def project(self) -> Project:
+        """The project, for commands that take turns."""
+        from navigator_kernel.bootstrap.project import Project
 
-        return assemble(self.root, self.settings, unsafe=self.unsafe, shared=self.shared)
-
-    @cached_property
-    def shared(self) -> SharedParts:
-        """The skills, their index and the plugins."""
-        from navigator_kernel.bootstrap.kernel import share
-
-        return share(self.root, self.settings, self.extensions)
+        return Project(self.root, lambda: self.settings, unsafe=self.unsafe)
 
     @cached_property
-    def extensions(self) -> LoadedPlugins:
-        from navigator_kernel.bootstrap.extensions import open_plugins
+    def bare(self) -> Project:
+        """The project without agents, for commands that take no turn."""
+        from navigator_kernel.bootstrap.project import Project
 
-        return open_plugins(self.root)
+        return Project(self.root, lambda: self.settings, unsafe=self.unsafe, agents=False)
+
+    @cached_property
+    def turns(self) -> Turns:
+        """Takes turns; the file of conversations stays open until `close`."""
+        from navigator_kernel.bootstrap.turns import Turns
+
+        self._open.enter_context(self.project.sessions.held())
+        return Turns(self.project)
 
     def use_model(self, name: str) -> None:
-        """Switches to the model `name`; the kernel is created again when it is next needed."""
+        """Switches to the model `name`."""
         self.settings = replace(self.settings, models=self.settings.models._replace(default=name))
-        self.__dict__.pop("kernel", None)
+        self.project = self.project.with_settings(self.settings)
+        self.__dict__.pop("turns", None)
 
-    @cached_property
-    def consents(self) -> ConsentStore:
-        """The store of consents; changes are recorded in the audit log."""
-        from navigator_kernel.bootstrap.consents import open_consents
-        from navigator_kernel.bootstrap.parts import open_audit
-
-        return open_consents(open_audit(self.root))
-
-    @cached_property
-    def sessions(self) -> SqliteSessions:
-        """The conversations; their file stays open until `close`."""
-        from navigator_kernel.bootstrap.parts import open_sessions
-
-        store = open_sessions(self.root, self.settings)
-        self._open.enter_context(store.held())
-        return store
+    def reopen(self) -> None:
+        """Opens the project again when it is next needed."""
+        self.__dict__.pop("project", None)
 
     def settle_state(self) -> None:
         """Asks the person once whether a project that may be a copy takes over the state of the other one."""
@@ -152,7 +140,7 @@ def _flag(args: Sequence[str], name: str) -> str | None:
 
 
 def _upgrade(root: Path) -> None:
-    from navigator_kernel.bootstrap.upgrade import upgrade
+    from navigator_kernel.bootstrap.projects import upgrade
 
     for line in upgrade(root):
         note(f"upgrade: {line}")

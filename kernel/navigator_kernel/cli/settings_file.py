@@ -14,7 +14,7 @@ def changed(path: Path, keys: Sequence[str], value: Any, root: Path) -> Path:
     import tomlkit
     from tomlkit.exceptions import ParseError, TOMLKitError
 
-    from navigator_kernel.bootstrap.parts import writer_for
+    from navigator_kernel.bootstrap.project import Project
 
     try:
         held = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
@@ -29,5 +29,5 @@ def changed(path: Path, keys: Sequence[str], value: Any, root: Path) -> Path:
         raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="fix or remove the file") from error
     except (AttributeError, TypeError, TOMLKitError) as error:
         raise UsageProblem(f"{'.'.join(keys[:-1])!r} is not a table in {str(path)!r}", hint="fix the file") from error
-    writer_for("setup", root).write(path, tomlkit.dumps(held).encode())
+    Project(root).writer_for("setup").write(path, tomlkit.dumps(held).encode())
     return path

@@ -30,11 +30,11 @@ def named(catalogue: Catalogue, name: str) -> SkillDef:
 
 def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """The names of all skills, from folder names only."""
-    from navigator_kernel.bootstrap.parts import open_roots
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.skills.catalog.listing import Listing
 
     try:
-        roots = [root for root in open_roots(_root(ctx)) if root.type == "skill"]
+        roots = [root for root in Project(_root(ctx), agents=False).roots if root.type == "skill"]
     except KernelError:
         return []
     listings = (Listing(root.path, folders=True, markdown=root.markdown) for root in roots)
@@ -43,11 +43,11 @@ def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
 
 def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """The names with a receipt in the selected scope."""
-    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+    from navigator_kernel.bootstrap.project import Project
 
     try:
         options = InstallOptions(user=bool(ctx.params.get("user")), target=ctx.params.get("target"))
-        place = open_lifecycle(_root(ctx)).target(options)
+        place = Project(_root(ctx), agents=False).lifecycle.target(options)
     except KernelError:
         return []
     return _plain((path.stem for path in place.inner.glob("*.json")), typed)
@@ -55,7 +55,7 @@ def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
 
 def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """Skill names of the typed source, if it is local."""
-    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.skills.source.address import parse_source
 
     text = str(ctx.params.get("source") or next(iter(ctx.args), ""))  # an option without a value leaves it there
@@ -64,7 +64,9 @@ def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
         source = parse_source(text, base=root)
         if source.kind == "git" and not source.url.startswith("file://"):
             return []
-        result = open_lifecycle(root).info(text, options=InstallOptions(dry_run=True))  # leaves no trace
+        result = Project(root, agents=False).lifecycle.info(
+            text, options=InstallOptions(dry_run=True)
+        )  # leaves no trace
     except KernelError:
         return []
     return _plain((one["name"] for one in getattr(result, "skills", ())), typed)

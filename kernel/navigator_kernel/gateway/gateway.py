@@ -7,11 +7,9 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.adapters.clock import SystemClock, TimedIds
+from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.bootstrap.models import load_client
-from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_writer
-from navigator_kernel.bootstrap.places import project_state
-from navigator_kernel.bootstrap.turn_pool import MOST
+from navigator_kernel.bootstrap.turns import MOST
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
 from navigator_kernel.gateway.jobs import Jobs
 from navigator_kernel.gateway.metrics import Metrics
@@ -24,11 +22,9 @@ from navigator_kernel.values.http.endpoint import SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
-    from navigator_kernel.config.settings import Settings
-    from navigator_kernel.ports import Kernel
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.values.http.endpoint import Caller
 
 PING = 15.0  # seconds between two pings of an idle stream
@@ -38,15 +34,14 @@ _NAME = lazy_compile(SESSION)
 class Gateway:
     """The shared state of the endpoints; created before the event loop starts, and opened in it."""
 
-    def __init__(self, root: Path, settings: Settings, *, most: int = MOST, ping: float = PING) -> None:
-        self.root, self.settings, self.clock = root, settings, SystemClock()
-        self.workers = TurnWorkers(root, settings, most=most)
-        self.log = open_run_log(root)
-        self.ids = TimedIds(self.clock)
+    def __init__(self, project: Project, *, most: int = MOST, ping: float = PING) -> None:
+        self.project, self.root, self.settings = project, project.root, project.settings
+        self.clock, self.ids, self.log = project.clock, project.ids, project.run_log
+        self.workers = TurnWorkers(project, most=most)
         self.runs = Runs(self.workers, self.log, self.ids, open_tracing())
-        self.jobs = Jobs(root, self.ids, self.clock)
+        self.jobs = Jobs(project, self.ids, self.clock)
         self.metrics = Metrics()
-        self.tokens = open_tokens(root)
+        self.tokens = open_tokens(project)
         self.session_by_run: dict[str, str] = {}  # of runs read before, so that logs of other sessions are skipped
         self.workflow_files = threading.Lock()  # makes comparing and writing a stored workflow one step
         self.is_warm = False
@@ -56,17 +51,12 @@ class Gateway:
 
     @property
     def sessions(self) -> SqliteSessions:
-        return open_sessions(self.root, self.settings)
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel for reading between turns; it takes no turn itself."""
-        return self.workers.pool.kernel
+        return self.project.sessions
 
     def warm(self) -> None:
         """Reads the skills and the index, and imports the model's client, before the first message needs them."""
         try:
-            self.kernel.router.retrieve("which skill is meant", 1)
+            self.project.router.retrieve("which skill is meant", 1)
             if self.settings.models.default:
                 asyncio.run(load_client(self.settings.models))
         except KernelError as error:
@@ -109,7 +99,7 @@ class Gateway:
             self.runs.feeds.wake()
 
 
-def open_tokens(root: Path) -> TokenStore:
+def open_tokens(project: Project) -> TokenStore:
     """The token store of the project, in the person's state."""
-    state = project_state(root)
-    return TokenStore(file=state.folder / "gateway-tokens.json", writer=state_writer(state), clock=SystemClock())
+    file = project.state.folder / "gateway-tokens.json"
+    return TokenStore(file=file, writer=project.state_writer, clock=SystemClock())

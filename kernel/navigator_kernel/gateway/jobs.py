@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field, to_builtins
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.bootstrap.lifecycle import lifecycle_of
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.gateway.problems import problem_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.ports import Clock, Ids
     from navigator_kernel.skills.lifecycle import Lifecycle
 
@@ -43,8 +42,8 @@ class Job(Struct, kw_only=True):
 class Jobs:
     """Keeps jobs in memory: the next command finishes a change that a killed process left (LIF-5)."""
 
-    def __init__(self, root: Path, ids: Ids, clock: Clock) -> None:
-        self._root, self._ids, self._clock = root, ids, clock
+    def __init__(self, project: Project, ids: Ids, clock: Clock) -> None:
+        self._project, self._ids, self._clock = project, ids, clock
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="navigator-job")
         self._jobs: dict[str, Job] = {}
 
@@ -79,7 +78,7 @@ class Jobs:
 
         job.state = "running"
         try:
-            lifecycle = open_lifecycle(self._root)
+            lifecycle = lifecycle_of(self._project)  # its own, because of what is told of its progress
             lifecycle.deps.progress = progress
             job.result, job.state = to_builtins(run(lifecycle)), "done"
         except Exception as error:

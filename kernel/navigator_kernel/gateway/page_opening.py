@@ -12,13 +12,11 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from navigator_kernel.bootstrap.parts import state_writer
-from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.errors import NotFound
 from navigator_kernel.gateway.gateway import open_tokens
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from navigator_kernel.bootstrap.project import Project
 
 LIFE = timedelta(hours=12)
 _FORM = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={}"><title>Navigator</title>\n'
@@ -27,10 +25,9 @@ _FORM = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content
 class PageOpener:
     """Opens the page of one project; `close` removes what `open` made."""
 
-    def __init__(self, root: Path) -> None:
-        state = project_state(root)
-        self._tokens, self._writer = open_tokens(root), state_writer(state)
-        self._file = state.folder / "open-page.html"
+    def __init__(self, project: Project) -> None:
+        self._tokens, self._writer = open_tokens(project), project.state_writer
+        self._file = project.state.folder / "open-page.html"
         self._made: list[str] = []
 
     def open(self, url: str) -> bool:

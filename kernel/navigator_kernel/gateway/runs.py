@@ -44,7 +44,7 @@ class Run(Struct, frozen=True, kw_only=True):
         while not self.feed.events and not self.feed.ended:
             await self.feed.wait()
         if not self.feed.events:
-            await self.reply
+            await asyncio.shield(self.reply)
 
 
 class Runs:

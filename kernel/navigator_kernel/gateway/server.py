@@ -14,22 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from navigator_kernel.adapters.http_connection import Connection
-from navigator_kernel.bootstrap.kernel import project_ports
 from navigator_kernel.bootstrap.upkeep import collect_daily
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import OPEN, Access, Buckets, OpenRequests
-from navigator_kernel.gateway.api import (
-    chat,
-    choices,
-    files,
-    run_work,
-    runs,
-    sessions,
-    skills,
-    status,
-    workflow_files,
-    workflows,
-)
+from navigator_kernel.gateway.api import chat, choices, files, runs, sessions, skills, status, workflows
 from navigator_kernel.gateway.endpoints import not_found, routes_of
 from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.page_files import page_files, page_routes
@@ -60,11 +48,11 @@ ENDPOINTS: Sequence[Endpoint] = (
     *runs.ENDPOINTS,
     *files.ENDPOINTS,
     *choices.ENDPOINTS,
-    *run_work.ENDPOINTS,
+    *runs.WORK_ENDPOINTS,
     *sessions.ENDPOINTS,
     *skills.ENDPOINTS,
     *workflows.ENDPOINTS,
-    *workflow_files.ENDPOINTS,
+    *workflows.FILE_ENDPOINTS,
     *status.ENDPOINTS,
     *openai_models.ENDPOINTS,
     *openai_chat.ENDPOINTS,
@@ -92,10 +80,9 @@ class _Server(uvicorn.Server):
 
 def endpoints_of(gateway: Gateway) -> Sequence[Endpoint]:
     """The kernel's endpoints, those of plugins, and the one that describes all of them."""
-    shared = gateway.workers.pool.shared
-    project = project_ports(gateway.root, shared.meaning)
+    project = gateway.project
     more = plugin_endpoints(
-        shared.extensions.plugins, project, ENDPOINTS, gateway.settings.timeout, GatewayTurns(gateway)
+        project.plugins.plugins, project.plugin_ports, ENDPOINTS, gateway.settings.timeout, GatewayTurns(gateway)
     )
     return described((*ENDPOINTS, *more))
 
@@ -133,7 +120,7 @@ def _warm(gateway: Gateway) -> None:
     """Prepares for the first message, and sets the garbage collector for a long-lived process: objects from the start
     are never searched again, newer ones in short passes."""
     gateway.warm()
-    collect_daily(gateway.root)
+    collect_daily(gateway.project)
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE)
@@ -162,7 +149,7 @@ def serve(
         hint = "give --certificate and --key, or say --insecure"
         raise UsageProblem(f"{host} can be reached from other machines, and there is no TLS", hint=hint)
     options: dict[str, Any] = {"http": _Connection, "ws": "none", "log_level": "error", "access_log": False}
-    options["loop"] = "navigator_kernel.gateway.loops:server_loop"
+    options["loop"] = "navigator_kernel.gateway.workers:server_loop"
     if certificate is not None:
         options |= {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]}
     config = uvicorn.Config(

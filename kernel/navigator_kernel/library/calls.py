@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.agent_loop.skill_tool import NAME as SKILL
 from navigator_kernel.agent_loop.specialist import work_of
 from navigator_kernel.agent_loop.window import suffix
-from navigator_kernel.errors import ConsentNeeded, KernelError, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.errors import ConsentNeeded, KernelError, NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import clean, escape_controls, shorten
 from navigator_kernel.tools.guarded import LONGEST
 from navigator_kernel.values.approval import Approval, digest_of
 from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.work import AgentTask
 
 if TYPE_CHECKING:
-    from navigator_kernel.library.approvals import Approvals
     from navigator_kernel.model_ports import Tools
     from navigator_kernel.ports import Catalogue, Consents, Executor, Ids
     from navigator_kernel.values.reply import Reply
@@ -230,3 +230,65 @@ def _one_of(skills: Sequence[SkillDef]) -> dict[str, Any]:
 
 def _schema(fields: Mapping[str, Any], required: Sequence[str]) -> dict[str, Any]:
     return {"type": "object", "properties": dict(fields), "required": list(required), "additionalProperties": False}
+
+
+# Approvals of tool calls by another agent's model: each approval is for one call.
+
+MOST = 256  # pending questions; the oldest is dropped if there are more
+
+Lasting = Literal["once", "session"]
+
+
+class Approvals(Struct):
+    """`key` names a call by its tool and its arguments. Everything is kept in memory and ends with the process."""
+
+    _waiting: dict[str, tuple[str, Approval]] = field(default_factory=dict)
+    _agreed: dict[str, set[str]] = field(default_factory=dict)
+    _lasting: set[str] = field(default_factory=set)
+    _count: int = 0
+
+    def taken(self, key: str) -> tuple[str, ...]:
+        """Returns what the person allowed for this call; what was allowed once is used up."""
+        return (*self._lasting, *self._agreed.pop(key, ()))
+
+    def asked(
+        self,
+        key: str,
+        had: Collection[str],
+        subject: str,
+        question: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        also: tuple[str, ...] = (),
+    ) -> Approval:
+        """Adds the question about a call that was not made, in place of the same earlier one; what the person `had`
+        allowed for the call stays valid."""
+        if kept := set(had) - self._lasting:
+            self._agreed[key] = kept
+        self._count += 1
+        name = f"call:{digest_of(key, subject, self._count)}"
+        approval = Approval(
+            id=name, subject=subject, question=question, also=also, tool=tool, arguments=dict(arguments)
+        )
+        others = [
+            (other, held) for other, held in self._waiting.items() if (held[0], held[1].subject) != (key, subject)
+        ]
+        self._waiting = {**dict(others[1 - MOST :]), name: (key, approval)}
+        return approval
+
+    def waiting(self) -> tuple[Approval, ...]:
+        """The waiting questions, oldest first."""
+        return tuple(approval for _, approval in self._waiting.values())
+
+    def allow(self, name: str, lasting: Lasting) -> None:
+        """Allows a call. NotFound if none waits under this name, UsageProblem if it can be allowed only once."""
+        if name not in self._waiting:
+            raise NotFound(f"no call waits under {name!r}", hint="Kernel.approvals() names those that do")
+        key, approval = self._waiting[name]
+        if lasting == "session" and not is_lasting(approval.subject):
+            raise UsageProblem(f"a yes to {approval.tool!r} applies to this call only", hint='allow it "once"')
+        del self._waiting[name]
+        subjects = (approval.subject, *approval.also)
+        if lasting == "session":
+            self._lasting.update(filter(is_lasting, subjects))
+        self._agreed.setdefault(key, set()).update(subjects)

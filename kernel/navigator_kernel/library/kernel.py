@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -15,38 +14,34 @@ from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.clock import SystemClock, TimedIds
-from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.adapters.models.providers import spelled_out
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-from navigator_kernel.bootstrap.parts import Routes, open_sessions
-from navigator_kernel.bootstrap.places import box_of, find_root, has_old_state
+from navigator_kernel.bootstrap.places import find_root, has_old_state
+from navigator_kernel.bootstrap.project import Project
+from navigator_kernel.bootstrap.projects import upgrade
 from navigator_kernel.bootstrap.routed import routed
-from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
-from navigator_kernel.bootstrap.turns import refuse_message
-from navigator_kernel.bootstrap.upgrade import upgrade
+from navigator_kernel.bootstrap.turns import MOST, Turns, refuse_message
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageProblem
-from navigator_kernel.library.approvals import Approvals
+from navigator_kernel.library.calls import Approvals, SkillCalls, chosen_skills
 from navigator_kernel.library.run import Run
 from navigator_kernel.library.values import Installed, Route, Skill, installed_of, route_of, skill_of
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.tools.places import refuse_closed
 from navigator_kernel.turn.message import preprocess
-from navigator_kernel.values.approval import Approval
 from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.rights import words_in
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
     from typing import Literal
 
     from langchain_core.tools import StructuredTool
     from pydantic_ai.toolsets import AbstractToolset
 
-    from navigator_kernel.bootstrap.turns import Keep, Turns
+    from navigator_kernel.bootstrap.turns import Keep
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.events import Listener
-    from navigator_kernel.library.calls import SkillCalls
+    from navigator_kernel.values.approval import Approval
     from navigator_kernel.values.reply import Reply
 
     Lasting = Literal["once", "session", "always"]
@@ -68,10 +63,8 @@ class Kernel:
     ) -> None:
         self.root = _project(root)
         self.session = session
-        self._settings = _settings(self.root, model)
-        self._pool = TurnPool(self.root, self._settings)
-        self._files = ProjectFiles(self.root, self.root)
-        self._ids = TimedIds(SystemClock())
+        self._project = Project(self.root, _settings(self.root, model), here=self.root)
+        self._turns = Turns(self._project)
         self._approvals = Approvals()
         self._running: dict[str, Run] = {}
         self._guard = Lock()
@@ -111,21 +104,18 @@ class Kernel:
 
     def route(self, message: str, *, k: int = 5) -> Route:
         """Returns the route of a message, without asking a model and without running anything."""
-        held = self._pool.kernel
-        parts = Routes(catalogue=held.catalogue, router=held.router, files=self._files)
-        return route_of(routed(self.root, self._settings, parts, message), k)
+        return route_of(routed(self._project, message), k)
 
     def skills(self) -> list[Skill]:
         """Returns every skill, by name, including disabled ones."""
-        held = self._pool.kernel.catalogue.list_resources(enabled_only=False)
+        held = self._project.catalogue.list_resources(enabled_only=False)
         return [skill_of(one) for one in held if one.type == "skill"]
 
     def history(self, session: str, *, last: int | None = None) -> list[Said]:
         """Returns the entries of a stored session, oldest first; with `last` only so many. NotFound for an unknown
         session."""
-        sessions = open_sessions(self.root, self._settings)
-        sessions.load(session)
-        return sessions.history(session, last)
+        self._project.sessions.load(session)
+        return self._project.sessions.history(session, last)
 
     def install(
         self,
@@ -141,7 +131,7 @@ class Kernel:
         fetches."""
         names = [skills] if isinstance(skills, str) else skills
         options = InstallOptions(everything=all, ref=ref, user=user)
-        return installed_of(open_lifecycle(self.root).install(source, names, options))
+        return installed_of(self._project.lifecycle.install(source, names, options))
 
     def as_pydantic_ai(self, *skills: str, files: Sequence[str] = ()) -> AbstractToolset[Any]:
         """Returns the tools of `skills` for an agent of pydantic-ai; without names, those of all skills that the person
@@ -176,13 +166,15 @@ class Kernel:
         return self._begin(lambda turns: turns.answered(approval, said), "always", approval.rpartition(":")[0])
 
     def _begin(self, asked: Asked, keep: Keep, session: str | None, agreed: Sequence[str] = ()) -> Run:
-        name = self._ids.new()
+        name = self._project.ids.new()
 
         async def take(told: Listener) -> Reply:
             self._running[name] = run
             try:
-                async with self._turn(session) as turns:
-                    return await turns.take(*asked(turns), (told,), keep=keep, run=name, agreed=agreed, missed=_missed)
+                async with self._turn(session):
+                    return await self._turns.take(
+                        *asked(self._turns), (told,), keep=keep, run=name, agreed=agreed, missed=_missed
+                    )
             finally:
                 del self._running[name]
 
@@ -190,7 +182,7 @@ class Kernel:
         return run
 
     @asynccontextmanager
-    async def _turn(self, session: str | None) -> AsyncIterator[Turns]:
+    async def _turn(self, session: str | None) -> AsyncIterator[None]:
         """Takes one turn at a time in a session that has a name; Busy if another event loop has a turn."""
         loop = asyncio.get_running_loop()
         with self._guard:
@@ -202,8 +194,7 @@ class Kernel:
         try:
             one = asyncio.Lock() if session is None else self._sessions.setdefault(session, asyncio.Lock())
             async with one, self._most:
-                with self._pool.turns() as turns:
-                    yield turns
+                yield
         finally:
             with self._guard:
                 self._turns_asked -= 1
@@ -211,28 +202,26 @@ class Kernel:
     async def _run_skill(self, name: str, arguments: str, agreed: Sequence[str]) -> Reply:
         """Runs the command of a skill in a turn of its own; the caller asks its question, not a session."""
         message = Message(text=f"/{name} {arguments}".strip(), attended=False)
-        request = preprocess(message, self._files)
+        request = preprocess(message, self._project.files)
         if request.files or [one.name for one in request.commands] != [name]:
             raise UsageProblem("arguments hold no @file and no command", hint="name files by their paths")
-        session = Session(id=self._ids.new(), notice_shown=True)
+        session = Session(id=self._project.ids.new(), notice_shown=True)
         return await self._begin(lambda _: (message, session), "never", None, agreed)
 
     def _calls(self, skills: Sequence[str], files: Sequence[str]) -> SkillCalls:
-        from navigator_kernel.library.calls import SkillCalls, chosen_skills
-
-        held = self._pool.kernel
+        project = self._project
         return SkillCalls(
-            skills=chosen_skills(held.catalogue, skills),
-            tools=held.tools,
+            skills=chosen_skills(project.catalogue, skills),
+            tools=project.tools,
             run_skill=self._run_skill,
             approvals=self._approvals,
-            catalogue=held.catalogue,
-            consents=held.consents,
-            ids=self._ids,
+            catalogue=project.catalogue,
+            consents=project.consents,
+            ids=project.ids,
             project=self.root,
-            workspace=box_of(self.root) / "workspace" / self._ids.new(),
+            workspace=project.box / "workspace" / self._project.ids.new(),
             named=tuple(_named(self.root, name) for name in files),
-            mentioned=self._files.named,
+            mentioned=project.files.named,
         )
 
 

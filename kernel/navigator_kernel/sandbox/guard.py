@@ -25,13 +25,12 @@ from navigator_kernel.sandbox.confinement import DISK, FILE, MEMORY, MIB, PROCES
 from navigator_kernel.text import clean, cut_text, ends, escape_controls, shown_command, size_of
 from navigator_kernel.values.allowed import EVERY, FETCH, LOOKING, RUN, allowed_tools
 from navigator_kernel.values.job import ASKED, NPM, OUTPUT_LIMIT, Want
-from navigator_kernel.values.owner import Viewer
+from navigator_kernel.values.owner import owner_of_run, viewer
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.tree import Listing
     from navigator_kernel.ports import Audit, Consents, Executor, Sandbox
     from navigator_kernel.values.job import Actor, Job, Outcome
-
 
 SHOWN = 600  # characters of a person's command, and of its program, that a question shows; its facts contain all of it
 TOOL = "tool"
@@ -39,15 +38,14 @@ TOOL = "tool"
 
 class ConsentGate(Struct, frozen=True):
     """Implements `ports.Sandbox` in front of another sandbox. `fresh` returns an empty folder within a run's own;
-    `viewer` is whose turn starts the processes: what is closed to it is closed to them; `makeable` raises an error if
-    packages cannot be installed here, before anybody is asked."""
+    `makeable` raises an error if packages cannot be installed here, before anybody is asked. What is closed to the
+    token that a run belongs to is closed to its processes."""
 
     consents: Consents
     inner: Sandbox
     policy: Policy = field(default_factory=Policy)
     audit: Audit = field(default_factory=NullAudit)
     fresh: Callable[[Path], Path] = lambda folder: folder
-    viewer: Viewer = field(default_factory=Viewer)
     makeable: Callable[[Sequence[str]], None] = lambda _packages: None
 
     async def run(self, job: Job) -> Outcome:
@@ -60,7 +58,7 @@ class ConsentGate(Struct, frozen=True):
         inside = f"{folder.relative_to(job.cwd).as_posix()}/" if folder != job.cwd else ""
         if inside:
             job = replace(job, cwd=folder, reads=(*job.reads, job.cwd))
-        job = replace(job, is_shared=bool(self.viewer.token))
+        job = replace(job, is_shared=bool(_owner(job)))
         before = listed(job.cwd)
         facts = {"actor": job.actor, "subject": job.subject, "digest": job.digest, "origin": job.origin}
         more = {"wants": list(job.wants), "packages": list(job.packages), "shipped": job.shipped}
@@ -130,16 +128,21 @@ class ConsentGate(Struct, frozen=True):
         for path in job.reads:
             real = Path(os.path.realpath(path))
             names = [place.relative_to(root).parts for place in (path, real) if place.is_relative_to(root)]
-            if real.is_file() or self.viewer.token:
+            if real.is_file() or _owner(job):
                 self._refuse_named(job, path.name, names)
 
     def _refuse_named(self, job: Job, written: str, names: Iterable[tuple[str, ...]]) -> None:
         for parts in names:
             try:
-                refuse_named(parts, escape_controls(written), self.viewer.token)
+                refuse_named(parts, escape_controls(written), _owner(job))
             except Refused as error:
                 self.audit.record("refused", run=job.run, subject=job.consent, why=escape_controls(error.message))
                 raise
+
+
+def _owner(job: Job) -> str:
+    """The token whose turn the job belongs to, or ""; a server that a tool calls has no run of its own."""
+    return owner_of_run(job.run) or viewer()
 
 
 def _packages(packages: Sequence[str]) -> str:

@@ -5,9 +5,9 @@ A token's sessions begin with its id, and the names of its runs and of the folde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from msgspec import Struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from navigator_kernel.text import lazy_compile
 
@@ -16,10 +16,22 @@ _WORKSPACE = ("mybox", "workspace")
 _STORED = ("mybox", "workflows")  # stored workflows are for everybody who may use the project
 
 
-class Viewer(Struct):
-    """Who takes the turn that a kernel takes now: the id of a token, or "" for the person."""
+_VIEWER: ContextVar[str] = ContextVar("who takes this turn", default="")
 
-    token: str = ""
+
+@contextmanager
+def viewing(token: str) -> Iterator[None]:
+    """Until the end of the block, the turn of this task is taken by `token`, or by the person if it is ""."""
+    before = _VIEWER.set(token)
+    try:
+        yield
+    finally:
+        _VIEWER.reset(before)
+
+
+def viewer() -> str:
+    """Who takes the turn of this task: the id of a token, or "" for the person."""
+    return _VIEWER.get()
 
 
 def owner_of_session(session: str) -> str:
@@ -31,6 +43,12 @@ def owner_of_session(session: str) -> str:
 def owned(name: str, token: str) -> str:
     """The name of a run, or of a folder in `mybox/workspace`, that belongs to `token`."""
     return f"{name}-{token}" if token else name
+
+
+def owner_of_run(run: str) -> str:
+    """The token that the run belongs to, or ""."""
+    token = run.rpartition("-")[2]
+    return token if _TOKEN.fullmatch(token) else ""
 
 
 def is_closed(parts: Sequence[str], token: str) -> bool:

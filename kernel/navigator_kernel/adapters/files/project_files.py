@@ -12,13 +12,13 @@ from datetime import date
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from navigator_kernel.adapters.files.tree import open_inside
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.language.targets import find_targets
 from navigator_kernel.text import lazy_compile
-from navigator_kernel.values.owner import Viewer, is_closed
+from navigator_kernel.values.owner import is_closed, viewer
 from navigator_kernel.values.request import FileReference
 
 NAMED = 64  # files that one message can name without @
@@ -46,7 +46,7 @@ _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLON
 
 
 class ProjectFiles(Struct, frozen=True):
-    """Implements `ports.FileReader` for one project; a relative path starts at `base`, and `viewer` is who reads.
+    """Implements `ports.FileReader` for one project; a relative path starts at `base`.
 
     Links are followed first, and the place and the names of their target are checked. The target is then opened part by
     part from the root without following links, so that a folder that has become a link meanwhile leads nowhere. A hard
@@ -56,7 +56,6 @@ class ProjectFiles(Struct, frozen=True):
 
     root: Path
     base: Path
-    viewer: Viewer = field(default_factory=Viewer)
 
     def read(self, written: str) -> tuple[Path, str]:
         """Returns the real path and the text of a file. Raises NotFound, or Refused with a `reason`: `outside`,
@@ -107,9 +106,9 @@ class ProjectFiles(Struct, frozen=True):
         if parts is None:
             hint = "copy the file into the project"
             raise Refused(f"{written!r} is outside the project", hint=hint, reason="outside")
-        refuse_named(parts, written, self.viewer.token)
+        refuse_named(parts, written, viewer())
         own = _below(root, os.path.normpath(named)) or ()  # a link's own name is checked as well
-        refuse_named(own, written, self.viewer.token)
+        refuse_named(own, written, viewer())
         return root, parts
 
     def named(self, text: str) -> tuple[Path, ...]:
@@ -136,8 +135,8 @@ class ProjectFiles(Struct, frozen=True):
             parts = _below(root, real)
             if not parts or not Path(real).is_file():
                 return None
-            refuse_named(parts, word, self.viewer.token)
-            refuse_named(_below(root, os.path.normpath(named)) or (), word, self.viewer.token)
+            refuse_named(parts, word, viewer())
+            refuse_named(_below(root, os.path.normpath(named)) or (), word, viewer())
         except (OSError, ValueError, Refused):
             return None
         return Path(real)

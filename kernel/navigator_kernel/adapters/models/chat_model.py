@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import threading
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextvars import ContextVar
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -34,8 +35,7 @@ from navigator_kernel.values.chat import PDF, Asked, ChatMessage, Completion, Fi
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Models
-    from navigator_kernel.values.chat import ChatMessage, ShownFile
-
+    from navigator_kernel.values.chat import ShownFile
 
 LONGEST_WAIT = 60.0  # seconds; if Retry-After is longer, the request fails and the person decides
 FIRST_WAIT = 0.5  # seconds; doubled with every attempt
@@ -55,6 +55,8 @@ Told = Callable[[str], None]
 
 # If two threads import modules with circular imports at once, one of them can get an incomplete module.
 _IMPORTING = threading.Lock()
+
+_content_type: ContextVar[str] = ContextVar("the content type of the last response", default="")
 
 
 class _Client(NamedTuple):
@@ -95,7 +97,7 @@ class WireModel:
         self.provider, self.model = spelled_out(name, models)
         self.models, self._sleep, self._key = models, sleep, key
         self._open: _Client | None = None
-        self._last = ""  # the content type of the last response
+        self._asking = 0  # requests under way
 
     @property
     def name(self) -> str:
@@ -113,6 +115,7 @@ class WireModel:
         The data of a failure holds `begun`, the text that was passed on, and `usage`, what the requests used.
         """
         held = _Request(told)
+        self._asking += 1
         try:
             self._opened()  # its imports take a second in a new process, which is not the server's time
             async with asyncio.timeout(asked.limit):
@@ -122,6 +125,8 @@ class WireModel:
             raise held.ended(self._too_slow(asked.limit, "to_its_end")) from None
         except KernelError as error:
             raise held.ended(error)  # noqa: B904 - the same error
+        finally:
+            self._asking -= 1
 
     async def load(self) -> None:
         """Imports what a request needs, but sends no request."""
@@ -129,7 +134,9 @@ class WireModel:
         await self.close()
 
     async def close(self) -> None:
-        """Closes its connections."""
+        """Closes its connections, unless another turn is asking."""
+        if self._asking:
+            return
         held, self._open = self._open, None
         if held is not None and held.loop is asyncio.get_running_loop():
             await held.http.aclose()
@@ -152,7 +159,8 @@ class WireModel:
         raise AssertionError("the last try returns or raises")
 
     async def _once(self, asked: Asked, held: _Request) -> Completion:
-        opened, held.stream, self._last = self._opened(), None, ""
+        opened, held.stream = self._opened(), None
+        _content_type.set("")
         held.spoken = Spoken(asked.tools, held.tell)
         try:
             settings, parameters = _settings(asked), _parameters(asked)
@@ -221,7 +229,7 @@ class WireModel:
             ) from None
 
     async def _came(self, response: Any) -> None:
-        self._last = response.headers.get("content-type", "")
+        _content_type.set(response.headers.get("content-type", ""))
         await repair(response)
 
     def _completion(self, response: Any, asked: Asked, held: _Request) -> Completion:
@@ -260,7 +268,7 @@ class WireModel:
 
     def _not_an_answer(self, kind: str) -> str:
         """`web_page` if the last response was one, else `kind`."""
-        return "web_page" if self._last.partition(";")[0].strip() == "text/html" else kind
+        return "web_page" if _content_type.get().partition(";")[0].strip() == "text/html" else kind
 
     def _failed(self, kind: str, **data: Any) -> ModelFailed:
         held = {"kind": kind, "model": self.name, **{name: value for name, value in data.items() if value}}

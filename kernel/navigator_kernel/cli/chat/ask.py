@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.bootstrap.turns import refuse_message
+from navigator_kernel.adapters.stores.underway import ENDED
+from navigator_kernel.bootstrap.turns import Keep, refuse_message
 from navigator_kernel.bootstrap.upkeep import collect_daily
 from navigator_kernel.cli.app import json_option, pass_app, rights_options, unsafe_option
 from navigator_kernel.cli.chat.question import can_answer, command_for, open_question
-from navigator_kernel.cli.chat.replies import show
-from navigator_kernel.cli.chat.stream import waits
-from navigator_kernel.cli.chat.turns import is_answer, open_session, take_turn
+from navigator_kernel.cli.chat.replies import show, waits
 from navigator_kernel.cli.output import is_attended, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import SHAPES
-from navigator_kernel.errors import Interrupted
+from navigator_kernel.errors import Busy, Interrupted
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language, language_of
-from navigator_kernel.turn.answers import is_interrupted
+from navigator_kernel.text import Language, escape_controls, language_of, shorten
+from navigator_kernel.turn.answers import is_interrupted, resume
 from navigator_kernel.values.packet import FORMATS
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
+
+if TYPE_CHECKING:
+    from navigator_kernel.events import Listener
 
 PENDING = 9  # exit code
 
@@ -62,7 +68,7 @@ def command(
     message = replace(message, shows_prompt=True) if show_prompt else message
     dialogue = Dialogue(app=app, form=wanted, as_json=as_json, kept=session is not None)
     code = dialogue.send(message, open_session(app, session, text))
-    collect_daily(app.root)
+    collect_daily(app.project)
     return code
 
 
@@ -119,3 +125,60 @@ def _message(words: tuple[str, ...]) -> str:
     text = sys.stdin.read() if words in {(), ("-",)} and not sys.stdin.isatty() else " ".join(words)
     refuse_message(text)
     return text
+
+
+# Runs one turn from synchronous code; Ctrl-C ends the turn, not the program.
+
+SHOWN = 200  # characters of a message
+
+
+def open_session(app: App, name: str | None, text: str = "") -> Session:
+    """Like `Turns.session`, and shows the person the interrupted work of a killed process."""
+    session = app.turns.session(name, text)
+    if is_interrupted(session.approval) and session.approval is not None:
+        asked = shorten(escape_controls(session.approval.packets[0].task_spec.intent), SHOWN)
+        note(say("notice.interrupted", app.spoken, asked=asked))
+    return session
+
+
+def take_turn(app: App, message: Message, session: Session, listeners: Sequence[Listener], *, keep: bool) -> Reply:
+    """Runs a turn and returns the reply; the session is saved with `keep`, or if it waits for an answer.
+
+    Interrupted if the person stopped it; its processes have ended by then.
+    """
+    ended_by: list[signal.Signals] = []
+    when: Keep = "always" if keep else "waiting"
+    turn = app.turns.take(replace(message, allow=app.allow), session, listeners, keep=when, missed=_missed)
+    try:
+        return asyncio.run(_stoppable(turn, ended_by))
+    except (KeyboardInterrupt, asyncio.CancelledError) as error:
+        stopped = Interrupted("stopped", hint="nothing is half-written")
+        if ended_by:
+            stopped.data, stopped.exit_code = {"signal": ended_by[0].name}, 128 + ended_by[0]
+        raise stopped from error
+
+
+def is_answer(message: Message, session: Session) -> bool:
+    """Whether the message says yes or no to what `session` waits for."""
+    resumed = resume(message, session)
+    return resumed.approved is not None or resumed.declined
+
+
+def _missed(error: Busy) -> None:
+    note(f"note: {error.message}; this turn is not in its history")
+
+
+async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[signal.Signals]) -> Reply:
+    """Ends the turn with its processes at SIGTERM and SIGHUP, like at Ctrl-C, unless the process ignores the signal, as
+    under `nohup`."""
+    task = asyncio.ensure_future(turn)
+    loop = asyncio.get_running_loop()
+
+    def stop(number: signal.Signals) -> None:
+        ended_by.append(number)
+        task.cancel(ENDED)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            loop.add_signal_handler(number, stop, number)
+    return await task

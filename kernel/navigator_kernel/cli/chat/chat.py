@@ -11,8 +11,7 @@ import click
 
 from navigator_kernel.cli.app import json_option, pass_app, rights_options, unsafe_option
 from navigator_kernel.cli.chat.question import OpenQuestion, can_answer, command_for, open_question, read_line
-from navigator_kernel.cli.chat.replies import chat_hint, show
-from navigator_kernel.cli.chat.stream import Shown
+from navigator_kernel.cli.chat.replies import Shown, chat_hint, show
 from navigator_kernel.cli.output import document, is_attended, lines, note, table
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.language.wording import say
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from navigator_kernel.cli.project import App
 
-
 @click.command("chat")
 @click.option("--session", "session_name", help="Name of the session to continue or begin.")
 @rights_options
@@ -39,12 +37,12 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     With --json the replies are one document, printed at the end.
     """
     from navigator_kernel.bootstrap.upkeep import collect_garbage
-    from navigator_kernel.cli.chat.turns import open_session
+    from navigator_kernel.cli.chat.ask import open_session
 
     asks = can_answer() and not as_json
     if asks:
         app.settle_state()
-    collect_garbage(app.root)
+    collect_garbage(app.project)
     session, replies, code = open_session(app, session_name), list[Reply](), 0
     shown, language, offers = Shown(quiet=as_json), app.spoken, partial(_offers, app)
     while True:
@@ -104,7 +102,7 @@ def _line(prompt: str, offers: Callable[[str], list[str]] | None = None) -> str:
 def _offers(app: App, word: str) -> list[str]:
     """What `word` may be the beginning of: a command or skill after `/`, else a file, with or without `@`."""
     if word.startswith("/") and "/" not in word[1:]:
-        skills = (f"/{skill.name}" for skill in app.kernel.catalogue.list_resources())
+        skills = (f"/{skill.name}" for skill in app.project.catalogue.list_resources())
         return sorted(f"{name} " for name in {*_WORDS, *skills} if name.startswith(word))
     mark = "@" if word.startswith("@") else ""
     folder, _, begin = word.removeprefix("@").rpartition("/")
@@ -163,7 +161,7 @@ def _attempt(
 
 def _turn(app: App, text: str, session: Session, shown: Shown, language: Language | None) -> Reply:
     """Takes the turn in `language`, by default the message's own, and shows the reply."""
-    from navigator_kernel.cli.chat.turns import take_turn
+    from navigator_kernel.cli.chat.ask import take_turn
 
     attended = is_attended() and not shown.quiet
     message = Message(text=text, interactive=True, language=app.language or language, attended=attended)
@@ -192,8 +190,8 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
         case "/skills":
             _skills(app, rest)
         case "/why" if replies:
-            events = app.kernel.run_log.read(replies[-1].run)
-            lines(list(readable_lines(events, app.kernel.catalogue, app.language)))
+            events = app.project.run_log.read(replies[-1].run)
+            lines(list(readable_lines(events, app.project.catalogue, app.language)))
         case _:
             note("nothing yet")
 
@@ -202,7 +200,7 @@ def _skills(app: App, words: str) -> None:
     """A short list of the installed skills, or of those that `words` find."""
     from navigator_kernel.skills.catalog.search import search
 
-    skills = app.kernel.catalogue.list_resources()
+    skills = app.project.catalogue.list_resources()
     listed = [hit.skill for hit in search(skills, words, {})] if words else [*skills]
     rows = [(skill.name, " ".join(in_one_language(skill.description, app.spoken).split())) for skill in listed[:LISTED]]
     table(("skill", "description"), rows, language=app.spoken)

@@ -19,7 +19,7 @@ def command() -> None:
 @pass_app
 def listed(app: App, *, as_json: bool) -> None:
     """List the subagents."""
-    agents = sorted({agent.name: agent for agent in app.kernel.agents.values()}.items())
+    agents = sorted({agent.name: agent for agent in app.project.agents.values()}.items())
     if as_json:
         document({"agents": [{"name": n, "aliases": list(a.aliases), "description": a.description} for n, a in agents]})
     else:

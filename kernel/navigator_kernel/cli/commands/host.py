@@ -160,12 +160,11 @@ def _installer(app: App, host: Host) -> Installer:
 
 def _listed_by_claude(app: App) -> list[SkillDef]:
     """The skills that Claude Code itself loads from this project, and Navigator has, too."""
-    from navigator_kernel.bootstrap.parts import open_catalogue
 
     folder = app.root / ".claude" / "skills"
     if not folder.is_dir():
         return []
-    found = open_catalogue(app.root).list_resources()
+    found = app.bare.catalogue.list_resources()
     return [skill for skill in found if skill.folder is not None and skill.folder.parent == folder]
 
 

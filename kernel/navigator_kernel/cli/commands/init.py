@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from navigator_kernel.adapters.stores.project_state import BOX, IGNORED
-from navigator_kernel.bootstrap.parts import writer_for
 from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, say_lines
 from navigator_kernel.cli.project import App
@@ -32,7 +32,7 @@ def command(app: App, *, workstation: bool, dry_run: bool, as_json: bool) -> Non
         docs = shipped_home().docs
         wanted |= {root / "docs" / page: _plain((docs / page).read_text("utf-8")) for page in _PAGES}
     fresh = {path: data for path, data in wanted.items() if not path.exists()}
-    writer = writer_for("setup", root)
+    writer = Project(root).writer_for("setup")
     for path, data in fresh.items():
         if not dry_run:
             writer.write(path, data)

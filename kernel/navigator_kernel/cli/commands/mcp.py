@@ -20,8 +20,7 @@ from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.secrets import redaction
-from navigator_kernel.bootstrap.parts import open_audit
-from navigator_kernel.bootstrap.servers import Held, servers_of, tool_file
+from navigator_kernel.bootstrap.servers import tool_file
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
@@ -83,8 +82,8 @@ def _check(app: App, *, as_json: bool) -> None:
     """Lists the skills that are resources: those that follow the open specification. `route` finds all skills."""
     from navigator_kernel.mcp_server.skill_resources import SkillResources
 
-    every = sorted(skill.name for skill in app.kernel.catalogue.list_resources() if skill.type == "skill")
-    served = SkillResources(app.kernel.catalogue).served()
+    every = sorted(skill.name for skill in app.project.catalogue.list_resources() if skill.type == "skill")
+    served = SkillResources(app.project.catalogue).served()
     left_out = [name for name in every if name not in served]
     if as_json:
         document({"served": served, "left_out": left_out})
@@ -96,7 +95,7 @@ def _check(app: App, *, as_json: bool) -> None:
 
 
 def _server(app: App) -> Server[Any]:
-    from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
+    from navigator_kernel.bootstrap.turns import MOST
 
     try:
         from navigator_kernel.mcp_server.server import KernelTools, mcp_server
@@ -104,14 +103,13 @@ def _server(app: App) -> Server[Any]:
     except ImportError as error:
         hint = "pip install 'navigator-kernel[mcp]'"
         raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
-    pool, most = TurnPool(app.root, app.settings, here=Path.cwd(), unsafe=app.unsafe), asyncio.Semaphore(MOST)
+    most = asyncio.Semaphore(MOST)
 
     async def take(message: Message, session: Session) -> Reply:
         async with most:
-            with pool.turns() as turns:
-                return await turns.take(message, session, keep="waiting")
+            return await app.turns.take(message, session, keep="waiting")
 
-    return mcp_server(KernelTools(kernel=pool.kernel, take=take), SkillResources(pool.kernel.catalogue))
+    return mcp_server(KernelTools(kernel=app.project, take=take), SkillResources(app.project.catalogue))
 
 
 def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> None:
@@ -225,7 +223,7 @@ def listed(app: App, *, as_json: bool) -> None:
     """List the MCP servers: where each is named, and whether you agreed to start it."""
     rows = []
     for name, server in sorted(app.settings.servers.items()):
-        agreed = app.consents.trusted(request(name, server, "", app.root).consent)
+        agreed = app.bare.consents.trusted(request(name, server, "", app.root).consent)
         rows.append({"name": name, "origin": server.origin, "approved": agreed, **_shown(server)})
     notes = [text for text in app.settings.notes if text.startswith((PROJECT_FILE, OWN_FILE))]
     if as_json:
@@ -260,9 +258,11 @@ def remove(app: App, *, name: str, project: bool, as_json: bool) -> None:
 
     _change(app, file, edit, project=project)
     its_tools = f"{PREFIX}{OfferedTool(server=name, name='x').full_name.removesuffix('x')}"
-    ended = [subject for subject in app.consents.subjects() if subject.startswith((f"mcp_server:{name}@", its_tools))]
+    ended = [
+        subject for subject in app.bare.consents.subjects() if subject.startswith((f"mcp_server:{name}@", its_tools))
+    ]
     if ended:
-        app.consents.distrust(*ended)
+        app.bare.consents.distrust(*ended)
     removed = {"name": name, "file": str(file), "distrusted": ended}
     document(removed) if as_json else say_lines(f"removed {name} from {file}")
 
@@ -449,7 +449,7 @@ def tools(app: App, *, name: str, yes: bool, timeout: float | None, as_json: boo
     """List the tools of the server NAME, and whether each may be called."""
     with _opened(app, name, timeout, yes=yes) as server:
         offered = server.tools()
-    standings = server.parts.pins.standings(offered)
+    standings = server.app.bare.pins.standings(offered)
     rows = [{"tool": tool.full_name, **standings[tool.name]._asdict(), **tool.to_dict()} for tool in offered]
     if as_json:
         document({"server": name, "tools": rows})
@@ -478,8 +478,7 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
     brought = configured is not None and configured.origin == PROJECT  # the person may not have seen its command
     with _opened(app, name, timeout, yes=yes or not brought) as server:
         offered = _tools_after_question(server, as_json=as_json)
-    parts = server.parts
-    before, by_name = parts.pins.standings(offered), {tool.name: tool for tool in offered}
+    before, by_name = app.bare.pins.standings(offered), {tool.name: tool for tool in offered}
     by_name |= {tool.full_name: tool for tool in offered}
     if missing := [word for word in only if word not in by_name]:
         near = ", ".join(tool.name for tool in offered[:20])
@@ -488,13 +487,17 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
         tool for tool in offered if before[tool.name].state in ("new", "approved")
     ]
     names, subjects = {tool.full_name for tool in approved}, {tool.subject for tool in approved}
-    trusted = [subject for subject in app.consents.subjects() if subject.startswith(PREFIX)]
+    trusted = [subject for subject in app.bare.consents.subjects() if subject.startswith(PREFIX)]
     earlier = [subject for subject in trusted if subject.removeprefix(PREFIX).partition("@")[0] in names]
     if old := [subject for subject in earlier if subject not in subjects]:
-        app.consents.distrust(*old)
-    app.consents.trust(parts.subject(name), *sorted(subjects), note=f"navigator mcp approve {' '.join([name, *only])}")
+        app.bare.consents.distrust(*old)
+    app.bare.consents.trust(
+        request(name, app.settings.servers[name], "", app.root).consent,
+        *sorted(subjects),
+        note=f"navigator mcp approve {' '.join([name, *only])}",
+    )
     save_pins(tool_file(), FolderWriter([user_state()]), name, approved)
-    after = parts.pins.standings(offered)
+    after = app.bare.pins.standings(offered)
     rows = [
         {"tool": tool.full_name, "before": before[tool.name].state, **after[tool.name]._asdict()} for tool in offered
     ]
@@ -518,7 +521,7 @@ def _tools_after_question(server: _Server, *, as_json: bool) -> list[OfferedTool
             raise
         if not click.confirm(f"{error.message}?", err=True):
             raise
-        server.app.consents.allow_orders(server.run)
+        server.app.bare.consents.allow_orders(server.run)
         return server.tools()
 
 
@@ -601,14 +604,13 @@ class _Server(Struct, frozen=True):
 
     app: App
     name: str
-    parts: Held
     run: str
     seconds: float
 
     def ask(self, operation: str, params: Mapping[str, Any], progress: Any = None) -> Mapping[str, Any]:
         async def bounded() -> Mapping[str, Any]:
             async with asyncio.timeout(self.seconds):
-                return await self.parts.client.call(self.name, operation, params, self.run, progress)
+                return await self.app.bare.mcp.call(self.name, operation, params, self.run, progress)
 
         try:
             return asyncio.run(bounded())
@@ -628,7 +630,7 @@ class _Server(Struct, frozen=True):
         return [OfferedTool.from_dict(self.name, one) for one in answer["tools"]]
 
     async def watch(self, uri: str) -> None:
-        async for answer in self.parts.client.watch(self.name, uri, self.run):
+        async for answer in self.app.bare.mcp.watch(self.name, uri, self.run):
             _show(answer)
             sys.stdout.flush()
 
@@ -636,14 +638,13 @@ class _Server(Struct, frozen=True):
 @contextmanager
 def _opened(app: App, name: str, timeout: float | None, *, yes: bool) -> Iterator[_Server]:
     """Opens the server for one command; its process has ended on exit."""
-    parts = servers_of(app.root, app.settings, app.consents, open_audit(app.root), unsafe=app.unsafe)
     run = TimedIds(SystemClock()).new()
     if yes:
-        app.consents.allow_orders(run)
+        app.bare.consents.allow_orders(run)
     try:
-        yield _Server(app, name, parts, run, timeout or app.settings.timeout)
+        yield _Server(app, name, run, timeout or app.settings.timeout)
     finally:
-        parts.client.close()
+        app.bare.mcp.close()
 
 
 def _arguments(words: Sequence[str], given: str) -> dict[str, Any]:

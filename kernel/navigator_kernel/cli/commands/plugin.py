@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from navigator_kernel.adapters.entry_points import Installed
-from navigator_kernel.bootstrap.extensions import agents_subject, open_plugins
-from navigator_kernel.bootstrap.kernel import project_ports
-from navigator_kernel.bootstrap.models import tools_of
 from navigator_kernel.bootstrap.places import PLUGINS, left_out
+from navigator_kernel.bootstrap.plugin_parts import agents_subject, open_plugins
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, say_lines, table
 from navigator_kernel.cli.project import App
@@ -21,7 +19,6 @@ from navigator_kernel.errors import KernelError, NotFound
 if TYPE_CHECKING:
     from navigator_kernel.plugins import Failure, Plugins
     from navigator_kernel.ports import ProjectPorts
-
 
 @click.group("plugin")
 def command() -> None:
@@ -33,8 +30,8 @@ def command() -> None:
 @pass_app
 def listed(app: App, *, as_json: bool) -> int:
     """List plugins with their packages, hooks and failures; exit code 1 if one failed."""
-    app.extensions = open_plugins(app.root, tell=lambda _line: None)  # the failures are printed below
-    plugins, untrusted = app.extensions.plugins, [str(path) for path in app.extensions.untrusted]
+    app.project.plugins = open_plugins(app.root, tell=lambda _line: None)  # the failures are printed below
+    plugins, untrusted = app.project.plugins.plugins, [str(path) for path in app.project.plugins.untrusted]
     failures = [failure.to_dict() for failure in tried(app)]
     every = {name: plugins.packages.get(name, Installed(name, "")) for name in (*plugins.names(), *plugins.packages)}
     rows = [(name, one.package, one.version, plugins.hooks(name)) for name, one in every.items()]
@@ -59,18 +56,17 @@ def listed(app: App, *, as_json: bool) -> int:
 
 def tried(app: App) -> Sequence[Failure]:
     """The failures of plugins, once each of their hooks was called that changes nothing."""
-    kernel, plugins = app.kernel, app.extensions.plugins
+    project, plugins = app.project, app.project.plugins.plugins
     brought = {hook for name in plugins.names() if not plugins.is_shipped(name) for hook in plugins.hooks(name)}
-    project = project_ports(app.root, app.shared.meaning)
-    tools_of(plugins, project, app.settings.timeout)
-    kernel.precheck_hook(kernel.catalogue.count_own())
+    _ = project.agents, project.dispatcher, project.plugin_tools
+    project.precheck_hook(project.catalogue.count_own())
     if "kernel_register_routers" in brought:
-        kernel.router.recognise("which skill is meant")
-        kernel.router.retrieve("which skill is meant", 1)
+        project.router.recognise("which skill is meant")
+        project.router.retrieve("which skill is meant", 1)
     if "kernel_register_commands" in brought:
         _try_commands(plugins, app.root)
     if "kernel_register_tools_and_endpoints" in brought:
-        _try_endpoints(plugins, project)
+        _try_endpoints(plugins, project.plugin_ports)
     if "kernel_scan_skill" in brought:
         _try_scanners(plugins)
     return plugins.failures
@@ -107,7 +103,7 @@ def _try_scanners(plugins: Plugins) -> None:
 def trust(app: App, *, folder: Path, as_json: bool) -> None:
     """Let the agents of FOLDER run in this program, until its files change."""
     subject = agents_subject(_folder(folder))
-    app.consents.trust(subject, note=f"navigator plugin trust {folder}")
+    app.project.consents.trust(subject, note=f"navigator plugin trust {folder}")
     document({"trusted": subject, "exit_code": 0}) if as_json else say_lines(f"trusted {subject}")
 
 
@@ -117,7 +113,7 @@ def trust(app: App, *, folder: Path, as_json: bool) -> None:
 @pass_app
 def distrust(app: App, *, folder: Path, as_json: bool) -> None:
     """Withdraw trust from FOLDER."""
-    book = app.consents
+    book = app.project.consents
     prefix = f"agents:{_folder(folder)}@"
     gone = [subject for subject in book.subjects() if subject.startswith(prefix)]
     for subject in gone:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, table
 from navigator_kernel.cli.project import App
@@ -24,13 +23,12 @@ def command() -> None:
 @pass_app
 def explain(app: App, *, skill: str, tool: str, as_json: bool) -> None:
     """Show what SKILL may do here, and what decides it; with TOOL also whether it may call that."""
-    from navigator_kernel.bootstrap.consents import open_consents
     from navigator_kernel.sandbox.guard import Standing, explained
 
-    catalogue, consents = open_catalogue(app.root), open_consents()
+    catalogue, consents = app.bare.catalogue, app.bare.consents
     held = catalogue.find(skill)
     executor = catalogue.create_executor(held.namespace if held else f"skill:{skill}")
-    found, granted, rung = executor.skill, consents.trusted(executor.consent), open_sandbox().rung()
+    found, granted, rung = executor.skill, consents.trusted(executor.consent), app.bare.contained.rung()
     plain = consent_subject("type_a", found.name, executor.digest, executor.origin)
     standing = Standing(
         catalogue.is_shipped(found), granted or consents.trusted(plain), granted, rung.name if rung else ""

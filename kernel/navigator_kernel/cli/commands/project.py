@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from navigator_kernel.bootstrap.places import find_root, project_state
+from navigator_kernel.bootstrap.places import find_root, open_consents, project_state
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, is_asked, say_lines, table
 from navigator_kernel.cli.project import App
@@ -145,8 +145,6 @@ def distrust(app: App, *, path: str | None, as_json: bool) -> None:
 
 
 def _consents() -> ConsentStore:
-    from navigator_kernel.bootstrap.consents import open_consents
-
     return open_consents()
 
 

@@ -107,6 +107,7 @@ def _serve(
     patience: float,
     as_json: bool,
 ) -> None:
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.page_opening import PageOpener
     from navigator_kernel.gateway.server import serve
@@ -122,7 +123,8 @@ def _serve(
 
     if not is_shown and not tokens.listed():
         note("there is no token yet: navigator serve --new-token")
-    gateway, opener = Gateway(app.root, app.settings), PageOpener(app.root)
+    project = Project(app.root, app.settings, here=app.root, stays=True)
+    gateway, opener = Gateway(project), PageOpener(project)
     gateway.endings.append(opener.close)
     serve(gateway, host, port, ready, certificate=tls, is_open=is_open, patience=patience)
 
@@ -133,7 +135,7 @@ def _tokens(app: App) -> TokenStore:
     except ImportError as error:
         hint = "pip install 'navigator-kernel[gateway]'"
         raise NotLoadable("serve needs the extra 'gateway', which is not installed", hint=hint) from error
-    return open_tokens(app.root)
+    return open_tokens(app.bare)
 
 
 def _create(tokens: TokenStore, role: Role, expires: str, label: str, *, as_json: bool) -> None:

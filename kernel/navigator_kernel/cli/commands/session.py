@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.bootstrap.parts import open_redaction, open_sessions, open_underway
 from navigator_kernel.cli.app import app_of, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
@@ -38,7 +37,7 @@ def command() -> None:
 @pass_app
 def listed(app: App, *, as_json: bool) -> None:
     """List sessions, newest first, with what each waits for."""
-    found = _with_left(open_sessions(app.root).listed(), _underway(app).left())
+    found = _with_left(app.bare.sessions.listed(), _underway(app).left())
     if as_json:
         document({"sessions": found})
         return
@@ -53,7 +52,7 @@ def listed(app: App, *, as_json: bool) -> None:
 @pass_app
 def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
     """Print the messages of a session, and what it may do without a question."""
-    store = open_sessions(app.root)
+    store = app.bare.sessions
     session, said = store.load(name), store.history(name, last)
     if as_json:
         rights = [_right(one, app.spoken) for one in session.grants]
@@ -71,7 +70,7 @@ def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
 @pass_app
 def revoke(app: App, *, name: str, rights: tuple[str, ...], as_json: bool) -> None:
     """End what you allowed a session: each RIGHT as `session show` names it, or everything."""
-    ended = asyncio.run(_revoked(open_sessions(app.root), name, rights, app.spoken))
+    ended = asyncio.run(_revoked(app.bare.sessions, name, rights, app.spoken))
     if as_json:
         document({"session": name, "revoked": ended, "exit_code": 0})
     elif ended:
@@ -112,7 +111,7 @@ def resume(ctx: click.Context, *, name: str, as_json: bool) -> int:
 
     app = app_of(ctx)
     if all(left.session != name for left in _underway(app).left()):
-        open_sessions(app.root).load(name)
+        app.bare.sessions.load(name)
     code = ctx.invoke(chat, session_name=name, as_json=as_json)
     return code if isinstance(code, int) else 0
 
@@ -125,7 +124,7 @@ def resume(ctx: click.Context, *, name: str, as_json: bool) -> int:
 @pass_app
 def export(app: App, *, name: str, file: Path | None, force: bool, as_json: bool) -> None:
     """Write a session's history as JSON lines, to FILE or stdout."""
-    store = open_sessions(app.root)
+    store = app.bare.sessions
     store.load(name)
     text = "".join(json.dumps(_entry(one), ensure_ascii=False) + "\n" for one in store.history(name))
     if file is None:
@@ -147,7 +146,7 @@ def delete(app: App, *, name: str, as_json: bool) -> None:
     left = any(one.session == name for one in _underway(app).left())
     _underway(app).forget(name)
     try:
-        open_sessions(app.root).delete(name)
+        app.bare.sessions.delete(name)
     except NotFound:  # the turn was killed before its session was stored
         if not left:
             raise
@@ -155,7 +154,7 @@ def delete(app: App, *, name: str, as_json: bool) -> None:
 
 
 def _underway(app: App) -> Underway:
-    return open_underway(app.root, open_redaction(app.settings))
+    return app.bare.underway
 
 
 def _with_left(found: list[dict[str, Any]], left: Sequence[Left]) -> list[dict[str, Any]]:

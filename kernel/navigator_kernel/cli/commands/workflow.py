@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from navigator_kernel.bootstrap.parts import open_journal
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, is_attended, lines, note, say_lines, style_of, table
 from navigator_kernel.errors import KernelError, NotFound, Refused
@@ -43,13 +42,13 @@ def listed(app: App, *, as_json: bool) -> int:
     from navigator_kernel.turn.workflow_file import load_stored, stored_names
 
     files: list[dict[str, Any]] = []
-    for name in stored_names(app.kernel):
+    for name in stored_names(app.project):
         try:
-            plan = load_stored(name, app.kernel)
+            plan = load_stored(name, app.project)
             files.append({"name": name, "description": plan.description, "steps": len(plan.steps), "problem": ""})
         except KernelError as error:
             files.append({"name": name, "description": "", "steps": 0, "problem": error.message})
-    runs = [_short(run) for run in open_journal(app.root).listed() if run.has_begun]
+    runs = [_short(run) for run in app.bare.journal.listed() if run.has_begun]
     code = 1 if any(one["problem"] for one in files) else 0
     if as_json:
         document({"workflows": files, "runs": runs, "exit_code": code})
@@ -75,11 +74,11 @@ def show(app: App, *, name: str, as_json: bool) -> None:
     from navigator_kernel.language.wording import say
     from navigator_kernel.turn.workflow_file import load_stored, stored_names
 
-    if name.removeprefix("#") in stored_names(app.kernel):
-        plan = load_stored(name.removeprefix("#"), app.kernel)
+    if name.removeprefix("#") in stored_names(app.project):
+        plan = load_stored(name.removeprefix("#"), app.project)
         document({"workflow": plan_to_dict(plan)}) if as_json else lines(outline(plan, app.language or "en"))
         return
-    run = open_journal(app.root).load(name)
+    run = app.bare.journal.load(name)
     if as_json:
         document({"run": {**_short(run), "plan": plan_to_dict(run.plan), "tries": _tries(run)}})
         return
@@ -113,15 +112,15 @@ def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool
     from navigator_kernel.turn.workflow import start_run
     from navigator_kernel.turn.workflow_file import stored_names
 
-    name, known = name.removeprefix("#"), stored_names(app.kernel)
+    name, known = name.removeprefix("#"), stored_names(app.project)
     if name not in known:
         near = ", ".join(get_close_matches(name, known, 3, 0.5))
         hint = f"did you mean {near}?" if near else "navigator workflow list shows them"
         raise NotFound(f"no workflow is called {name!r}", hint=hint)
-    rest, token = " ".join(words), app.kernel.ids.new()
-    files = preprocess(Message(text=rest), app.kernel.files).files
-    start_run(name, rest, words, files, app.kernel, token, app.kernel.ids.new())
-    return _agreed(app, open_journal(app.root).load(token), "", yes=yes, as_json=as_json)
+    rest, token = " ".join(words), app.project.ids.new()
+    files = preprocess(Message(text=rest), app.project.files).files
+    start_run(name, rest, words, files, app.project, token, app.project.ids.new())
+    return _agreed(app, app.bare.journal.load(token), "", yes=yes, as_json=as_json)
 
 
 @command.command("resume")
@@ -133,7 +132,7 @@ def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool
 @pass_app
 def resume(app: App, *, token: str, repeat: bool, yes: bool, as_json: bool) -> int:
     """Continue the run TOKEN from the first step that has not succeeded."""
-    held = open_journal(app.root).load(token)
+    held = app.bare.journal.load(token)
     if held.state == "proposed":
         raise Refused(f"the plan of {token!r} was not approved", hint=f"navigator workflow approve {token}")
     return _agreed(app, held, "repeat" if repeat else "", yes=yes, as_json=as_json)
@@ -146,7 +145,7 @@ def resume(app: App, *, token: str, repeat: bool, yes: bool, as_json: bool) -> i
 @pass_app
 def approve(app: App, *, token: str, as_json: bool) -> int:
     """Approve what the run TOKEN waits for (its plan, or an effect of a step), and continue it."""
-    held = open_journal(app.root).load(token)
+    held = app.bare.journal.load(token)
     last = next((record.report for record in reversed(held.records) if record.report is not None), None)
     waiting = "" if last is None or held.state != "waiting" else last.subject
     return _agreed(app, held, "plan" if held.state == "proposed" else waiting, yes=False, as_json=as_json)
@@ -158,7 +157,7 @@ def approve(app: App, *, token: str, as_json: bool) -> int:
 @pass_app
 def abort(app: App, *, token: str, as_json: bool) -> None:
     """End the run TOKEN; the effects of its steps stay."""
-    journal = open_journal(app.root)
+    journal = app.bare.journal
     journal.load(token)
     with journal.hold(token):
         held = journal.load(token)
@@ -171,11 +170,10 @@ def abort(app: App, *, token: str, as_json: bool) -> None:
 def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bool) -> int:
     """Approves `subject` of a run from its session. Busy while another process follows the run: a turn would wait for
     the session first."""
-    from navigator_kernel.cli.chat.turns import turns_of
 
-    with open_journal(app.root).hold(held.token):
+    with app.bare.journal.hold(held.token):
         pass
-    said, session = turns_of(app).workflow_answer(held, subject)
+    said, session = app.turns.workflow_answer(held, subject)
     return _turn(app, "yes" if app.language == "en" else said.text, session, yes=yes, as_json=as_json)
 
 

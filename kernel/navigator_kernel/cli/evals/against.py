@@ -18,7 +18,7 @@ from navigator_kernel.evals.score import FIGURES, Outcome, better, score
 from navigator_kernel.text import shorten
 
 if TYPE_CHECKING:
-    from navigator_kernel.bootstrap.parts import RouterParts
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.cli.project import App
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.evals.cases import EvalCase
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 LIMIT = 1024 * 1024  # bytes of a draft
 
 
-def compared(app: App, parts: RouterParts, before: Sequence[Outcome], against: str, *, as_json: bool) -> int:
+def compared(app: App, project: Project, before: Sequence[Outcome], against: str, *, as_json: bool) -> int:
     """Prints both scores and the messages that change; returns 1 if one of them gets worse."""
-    settings, skills = _other(app, parts, against)
+    settings, skills = _other(app, project, against)
     with TemporaryDirectory(prefix="navigator-") as folder:
-        after = tried(app, parts, [one.case for one in before], settings, skills, Path(folder))
+        after = tried(project, [one.case for one in before], settings, skills, Path(folder))
     body = difference(before, after)
     worse = any(one["change"] == "worse" for one in body["changes"])
     body = {"exit_code": int(worse), "against": against, **body}
@@ -40,8 +40,7 @@ def compared(app: App, parts: RouterParts, before: Sequence[Outcome], against: s
 
 
 def tried(
-    app: App,
-    parts: RouterParts,
+    project: Project,
     cases: Sequence[EvalCase],
     settings: Settings,
     skills: Sequence[SkillDef],
@@ -51,7 +50,7 @@ def tried(
     the index is in `folder`."""
     from navigator_kernel.bootstrap.trials import open_trial
 
-    return routed(cases, open_trial(app.root, settings, parts, folder, skills))
+    return routed(cases, open_trial(project, settings, folder, skills))
 
 
 def difference(before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, Any]:
@@ -81,7 +80,7 @@ def _went(one: Outcome) -> str:
     return f"offers {', '.join(one.choice.asked)}" if one.choice.asked else "nothing"
 
 
-def _other(app: App, parts: RouterParts, against: str) -> tuple[Settings, Sequence[SkillDef]]:
+def _other(app: App, project: Project, against: str) -> tuple[Settings, Sequence[SkillDef]]:
     """The settings to use and the skills to replace. UsageProblem or NotFound if `against` is neither."""
     key, mark, value = against.partition("=")
     path = Path.cwd() / against
@@ -90,15 +89,15 @@ def _other(app: App, parts: RouterParts, against: str) -> tuple[Settings, Sequen
     path = path / "SKILL.md" if path.is_dir() else path
     if not path.is_file():
         raise NotFound(f"no file is called {against!r}", hint="KEY=VALUE for a setting, or a draft's SKILL.md")
-    return app.settings, [draft(parts, path)]
+    return app.settings, [draft(project, path)]
 
 
-def draft(parts: RouterParts, path: Path) -> SkillDef:
+def draft(project: Project, path: Path) -> SkillDef:
     """The skill in the file at `path`, with the place of the installed skill of the same name."""
     from navigator_kernel.skills.formats.manifest import read_manifest
 
     found = read_manifest(read_bounded(path, LIMIT), path=path, folder=path.parent)
-    held = parts.catalogue.find(found.name)
+    held = project.catalogue.find(found.name)
     if held is None:
         raise UsageProblem(f"no skill is called {found.name!r}", hint="give the draft the name of an installed skill")
     return replace(found, path=held.path, folder=held.folder, level=held.level, enabled=held.enabled)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
-    from navigator_kernel.bootstrap.parts import RouterParts
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.cli.project import App
     from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.evals.score import Choice, Outcome
@@ -27,7 +27,7 @@ BREACHES = (
 
 
 def gathered(
-    app: App, parts: RouterParts, chosen: Sequence[SkillDef], *, whole: bool
+    app: App, project: Project, chosen: Sequence[SkillDef], *, whole: bool
 ) -> tuple[list[EvalCase], list[Problem]]:
     """The evals of the skills and, with `whole`, of the project; and the problems in their files."""
     from navigator_kernel.skills.formats.validate import validate
@@ -47,13 +47,13 @@ def gathered(
         held, wrong = cases_in("", app.root / "evals")
         cases += held
         problems += wrong
-        for one in parts.catalogue.diagnostics():
+        for one in project.catalogue.diagnostics():
             if one.level == "error":
                 problems.append(Problem(one.code, "error", "", one.message, str(one.path)))
     return cases, problems
 
 
-def routed(cases: Sequence[EvalCase], parts: RouterParts) -> list[Outcome]:
+def routed(cases: Sequence[EvalCase], project: Project) -> list[Outcome]:
     """Routes each message like the first stages of a turn; files that it names count as existing."""
     from navigator_kernel.evals.score import Choice, outcomes
     from navigator_kernel.turn.message import preprocess
@@ -65,7 +65,7 @@ def routed(cases: Sequence[EvalCase], parts: RouterParts) -> list[Outcome]:
 
     def choose(query: str) -> Choice:
         request = preprocess(Message(text=query), files)
-        decision = decide(understand_locally(request, Session(id="eval"), parts.router), request, parts.catalogue)
+        decision = decide(understand_locally(request, Session(id="eval"), project.router), request, project.catalogue)
         if decision.kind == "skills":
             return Choice(skill=decision.entity or "")
         asked = decision.result.options if isinstance(decision.result, NeedClarification) else ()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.bootstrap.parts import open_router
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.evals.cases import gathered, routed
 from navigator_kernel.cli.output import document, lines, note, table
@@ -19,7 +18,7 @@ from navigator_kernel.evals.cases import Problem
 from navigator_kernel.text import shorten
 
 if TYPE_CHECKING:
-    from navigator_kernel.bootstrap.parts import RouterParts
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.evals.score import Outcome
     from navigator_kernel.values.resource import SkillDef
@@ -73,15 +72,15 @@ def command(
     Exit code 1 where a threshold is missed or something is wrong. Nothing is run and no model is asked. With --against
     every message is routed twice, and the messages that change are listed; exit code 1 where one gets worse.
     """
-    parts = open_router(app.root, app.settings)
-    every = [skill for skill in parts.catalogue.list_resources() if skill.type == "skill"]
+    project = app.bare
+    every = [skill for skill in project.catalogue.list_resources() if skill.type == "skill"]
     if missing := [name for name in skills if name not in {skill.name for skill in every}]:
         raise NotFound(f"no skill is called {missing[0]!r}", hint="navigator skill list")
     chosen = [skill for skill in every if not skills or skill.name in skills]
-    cases, problems = gathered(app, parts, chosen, whole=not skills)
-    found = routed(cases, parts)
+    cases, problems = gathered(app, project, chosen, whole=not skills)
+    found = routed(cases, project)
     if against is not None:
-        return _compared(app, parts, found, against, as_json=as_json)
+        return _compared(app, project, found, against, as_json=as_json)
     level = "error" if require_evals else "warning"
     limits = Limits(min_precision, min_recall, min_served, max_overlap, tuple(hosts), budget, level)
     body = _judged(found, [*problems, *_linted(cases, chosen, every, limits)], every, limits)
@@ -152,10 +151,10 @@ def _written(file: Path, found: Sequence[Outcome], problems: Sequence[Mapping[st
     FolderWriter([place.parent]).write(place, text.encode("utf-8", "replace"))
 
 
-def _compared(app: App, parts: RouterParts, found: Sequence[Outcome], against: str, *, as_json: bool) -> int:
+def _compared(app: App, project: Project, found: Sequence[Outcome], against: str, *, as_json: bool) -> int:
     from navigator_kernel.cli.evals.against import compared
 
-    return compared(app, parts, found, against, as_json=as_json)
+    return compared(app, project, found, against, as_json=as_json)
 
 
 def _show(body: Mapping[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from navigator_kernel.bootstrap.parts import open_router
 from navigator_kernel.cli.output import is_asked
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.route.routed import routed
@@ -31,6 +30,5 @@ def _begin(app: App) -> None:
 
 def make_index(app: App) -> int:
     """Builds the index; returns how many skills it contains."""
-    parts = open_router(app.root, app.settings)
-    routed(app, parts, _ANY, 1)
-    return sum(one.type == "skill" for one in parts.catalogue.list_resources())
+    routed(app, _ANY, 1)
+    return sum(one.type == "skill" for one in app.bare.catalogue.list_resources())

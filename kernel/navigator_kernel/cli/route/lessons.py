@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from navigator_kernel.bootstrap.parts import open_lessons, open_router
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.output import document, note, say_lines, table
 from navigator_kernel.errors import UsageProblem
@@ -27,8 +26,8 @@ def taught(app: App, words: str, *, teach: str | None, forget: bool, as_json: bo
 def _teach(app: App, name: str, text: str, *, as_json: bool) -> None:
     if not text.strip():
         raise UsageProblem("there is no message", hint='navigator route "review this code" --teach code-review')
-    skill = skill_names.named(open_router(app.root, app.settings).catalogue, name)
-    new = open_lessons(app.root).learn(skill.name, text)
+    skill = skill_names.named(app.bare.catalogue, name)
+    new = app.bare.lessons.learn(skill.name, text)
     if as_json:
         document({"skill": skill.name, "learned": new})
     else:
@@ -36,7 +35,7 @@ def _teach(app: App, name: str, text: str, *, as_json: bool) -> None:
 
 
 def _forget(app: App, name: str, *, as_json: bool) -> None:
-    count = open_lessons(app.root).forget(name)
+    count = app.bare.lessons.forget(name)
     if as_json:
         document({"skill": name or None, "forgotten": count})
     else:
@@ -45,7 +44,7 @@ def _forget(app: App, name: str, *, as_json: bool) -> None:
 
 def _show(app: App, name: str, *, as_json: bool) -> None:
     """Shows the lessons, newest first."""
-    held = open_lessons(app.root).all()
+    held = app.bare.lessons.all()
     wanted = {skill: texts for skill, texts in held.items() if not name or fold(skill) == fold(name)}
     count = sum(map(len, wanted.values()))
     if as_json:

@@ -14,18 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.adapters.files.writer import Stamp, stamp
-from navigator_kernel.bootstrap.parts import RouterParts, open_router
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import PROJECT_FILE, user_file
 from navigator_kernel.daemon.client import PROTOCOL, REQUEST_LIMIT, is_ours, is_private, socket_path
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused, UsageProblem
 
-Routed = Callable[[App, RouterParts, str, int], Mapping[str, Any]]
+Routed = Callable[[App, str, int, "ProjectFiles | None"], Mapping[str, Any]]
 
 PATIENCE = 5.0  # seconds that a client has to send its request, and again to read the answer
 PATH_LIMIT = 107  # bytes of a socket's path, the system's limit
@@ -99,39 +97,39 @@ class _Answers(Struct, kw_only=True):
 
     root: Path
     routed: Routed
-    _parts: tuple[App, RouterParts] | None = None
+    _app: App | None = None
     _seen: tuple[Stamp | None, ...] = ()
     _looked: float = float("-inf")
 
     def to(self, line: bytes) -> bytes:
         try:
             text, k, base = self._asked(line)
-            app, parts = self.refresh()
-            parts = replace(parts, files=ProjectFiles(app.root, base))
-            with parts.catalogue.glance():
-                return _line({"exit_code": 0, **self.routed(app, parts, text, k)})
+            app = self.refresh()
+            with app.bare.catalogue.glance():
+                return _line({"exit_code": 0, **self.routed(app, text, k, ProjectFiles(app.root, base))})
         except KernelError as error:
             return _refusal(error)
 
     def look(self) -> None:
         """Checks for changed files, so that the next request need not wait for it."""
-        if self._parts is not None and time.monotonic() - self._looked > LOOK:
-            self._parts[1].catalogue.list_resources()
+        if self._app is not None and time.monotonic() - self._looked > LOOK:
+            self._app.bare.catalogue.list_resources()
             self._looked = time.monotonic()
 
     def warm(self) -> None:
         """Reads the skills and makes the index, so that the first request need not wait for it."""
-        self.routed(*self.refresh(), "which skill is meant", 1)
+        self.routed(self.refresh(), "which skill is meant", 1, None)
 
-    def refresh(self) -> tuple[App, RouterParts]:
+    def refresh(self) -> App:
         """The project with its current settings; an error in them is raised each time until it is fixed."""
         watched = (user_file(), self.root / PROJECT_FILE, self.root / "docs" / "commands.md", self.root / "bin")
         seen = tuple(map(stamp, watched))
-        if self._parts is None or seen != self._seen:
-            self._parts = None
+        if self._app is None or seen != self._seen:
+            self._app = None
             app = App(root_flag=str(self.root))
-            self._parts, self._seen = (app, open_router(app.root, app.settings)), seen
-        return self._parts
+            _ = app.settings
+            self._app, self._seen = app, seen
+        return self._app
 
     def _asked(self, line: bytes) -> tuple[str, int, Path]:
         """The message, the number of candidates wanted, and the folder that file names are relative to."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from navigator_kernel.bootstrap.parts import open_router
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note
 from navigator_kernel.cli.project import App
@@ -69,7 +68,7 @@ def command(
         _index(app, text, as_json=as_json)
         return
     told = _told(app, text, k) if resident else None
-    told = told or routed(app, open_router(app.root, app.settings), text, k)
+    told = told or routed(app, text, k)
     if as_json:
         document(told)
     else:

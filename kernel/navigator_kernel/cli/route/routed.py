@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.bootstrap.parts import RouterParts, open_router
 from navigator_kernel.bootstrap.routed import routed as route
 from navigator_kernel.cli.output import lines, table
 from navigator_kernel.language.wording import because_of
@@ -12,6 +11,7 @@ from navigator_kernel.language.wording import because_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from navigator_kernel.adapters.files.project_files import ProjectFiles
     from navigator_kernel.cli.project import App
     from navigator_kernel.values.route import Intent, RouteDecision
 
@@ -20,13 +20,13 @@ SHOWN = 5  # candidates, unless more are requested
 
 def answer(app: App, text: str) -> int:
     """`navigator route` without options."""
-    show(routed(app, open_router(app.root, app.settings), text, SHOWN), explain=False)
+    show(routed(app, text, SHOWN), explain=False)
     return 0
 
 
-def routed(app: App, parts: RouterParts, text: str, k: int) -> dict[str, Any]:
+def routed(app: App, text: str, k: int, files: ProjectFiles | None = None) -> dict[str, Any]:
     """The route of a message as `--json` prints it; UsageProblem without a message."""
-    found = route(app.root, app.settings, parts, text, app.language)
+    found = route(app.bare, text, app.language, files=files)
     steps = [step._asdict() for step in found.steps]
     return {**_document(found.intent, found.decision, k), "language": found.language, "steps": steps}
 

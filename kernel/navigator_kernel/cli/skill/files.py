@@ -9,7 +9,7 @@ from typing import Any
 import click
 from msgspec import UNSET
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle, write_seen
+from navigator_kernel.bootstrap.lifecycle import write_seen
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
@@ -34,7 +34,7 @@ def export(
 ) -> None:
     """Copy the installed skills NAMES to the folder OUT, or pack them into OUT.skill or OUT.zip."""
     options = InstallOptions(**given, everything=everything)
-    result = open_lifecycle(app.root).export(names, Path.cwd() / out, options, packed=packed)
+    result = app.bare.lifecycle.export(names, Path.cwd() / out, options, packed=packed)
     if as_json:
         document(result)
         return
@@ -80,7 +80,7 @@ def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -
 @pass_app
 def convert(app: App, /, *, path: str, out: str | None, as_json: bool, **given: Any) -> None:
     """Write the canonical SKILL.md of PATH, a file or a folder in any accepted layout; print it without --out."""
-    result = open_lifecycle(app.root).convert(Path.cwd() / path, Path.cwd() / out if out else None, **given)
+    result = app.bare.lifecycle.convert(Path.cwd() / path, Path.cwd() / out if out else None, **given)
     if as_json:
         show_json(result)
     elif result.text is not UNSET:
@@ -96,7 +96,7 @@ def convert(app: App, /, *, path: str, out: str | None, as_json: bool, **given: 
 @pass_app
 def formats(app: App, *, as_json: bool) -> None:
     """List the accepted layouts of a skill."""
-    layouts = open_lifecycle(app.root).formats()
+    layouts = app.bare.lifecycle.formats()
     document({"formats": layouts}) if as_json else table(("layout", "what it is"), layouts.items())
 
 
@@ -112,7 +112,7 @@ def formats(app: App, *, as_json: bool) -> None:
 @pass_app
 def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
     """List or clear the cache of fetched repositories."""
-    result = open_lifecycle(app.root).cache(**given)
+    result = app.bare.lifecycle.cache(**given)
     if as_json:
         show_json(result)
         return
@@ -135,10 +135,10 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
     if write:
         if word:
             raise UsageProblem("--write adds every row that was seen", hint="leave WORD out")
-        written = write_seen(app.root)
+        written = write_seen(app.bare)
         document(written) if as_json else say_lines(f"{written['added']} rows added to {written['path']}")
         return
-    result = open_lifecycle(app.root).mapping(word or "")
+    result = app.bare.lifecycle.mapping(word or "")
     if as_json:
         show_json(result)
         return
@@ -154,7 +154,7 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
 @pass_app
 def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
     """Check the skills at PATH, or the installed skill of that name; exit code 1 where one has an error."""
-    result = open_lifecycle(app.root).validate(path, Path.cwd(), strict=strict)
+    result = app.bare.lifecycle.validate(path, Path.cwd(), strict=strict)
     if as_json:
         show_json(result)
         return result.exit_code

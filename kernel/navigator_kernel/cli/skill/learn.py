@@ -11,8 +11,6 @@ import click
 from msgspec import to_builtins
 
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, say_lines, table
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.skills.lifecycle import Examples, Lifecycle
     from navigator_kernel.values.resource import SkillDef
-
 
 ELSEWHERE = ("what is the weather tomorrow", "明天天气怎么样")  # messages for no skill of a project
 
@@ -117,7 +114,7 @@ def learn(
     """
     if bool(names) == everything or (show and forget):
         raise UsageProblem("which skills?", hint="navigator skill learn NAME, or --all; --show or --forget, not both")
-    lifecycle = open_lifecycle(app.root)
+    lifecycle = app.bare.lifecycle
     names = names or tuple(one.name for one in lifecycle.installed().skills if one.status == "managed")
     skills = [lifecycle.examples(name) for name in names]
     cost: dict[str, Any] = {}
@@ -143,7 +140,7 @@ def _written(
     from navigator_kernel.cli.model_asked import agreed_model, asked_model
     from navigator_kernel.routing.skill_writer import EXAMPLES
 
-    catalogue = open_catalogue(app.root)
+    catalogue = app.bare.catalogue
     skills = [skill for name in names if (skill := catalogue.find(name)) is not None]
     if not skills:
         return {"skills": [], "failed": {}, **Spent().to_dict()}

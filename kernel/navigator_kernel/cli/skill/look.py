@@ -8,7 +8,6 @@ import click
 from msgspec import UNSET, to_builtins
 
 from navigator_kernel import __version__
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.inventory import SkillRow
-
 
 @click.command("scan")
 @click.argument("source", required=False, default="")
@@ -72,7 +70,7 @@ def scan(
 @pass_app
 def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
     """List installed skills."""
-    result = open_lifecycle(app.root).installed(InstallOptions(**where))
+    result = app.bare.lifecycle.installed(InstallOptions(**where))
     if as_json:
         show_json(result)
         return
@@ -144,7 +142,7 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
 def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
     """Check installed skills against their receipts; exit code 6 if files changed."""
     try:
-        result = open_lifecycle(app.root).verify(name or "", InstallOptions(**where))
+        result = app.bare.lifecycle.verify(name or "", InstallOptions(**where))
     except IntegrityMismatch as error:
         if not as_json:
             lines(_differences(error.data["skills"], app.spoken))

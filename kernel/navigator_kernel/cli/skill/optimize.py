@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from msgspec.structs import replace
 
-from navigator_kernel.bootstrap.parts import open_router
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.evals.against import difference, show, tried
@@ -25,24 +24,23 @@ from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:
-    from navigator_kernel.bootstrap.parts import RouterParts
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.evals.score import Outcome
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.values.resource import SkillDef
-
 
 class _Trial(NamedTuple):
     """Tries descriptions of one skill on `cases`; `folder` contains the index."""
 
     app: App
-    parts: RouterParts
+    project: Project
     skill: SkillDef
     cases: Sequence[EvalCase]
     folder: Path
 
     def outcomes(self, description: str) -> list[Outcome]:
         changed = replace(self.skill, description=description)
-        return tried(self.app, self.parts, self.cases, self.app.settings, [changed], self.folder)
+        return tried(self.project, self.cases, self.app.settings, [changed], self.folder)
 
 
 @click.command("optimize")
@@ -57,16 +55,16 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     Proposals are made from the skill's own text, with --model also by the model. Each one is tried on the evals of all
     skills and on the examples of this one. The best is shown with the messages that change. Nothing is written.
     """
-    parts = open_router(app.root, app.settings)
-    skill = skill_names.named(parts.catalogue, name)
-    cases = _cases(app, parts, skill)
+    project = app.bare
+    skill = skill_names.named(project.catalogue, name)
+    cases = _cases(app, project, skill)
     bare = replace(skill, examples=(), triggers=())  # the evals use them as messages, so they must not match themselves
     asked: tuple[str, ...] = ()
     spent = Spent()
     if model_name:
         asked, spent = _by_model(app, bare, cases, model_name, sure=yes, as_json=as_json)
     with TemporaryDirectory(prefix="navigator-") as folder:
-        trial = _Trial(app, parts, bare, cases, Path(folder))
+        trial = _Trial(app, project, bare, cases, Path(folder))
         now = trial.outcomes(skill.description)
         best, then = _best(trial, now, asked)
     body = {"skill": skill.name, "description": skill.description, **difference(now, then)}
@@ -74,10 +72,10 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     document(body) if as_json else _show(body)
 
 
-def _cases(app: App, parts: RouterParts, skill: SkillDef) -> list[EvalCase]:
+def _cases(app: App, project: Project, skill: SkillDef) -> list[EvalCase]:
     """The evals of all skills, and the examples of this one. UsageProblem if no message is known for it."""
-    every = [one for one in parts.catalogue.list_resources() if one.type == "skill"]
-    cases, _ = gathered(app, parts, every, whole=True)
+    every = [one for one in project.catalogue.list_resources() if one.type == "skill"]
+    cases, _ = gathered(app, project, every, whole=True)
     own = [EvalCase(skill.name, "examples", text, should_trigger=True) for text in (*skill.examples, *skill.triggers)]
     if not own and not any(one.wanted == skill.name for one in cases):
         hint = f"write evals/{skill.name}.json into its folder, or: navigator skill learn {skill.name}"

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, say_lines
@@ -19,14 +17,13 @@ from navigator_kernel.values.standing import skill_subject
 if TYPE_CHECKING:
     from navigator_kernel.skills.catalog.executor import SkillExecutor
 
-
 @click.command("enable")
 @click.argument("name", shell_complete=skill_names.here)
 @json_option
 @pass_app
 def enable(app: App, *, name: str, as_json: bool) -> None:
     """Offer a skill again."""
-    result = open_lifecycle(app.root).enable(name)
+    result = app.bare.lifecycle.enable(name)
     show_json(result) if as_json else say_lines(f"enabled {result.name}")
 
 
@@ -36,7 +33,7 @@ def enable(app: App, *, name: str, as_json: bool) -> None:
 @pass_app
 def disable(app: App, *, name: str, as_json: bool) -> None:
     """Never offer a skill, without removing it."""
-    result = open_lifecycle(app.root).disable(name)
+    result = app.bare.lifecycle.disable(name)
     show_json(result) if as_json else say_lines(f"disabled {result.name}")
 
 
@@ -48,7 +45,7 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
     """Let a skill use its tools and run its command without asking, until its files change."""
     executor = _executor(app, name)
     subjects = [skill_subject(executor.skill.name, executor.digest), executor.consent]
-    app.consents.trust(*subjects, note=f"navigator skill trust {name}")
+    app.bare.consents.trust(*subjects, note=f"navigator skill trust {name}")
     if as_json:
         document({"trusted": subjects[-1], "subjects": subjects, "exit_code": 0})
         return
@@ -63,7 +60,7 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
 @pass_app
 def distrust(app: App, *, name: str, as_json: bool) -> None:
     """Withdraw trust from a skill."""
-    book = app.consents
+    book = app.bare.consents
     kinds = tuple(f"{kind}:{name}@" for kind in ("type_a", "skill", "installed"))
     gone = [subject for subject in book.subjects() if subject.startswith(kinds)]
     for subject in gone:
@@ -73,7 +70,7 @@ def distrust(app: App, *, name: str, as_json: bool) -> None:
 
 def _executor(app: App, name: str) -> SkillExecutor:
     """The executor of the installed skill as it is now."""
-    catalogue = open_catalogue(app.root)
+    catalogue = app.bare.catalogue
     skill = catalogue.find(name)
     return catalogue.create_executor(skill.namespace if skill else f"skill:{name}")
 
@@ -84,7 +81,7 @@ def _executor(app: App, name: str) -> SkillExecutor:
 @pass_app
 def record(app: App, *, name: str, as_json: bool) -> None:
     """Count one use of a skill; search ranks used skills higher."""
-    result = open_lifecycle(app.root).record(name)
+    result = app.bare.lifecycle.record(name)
     show_json(result) if as_json else say_lines(f"{result.name}: {result.uses} uses")
 
 

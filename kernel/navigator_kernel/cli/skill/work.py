@@ -11,7 +11,6 @@ import click
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.cli.output import document, note
 from navigator_kernel.errors import Refused
 from navigator_kernel.language.wording import say
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.lifecycle import Lifecycle
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.text import Language
-
 
 def shown(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool) -> list[str]:
     """Findings as lines, worst first; notes only on request."""
@@ -131,7 +129,7 @@ def _user(command: F) -> F:
 @contextmanager
 def busy(app: App, operation: str, *, quiet: bool, source: str = "") -> Iterator[Lifecycle]:
     """The skill commands; on a terminal with a spinner that shows how many skills are done."""
-    lifecycle = open_lifecycle(app.root)
+    lifecycle = app.bare.lifecycle
     if quiet or not sys.stderr.isatty():
         yield lifecycle
         return

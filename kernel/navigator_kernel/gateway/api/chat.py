@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
-from navigator_kernel.events import Event, RunStarted
+from navigator_kernel.events import Event, RunError, RunStarted
 from navigator_kernel.gateway.runs import Run, may_approve
 from navigator_kernel.gateway.streams.feeds import RECENT
-from navigator_kernel.gateway.streams.page_events import LAST
-from navigator_kernel.gateway.streams.page_frames import Frames, as_sent
+from navigator_kernel.gateway.streams.page_events import LAST, Frames, as_sent
 from navigator_kernel.gateway.streams.sse import EventStreamResponse
 from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from navigator_kernel.gateway.streams.feeds import Feed
     from navigator_kernel.values.http.endpoint import Caller
 
+AT_ONCE = 0.1  # seconds that the headers of an answer wait for the first event, so that an error has its own status
 _POSITION = lazy_compile(r"([a-z0-9-]{1,80}):(\d{1,9})")
 
 Which = Literal["page", "all"]
@@ -61,9 +63,9 @@ class Following(Struct, frozen=True, forbid_unknown_fields=True):
 
 async def chat(gateway: Gateway, call: Call) -> EventStreamResponse:
     """Streams the events of a run. The run goes on if the client disconnects: its events can be followed later."""
-    run = await begin(gateway, call.caller, call.path["session"], call.body)
+    run = await begin(gateway, call.caller, call.path["session"], call.body, patience=AT_ONCE)
     frames = _frames(run.feed, call.path["session"], call.query.events)
-    return EventStreamResponse(_pieces(run.feed.read(), frames), ((b"x-run-id", run.id.encode()),))
+    return EventStreamResponse(_run_pieces(run, frames), ((b"x-run-id", run.id.encode()),))
 
 
 async def start_run(gateway: Gateway, call: Call) -> StartedRun:
@@ -112,8 +114,11 @@ async def _all_pieces(gateway: Gateway, call: Call, after: int, *, missed: bool)
                 yield frame(sent.data, event=sent.event, name=f"{feeds.epoch}:{held.number}")
 
 
-async def begin(gateway: Gateway, caller: Caller, session: str, body: ChatMessage) -> Run:
-    """Starts the run of a message and waits for its first event; raises the error if it cannot start."""
+async def begin(
+    gateway: Gateway, caller: Caller, session: str, body: ChatMessage, patience: float | None = None
+) -> Run:
+    """Starts the run of a message and waits for its first event, at most `patience` seconds; raises the error if it
+    cannot start."""
     refuse_message(body.message)
     name = gateway.session_id(caller, session)
     message = Message(text=body.message, attended=False, language=body.language)
@@ -122,8 +127,20 @@ async def begin(gateway: Gateway, caller: Caller, session: str, body: ChatMessag
         return message, turns.session(name)
 
     run = gateway.runs.start(name, asked, partial(may_approve, caller))
-    await run.begun()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(run.begun(), patience)
     return run
+
+
+async def _run_pieces(run: Run, frames: Frames) -> AsyncIterator[bytes]:
+    """The events of a run; only a RunError if it could not begin after the headers of the answer were sent."""
+    async for piece in _pieces(run.feed.read(), frames):
+        yield piece
+    if not run.feed.events and (error := run.reply.exception()) is not None:
+        body = RunError(error={"type": type(error).__name__, "msg": str(error)})
+        event = Event(run=run.id, turn=0, step=None, seq=0, ts=SystemClock().now(), parent=None, body=body)
+        for piece in frames.pieces([event], -1):
+            yield piece
 
 
 async def _pieces(events: AsyncIterator[Sequence[Event]], frames: Frames, after: int = -1) -> AsyncIterator[bytes]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from navigator_kernel.bootstrap.parts import open_lessons
 from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.language.wording import because_of
@@ -78,7 +77,7 @@ def _explained(gateway: Gateway, run: str, query: ToExplain) -> Explanation:
     name, language = query.skill.strip(), query.language
     return Explanation(
         run=run,
-        why=list(reasons(events, gateway.kernel.catalogue, language)),
+        why=list(reasons(events, gateway.project.catalogue, language)),
         lines=[line.strip() for event in events for line in lines_of(event)],
         shortlisted=_because(shortlist.reason, _best(shortlist), language) if shortlist else "",
         decided=_because(decided["reason"], decided, language) if decided else "",
@@ -96,7 +95,7 @@ def _because(reason: str, facts: Any, language: Language) -> str:
 
 
 def _missed(gateway: Gateway, events: Sequence[Event], name: str, language: Language) -> Missed:
-    skill = skill_named(gateway.kernel.catalogue, name)
+    skill = skill_named(gateway.project.catalogue, name)
     return missed(events, skill, skill.name if skill else name, language)
 
 
@@ -106,12 +105,12 @@ def _learned(gateway: Gateway, run: str, name: str) -> Learned:
     tiers = [body.decision["tier"] for body in bodies if isinstance(body, RouteDecided)]
     if not message or not tiers or tiers[0] in NAMED:
         raise UsageProblem("the message of this run is an answer, or names its skill itself", hint="choose another run")
-    skill = gateway.kernel.catalogue.find(name)
+    skill = gateway.project.catalogue.find(name)
     if skill is None:
-        near = list(gateway.kernel.catalogue.suggest(name))
+        near = list(gateway.project.catalogue.suggest(name))
         hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
         raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
-    return Learned(skill=skill.name, learned=open_lessons(gateway.root).learn(skill.name, message))
+    return Learned(skill=skill.name, learned=gateway.project.lessons.learn(skill.name, message))
 
 
 ENDPOINTS = (

@@ -15,8 +15,6 @@ from starlette.responses import Response
 from navigator_kernel.adapters.files.autoload import disarmed_last, refuse_autoloaded
 from navigator_kernel.adapters.files.project_files import FILE_LIMIT, holds_secrets, refuse_named
 from navigator_kernel.adapters.files.tree import read_inside, walk_inside
-from navigator_kernel.bootstrap.built_in import open_changes
-from navigator_kernel.bootstrap.places import box_of
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.tools.places import is_closed
@@ -132,7 +130,7 @@ async def attach_file(gateway: Gateway, call: Call) -> Attached:
     refuse_autoloaded(gateway.root, (name,))
     digest = hashlib.sha256(session.encode() + b"\0" + call.body.data).hexdigest()[:12]
     folder = owned(f"attached-{digest}", owner_of_session(session))
-    path = await asyncio.to_thread(gateway.kernel.keep, folder, name, call.body.data)
+    path = await asyncio.to_thread(gateway.project.keep, folder, name, call.body.data)
     mark = "@" if len(call.body.data) <= FILE_LIMIT and _is_text(call.body.data) else ""
     return Attached(path=path, mention=f"{mark}{path}", size=len(call.body.data))
 
@@ -153,7 +151,7 @@ def _files_of(gateway: Gateway, run: str) -> list[RunFile]:
 def _of_workspace(gateway: Gateway, run: str) -> list[RunFile]:
     """Up to `MOST` files; what was disarmed comes last, and nothing is left out for its name."""
     try:
-        walked = walk_inside(box_of(gateway.root) / "workspace", (run,))
+        walked = walk_inside(gateway.project.box / "workspace", (run,))
         found = {one.path: one.size for one in islice(walked, SEEN) if not _OWN.fullmatch(one.path)}
     except (NotFound, OSError):
         return []  # the run wrote nothing, or its workspace was cleaned up
@@ -166,14 +164,14 @@ def _of_workspace(gateway: Gateway, run: str) -> list[RunFile]:
 
 def _changes(gateway: Gateway, run: str) -> Sequence[FileChange]:
     try:
-        return open_changes(gateway.root).of(run)
+        return gateway.project.changes.of(run)
     except KernelError:
         return ()  # the run changed nothing, or the record cannot be read: `navigator diff` reports that
 
 
 def _content(gateway: Gateway, run: str, parts: Sequence[str], origin: Origin) -> bytes:
     if origin == "workspace":
-        return read_inside(box_of(gateway.root) / "workspace", (run, *parts), LARGEST + 1)
+        return read_inside(gateway.project.box / "workspace", (run, *parts), LARGEST + 1)
     path = "/".join(parts)
     made = [one for one in _changes(gateway, run) if one.path == path]
     if not made:

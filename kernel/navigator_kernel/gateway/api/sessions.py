@@ -214,13 +214,13 @@ def _bodies(gateway: Gateway, run: str) -> list[Any]:
 
 
 def _redacted(gateway: Gateway, value: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(msgspec.to_builtins(gateway.kernel.redact(dict(value)), enc_hook=str))
+    return dict(msgspec.to_builtins(gateway.project.redact(dict(value)), enc_hook=str))
 
 
 def _asked_by_workflow(gateway: Gateway, token: str, subject: str) -> str:
     """The question of a workflow run about `subject`: its plan, or the summary of the step that waits."""
     try:
-        run = gateway.kernel.journal.load(token) if token else None
+        run = gateway.project.journal.load(token) if token else None
     except KernelError:
         run = None
     if run is None:
@@ -230,7 +230,7 @@ def _asked_by_workflow(gateway: Gateway, token: str, subject: str) -> str:
     else:
         reports = [record.report for record in reversed(run.records) if record.report is not None]
         text = next((report.summary for report in reports if report.subject == subject), "")
-    return str(gateway.kernel.redact(text))
+    return str(gateway.project.redact(text))
 
 
 def _gone(name: str) -> NotFound:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
 
-from navigator_kernel.bootstrap.lifecycle import open_lifecycle, seek_in
+from navigator_kernel.bootstrap.lifecycle import lifecycle_of
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.evals.lint import Listing, listings
 from navigator_kernel.gateway.jobs import Job
@@ -124,9 +124,8 @@ class Wait(Struct, frozen=True, forbid_unknown_fields=True):
 async def list_skills(gateway: Gateway, call: Call) -> Skills:
     """Lists the skills; with `q` the router ranks them."""
     if call.query.q:
-        shared, query = gateway.workers.pool.shared, call.query
-        seek = seek_in(shared.catalogue, shared.meaning)
-        found = await _done(gateway, lambda skills: skills.search(query.q, limit=query.limit, seek=seek))
+        query = call.query
+        found = await _done(gateway, lambda skills: skills.search(query.q, limit=query.limit))
         return Skills(skills=found["skills"], next="")
     held = await _all_skills(gateway, again=not call.query.cursor)
     page, following = page_of(held, call.query, _place, rising=True)
@@ -150,7 +149,7 @@ async def scan_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
 
 async def host_listings(gateway: Gateway, _call: Call) -> HostListings:
     def found() -> list[Listing]:
-        return listings([skill for skill in gateway.kernel.catalogue.list_resources() if skill.type == "skill"])
+        return listings([skill for skill in gateway.project.catalogue.list_resources() if skill.type == "skill"])
 
     return HostListings(hosts=await asyncio.to_thread(found))
 
@@ -217,7 +216,7 @@ async def read_job(gateway: Gateway, call: Call) -> JobState:
 
 async def _done(gateway: Gateway, run: Callable[[Lifecycle], Struct]) -> dict[str, Any]:
     """The JSON document of a skill command that is carried out at once."""
-    document: dict[str, Any] = to_builtins(await asyncio.to_thread(lambda: run(open_lifecycle(gateway.root))))
+    document: dict[str, Any] = to_builtins(await asyncio.to_thread(lambda: run(lifecycle_of(gateway.project))))
     return document
 
 

@@ -9,15 +9,13 @@ from msgspec import Meta, Struct
 from starlette.responses import PlainTextResponse
 
 from navigator_kernel import __version__
-from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.adapters.stores.run_log import usage_of
 from navigator_kernel.bootstrap.health import findings
-from navigator_kernel.bootstrap.parts import Routes
 from navigator_kernel.bootstrap.routed import routed
 from navigator_kernel.sandbox.servers import request
 from navigator_kernel.values.chat import usage_facts
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, Role
-from navigator_kernel.values.owner import Viewer
+from navigator_kernel.values.owner import viewing
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -113,14 +111,12 @@ async def own_token(_gateway: Gateway, call: Call) -> OwnToken:
 
 async def doctor(gateway: Gateway, _call: Call) -> Findings:
     """Returns the findings of `navigator doctor`."""
-    found = await asyncio.to_thread(
-        lambda: list(findings(gateway.root, lambda: gateway.settings, lambda: gateway.kernel))
-    )
+    found = await asyncio.to_thread(lambda: list(findings(gateway.project)))
     return Findings(findings=[Finding(**one.to_dict()) for one in found])
 
 
 async def list_servers(gateway: Gateway, _call: Call) -> Servers:
-    trusted = gateway.kernel.consents.trusted
+    trusted = gateway.project.consents.trusted
     held = [
         Server(
             name=name,
@@ -139,11 +135,8 @@ async def usage(gateway: Gateway, call: Call) -> UsageSum:
 
 async def route(gateway: Gateway, call: Call) -> dict[str, Any]:
     """Shows which skill a message would be routed to, without a model and without running anything."""
-    kernel = gateway.kernel
-    viewer = Viewer() if call.caller.may("admin") else Viewer(call.caller.id)
-    files = ProjectFiles(gateway.root, gateway.root, viewer)
-    parts = Routes(catalogue=kernel.catalogue, router=kernel.router, files=files)
-    found = await asyncio.to_thread(routed, gateway.root, gateway.settings, parts, call.body.message)
+    with viewing("" if call.caller.may("admin") else call.caller.id):
+        found = await asyncio.to_thread(routed, gateway.project, call.body.message)
     retrieval = found.intent.retrieval
     names = retrieval.candidates[: call.body.k] if retrieval else ()
     candidates = [{"name": one.name, "confidence": round(one.confidence, 4)} for one in names]

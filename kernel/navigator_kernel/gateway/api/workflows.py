@@ -7,9 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from navigator_kernel.errors import KernelError, NotFound, Refused
+from navigator_kernel.errors import KernelError, NotFound, NotLoadable, Refused
 from navigator_kernel.gateway.api.chat import StartedRun
-from navigator_kernel.turn.workflow_file import load_stored, stored_names
+from navigator_kernel.turn.workflow_file import (
+    check_text,
+    load_stored,
+    named_in,
+    remove_stored,
+    store_text,
+    stored_names,
+    stored_text,
+)
+from navigator_kernel.values.http.conditions import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    another_state,
+    refuse_another,
+    tag_of,
+    tagged,
+)
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, HttpProblem, SessionName
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import plan_to_dict
@@ -74,7 +90,7 @@ async def read_workflow_run(gateway: Gateway, call: Call) -> dict[str, Any]:
     ]
     name = gateway.session_name(call.caller, held.session) or ""
     state: dict[str, Any] = {"token": held.token, "session": name, "state": held.state}
-    return {**state, "plan": gateway.kernel.redact(plan_to_dict(held.plan)), "tries": gateway.kernel.redact(tries)}
+    return {**state, "plan": gateway.project.redact(plan_to_dict(held.plan)), "tries": gateway.project.redact(tries)}
 
 
 async def start_workflow(gateway: Gateway, call: Call) -> StartedRun:
@@ -108,7 +124,7 @@ def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
     held = _mine(gateway, call)
     if held.state == "proposed":
         raise Refused(f"the plan of {held.token!r} was not approved", hint="GET /api/approvals names its approval")
-    journal = gateway.kernel.journal
+    journal = gateway.project.journal
     with journal.hold(held.token):
         held = journal.load(held.token)
     if held.state not in OPEN:
@@ -119,7 +135,7 @@ def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
 
 
 def _abort(gateway: Gateway, token: str) -> None:
-    journal = gateway.kernel.journal
+    journal = gateway.project.journal
     with journal.hold(token):
         state = journal.load(token).state
         if state not in OPEN:
@@ -130,7 +146,7 @@ def _abort(gateway: Gateway, token: str) -> None:
 def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
     """The run that the path names; NotFound also for a run of another caller."""
     token = call.path["token"]
-    held = gateway.kernel.journal.load(token)
+    held = gateway.project.journal.load(token)
     if gateway.session_name(call.caller, held.session) is None:
         raise NotFound(f"no run of a workflow is called {token!r}", hint="GET /api/workflows lists yours")
     return held
@@ -138,14 +154,14 @@ def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
 
 def _listed(gateway: Gateway, call: Call) -> Workflows:
     files = []
-    for name in stored_names(gateway.kernel):
+    for name in stored_names(gateway.project):
         try:
-            plan = load_stored(name, gateway.kernel)
+            plan = load_stored(name, gateway.project)
             held = StoredWorkflow(name=name, description=plan.description, steps=len(plan.steps), problem="")
         except KernelError as error:
             held = StoredWorkflow(name=name, description="", steps=0, problem=error.message)
         files.append(held)
-    held_runs = [(run, gateway.session_name(call.caller, run.session)) for run in gateway.kernel.journal.listed()]
+    held_runs = [(run, gateway.session_name(call.caller, run.session)) for run in gateway.project.journal.listed()]
     declined = {run.token for run, _ in held_runs if run.state == "aborted" and not run.has_begun}
     runs = [_state(run, session) for run, session in held_runs if session is not None and run.token not in declined]
     return Workflows(workflows=files, runs=runs)
@@ -186,5 +202,173 @@ ENDPOINTS = (
     ),
     _of(
         "DELETE", "/api/workflow-runs/{token}", "End a run of a workflow", abort_workflow, status=204, errors=(404, 409)
+    ),
+)
+
+
+# Reads, checks, writes and removes stored workflows as text. A file is data: its plan needs an approval as before.
+
+Text = Annotated[str, Meta(max_length=100_000)]
+
+
+class WorkflowText(Struct, frozen=True, kw_only=True):
+    """The file of a stored workflow. `redacted` is true if secrets in it are not shown: such a text must not be written
+    back."""
+
+    name: str
+    text: str
+    redacted: bool
+
+
+class GivenText(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    text: Text
+
+
+class TextToCheck(GivenText, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Without a `name`, the name in the text is used."""
+
+    name: Annotated[str, Meta(max_length=200)] = ""
+
+
+class TextProblem(Struct, frozen=True, kw_only=True):
+    """`line` is 1 for a problem of the whole text."""
+
+    line: int
+    message: str
+
+
+class CheckedStep(Struct, frozen=True, kw_only=True):
+    text: str
+    skill: str
+    agent: str
+
+
+class CheckedText(Struct, frozen=True, kw_only=True):
+    """The result of a check; `steps` are those of the plan, empty if there are problems."""
+
+    name: str
+    problems: list[TextProblem]
+    steps: list[CheckedStep]
+
+
+async def read_workflow(gateway: Gateway, call: Call) -> Answer:
+    """Reads the text of a workflow's file, even if it cannot be used."""
+    text = await asyncio.to_thread(stored_text, call.path["name"], gateway.project)
+    return tagged(_shown(call.path["name"], text, gateway), call.headers)
+
+
+async def check_workflow(gateway: Gateway, call: Call) -> CheckedText:
+    """Finds the problems of a text, each with its line; nothing is written."""
+    return await asyncio.to_thread(_checked, gateway, call.body)
+
+
+async def write_workflow(gateway: Gateway, call: Call) -> Answer:
+    """Writes a text that is a valid plan; 409 with all problems for an invalid one. With `If-None-Match: *` only if no
+    workflow has that name."""
+    await asyncio.to_thread(_written, gateway, call)
+    value = _shown(call.path["name"], call.body.text, gateway)
+    return Answer(value=value, headers={"etag": tag_of(value)})
+
+
+async def delete_workflow(gateway: Gateway, call: Call) -> Answer:
+    """Removes the file. Runs that it began are kept, with their plan."""
+    await asyncio.to_thread(_removed, gateway, call)
+    return Answer(status=204)
+
+
+def _checked(gateway: Gateway, body: TextToCheck) -> CheckedText:
+    name = body.name or named_in(body.text)
+    try:
+        plan = check_text(body.text, name, gateway.project)
+    except NotLoadable as error:
+        found = error.data.get("problems") or [{"line": 1, "message": error.message}]
+        return CheckedText(name=name, problems=[TextProblem(**one) for one in found], steps=[])
+    except KernelError as error:
+        said = f"{error.message} ({error.hint})" if error.hint else error.message
+        return CheckedText(name=name, problems=[TextProblem(line=1, message=said)], steps=[])
+    steps = [CheckedStep(text=step.text, skill=step.skill, agent=step.agent) for step in plan.steps]
+    return CheckedText(name=name, problems=[], steps=steps)
+
+
+def _written(gateway: Gateway, call: Call) -> None:
+    name = call.path["name"]
+    with gateway.workflow_files:
+        _refuse_another(gateway, call)
+        store_text(name, call.body.text, gateway.project)
+
+
+def _removed(gateway: Gateway, call: Call) -> None:
+    with gateway.workflow_files:
+        refuse_another(
+            _shown(call.path["name"], stored_text(call.path["name"], gateway.project), gateway), call.headers
+        )
+        remove_stored(call.path["name"], gateway.project)
+
+
+def _refuse_another(gateway: Gateway, call: Call) -> None:
+    """Raises 412 if the file is not in the state that the request names, or exists although it must not."""
+    name = call.path["name"]
+    try:
+        held = _shown(name, stored_text(name, gateway.project), gateway)
+    except NotFound:
+        if IF_MATCH in call.headers:
+            raise another_state() from None
+        return
+    if call.headers.get(IF_NONE_MATCH, "").strip() == "*":
+        raise another_state()
+    refuse_another(held, call.headers)
+
+
+def _shown(name: str, text: str, gateway: Gateway) -> WorkflowText:
+    told: str = gateway.project.redact(text)
+    return WorkflowText(name=name, text=told, redacted=told != text)
+
+
+def _workflow_files_of(method: str, path: str, summary: str, handler: Any, **more: Any) -> Endpoint:
+    return Endpoint(method=method, path=path, summary=summary, handler=handler, tag="workflows", **more)
+
+
+FILE_ENDPOINTS = (
+    _workflow_files_of(
+        "POST",
+        "/api/workflows/check",
+        "Check the text of a workflow",
+        check_workflow,
+        role="chat",
+        body=TextToCheck,
+        answer=CheckedText,
+    ),
+    _workflow_files_of(
+        "GET",
+        "/api/workflows/{name}",
+        "Read the text of a workflow",
+        read_workflow,
+        role="chat",
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=WorkflowText,
+        errors=(404,),
+    ),
+    _workflow_files_of(
+        "PUT",
+        "/api/workflows/{name}",
+        "Write the text of a workflow",
+        write_workflow,
+        role="admin",
+        body=GivenText,
+        headers=(IF_MATCH, IF_NONE_MATCH),
+        sends=("ETag",),
+        answer=WorkflowText,
+        errors=(409, 412),
+    ),
+    _workflow_files_of(
+        "DELETE",
+        "/api/workflows/{name}",
+        "Remove a workflow",
+        delete_workflow,
+        role="admin",
+        headers=(IF_MATCH,),
+        status=204,
+        errors=(404, 412),
     ),
 )

@@ -47,16 +47,16 @@ def skill_of(gateway: Gateway, model: str) -> str:
     if model == ROUTER:
         return ""
     name = model.removeprefix(OF_SKILL)
-    found = gateway.kernel.catalogue.find(name) if model.startswith(OF_SKILL) and name else None
+    found = gateway.project.catalogue.find(name) if model.startswith(OF_SKILL) and name else None
     if found is None:
-        near = gateway.kernel.catalogue.suggest(name, NEAR)
+        near = gateway.project.catalogue.suggest(name, NEAR)
         names = ", ".join((ROUTER, *(f"{OF_SKILL}{one}" for one in near)))
         raise HttpProblem(404, "model_not_found", f"there is no model {model!r}", hint=f"there are: {names}")
     return found.name
 
 
 def _models(gateway: Gateway) -> list[Model]:
-    held = gateway.kernel.catalogue.list_resources()
+    held = gateway.project.catalogue.list_resources()
     return [_model(ROUTER), *(_model(f"{OF_SKILL}{one.name}") for one in held if one.type == "skill")]
 
 

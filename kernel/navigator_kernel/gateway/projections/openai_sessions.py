@@ -13,8 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.stores.sessions import Conversations
-from navigator_kernel.bootstrap.parts import state_writer
-from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.bootstrap.turns import RECALLED
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import RunStarted
@@ -83,7 +81,7 @@ def open_session(turns: Turns, found: Found) -> Session:
         return session
     is_private = any(one.role == "assistant" for one in found.before)
     session = replace(session, history=found.before, private=is_private)
-    turns.sessions().save(session, found.before)
+    turns.project.sessions.save(session, found.before)
     return session
 
 
@@ -143,8 +141,9 @@ def _said(role: str, text: str) -> Said:
 
 
 def _store(gateway: Gateway) -> Conversations:
-    state = project_state(gateway.root)
-    return Conversations(file=state.folder / "conversations.sqlite", writer=state_writer(state), clock=gateway.clock)
+    project = gateway.project
+    file = project.state.folder / "conversations.sqlite"
+    return Conversations(file=file, writer=project.state_writer, clock=gateway.clock)
 
 
 TEXTS = frozenset({"text", "input_text", "output_text", "refusal", "summary_text"})

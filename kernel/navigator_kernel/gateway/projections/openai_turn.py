@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from navigator_kernel.values.http.endpoint import Call
     from navigator_kernel.values.reply import Reply
 
-
 FAILED = (
     424  # a turn that failed after its start: clients repeat a request after 409, 429 and 5xx, and a turn has effects
 )
@@ -100,7 +99,7 @@ class OpenAITurn:
             raise TurnFailed(error.code, error.message) from error
         except Exception as error:
             raise TurnFailed("error", "the run failed") from error
-        report, redact = reply.report, self._gateway.kernel.redact
+        report, redact = reply.report, self._gateway.project.redact
         if report.state in {"error", "timeout"}:
             await self._keep_end(reply, "")
             code = "timeout" if report.state == "timeout" else str(report.data.get("code", "error"))

@@ -15,7 +15,7 @@ from navigator_kernel.gateway.streams.page_events import LAST
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
-    from navigator_kernel.gateway.streams.page_frames import Frames
+    from navigator_kernel.gateway.streams.page_events import Frames
     from navigator_kernel.ports import RunLog
 
 
