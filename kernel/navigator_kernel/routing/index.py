@@ -246,14 +246,15 @@ class IndexSnapshot:
 
     def row(self, at: int) -> IndexedEntry:
         start = self._spans[(at - 1) * WIDTH] if at else 0
-        key, name, priority, stems = json.loads(bytes(self._lines[start : self._spans[at * WIDTH]]))
+        key, name, priority, stems = json.loads(str(self._lines[start : self._spans[at * WIDTH]], "ascii"))
         return IndexedEntry(key, name, priority, tuple(stems))
 
-    def fields(self, at: int) -> list[list[int]]:
-        """The hashes of a row's stems, by FIELDS."""
+    def hashes(self, at: int) -> list[list[int]]:
+        """The hashes of a row's stems, by FIELDS, and those of its name's runs of three characters."""
         start = self._spans[at * WIDTH - 1] if at else 0
-        ends = self._spans[at * WIDTH + 1 : (at + 1) * WIDTH - 1].tolist()
-        return [self._terms[a:b].tolist() for a, b in zip([start, *ends], ends, strict=False)]
+        ends = [end - start for end in self._spans[at * WIDTH + 1 : (at + 1) * WIDTH].tolist()]
+        every = self._terms[start : start + ends[-1]].tolist()
+        return [every[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     def rows_by_digest(self) -> dict[str, int]:
         """The row of each entry by its digest, without dead ones."""

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from threading import Lock
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
 from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.text import lazy_compile
+from pathlib import Path
+from threading import Lock
+from types import ModuleType
+from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.index.use_arrays import SentenceModel
@@ -69,11 +68,9 @@ class UseEncoder:
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Any, Any]:
         """The row of a question and the rows of words, for little more time than the question alone takes."""
-        model, parts = self._ready(), _parts(text)
-        vector, of_words = model.message(parts[0], [word[: LIMITS["word"]] for word in words])
-        if len(parts) == 1:
-            return vector, of_words
-        return _means([vector, *model.encode(parts[1:], "query")], [parts])[0], of_words
+        parts = _parts(text)
+        vectors, of_words = self._ready().message(parts, [word[: LIMITS["word"]] for word in words])
+        return _means(vectors, [parts])[0] if len(parts) > 1 else vectors[0], of_words
 
     @property
     def prepared(self) -> Path:
