@@ -227,20 +227,20 @@ class IndexSnapshot:
     @cached_property
     def vectors(self) -> Vectors | None:
         """The vectors, mapped on first use, which needs numpy; None without an encoder."""
-        if self._encoder is None:
-            return None
         from navigator_kernel.routing.vectors import Vectors
 
+        if self._encoder is None:
+            return None
         files = {name: self._files.mapped(self.head, name) for name in ("vectors", "shots", "shot_ends")}
         return Vectors(**files, rows=self.head.rows, dimensions=self._encoder.dimensions)
 
     @cached_property
     def lexicon(self) -> WordVectors | None:
         """The word vectors, mapped like `vectors`."""
-        if self._encoder is None:
-            return None
         from navigator_kernel.routing.vectors import WordVectors
 
+        if self._encoder is None:
+            return None
         files = {name: self._files.mapped(self.head, name) for name in ("word_keys", "word_vectors")}
         return WordVectors(**files, dimensions=self._encoder.dimensions)
 
