@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import pytest
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
 from dispatch.orders import order, stream
 from navigator_kernel import dispatch
 from navigator_kernel.adapters.clock import SystemClock
@@ -19,8 +23,7 @@ from navigator_kernel.ports import Agent
 from navigator_kernel.turn.deliver import DispatchDeps, deliver
 from navigator_kernel.values.packet import Packet, Report, packet_from_yaml
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from pathlib import Path
-from typing import Any
+
 
 @dataclass(kw_only=True)
 class Speaker:

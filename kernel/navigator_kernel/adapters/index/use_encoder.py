@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from navigator_kernel.digests import blake2b
-from navigator_kernel.errors import IntegrityMismatch, KernelError
-from navigator_kernel.text import lazy_compile
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.digests import blake2b
+from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.index.use_arrays import SentenceModel
