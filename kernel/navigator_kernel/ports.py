@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.standing import Need, Standing
     from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowRun
 
+
 class Audit(Protocol):
     def record(self, event: str, /, **facts: Any) -> None:
         """Appends an entry: `authorised`, `refused`, `trusted`, `distrusted`, `started`, `ended`, `changed` (skills),

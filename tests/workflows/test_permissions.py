@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.ports import Kernel
 
+
 @pytest.fixture
 def kernel(tmp_path: Path) -> Kernel:
     runs = "command: python run.py\n"

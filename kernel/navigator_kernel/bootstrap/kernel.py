@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.chat import GuardedTool
     from navigator_kernel.values.redact import Redact
 
+
 def assemble(
     root: Path,
     settings: Settings,

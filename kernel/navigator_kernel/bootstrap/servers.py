@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.chat import GuardedTool
     from navigator_kernel.values.mcp import OfferedTool
 
+
 def open_servers(
     root: Path,
     settings: Settings,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Session
     from navigator_kernel.values.workflow import WorkflowRun
 
+
 def _readable(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
     """Decodes the arguments of a shell."""
     if isinstance(value, tuple):
