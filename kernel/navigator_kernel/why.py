@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from navigator_kernel.text import Language
     from navigator_kernel.values.resource import SkillDef
 
+
 def readable_lines(events: Sequence[Event], catalogue: Catalogue, language: Language | None = None) -> Iterator[str]:
     """The lines about a run for people, without numbers: each message, the reason for the decision, and what happened
     then. A reason is in `language`, by default that of its message."""

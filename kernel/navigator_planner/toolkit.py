@@ -14,6 +14,7 @@ from navigator_planner.store import open_sessions
 if TYPE_CHECKING:
     from navigator_kernel.ports import ProjectPorts
 
+
 class Toolkit(Struct, frozen=True):
     """The planner's tools by their names, and `sessions`, which opens a session of their database."""
 

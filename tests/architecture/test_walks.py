@@ -1,4 +1,4 @@
-"""How far a reader has to walk. The figures only go down; the goals beside them are those of the rebuilt house."""
+"""How far a reader has to walk. The limits are what was measured last, and only go down; the goals stand beside them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def place(tmp_path: Path) -> Path:
 
 def test_ask_of_one_skill(place: Path) -> None:
     walk = walk_of(place, "ask", "count the words in @notes.txt")
-    assert walk.functions <= 900  # goal 320
-    assert walk.files <= 140  # goal 60
+    assert walk.functions <= 860  # goal 320
+    assert walk.files <= 106  # goal 60
 
 
 def test_install_of_one_skill(place: Path) -> None:
@@ -33,15 +33,16 @@ def test_install_of_one_skill(place: Path) -> None:
     for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "x"]):
         subprocess.run(["git", *words], cwd=source, check=True)
     walk = walk_of(place, "install", f"file://{source}", "--skill", "greet")
-    assert walk.functions <= 560  # goal 280
-    assert walk.files <= 90  # goal 45
+    assert walk.functions <= 540  # goal 280
+    assert walk.files <= 58  # goal 45
 
 
 def test_rooms() -> None:
-    assert len(modules_with_one_importer()) <= 140  # goal 40
-    assert len(helpers_with_one_call()) <= 1600  # goal 400
-    assert len(protocols()) <= 40  # goal 14
+    assert len(modules_with_one_importer()) <= 73  # goal 40
+    assert len(helpers_with_one_call()) <= 1_360  # goal 400
+    assert len(protocols()) <= 37  # goal 14
 
 
 def test_lines() -> None:
-    assert sum(map(line_count, python_files("kernel"))) <= 74_000  # goal 42,000
+    assert sum(map(line_count, python_files("kernel"))) <= 69_100  # goal 42,000
+    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 66_050  # goal 36,000

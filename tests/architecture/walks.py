@@ -77,7 +77,11 @@ def helpers_with_one_call() -> list[str]:
     helpers = []
     for path in python_files("kernel"):
         nodes = list(ast.walk(ast.parse(read(path))))
-        named = Counter(node.id if isinstance(node, ast.Name) else node.attr for node in nodes if isinstance(node, ast.Name | ast.Attribute))
+        named = Counter(
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in nodes
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
         helpers += [
             f"{path}:{node.lineno} {node.name}"
             for node in nodes

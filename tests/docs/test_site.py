@@ -59,9 +59,7 @@ def test_a_translated_guide_has_the_fences_of_the_english_one(page: Path) -> Non
 
 
 @cases("address, is_dead")
-def test_an_address_that_leads_nowhere_is_found(
-    address: str, is_dead: bool, tmp_path: Path
-) -> None:
+def test_an_address_that_leads_nowhere_is_found(address: str, is_dead: bool, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(f'<h1 id="here">A</h1><a href="{address}">x</a>', "utf-8")
     (tmp_path / "b.html").write_text('<h1 id="there">B</h1>', "utf-8")
     assert list(dead_links(tmp_path)) == ([f"a.html: {address}"] if is_dead else [])

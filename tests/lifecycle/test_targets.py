@@ -10,7 +10,7 @@ import pytest
 
 from cli.support import Place, place_in
 from lifecycle.trees import content, tree
-from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused, SkillNotFound
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.skills.install.apply import INTENT, _seal
@@ -201,11 +201,6 @@ def test_a_place_that_is_really_elsewhere_is_refused_and_nothing_written(
         name: one for name, one in before.items() if ".git/" not in name
     }
     assert held.run("verify")["count"] == 3
-
-
-def test_an_unknown_target_is_a_usage_error(held: Project) -> None:
-    with pytest.raises(UsageProblem, match="no target is called 'cursor'"):
-        held.run("list", target="cursor")
 
 
 @pytest.mark.wide

@@ -73,7 +73,10 @@ def test_a_sample_says_by_which_steps_it_does_which_harm() -> None:
 
 def test_strangers_have_reserved_names() -> None:
     text = Path(__file__).with_name("malicious.yaml").read_text()
-    found = set(ADDRESS.findall(text)) - {"www.w3.org", "fgngf.rknzcyr.bet"}  # an XML namespace, and stats.example.org in ROT13
+    found = set(ADDRESS.findall(text)) - {
+        "www.w3.org",
+        "fgngf.rknzcyr.bet",
+    }  # an XML namespace, and stats.example.org in ROT13
     assert len(found) > len(MALICIOUS) // 2
     assert {host for host in found if not RESERVED.search(host)} == set()
 

@@ -13,6 +13,7 @@ from tables import cases
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
 def tree(*paths: str, links: Mapping[str, str] | None = None) -> list[TreeEntry]:
     """Entries whose ids are their paths; a link's id is `link:` with its target, so that `read` knows it."""
     every = [*paths, *(links or {})]

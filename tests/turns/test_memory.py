@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from turns.conftest import Talk
 
+
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = project_in(tmp_path)

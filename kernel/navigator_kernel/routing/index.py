@@ -227,33 +227,34 @@ class IndexSnapshot:
     @cached_property
     def vectors(self) -> Vectors | None:
         """The vectors, mapped on first use, which needs numpy; None without an encoder."""
-        if self._encoder is None:
-            return None
         from navigator_kernel.routing.vectors import Vectors
 
+        if self._encoder is None:
+            return None
         files = {name: self._files.mapped(self.head, name) for name in ("vectors", "shots", "shot_ends")}
         return Vectors(**files, rows=self.head.rows, dimensions=self._encoder.dimensions)
 
     @cached_property
     def lexicon(self) -> WordVectors | None:
         """The word vectors, mapped like `vectors`."""
-        if self._encoder is None:
-            return None
         from navigator_kernel.routing.vectors import WordVectors
 
+        if self._encoder is None:
+            return None
         files = {name: self._files.mapped(self.head, name) for name in ("word_keys", "word_vectors")}
         return WordVectors(**files, dimensions=self._encoder.dimensions)
 
     def row(self, at: int) -> IndexedEntry:
         start = self._spans[(at - 1) * WIDTH] if at else 0
-        key, name, priority, stems = json.loads(bytes(self._lines[start : self._spans[at * WIDTH]]))
+        key, name, priority, stems = json.loads(str(self._lines[start : self._spans[at * WIDTH]], "ascii"))
         return IndexedEntry(key, name, priority, tuple(stems))
 
-    def fields(self, at: int) -> list[list[int]]:
-        """The hashes of a row's stems, by FIELDS."""
+    def hashes(self, at: int) -> list[list[int]]:
+        """The hashes of a row's stems, by FIELDS, and those of its name's runs of three characters."""
         start = self._spans[at * WIDTH - 1] if at else 0
-        ends = self._spans[at * WIDTH + 1 : (at + 1) * WIDTH - 1].tolist()
-        return [self._terms[a:b].tolist() for a, b in zip([start, *ends], ends, strict=False)]
+        ends = [end - start for end in self._spans[at * WIDTH + 1 : (at + 1) * WIDTH].tolist()]
+        every = self._terms[start : start + ends[-1]].tolist()
+        return [every[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     def rows_by_digest(self) -> dict[str, int]:
         """The row of each entry by its digest, without dead ones."""

@@ -198,11 +198,11 @@ class SemanticRanker(Struct):
     def _wanted(self, vector: Any, query: Query, text: str) -> float | None:
         """The probability that the message wants any skill; None if nothing is fitted for this encoder. `vector` is
         that of `query`."""
+        from navigator_kernel.routing.vectors import wanted_by
+
         encoder = self.index.encoder
         if encoder is None:
             return None
-        from navigator_kernel.routing.vectors import wanted_by
-
         fitted = wanted_by(encoder.id)
         if fitted is None:
             return None

@@ -204,9 +204,9 @@ class Ranker:
         return vector if text == query.text else None
 
     def _read(self, row: int) -> DocumentFeatures:
-        entry = self._view.row(row)
-        title = {term_hash(stem): self._rare(stem) for stem in entry.stems}
-        return DocumentFeatures(self._view.fields(row), title, gram_hashes(entry.name))
+        *fields, grams = self._view.hashes(row)
+        title = {key: self._rare(stem) for key, stem in zip(fields[0], self._view.row(row).stems, strict=True)}
+        return DocumentFeatures(fields, title, frozenset(grams))
 
     def _by_words(self, query: Query, row: int, document: DocumentFeatures) -> list[float]:
         """The numbers of LEXICAL, and the scores of the searches in every field and in the body."""

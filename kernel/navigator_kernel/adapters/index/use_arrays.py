@@ -55,11 +55,13 @@ class SentenceModel:
         """float32 (texts, 256), each row of length 1."""
         return self._turned(self._backend.vectors([self.tokenizer.pieces(text, kind) for text in texts]), kind)
 
-    def message(self, text: str, words: Sequence[str]) -> tuple[Floats, Floats]:
-        """The vectors of a question and of words, encoded together."""
+    def message(self, parts: Sequence[str], words: Sequence[str]) -> tuple[Floats, Floats]:
+        """The vectors of a question's parts and of words, encoded together."""
         pieces = self.tokenizer.pieces
-        whole = self._backend.vectors([pieces(text, "query"), *(pieces(word, "word") for word in words)])
-        return self._turned(whole[:1], "query")[0], self._turned(whole[1:], "word")
+        whole = self._backend.vectors(
+            [*(pieces(part, "query") for part in parts), *(pieces(word, "word") for word in words)]
+        )
+        return self._turned(whole[: len(parts)], "query"), self._turned(whole[len(parts) :], "word")
 
     def _turned(self, whole: Floats, kind: TextKind) -> Floats:
         """The vectors along the directions in which the vocabulary differs, with length 1."""

@@ -69,11 +69,9 @@ class UseEncoder:
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Any, Any]:
         """The row of a question and the rows of words, for little more time than the question alone takes."""
-        model, parts = self._ready(), _parts(text)
-        vector, of_words = model.message(parts[0], [word[: LIMITS["word"]] for word in words])
-        if len(parts) == 1:
-            return vector, of_words
-        return _means([vector, *model.encode(parts[1:], "query")], [parts])[0], of_words
+        parts = _parts(text)
+        vectors, of_words = self._ready().message(parts, [word[: LIMITS["word"]] for word in words])
+        return _means(vectors, [parts])[0] if len(parts) > 1 else vectors[0], of_words
 
     @property
     def prepared(self) -> Path:

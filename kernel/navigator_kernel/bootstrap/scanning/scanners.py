@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.entry_points import OWN as PACKAGE
 from navigator_kernel.adapters.processes.module_child import ModuleChild, call_module
 from navigator_kernel.bootstrap.places import installed_plugins
 from navigator_kernel.errors import KernelError
@@ -50,7 +51,7 @@ class Scanners:
         _, begun = self._begun.get(id(files), (None, None))
         found = self.contents(files, skill.name, secrets=True) if begun is None else [*begun.result()]
         if not self._idle:
-            told = _plugins(files, skill.name) if installed_plugins() else None
+            told = _plugins(files, skill.name) if _of_others() else None
             self._idle = told is None
             found += told or ()
         return found
@@ -127,6 +128,11 @@ def _asked(
     child: ModuleChild, files: Mapping[str, bytes], subject: str, *, secrets: bool, seconds: int
 ) -> list[Diagnostic]:
     return _told(child.ask({"files": dict(files), "secrets": secrets}, seconds=seconds), subject)
+
+
+def _of_others() -> bool:
+    """Whether a plugin of another package is installed; this project's own have no scanner."""
+    return any(plugin.package != PACKAGE for plugin in installed_plugins())
 
 
 def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
