@@ -13,7 +13,7 @@ from navigator_kernel.text import Language, lazy_compile, suggestions
 
 FOLDERS = ("guides", "concepts", "reference", "")
 LEFT_OUT = frozenset(
-    {"index", "CODE_OF_CONDUCT", "CONTRIBUTING", "library", "routing-errors", "scanned-repositories", "first-skills"}
+    "index CODE_OF_CONDUCT CONTRIBUTING library routing-errors scanned-repositories first-skills requirements".split()
 )
 
 _COMMENT = lazy_compile(r"(?s)<!--(?:(?!<!--).)*?-->\n?")
