@@ -89,7 +89,10 @@ def message_packet(message: str, run: str) -> Packet:
 
 def packet_from(raw: Mapping[str, Any]) -> Packet:
     """The packet in `raw`; KeyError or ValueError if a section is missing or wrong (PKT-6)."""
-    return msgspec.convert({name: raw[name] for name in Packet.__struct_encode_fields__}, Packet)
+    try:
+        return msgspec.convert({name: raw[name] for name in Packet.__struct_encode_fields__}, Packet)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
 
 
 def packet_from_yaml(prompt: str) -> Packet:
@@ -230,4 +233,7 @@ def report_to_dict(report: Report) -> dict[str, Any]:
 def report_of(raw: Mapping[str, Any]) -> Report:
     """Parses `raw`; KeyError or ValueError if it is invalid."""
     needed = {name: raw[name] for name in ("state", "summary", "meta", "data", "recoverable")}
-    return msgspec.convert({**raw, **needed}, Report)
+    try:
+        return msgspec.convert({**raw, **needed}, Report)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error

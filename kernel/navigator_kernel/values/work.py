@@ -157,7 +157,10 @@ def progress_of(text: str) -> AgentState:
     """The inverse of `AgentState.kept`, also for the states of earlier versions; ValueError, KeyError or TypeError for
     invalid text."""
     body = json.loads(text)
-    return msgspec.convert({**body, "messages": body["messages"]}, AgentState)
+    try:
+        return msgspec.convert({**body, "messages": body["messages"]}, AgentState)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
 
 
 def with_progress(packet: Packet, report: Report) -> Packet:
