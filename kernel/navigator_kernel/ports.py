@@ -440,9 +440,6 @@ class Kernel(Struct, frozen=True, kw_only=True):
     underway: Underway | None = None
 
 
-# The port of the person's consents; `ports` has the others.
-
-
 class Consents(Protocol):
     def allow(self, run: str, subject: str, *, once: bool = False) -> None:
         """Records consent to `subject` for this run, or with `once` for one execution in it. `*` has no meaning, as it

@@ -239,7 +239,7 @@ def _is_nobodys(name: str) -> bool:
 
 
 def _by_git(root: Path) -> Sequence[str] | None:
-    """None where there is no git, or no work tree of the person's own."""
+    """The files that git lists; None without git, or if the work tree is not the person's own."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
