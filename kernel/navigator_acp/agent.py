@@ -70,36 +70,36 @@ class KernelAgent:
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
         """Creates a session of the project at `cwd`."""
         with _errors():
-            held = self._open(cwd, f"acp-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(4).hex()}")
-        self._later(self._offer(held))
-        return NewSessionResponse(session_id=held.name)
+            conversation = self._open(cwd, f"acp-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(4).hex()}")
+        self._later(self._offer(conversation))
+        return NewSessionResponse(session_id=conversation.name)
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
         """Opens a stored session and shows its history again."""
         with _errors():
             if (known := self._sessions.get(session_id)) is not None and known.is_busy:
                 raise UsageProblem("a prompt of this session is under way", hint="cancel it first")
-            said = self._kernel(cwd).history(session_id, last=REPLAYED)
-            held = self._open(cwd, session_id)
-        for one in said:
-            update = update_user_message_text if one.role == "user" else update_agent_message_text
-            await self._connected.session_update(session_id=session_id, update=update(clean(one.text)))
-        self._later(self._offer(held))
+            history = self._kernel(cwd).history(session_id, last=REPLAYED)
+            conversation = self._open(cwd, session_id)
+        for entry in history:
+            update = update_user_message_text if entry.role == "user" else update_agent_message_text
+            await self._connected.session_update(session_id=session_id, update=update(clean(entry.text)))
+        self._later(self._offer(conversation))
         return LoadSessionResponse()
 
     async def prompt(self, prompt: Sequence[Block], session_id: str, **_: Any) -> PromptResponse:
         """Runs a turn and returns why it ended; everything else is sent as updates."""
         with _errors():
-            held = self._session(session_id)
-            if held.is_busy:
+            conversation = self._session(session_id)
+            if conversation.is_busy:
                 raise UsageProblem("another prompt of this session is under way", hint="wait for it, or cancel it")
-            stopped = await held.prompt(message_of(prompt, held.kernel.root))
+            stopped = await conversation.prompt(message_of(prompt, conversation.kernel.root))
         return PromptResponse(stop_reason=stopped)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Cancels the current work of a session; does nothing if the session is idle or unknown."""
-        if (held := self._sessions.get(session_id)) is not None:
-            held.cancel()
+        if (conversation := self._sessions.get(session_id)) is not None:
+            conversation.cancel()
 
     @property
     def _connected(self) -> Client:
@@ -113,8 +113,8 @@ class KernelAgent:
         return self._sessions[name]
 
     def _open(self, cwd: str, name: str) -> Conversation:
-        held = self._sessions[name] = Conversation(self._connected, self._kernel(cwd), name)
-        return held
+        conversation = self._sessions[name] = Conversation(self._connected, self._kernel(cwd), name)
+        return conversation
 
     def _kernel(self, cwd: str) -> Kernel:
         if not Path(cwd).is_absolute():
@@ -130,10 +130,10 @@ class KernelAgent:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _offer(self, held: Conversation) -> None:
-        update = update_available_commands(commands_of(held.kernel))
+    async def _offer(self, conversation: Conversation) -> None:
+        update = update_available_commands(commands_of(conversation.kernel))
         with suppress(ConnectionError):  # the editor has disconnected
-            await self._connected.session_update(session_id=held.name, update=update)
+            await self._connected.session_update(session_id=conversation.name, update=update)
 
 
 def offered_in(root: Path) -> list[str]:
@@ -143,7 +143,7 @@ def offered_in(root: Path) -> list[str]:
 
 def commands_of(kernel: Kernel) -> list[AvailableCommand]:
     """The enabled skills as commands, at most `COMMANDS` of them."""
-    found = [skill for skill in kernel.skills() if skill.enabled][:COMMANDS]
+    skills = [skill for skill in kernel.skills() if skill.enabled][:COMMANDS]
     wants = AvailableCommandInput(root=UnstructuredCommandInput(hint="what to do"))
     return [
         AvailableCommand(
@@ -151,7 +151,7 @@ def commands_of(kernel: Kernel) -> list[AvailableCommand]:
             description=shorten(clean(skill.description, lines=False), DESCRIBED),
             input=wants,
         )
-        for skill in found
+        for skill in skills
     ]
 
 

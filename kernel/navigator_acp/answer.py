@@ -39,10 +39,10 @@ def failure_text(error: KernelError) -> str:
 
 def fenced(text: str, *, whole: bool = False) -> str:
     """`text` as a fenced block, which no fence inside it can end; cut to `LONGEST` unless it is wanted `whole`."""
-    held = clean(text).strip("\n")
-    held = held if whole or len(held) <= LONGEST else f"{held[:LONGEST]} …"
-    marks = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(held)), 3)
-    return f"{marks}\n{held}\n{marks}"
+    body = clean(text).strip("\n")
+    body = body if whole or len(body) <= LONGEST else f"{body[:LONGEST]} …"
+    marks = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(body)), 3)
+    return f"{marks}\n{body}\n{marks}"
 
 
 def _of_model(report: Report, language: Language, *, streamed: bool) -> Iterator[str]:

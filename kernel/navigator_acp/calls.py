@@ -73,8 +73,8 @@ def shown_input(value: Any, depth: int = DEPTH) -> Any:
         case str():
             return clean(value) if len(value) <= TEXT else f"{clean(value[:TEXT])} …"
         case Mapping() if depth:
-            held = list(value.items())[:MOST]
-            return {clean(str(key)[:TEXT]): shown_input(item, depth - 1) for key, item in held}
+            items = list(value.items())[:MOST]
+            return {clean(str(key)[:TEXT]): shown_input(item, depth - 1) for key, item in items}
         case list() | tuple() if depth:
             return [shown_input(item, depth - 1) for item in value[:MOST]]
         case None | bool() | int() | float():

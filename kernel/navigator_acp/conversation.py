@@ -111,11 +111,11 @@ class Conversation:
         """The person's choice, or "no" if the client cannot ask. CancelledError if the prompt was cancelled."""
         call, options = updates.question(approval.question), _options(approval, updates.language)
         try:
-            said = await self._client.request_permission(session_id=self.name, tool_call=call, options=options)
+            answer = await self._client.request_permission(session_id=self.name, tool_call=call, options=options)
         except RequestError:
             return "no"
-        if isinstance(said.outcome, AllowedOutcome):
-            return _ANSWERS.get(said.outcome.option_id, "no")
+        if isinstance(answer.outcome, AllowedOutcome):
+            return _ANSWERS.get(answer.outcome.option_id, "no")
         self._cancelled = True
         raise asyncio.CancelledError
 

@@ -53,24 +53,24 @@ class Lines:
 
     async def _parsed(self, line: bytes) -> dict[str, Any] | None:
         try:
-            held = json.loads(line)
+            value = json.loads(line)
         except (ValueError, RecursionError):
             await self._refuse(*_PARSE)
             return None
-        if not isinstance(held, dict) or not _is_message(held):
+        if not isinstance(value, dict) or not _is_message(value):
             await self._refuse(*_INVALID)
             return None
-        return held
+        return value
 
     async def _refuse(self, code: int, text: str) -> None:
         await self.send({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}})
 
 
-def _is_message(held: dict[str, Any]) -> bool:
+def _is_message(value: dict[str, Any]) -> bool:
     """Whether the library can process it; one that it cannot process would end the library's loop."""
-    if not isinstance(held.get("id"), (str, int, float, type(None))) or not isinstance(held.get("method", ""), str):
+    if not isinstance(value.get("id"), (str, int, float, type(None))) or not isinstance(value.get("method", ""), str):
         return False
-    return "method" in held or ("id" in held and isinstance(held.get("error"), (dict, type(None))))
+    return "method" in value or ("id" in value and isinstance(value.get("error"), (dict, type(None))))
 
 
 async def serve(agent: KernelAgent) -> None:

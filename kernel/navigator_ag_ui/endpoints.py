@@ -25,39 +25,39 @@ RECALLED = 200  # history entries of a thread
 async def run_agent(turns: ServedTurns, call: Call) -> EventStream:
     """Begins a run with the last message, or with the answer to an interrupt, and streams its events. A client that
     leaves does not end the run; `DELETE /api/runs/{run}` does, with the run that RUN_STARTED names in its metadata."""
-    asked: RunAgentInput = call.body
-    waits = await turns.waiting(call.caller, asked.thread_id)
-    text = message_of(asked)
-    run = await _answer(turns, call.caller, asked, waits)
+    request: RunAgentInput = call.body
+    waits = await turns.waiting(call.caller, request.thread_id)
+    text = message_of(request)
+    run = await _answer(turns, call.caller, request, waits)
     if run is None and text and waits is None:
-        run = await turns.say(call.caller, asked.thread_id, text)
+        run = await turns.say(call.caller, request.thread_id, text)
     if run is not None:
-        return _stream(run, _thread(asked, is_resumed=bool(asked.resume)))
-    if waits is None and not asked.resume:
+        return _stream(run, _thread(request, is_resumed=bool(request.resume)))
+    if waits is None and not request.resume:
         raise HttpProblem(422, "invalid", "the last message is not the person's", hint='"role": "user", and some text')
-    return _alone(asked, waits, text)
+    return _alone(request, waits, text)
 
 
 async def connect_agent(turns: ServedTurns, call: Call) -> EventStream:
     """Sends a thread again, for a client that lost its stream or opens it again: its messages, then the run in
     progress, to its end, or the last one. Empty if there is no run."""
-    asked: RunAgentInput = call.body
-    run = await turns.last(call.caller, asked.thread_id)
+    request: RunAgentInput = call.body
+    run = await turns.last(call.caller, request.thread_id)
     if run is None:
         return EventStream(pieces=_sent(()))
-    said = [one for one in await turns.history(call.caller, asked.thread_id, RECALLED) if one.run != run.id]
-    history = [{"id": f"{one.run}:{one.role}", "role": one.role, "content": one.text} for one in said]
+    said = [entry for entry in await turns.history(call.caller, request.thread_id, RECALLED) if entry.run != run.id]
+    history = [{"id": f"{entry.run}:{entry.role}", "role": entry.role, "content": entry.text} for entry in said]
     return _stream(
-        run, Thread(id=asked.thread_id, run=asked.run_id, speaks=asked.protocol_version or "", history=history)
+        run, Thread(id=request.thread_id, run=request.run_id, speaks=request.protocol_version or "", history=history)
     )
 
 
 async def _answer(
-    turns: ServedTurns, caller: Caller, asked: RunAgentInput, waits: ApprovalRequested | None
+    turns: ServedTurns, caller: Caller, request: RunAgentInput, waits: ApprovalRequested | None
 ) -> ServedRun | None:
-    """The run that continues with the answer to `waits`; None if there is no such answer. Other answers are ignored, as
-    the protocol says."""
-    entry = next((one for one in asked.resume or () if waits and one.interrupt_id == waits.id), None)
+    """The run that continues with the answer to `waits`; None without such an answer. Other answers are ignored, as the
+    protocol requires."""
+    entry = next((resume for resume in request.resume or () if waits and resume.interrupt_id == waits.id), None)
     if entry is None:
         return None
     answer = answer_of(entry)
@@ -67,20 +67,20 @@ async def _answer(
         return None
 
 
-def _alone(asked: RunAgentInput, waits: ApprovalRequested | None, text: str) -> EventStream:
+def _alone(request: RunAgentInput, waits: ApprovalRequested | None, text: str) -> EventStream:
     """The response to an answer that comes too late, or to a message that comes before the answer."""
-    thread, language = _thread(asked, is_resumed=True), language_of(text)
-    said = GONE[language] if waits is None else ANSWER_FIRST[language].format(question=waits.detail)
-    return EventStream(pieces=_sent(answered_alone(thread, said, waits)))
+    thread, language = _thread(request, is_resumed=True), language_of(text)
+    sentence = GONE[language] if waits is None else ANSWER_FIRST[language].format(question=waits.detail)
+    return EventStream(pieces=_sent(answered_alone(thread, sentence, waits)))
 
 
-def _thread(asked: RunAgentInput, *, is_resumed: bool) -> Thread:
+def _thread(request: RunAgentInput, *, is_resumed: bool) -> Thread:
     return Thread(
-        id=asked.thread_id,
-        run=asked.run_id,
-        parent=asked.parent_run_id or "",
-        speaks=asked.protocol_version or "",
-        waiting=unanswered_call(asked) if is_resumed else None,
+        id=request.thread_id,
+        run=request.run_id,
+        parent=request.parent_run_id or "",
+        speaks=request.protocol_version or "",
+        waiting=unanswered_call(request) if is_resumed else None,
     )
 
 
@@ -91,15 +91,15 @@ def _stream(run: ServedRun, thread: Thread) -> EventStream:
 
 async def _pieces(run: ServedRun, thread: Thread) -> AsyncIterator[bytes]:
     sender = AgUiRun(thread)
-    async with aclosing(run.events) as held:  # type: ignore[type-var]  # an asynchronous generator
-        async for news in held:
+    async with aclosing(run.events) as events:  # type: ignore[type-var]  # an asynchronous generator
+        async for news in events:
             if not news:
                 yield PING
             for event in news:
-                if sent := b"".join(frame(one) for one in sender.of(event)):
+                if sent := b"".join(frame(piece) for piece in sender.of(event)):
                     yield sent
-    for one in sender.cut():
-        yield frame(one)
+    for piece in sender.cut():
+        yield frame(piece)
 
 
 async def _sent(events: Iterable[Sent]) -> AsyncIterator[bytes]:

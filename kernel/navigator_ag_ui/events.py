@@ -144,8 +144,8 @@ class AgUiRun:
             head["parentRunId"] = thread.parent
         yield {"type": "RUN_STARTED", **head, "metadata": {"navigator": {"run": event.run}}}
         if thread.history is not None:
-            said = {"id": f"{event.run}:user", "role": "user", "content": body.message}
-            yield {"type": "MESSAGES_SNAPSHOT", "messages": [*thread.history, said]}
+            message = {"id": f"{event.run}:user", "role": "user", "content": body.message}
+            yield {"type": "MESSAGES_SNAPSHOT", "messages": [*thread.history, message]}
 
     def _content(self, _: Event, body: RunContent, name: str) -> Iterator[Sent]:
         if not self._text:
@@ -217,11 +217,11 @@ class AgUiRun:
 
     def _count(self, _: Event, body: Usage, _name: str) -> Iterator[Sent]:
         none: Sent = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0, "cachedInputTokens": 0}
-        held = self._usage.setdefault(body.model, _model(body.model) | none)
-        held["inputTokens"] += body.input_tokens
-        held["outputTokens"] += body.output_tokens
-        held["totalTokens"] += body.input_tokens + body.output_tokens
-        held["cachedInputTokens"] += body.cached_tokens
+        usage = self._usage.setdefault(body.model, _model(body.model) | none)
+        usage["inputTokens"] += body.input_tokens
+        usage["outputTokens"] += body.output_tokens
+        usage["totalTokens"] += body.input_tokens + body.output_tokens
+        usage["cachedInputTokens"] += body.cached_tokens
         return iter(())
 
     def _completed(self, event: Event, body: RunCompleted, _: str) -> Iterator[Sent]:
@@ -270,13 +270,13 @@ class AgUiRun:
 _DONE: Mapping[str, Any] = {"type": "success"}
 
 
-def interrupt(asked: ApprovalRequested, call: str = "") -> Sent:
+def interrupt(approval: ApprovalRequested, call: str = "") -> Sent:
     """The interrupt of an approval: `resume` answers it by its id until it expires."""
-    held: Sent = {"id": asked.id, "reason": "tool_call" if call else "confirmation", "message": asked.detail}
+    sent: Sent = {"id": approval.id, "reason": "tool_call" if call else "confirmation", "message": approval.detail}
     if call:
-        held["toolCallId"] = call
-    held |= {"responseSchema": ANSWER, "metadata": {"navigator": {"subject": asked.subject}}}
-    return {**held, "expiresAt": asked.expires} if asked.expires else held
+        sent["toolCallId"] = call
+    sent |= {"responseSchema": ANSWER, "metadata": {"navigator": {"subject": approval.subject}}}
+    return {**sent, "expiresAt": approval.expires} if approval.expires else sent
 
 
 def answered_alone(thread: Thread, text: str, waits: ApprovalRequested | None = None) -> Iterator[Sent]:

@@ -70,16 +70,16 @@ class UnansweredCall(Struct, frozen=True):
     tool: str
 
 
-def message_of(asked: RunAgentInput) -> str:
+def message_of(request: RunAgentInput) -> str:
     """The text of the last message, empty if it is not the person's."""
-    said = [message for message in asked.messages if message.role not in ASIDE]
-    return _text(said[-1].content) if said and said[-1].role == "user" else ""
+    messages = [message for message in request.messages if message.role not in ASIDE]
+    return _text(messages[-1].content) if messages and messages[-1].role == "user" else ""
 
 
-def unanswered_call(asked: RunAgentInput) -> UnansweredCall | None:
+def unanswered_call(request: RunAgentInput) -> UnansweredCall | None:
     """The last tool call, if it has no result yet: the one that waited for an approval."""
-    answered = {message.tool_call_id for message in asked.messages if message.role == "tool"}
-    calls = [call for message in asked.messages for call in message.tool_calls or ()]
+    answered = {message.tool_call_id for message in request.messages if message.role == "tool"}
+    calls = [call for message in request.messages for call in message.tool_calls or ()]
     if not calls or calls[-1].id in answered:
         return None
     return UnansweredCall(calls[-1].id, calls[-1].function.name)

@@ -11,11 +11,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import islice
-from threading import Lock
-from typing import TYPE_CHECKING, Any
-
 from msgspec import Struct, field
-
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, Interrupted, KernelError, NotFound, TimedOut
 from navigator_kernel.events import Body, Event, Listener, RunContent
 from navigator_kernel.guard import PluginLoop
@@ -24,8 +20,10 @@ from navigator_kernel.language.rendering import ASCII, EMOJI
 from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, Clock, PacketAgent
 from navigator_kernel.text import Language, clean, lazy_compile, shorten
-from navigator_kernel.values.packet import STATES, Meta, Packet, Report, State
+from navigator_kernel.values.packet import Meta, Packet, Report, STATES, State
 from navigator_kernel.values.redact import Redact, same
+from threading import Lock
+from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import RunLog
@@ -170,9 +168,9 @@ def failure(error: BaseException, meta: Meta, language: Language = "en") -> Repo
     message = shorten(in_words(clean(_safely(error)), language), SUMMARY_LIMIT)
     if isinstance(error, ConsentNeeded):
         data = {"required": ["consent"], "optional": [], "reason": "consent", **_facts(error)}
-        asked, subject = say("ask.approve", language, what=message), str(data.get("subject", ""))
+        question, subject = say("ask.approve", language, what=message), str(data.get("subject", ""))
         also = tuple(map(str, data.pop("also", ())))
-        return Report(state="pending", summary=asked, meta=meta, data=data, subject=subject, also=also)
+        return Report(state="pending", summary=question, meta=meta, data=data, subject=subject, also=also)
     if isinstance(error, InputNeeded):
         return Report(state="pending", summary=message, meta=meta, data={**_facts(error), "reason": "input"})
     summary = say("agent.crashed", language, type=kind, msg=message)
@@ -226,9 +224,9 @@ class _Room:
             yield item
 
     def _text(self, text: str) -> str:
-        kept = text[: max(min(TEXT_LIMIT, self.left), 0)].encode("utf-8", "replace").decode("utf-8")
-        self.left -= len(kept)
-        return kept
+        cut = text[: max(min(TEXT_LIMIT, self.left), 0)].encode("utf-8", "replace").decode("utf-8")
+        self.left -= len(cut)
+        return cut
 
 
 def _read(answer: object, meta: Meta, language: Language) -> Report:
@@ -250,11 +248,11 @@ def _from_text(text: str, meta: Meta, language: Language) -> Report:
     stripped = text.strip()
     if stripped.startswith("{"):
         try:
-            found = json.loads(stripped)
+            value = json.loads(stripped)
         except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict) and "state" in found:
-            return _from_mapping(found, meta, language)
+            value = None
+        if isinstance(value, dict) and "state" in value:
+            return _from_mapping(value, meta, language)
     if hit := _LAYOUT.search(stripped):
         return _from_layout(stripped, hit.group(1), meta, language)
     return _garbage(text, meta, language, kind="str")
@@ -265,13 +263,13 @@ def _from_layout(text: str, state: str, meta: Meta, language: Language) -> Repor
     lines = text.split("\n")
     begin = next(at for at, line in enumerate(lines) if _LAYOUT.match(line))
     head = " ".join(line.strip() for line in lines[:begin] if line.strip())
-    found = _yaml("\n".join(lines[begin:]))
-    if not isinstance(found, Mapping):
-        found = {"state": state, "raw": text}
+    fields = _yaml("\n".join(lines[begin:]))
+    if not isinstance(fields, Mapping):
+        fields = {"state": state, "raw": text}
     mark, _, rest = head.partition(" ")
     agent, _, summary = rest.partition(" ")
     known = mark in _MARKS or mark.rstrip("\ufe0f") in _BARE_MARKS
-    return _from_mapping({"summary": summary if known and agent else head, **found}, meta, language)
+    return _from_mapping({"summary": summary if known and agent else head, **fields}, meta, language)
 
 
 def _yaml(body: str) -> Any:
@@ -290,22 +288,22 @@ def _yaml(body: str) -> Any:
         return None
 
 
-def _from_mapping(found: Mapping[Any, Any], meta: Meta, language: Language) -> Report:
-    state = _state(found.get("state"))
-    data = _data(found.get("data"))
-    raw, summary, effects = found.get("raw"), found.get("summary"), found.get("effects")
+def _from_mapping(fields: Mapping[Any, Any], meta: Meta, language: Language) -> Report:
+    state = _state(fields.get("state"))
+    data = _data(fields.get("data"))
+    raw, summary, effects = fields.get("raw"), fields.get("summary"), fields.get("effects")
     effects = islice(effects, EFFECTS) if isinstance(effects, (list, tuple)) else ()
     if state is None:
         data |= {"type": "InvalidReport", "msg": say("agent.garbage", language, agent=meta.agent)}
-        data["reported_state"] = shorten(clean(_safely(found.get("state"))), 80)
+        data["reported_state"] = shorten(clean(_safely(fields.get("state"))), 80)
     text = shorten(json_value(summary), SUMMARY_LIMIT) if isinstance(summary, str) and summary.strip() else ""
     return Report(
         state=state or "error",
         summary=text or (say("agent.garbage", language, agent=meta.agent) if state is None else state),
-        meta=_meta(found.get("meta"), meta),
+        meta=_meta(fields.get("meta"), meta),
         data=data,
         raw=json_value(raw)[:_TEXT_LIMIT_OF_RAW] if isinstance(raw, str) else None,
-        recoverable=found.get("recoverable") is True,
+        recoverable=fields.get("recoverable") is True,
         effects=tuple(json_value(effect) for effect in effects if isinstance(effect, str)),
     )
 
@@ -325,8 +323,8 @@ def _state(value: object) -> State | None:
 def _data(value: object) -> dict[str, Any]:
     if value is None:
         return {}
-    kept = json_value(value)
-    return kept if isinstance(kept, dict) else {"value": kept}
+    plain = json_value(value)
+    return plain if isinstance(plain, dict) else {"value": plain}
 
 
 def _meta(value: object, measured: Meta) -> Meta:

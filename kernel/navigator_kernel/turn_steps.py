@@ -86,129 +86,134 @@ class _Run(Struct, kw_only=True):
 
 
 class TurnSteps(Struct):
-    """The steps over `kernel`; each returns its changes to the state. `said` is the conversation, whose last entry of
+    """The steps over `kernel`; each returns its changes to the state. `history` is the conversation; its last entry by
     the person is the message. `hear` gets the events."""
 
     kernel: Kernel
     hear: Listener
     _runs: dict[str, _Run] = field(default_factory=dict)
 
-    async def router(self, state: TurnState, said: Sequence[Said], session_id: str) -> TurnState:
+    async def router(self, state: TurnState, history: Sequence[Said], session_id: str) -> TurnState:
         """Phase 1: finds the skills that are meant, if any (JIT-8)."""
-        kernel, text = self.kernel, _text(said)
+        kernel, text = self.kernel, _text(history)
         answers = [] if state.get("waits") else state.get("answers", [])  # a waiting question has no answer yet
-        held = self._run(state, said, state["run"] if answers else kernel.ids.new())
-        session = Session(id=session_id, history=_before(said))
+        current = self._run(state, history, state["run"] if answers else kernel.ids.new())
+        session = Session(id=session_id, history=_before(history))
         if not answers:
-            held.emit(RunStarted(session=session.id, message=text, language=language_of(text)))
+            current.emit(RunStarted(session=session.id, message=text, language=language_of(text)))
         message = Message(text=" ".join([text, *answers]), answers=tuple(answers))
         resumed = resume(message, session, kernel.clock.now())
         request = preprocess(resumed.message, kernel.files)
-        context = context_of(resumed, request, kernel, held.emit.run)
-        routed = await route_request(request, resumed.session, context, kernel, held.emit)
-        if held.specialist is not None:
-            held.specialist.spent += routed.spent
+        context = context_of(resumed, request, kernel, current.emit.run)
+        routed = await route_request(request, resumed.session, context, kernel, current.emit)
+        if current.specialist is not None:
+            current.specialist.spent += routed.spent
         new = TurnState(
-            run=held.emit.run, steps=[[one.to_dict() for one in step.packets] for step in routed.orders.steps]
+            run=current.emit.run,
+            steps=[[packet.to_dict() for packet in step.packets] for step in routed.orders.steps],
         )
         new |= TurnState(
             current_skill="", skill_sop="", available_tools=[], progress="", waits={}, report={}, answers=answers
         )
         if new["steps"]:
             return new
-        told = TurnSummary(run=held.emit.run, request=request, asked=text, session=session, notice=None, elapsed=0)
-        report = own_report(routed.decision, told, kernel.clock)
-        asked = {"question": report.summary} if isinstance(routed.decision.result, NeedClarification) else {}
-        return new | TurnState(report=report_to_dict(report), waits=asked)
+        summary = TurnSummary(
+            run=current.emit.run, request=request, asked=text, session=session, notice=None, elapsed=0
+        )
+        report = own_report(routed.decision, summary, kernel.clock)
+        question = {"question": report.summary} if isinstance(routed.decision.result, NeedClarification) else {}
+        return new | TurnState(report=report_to_dict(report), waits=question)
 
-    async def loader(self, state: TurnState, said: Sequence[Said]) -> TurnState:
+    async def loader(self, state: TurnState, history: Sequence[Said]) -> TurnState:
         """Loads the next order, or the first of its fallbacks that can be done: a skill's text and tools (JIT-9)."""
-        held = self._run(state, said)
-        report = nothing_ready(held.delivery)
+        current = self._run(state, history)
+        report = nothing_ready(current.delivery)
         for packet in map(packet_from, state["steps"][0]):
-            begun = await begin(packet, held.delivery, held.emit)
-            if held.specialist is not None and begun.report is not None and wants_model(begun, held.delivery):
-                return _loaded(state, begun, begun.report, held.specialist)
-            report = end(begun, begun.report or report, held.delivery, held.emit)
+            begun = await begin(packet, current.delivery, current.emit)
+            if current.specialist is not None and begun.report is not None and wants_model(begun, current.delivery):
+                return _loaded(state, begun, begun.report, current.specialist)
+            report = end(begun, begun.report or report, current.delivery, current.emit)
             if report.state != "error" or not report.recoverable or report.effects:
                 break
-        return await self._told(state, held, report)
+        return await self._told(state, current, report)
 
-    async def specialist(self, state: TurnState, said: Sequence[Said]) -> TurnState:
+    async def specialist(self, state: TurnState, history: Sequence[Said]) -> TurnState:
         """Runs one round: the model's answer and all actions that it asks for (JIT-10)."""
-        held = self._run(state, said)
-        specialist, loop = _working(held, state)
+        current = self._run(state, history)
+        specialist, loop = _working(current, state)
         try:
             progress = await loop.specialist(progress_of(state["progress"]))
         except ApprovalRequired as waiting:
-            return await self._told(state, held, specialist.waiting(waiting, loop.work, held.began))
+            return await self._told(state, current, specialist.waiting(waiting, loop.work, current.began))
         except KernelError as error:
-            return await self._done(state, held, specialist.failed(error, loop.work, loop.progress, held.began))
+            return await self._done(state, current, specialist.failed(error, loop.work, loop.progress, current.began))
         return TurnState(progress=redacted(progress, self.kernel.redact).kept())
 
-    async def continue_check(self, state: TurnState, said: Sequence[Said]) -> TurnState:
+    async def continue_check(self, state: TurnState, history: Sequence[Said]) -> TurnState:
         """Checks whether the work continues (X-27); if not, returns its result."""
-        held = self._run(state, said)
-        specialist, loop = _working(held, state)
+        current = self._run(state, history)
+        specialist, loop = _working(current, state)
         loop.progress, why = await loop.continue_check(progress_of(state["progress"]))
         if why is not None:
-            return await self._done(state, held, specialist.told(loop, loop.progress, why, held.began))
+            return await self._done(state, current, specialist.told(loop, loop.progress, why, current.began))
         return TurnState(progress=redacted(loop.progress, self.kernel.redact).kept())
 
-    async def person(self, state: TurnState, said: Sequence[Said], answer: object) -> TurnState:
+    async def person(self, state: TurnState, history: Sequence[Said], answer: object) -> TurnState:
         """Takes the person's answer to `waits`: True, False or words."""
         waits = state["waits"]
         if "subject" not in waits:
             return TurnState(answers=[*state.get("answers", []), str(answer)], waits={})
-        held, agreed = self._run(state, said), answer is True or (isinstance(answer, str) and is_yes(answer))
-        held.emit(ApprovalResolved(subject=waits["subject"], granted=agreed))
+        current, agreed = self._run(state, history), answer is True or (isinstance(answer, str) and is_yes(answer))
+        current.emit(ApprovalResolved(subject=waits["subject"], granted=agreed))
         if not agreed:
-            declined = say("declined", language_of(_text(said)))
-            return await self._over(held, declined, "success") | TurnState(waits={}, progress="")
+            declined = say("declined", language_of(_text(history)))
+            return await self._over(current, declined, "success") | TurnState(waits={}, progress="")
         for subject in (waits["subject"], *waits.get("also", ())):
             self.kernel.consents.allow(state["run"], subject, once=True)
         again = [_again(packet) for packet in state["steps"][0]]
         return TurnState(waits={}, steps=[again, *state["steps"][1:]])
 
-    async def idle_response(self, state: TurnState, said: Sequence[Said]) -> TurnState:
+    async def idle_response(self, state: TurnState, history: Sequence[Said]) -> TurnState:
         """Answers a message that needs no skill."""
-        held = self._run(state, said)
+        current = self._run(state, history)
         if not state["steps"]:
             report = report_of(state["report"])
-            return await self._over(held, report.raw or report.summary, report.state)
-        begun = await begin(packet_from(state["steps"][0][0]), held.delivery, held.emit)
-        report = nothing_ready(held.delivery)
-        if held.specialist is not None:
-            report = await held.specialist.work(begun.packet, None, held.emit)
-        return await self._told(state, held, end(begun, report, held.delivery, held.emit))
+            return await self._over(current, report.raw or report.summary, report.state)
+        begun = await begin(packet_from(state["steps"][0][0]), current.delivery, current.emit)
+        report = nothing_ready(current.delivery)
+        if current.specialist is not None:
+            report = await current.specialist.work(begun.packet, None, current.emit)
+        return await self._told(state, current, end(begun, report, current.delivery, current.emit))
 
-    async def _done(self, state: TurnState, held: _Run, report: Report) -> TurnState:
+    async def _done(self, state: TurnState, current: _Run, report: Report) -> TurnState:
         """Ends an order that a model worked on."""
-        specialist, loop = _working(held, state)
-        report, held.loop = specialist.closed(loop, report, held.emit), None
+        specialist, loop = _working(current, state)
+        report, current.loop = specialist.closed(loop, report, current.emit), None
         packet, prepared = packet_from(state["steps"][0][0]), report_of(state["prepared"])
         begun = StartedStep(packet=packet, seq=state["seq"], report=prepared)
-        return await self._told(state, held, end(begun, report, held.delivery, held.emit))
+        return await self._told(state, current, end(begun, report, current.delivery, current.emit))
 
-    async def _told(self, state: TurnState, held: _Run, report: Report) -> TurnState:
+    async def _told(self, state: TurnState, current: _Run, report: Report) -> TurnState:
         """Ends a step, or waits for consent within it; after a successful step the next one follows."""
-        told = TurnState(report=report_to_dict(report), progress=report.progress)
+        changes = TurnState(report=report_to_dict(report), progress=report.progress)
         if report.state == "pending" and report.subject:
-            held.emit(ApprovalRequested(subject=report.subject, detail=report.summary))
-            asked = {key: report.data[key] for key in ("tool", "arguments") if key in report.data}
+            current.emit(ApprovalRequested(subject=report.subject, detail=report.summary))
+            call = {key: report.data[key] for key in ("tool", "arguments") if key in report.data}
             await self._close()
             also = {"also": list(report.also)} if report.also else {}
-            return told | TurnState(waits={"question": report.summary, "subject": report.subject, **also, **asked})
+            return changes | TurnState(waits={"question": report.summary, "subject": report.subject, **also, **call})
         text = report.raw or report.summary
         if report.state in {"success", "partial"} and not report.progress and len(state["steps"]) > 1:
-            return told | TurnState(says={"text": text, "state": report.state}, steps=state["steps"][1:], progress="")
+            return changes | TurnState(
+                says={"text": text, "state": report.state}, steps=state["steps"][1:], progress=""
+            )
         if not report.by_model:  # a model's text is streamed
-            held.emit(RunContent(text=report.summary))
-        return told | await self._over(held, text, report.state)
+            current.emit(RunContent(text=report.summary))
+        return changes | await self._over(current, text, report.state)
 
-    async def _over(self, held: _Run, text: str, how: str) -> TurnState:
-        held.emit(RunCompleted(state=how, summary=text))
-        self._runs.pop(held.emit.run, None)
+    async def _over(self, current: _Run, text: str, how: str) -> TurnState:
+        current.emit(RunCompleted(state=how, summary=text))
+        self._runs.pop(current.emit.run, None)
         await self._close()
         return TurnState(says={"text": text, "state": how}, steps=[], progress="", answers=[])
 
@@ -216,14 +221,14 @@ class TurnSteps(Struct):
         if self.kernel.models is not None:
             await self.kernel.models.close()
 
-    def _run(self, state: TurnState, said: Sequence[Said], run: str = "") -> _Run:
+    def _run(self, state: TurnState, history: Sequence[Said], run: str = "") -> _Run:
         run, kernel = run or state["run"], self.kernel
         if run not in self._runs:
             try:
                 seq = len(kernel.run_log.read(run))
             except NotFound:
                 seq = 0
-            before = Session(id=run, history=_before(said), private=True)  # the state does not record what was read
+            before = Session(id=run, history=_before(history), private=True)  # the state does not record what was read
             working = kernel.specialist(before, Spent())
             emit = EventStream(run, 0, kernel.run_log, kernel.clock, [self.hear], seq, kernel.redact)
             self._runs[run] = _Run(
@@ -260,14 +265,14 @@ def step_after_round(state: TurnState) -> Step:
     return "continue_check" if after == "specialist" else after
 
 
-def _working(held: _Run, state: TurnState) -> tuple[Specialist, AgentLoop]:
-    if held.specialist is None:
+def _working(current: _Run, state: TurnState) -> tuple[Specialist, AgentLoop]:
+    if current.specialist is None:
         raise NotFound("no model is set", hint="navigator model use <provider>:<model>")
-    if held.loop is None:
+    if current.loop is None:
         packet = packet_from(state["steps"][0][0])
-        work = held.specialist.assigned(packet, report_of(state["prepared"]))
-        held.loop = held.specialist.loop(work, held.emit, packet)
-    return held.specialist, held.loop
+        work = current.specialist.assigned(packet, report_of(state["prepared"]))
+        current.loop = current.specialist.loop(work, current.emit, packet)
+    return current.specialist, current.loop
 
 
 def _loaded(state: TurnState, begun: StartedStep, prepared: Report, specialist: Specialist) -> TurnState:
@@ -283,14 +288,14 @@ def _loaded(state: TurnState, begun: StartedStep, prepared: Report, specialist: 
     )
 
 
-def _text(said: Sequence[Said]) -> str:
+def _text(history: Sequence[Said]) -> str:
     """The person's last message, or empty."""
-    return next((one.text for one in reversed(said) if one.role == "user"), "")
+    return next((entry.text for entry in reversed(history) if entry.role == "user"), "")
 
 
-def _before(said: Sequence[Said]) -> tuple[Said, ...]:
+def _before(history: Sequence[Said]) -> tuple[Said, ...]:
     """The conversation before the person's last message."""
-    return tuple(said[: max((at for at, one in enumerate(said) if one.role == "user"), default=0)])
+    return tuple(history[: max((at for at, entry in enumerate(history) if entry.role == "user"), default=0)])
 
 
 def _again(packet: dict[str, Any]) -> dict[str, Any]:

@@ -218,14 +218,17 @@ def test_a_lock_is_entries_or_damaged(data: bytes, place: Path) -> None:
 @settings(max_examples=60)
 @given(PACKETS)
 def test_a_near_packet_is_one_or_says_what_is_wrong(raw: dict[str, Any]) -> None:
-    with suppress(KeyError, TypeError):
+    with suppress(KeyError, TypeError, ValueError):
         packet_from(raw)
 
 
 @settings(max_examples=60)
 @given(TEXT)
 def test_a_packets_yaml_has_no_section_that_a_value_wrote(text: str) -> None:
-    whole = {name: dict.fromkeys(keys, text) for name, keys in SECTIONS.items()}
+    whole: dict[str, dict[str, Any]] = {name: dict.fromkeys(keys, text) for name, keys in SECTIONS.items()}
+    whole["constraints"]["timeout"], whole["context"]["step"] = 1.0, 0
+    whole["return_spec"] |= {"format": "detail", "fields": [], "on_error": "propagate"}
+    whole["context"]["language"] = "en"
     packet = packet_from({**whole, "subagent_type": text, "params": {"required": {"a": text}, "optional": {}}})
     read = yaml.safe_load(packet.to_yaml())
     assert {name: tuple(read[name]) for name in read if name != "subagent_type"} == SECTIONS

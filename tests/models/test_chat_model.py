@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -289,7 +290,7 @@ def test_reasoning_is_handed_back_where_the_provider_wants_it(server: WireServer
         asked=Asked(messages=QUESTION, tools=(ToolSpec(name="look_up", description="d"),)),
     )
     assert first.completion is not None and first.completion.message.wire
-    held = ChatMessage.from_dict(json.loads(json.dumps(first.completion.message.to_dict())))
+    held = msgspec.convert(json.loads(json.dumps(first.completion.message.to_dict())), ChatMessage)
     answer = ChatMessage(role="tool", text="rock", call=held.calls[0].id, name="look_up")
     ask(models, "deepseek-reasoner", streamed=streamed, asked=Asked(messages=(*QUESTION, held, answer)))
     said = next(one for one in server.requests[-1].body["messages"] if one["role"] == "assistant")

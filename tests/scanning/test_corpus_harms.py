@@ -77,7 +77,7 @@ def test_strangers_have_reserved_names() -> None:
         "www.w3.org",
         "fgngf.rknzcyr.bet",
     }  # an XML namespace, and stats.example.org in ROT13
-    assert len(found) > len(MALICIOUS) // 2
+    assert len(found) >= 60  # the other samples have theirs encoded
     assert {host for host in found if not RESERVED.search(host)} == set()
 
 

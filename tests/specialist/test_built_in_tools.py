@@ -247,14 +247,17 @@ def test_a_picture_is_shown_and_only_its_digest_is_kept(writer: Place, mine: Pat
     says(server, call("read", file_path="boat.png"), call("run", command="true"), HELLO)
     waits = asked(writer, "/song-writer a song about boat.png")
     assert waits["exit_code"] == 9, waits
+    encoded, digest = base64.b64encode(data).decode(), hashlib.sha256(data).hexdigest()
+    assert any(digest.encode() in stored for stored in files_of(writer.root, mine.parents[2]))
+    assert not any(encoded[40:100].encode() in stored for stored in files_of(writer.root, mine.parents[2]))
     assert asked(writer, "yes")["exit_code"] == 0
-    encoded = base64.b64encode(data).decode()
     assert all(encoded in json.dumps(body) for body in of_phase_two(server)[1:])
-    homes = (writer.root, mine.parents[2])
-    kept = [path for home in homes for path in home.rglob("*") if path.is_file() and path.suffix != ".png"]
-    bytes_of = [path.read_bytes() for path in kept]
-    assert any(hashlib.sha256(data).hexdigest().encode() in held for held in bytes_of)
-    assert not any(encoded[40:100].encode() in held for held in bytes_of)
+    assert not any(encoded[40:100].encode() in stored for stored in files_of(writer.root, mine.parents[2]))
+
+
+def files_of(*homes: Path) -> list[bytes]:
+    paths = [path for home in homes for path in home.rglob("*") if path.is_file() and path.suffix != ".png"]
+    return [path.read_bytes() for path in paths]
 
 
 @pytest.mark.requirement("JIT-5", "JIT-12")

@@ -114,8 +114,8 @@ def _sent_again(resumed: Resumed) -> Resumed:
 
 
 def _open_question(question: PendingQuestion) -> OpenState:
-    one = bool(question.options) or len(question.missing) == 1
-    if question.target.startswith(ASKED_BY_SERVER) or question.rest or not one:
+    takes_one = bool(question.options) or len(question.missing) == 1
+    if question.target.startswith(ASKED_BY_SERVER) or question.rest or not takes_one:
         return OpenState(situation="free", question=question.question)
     if question.options:
         situation: Situation = "choice_one" if len(question.options) == 1 else "choice_many"

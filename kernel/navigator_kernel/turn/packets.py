@@ -103,13 +103,15 @@ def one_subject_each(
     if len(kinds) != 1 or arguments:
         return (request,)
     named = [target for target in meant(request) if target.usable and not target.loose]
-    fitting = [one for one in named if kinds[0] == "path_exists" or one.folder == (kinds[0] == "folder_exists")]
+    fitting = [
+        subject for subject in named if kinds[0] == "path_exists" or subject.folder == (kinds[0] == "folder_exists")
+    ]
     if len(fitting) + sum(file.usable for file in request.files) < 2:
         return (request,)
     others = [target for target in request.targets if target not in fitting]
     files = [file for file in request.files if file.usable]
     by_mark = [replace(request, files=(file,), targets=tuple(others)) for file in files]
-    return [*by_mark, *(replace(request, files=(), targets=(one, *others)) for one in fitting)][:MOST_SUBJECTS]
+    return [*by_mark, *(replace(request, files=(), targets=(subject, *others)) for subject in fitting)][:MOST_SUBJECTS]
 
 
 def unusable(given: Parameters, language: Language) -> NeedClarification | Unknown | None:

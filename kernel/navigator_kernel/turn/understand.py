@@ -164,10 +164,10 @@ def _listed(request: PreprocessingResult, session: Session, router: Router) -> S
 
     A step of a workflow, which has no session, is for one skill.
     """
-    names_or_orders = parts(request.need) if session.id else ()
-    if not 2 <= len(names_or_orders) <= MOST:
+    listed = parts(request.need) if session.id else ()
+    if not 2 <= len(listed) <= MOST:
         return None
-    actions = [router.recognise(f"use {part}" if at else part) for at, part in enumerate(names_or_orders)]
+    actions = [router.recognise(f"use {part}" if at else part) for at, part in enumerate(listed)]
     skills = [action for action in actions if isinstance(action, Skills)]
     names = tuple(dict.fromkeys(name for action in skills for name in action.names))
     if len(skills) < len(actions) or len(names) < 2 or any(action.arguments for action in skills[:-1]):

@@ -57,10 +57,6 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
         body: dict[str, Any] = msgspec.to_builtins(self)
         return body
 
-    @classmethod
-    def from_dict(cls, body: Mapping[str, Any]) -> ChatMessage:
-        return msgspec.convert(body, cls)
-
 
 class Cut(NamedTuple):
     """How a conversation is shortened: the first `left_out` messages are not sent, the results before the message

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct, field
 
 from navigator_kernel.text import Language, lazy_compile
 
+T = TypeVar("T")
 OnError = Literal["propagate", "summarize", "fix"]
 
 # Characters that YAML would not keep in a double-quoted scalar: its own line breaks and unprintable ones.
@@ -89,7 +90,15 @@ def message_packet(message: str, run: str) -> Packet:
 
 def packet_from(raw: Mapping[str, Any]) -> Packet:
     """The packet in `raw`; KeyError or ValueError if a section is missing or wrong (PKT-6)."""
-    return msgspec.convert({name: raw[name] for name in Packet.__struct_encode_fields__}, Packet)
+    return shaped({name: raw[name] for name in Packet.__struct_encode_fields__}, Packet)
+
+
+def shaped(raw: Mapping[str, Any], kind: type[T]) -> T:
+    """`raw` as a value of `kind`; ValueError if it has another shape."""
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
 
 
 def packet_from_yaml(prompt: str) -> Packet:
@@ -230,4 +239,4 @@ def report_to_dict(report: Report) -> dict[str, Any]:
 def report_of(raw: Mapping[str, Any]) -> Report:
     """Parses `raw`; KeyError or ValueError if it is invalid."""
     needed = {name: raw[name] for name in ("state", "summary", "meta", "data", "recoverable")}
-    return msgspec.convert({**raw, **needed}, Report)
+    return shaped({**raw, **needed}, Report)

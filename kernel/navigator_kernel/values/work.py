@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import Language
 from navigator_kernel.values.chat import CUT_OFF, ChatMessage, Cut, Finish, ShownFile, Spent, ToolCall
-from navigator_kernel.values.packet import Packet, Report
+from navigator_kernel.values.packet import Packet, Report, shaped
 from navigator_kernel.values.standing import Standing
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def progress_of(text: str) -> AgentState:
     """The inverse of `AgentState.kept`, also for the states of earlier versions; ValueError, KeyError or TypeError for
     invalid text."""
     body = json.loads(text)
-    return msgspec.convert({**body, "messages": body["messages"]}, AgentState)
+    return shaped({**body, "messages": body["messages"]}, AgentState)
 
 
 def with_progress(packet: Packet, report: Report) -> Packet:

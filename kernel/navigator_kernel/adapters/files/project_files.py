@@ -10,16 +10,14 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import islice
-from pathlib import Path, PurePosixPath
-
 from msgspec import Struct
-
 from navigator_kernel.adapters.files.tree import open_inside
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.language.targets import find_targets
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.owner import is_closed, viewer
 from navigator_kernel.values.request import FileReference
+from pathlib import Path, PurePosixPath
 
 NAMED = 64  # files that one message can name without @
 SEEN = 2_000  # names in the current folder that are searched for in a message
@@ -238,7 +236,7 @@ def _is_nobodys(name: str) -> bool:
 
 
 def _by_git(root: Path) -> Sequence[str] | None:
-    """None where there is no git, or no work tree of the person's own."""
+    """The files that git lists; None without git, or if the work tree is not the person's own."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:

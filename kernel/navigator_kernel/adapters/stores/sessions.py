@@ -11,14 +11,14 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import asdict, replace
 
 from navigator_kernel.adapters.files.database import own_lock
 from navigator_kernel.adapters.stores.sqlite import Versions, connect, transaction
 from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Busy, Damaged, KernelError, NotFound
-from navigator_kernel.values.packet import packet_from
+from navigator_kernel.values.packet import packet_from, shaped
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.request import INTERRUPTED, Said, Session
 
@@ -205,10 +205,7 @@ def session_from(raw: Mapping[str, Any]) -> Session:
     approval, retry = raw["approval"], raw.get("retry", ())
     packets = () if approval is None else tuple(packet_from(packet) for packet in approval["packets"])
     plain = {"private": True, **raw, "retry": (), "approval": approval and {**approval, "packets": ()}}
-    try:  # an earlier version did not store `private`
-        session = convert(plain, Session)
-    except ValidationError as error:
-        raise ValueError(str(error)) from error
+    session = shaped(plain, Session)  # an earlier version did not store `private`
     with_packets = session.approval and replace(session.approval, packets=packets)
     return replace(session, approval=with_packets, retry=tuple(packet_from(packet) for packet in retry))
 

@@ -70,7 +70,7 @@ def _show(text: str) -> None:
 
 FOLDERS = ("guides", "concepts", "reference", "")
 LEFT_OUT = frozenset(
-    {"index", "CODE_OF_CONDUCT", "CONTRIBUTING", "library", "routing-errors", "scanned-repositories", "first-skills"}
+    "index CODE_OF_CONDUCT CONTRIBUTING library routing-errors scanned-repositories first-skills requirements".split()
 )
 
 _COMMENT = lazy_compile(r"(?s)<!--(?:(?!<!--).)*?-->\n?")
