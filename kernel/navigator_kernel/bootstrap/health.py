@@ -9,7 +9,7 @@ import secrets
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ from navigator_kernel.adapters.stores.project_state import BOX
 from navigator_kernel.bootstrap.parts import open_audit, open_catalogue, open_lessons, open_sandbox, open_underway
 from navigator_kernel.bootstrap.places import box_of, installed_plugins, private_writer, project_state
 from navigator_kernel.config.settings import user_cache, user_state
-from navigator_kernel.errors import Damaged, KernelError, UsageProblem
+from navigator_kernel.errors import ConsentNeeded, Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
 from navigator_kernel.skills.catalog.switches import disabled_names, read_uses, switches_path
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.project_state import ProjectState
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Kernel
+    from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.text import Language
 
 # Extras, a module of each, and the effect of its absence
@@ -97,15 +98,18 @@ def findings(
             yield Finding(what=check.__name__.strip("_"), state="damaged", detail=str(error), remedy=hint)
 
 
-def repair(root: Path, found: Sequence[Finding]) -> tuple[list[str], list[str]]:
-    """Repairs what can be repaired, and brings the lock and skills.db up to date. Returns what was done, and what could
-    not be done."""
+def repair(root: Path, found: Sequence[Finding], take: Mapping[str, Side] | None = None) -> tuple[list[str], list[str]]:
+    """Repairs what can be repaired, merges a lock with conflict markers, and brings skills.db up to date. Returns what
+    was done, and what could not be done. ConsentNeeded if both sides of a merge changed an entry and `take` names none.
+    """
     done, failed = list[str](), list[str]()
-    for one in (*found, Finding(what="records", state="ok", detail="", fix=partial(_rewrite_records, root))):
+    for one in (*found, Finding(what="records", state="ok", detail="", fix=partial(_rewrite_records, root, take))):
         if one.fix is None:
             continue
         try:
             done += one.fix()
+        except ConsentNeeded:
+            raise
         except (KernelError, OSError) as error:
             failed.append(f"{one.what} was not repaired: {error}")
     return done, failed
@@ -487,10 +491,10 @@ def _skills(checked: Checked) -> Iterator[Finding]:
     )
 
 
-def _rewrite_records(root: Path) -> list[str]:
+def _rewrite_records(root: Path, take: Mapping[str, Side] | None) -> list[str]:
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
-    levels = open_lifecycle(root).repair().levels
+    levels = open_lifecycle(root).repair(take=take).levels
     return [f"{place.level}: {name}" for place in levels for name in place.rewritten]
 
 

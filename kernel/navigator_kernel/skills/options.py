@@ -18,6 +18,8 @@ class InstallOptions(Struct, frozen=True, kw_only=True):
     or `.agents/skills`, None for both or the usual one; `link` also makes links in `.agents/skills`. `root` is the
     `--root` that the person typed.
 
+    `trust_lock` is the person's agreement to every skill that the lock lists, as if each had been installed by command.
+
     `dry_run` shows what would happen, `force` replaces edited files (a backup is kept), `offline` uses no network,
     `auth` allows the person's own credentials for this host; `accept` are the rules whose block the person accepts,
     each `RULE` or `NAME:RULE`.
@@ -34,6 +36,7 @@ class InstallOptions(Struct, frozen=True, kw_only=True):
     force: bool = False
     offline: bool = False
     auth: bool = False
+    trust_lock: bool = False
     accept: Sequence[str] = ()
     everything: bool = False
     exclude: Sequence[str] = ()

@@ -25,6 +25,8 @@ from navigator_kernel.cli.skill.work import (
     place_options,
     reach_options,
     show_json,
+    take_option,
+    taking,
     verbose_option,
 )
 from navigator_kernel.errors import Damaged, FetchFailed, Interrupted, UsageProblem
@@ -37,10 +39,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
     from navigator_kernel.skills.install.restore import RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdatedSkill, UpdateResult
-    from navigator_kernel.skills.lifecycle import Lifecycle
+    from navigator_kernel.skills.lifecycle import Lifecycle, RepairResult
     from navigator_kernel.text import Language
 
 
@@ -59,9 +62,14 @@ if TYPE_CHECKING:
 )
 @click.option("--ref", help="Branch, tag or commit.")
 @click.option("--as", "rename", help="Install the skill under this name.")
-@click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
 @click.option(
-    "--force", is_flag=True, help="With --frozen: replace skills that were edited here; a copy of them is kept."
+    "--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing; for CI: nothing is removed."
+)
+@click.option(
+    "--force", is_flag=True, help="Without SOURCE: replace skills that were edited here; a copy of them is kept."
+)
+@click.option(
+    "--trust-lock", is_flag=True, help="Without SOURCE: agree to all skills of the lock, as if you installed each."
 )
 @accept_option
 @click.option(
@@ -86,26 +94,26 @@ def install(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Install from SOURCE: owner/repo, a URL, file://…, an archive, or a local folder."""
+    """Install from SOURCE: owner/repo, a URL, file://…, an archive, or a local folder; without it, bring the folder to
+    skills.lock.json."""
     quiet, verbose = given.pop("quiet"), given.pop("verbose")
     options = InstallOptions(**given, rename=rename or "", ref=ref or "", root=app.root_flag or "")
-    if frozen:
-        chosen = (given["everything"], given["exclude"], ref, given["accept"])
-        if source or rename or any(chosen):
+    if frozen or not source:
+        chosen = (given["everything"], given["exclude"], ref, rename, given["accept"])
+        if source or any(chosen):
             hint = "--skill NAME restores one of its skills; leave the source and its options out"
-            raise UsageProblem("--frozen restores what skills.lock.json says", hint=hint)
+            what = "--frozen restores" if frozen else "an install without a source restores"
+            raise UsageProblem(f"{what} what skills.lock.json says", hint=hint)
         with busy(app, "frozen", quiet=bool(quiet or as_json)) as lifecycle:
-            restored = lifecycle.restore(skills, replace(options, root=""))
+            restored = lifecycle.restore(skills, replace(options, root=""), frozen=frozen)
         if as_json:
             show_json(restored, exit_code=0)
         elif not quiet:
             _show_restored(app, restored, every=verbose)
         return 0
-    if options.force:
-        hint = "navigator install --frozen --force undoes edits, navigator update --force NAME replaces them"
-        raise UsageProblem("--force goes with --frozen", hint=hint)
-    if not source:
-        raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
+    if options.force or options.trust_lock:
+        hint = "navigator install --force undoes edits, navigator update --force NAME replaces them"
+        raise UsageProblem("--force and --trust-lock are about the lock, and take no source", hint=hint)
     begin = monotonic()
     result = _installed(app, source, skills, options, quiet=as_json or quiet, choosing=not as_json and is_asked())
     seconds = monotonic() - begin
@@ -229,8 +237,10 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
         show_json(result, exit_code=code)
         return code
     rows = []
-    for one in (one for one in result.skills if one.state != "current"):
+    for one in (one for one in result.skills if one.state != "current" or one.lock != "same"):
         state, why = worded("news", one.state, language), one.problem or BETWEEN[language].join(one.edited)
+        if one.lock != "same":
+            why = APART[language].join(filter(None, (worded("here", one.lock, language), why)))
         rows.append((one.name, state, one.since[:12], one.to[:12], why))
     if rows:
         table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
@@ -254,14 +264,20 @@ def rollback(app: App, /, *, to: str | None, as_json: bool, **given: Any) -> Non
 
 
 @click.command("repair")
+@take_option
 @dry_option
 @filter_options
 @json_option
 @pass_app
-def repair(app: App, /, *, as_json: bool, **given: Any) -> int:
-    """Rebuild the lock file and skills.db from folders and receipts, and unreadable receipts from the lock file."""
-    with busy(app, "repair", quiet=as_json) as lifecycle:
-        result = lifecycle.repair(InstallOptions(**given))
+def repair(app: App, /, *, take: Sequence[str], as_json: bool, **given: Any) -> int:
+    """Merge a lock file with conflict markers, rebuild skills.db from folders and receipts, and unreadable receipts and
+    lock files from each other."""
+
+    def run(take: Mapping[str, Side]) -> RepairResult:
+        with busy(app, "repair", quiet=as_json) as lifecycle:
+            return lifecycle.repair(InstallOptions(**given), take)
+
+    result = taking(app, take, run, quiet=as_json)
     code = Damaged.exit_code if any(one.unreadable for one in result.levels) else 0
     if as_json:
         show_json(result, exit_code=code)

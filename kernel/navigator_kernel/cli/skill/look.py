@@ -77,6 +77,8 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
         show_json(result)
         return
     _skills(result.skills, app.spoken)
+    for one in result.lock:
+        note(say(f"lock.{one.state}", app.spoken, name=one.name))
     for problem in result.problems:
         note(f"{problem['level']}: {problem['code']}: {problem['path']}: {problem['message']}")
 
@@ -142,7 +144,7 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
 @json_option
 @pass_app
 def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
-    """Check installed skills against their receipts; exit code 6 if files changed."""
+    """Check installed skills against their receipts and the lock; exit code 6 if anything differs."""
     try:
         result = open_lifecycle(app.root).verify(name or "", InstallOptions(**where))
     except IntegrityMismatch as error:
@@ -160,10 +162,11 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
 
 
 def _differences(skills: Sequence[Mapping[str, Any]], language: Language) -> list[str]:
-    """A line for each file that is not as it was installed."""
+    """A line for each skill that is not as it was installed or as the lock wants it, and for each of its files."""
+    states = [say(f"lock.{one['state']}", language, name=one["name"]) for one in skills if one["state"] != "same"]
     kinds = ("modified", "missing", "extra", "mode")
     changes = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
-    return [say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in changes]
+    return [*states, *(say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in changes)]
 
 
 def _about(one: Mapping[str, Any], language: Language) -> list[str]:

@@ -16,8 +16,9 @@ from navigator_kernel.skills.catalog.place import own_links, told_links
 from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, read_receipts
 from navigator_kernel.skills.install.apply import open_change
 from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
-from navigator_kernel.skills.install.install import owned
+from navigator_kernel.skills.install.install import owned, refuse_unmanaged
 from navigator_kernel.skills.install.inventory import compared
+from navigator_kernel.skills.install.lockfile import LockState, lock_states, receipts_in, wanted_entries
 from navigator_kernel.skills.install.plans import PlannedSkill, drafts, scanned, titled
 from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.discover import LINK
@@ -79,12 +80,13 @@ _OTHERS = frozenset({"deleted", "removed", "unreachable"})  # states of skills t
 
 
 class OutdatedSkill(Struct, frozen=True, kw_only=True):
-    """An installed skill compared with its source. `edited` are the files that were changed here. The source has
-    `deleted` it, or another command has `removed` it from here meanwhile; `unreadable` is a receipt that cannot be
-    read."""
+    """A skill that the lock wants, or that is here, compared with its source. `edited` are the files that were changed
+    here. The source has `deleted` it, or another command has `removed` it from here meanwhile; `unreadable` is a
+    receipt that cannot be read. `lock` says how what is here compares with the lock."""
 
     name: str
     state: State
+    lock: LockState = "same"
     since: str = field(default="", name="from")
     to: str = ""
     path: str = ""
@@ -94,7 +96,7 @@ class OutdatedSkill(Struct, frozen=True, kw_only=True):
 
 
 class OutdatedResult(Struct, frozen=True, kw_only=True):
-    """`count` are the skills whose state is not `current`."""
+    """`count` are the skills whose state is not `current`, or that are not here as the lock wants them."""
 
     level: str
     target: str
@@ -103,8 +105,8 @@ class OutdatedResult(Struct, frozen=True, kw_only=True):
 
 
 class UpdatedSkill(OutdatedSkill, frozen=True, kw_only=True):
-    """`action` is `updated`, `kept`, or a state for which there is no update; `verdict` is that of the scanners if it
-    was updated."""
+    """`action` is `updated`, `kept`, `extra` (not updated, because the lock does not want it), or a state for which
+    there is no update; `verdict` is that of the scanners if it was updated."""
 
     action: str
     backup: str = ""
@@ -121,10 +123,13 @@ class UpdateResult(Struct, frozen=True, kw_only=True):
 
 
 class _News(Struct, frozen=True, kw_only=True):
-    """What the source has for an installed skill: `plan` if there are changes."""
+    """What the source has for a skill: `receipt` is what the project wants, `here` what is installed. `plan` is set if
+    the source has something else than either."""
 
     receipt: Receipt
     state: State
+    here: Receipt | None = None
+    lock: LockState = "same"
     commit: str = ""
     subpath: str = ""
     plan: PlannedSkill | None = None
@@ -135,6 +140,7 @@ class _News(Struct, frozen=True, kw_only=True):
         return OutdatedSkill(
             name=self.receipt.name,
             state=self.state,
+            lock=self.lock,
             since=self.receipt.commit,
             to=self.commit,
             path=self.subpath,
@@ -154,18 +160,19 @@ def outdated(
         new = difference(place.skills / one.receipt.name, one.plan.contents) if diffs and one.plan else ""
         skills.append(one.shown(new if diffs else UNSET))
     skills += [_unreadable(name, place, "" if diffs else UNSET) for name in damaged]
-    count = sum(one.state != "current" for one in skills)
+    count = sum(one.state != "current" or one.lock != "same" for one in skills)
     return OutdatedResult(level=place.level, target=place.target, count=count, skills=skills)
 
 
 def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> UpdateResult:
-    """Installs what the sources have now. A link that leads to a skill leads to the new one.
+    """Installs what the sources have now, also of skills that the lock wants and that are not here; a skill that the
+    lock does not want is updated only by name. A link that leads to a skill leads to the new one.
 
     Refused if a skill that would be replaced was edited here; the error names its files. `force` replaces it and keeps
     a copy.
     """
     news, damaged = _news(names, place, deps, options)
-    pending = [(one, one.plan) for one in news if one.plan is not None]
+    pending = [(one, one.plan) for one in news if one.plan is not None and (names or one.lock != "extra")]
     edited = {one.receipt.name: list(one.edited) for one, _ in pending if one.edited}
     if edited and not options.force:
         shown = "; ".join(f"{name}: {', '.join(files[:5])}" for name, files in edited.items())
@@ -179,7 +186,8 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     coming: list[PlannedSkill] = []  # without those that another command removed or changed meanwhile
     if pending or options.dry_run:
         with open_change(place, deps, dry_run=options.dry_run, tolerant=True) as change:
-            coming = [plan for one, plan in pending if change.receipts.get(one.receipt.name) == one.receipt]
+            coming = [plan for one, plan in pending if change.receipts.get(one.receipt.name) == one.here]
+            refuse_unmanaged(coming, change.receipts, place)
             agreed = [plan.receipt.name for plan in coming if agrees_again(plan, change.receipts, deps.agreed)]
             change.apply(coming, keep=backups, agreed=agreed)
         damaged = list(dict.fromkeys([*damaged, *change.damaged]))
@@ -187,8 +195,10 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     linked = own_links(place)
     skills: list[tuple[OutdatedSkill, str]] = []
     for one in news:
-        result = one.shown() if one.plan is None or one.receipt.name in verdicts else _left(one, place)
-        action = "updated" if result.name in verdicts else result.state if result.state in _OTHERS else "kept"
+        passed = one.plan is None or one.receipt.name in verdicts or one.lock == "extra"
+        result = one.shown() if passed else _left(one, place)
+        action: str = "updated" if result.name in verdicts else result.state if result.state in _OTHERS else "kept"
+        action = "extra" if one.lock == "extra" and action == "kept" else action
         skills.append((result, action))
     skills += [(_unreadable(name, place), "unreadable") for name in damaged]
     updated = [
@@ -238,49 +248,63 @@ def _unreadable(name: str, place: InstallScope, diff: str | UnsetType = UNSET) -
 def _news(
     names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions
 ) -> tuple[list[_News], list[str]]:
-    """The news for each receipt, by name, and the names of unreadable receipts; each source is opened once per ref.
-    Damaged if one of `names` has an unreadable receipt."""
+    """The news for each skill of the lock and each receipt, by name, and the names of unreadable receipts; each source
+    is opened once per ref. Damaged if one of `names` has an unreadable receipt."""
     damaged: list[str] = []
-    chosen = [owned(name, place) for name in names]
+    entries = wanted_entries(place)
+    chosen = [owned(name, place, entries or ()) for name in names]
     receipts_now = read_receipts(place, damaged)
-    groups: dict[tuple[str, str], list[Receipt]] = {}
-    for name in dict.fromkeys(chosen or receipts_now):
-        if (receipt := receipts_now.get(name)) is not None:  # one may be removed meanwhile
-            groups.setdefault((receipt.source, receipt.ref), []).append(receipt)
+    wanted = {**receipts_now, **receipts_in(entries or {}, place, deps)}
+    states = lock_states(entries, receipts_now)
+    groups: dict[tuple[str, str], list[_News]] = {}
+    for name in dict.fromkeys(chosen or sorted(wanted)):
+        if (receipt := wanted.get(name)) is None or name in damaged:  # one may be removed meanwhile
+            continue
+        here = receipts_now.get(name)
+        if here is not None and states[name] == "same":
+            receipt = here
+        known = _News(receipt=receipt, state="current", here=here, lock=states[name])
+        groups.setdefault((receipt.source, receipt.ref), []).append(known)
     news: dict[str, _News] = {}
-    for receipts in groups.values():
+    for group in groups.values():
         try:
-            with open_origin(source_from_receipt(receipts[0]), deps, options) as reader:
-                for receipt in receipts:
-                    news[receipt.name] = _of(receipt, reader, place, deps)
+            with open_origin(source_from_receipt(group[0].receipt), deps, options) as reader:
+                for one in group:
+                    news[one.receipt.name] = _of(one, reader, place, deps)
         except FetchFailed as error:
-            for receipt in receipts:
-                news[receipt.name] = _News(receipt=receipt, state="unreachable", problem=error.message)
+            for one in group:
+                news[one.receipt.name] = replace(one, state="unreachable", problem=error.message)
     return [news[name] for name in sorted(news)], damaged
 
 
-def _of(receipt: Receipt, reader: SourceReader, place: InstallScope, deps: InstallDeps) -> _News:
-    commit, skill = reader.tree.commit, locate_again(receipt, reader)
+def _of(known: _News, reader: SourceReader, place: InstallScope, deps: InstallDeps) -> _News:
+    """`known` with what the source has of the skill."""
+    receipt, here, skill = known.receipt, known.here, locate_again(known.receipt, reader)
+    known = replace(known, commit=reader.tree.commit, subpath=skill.folder if skill else "")
     if skill is None:
-        return _News(receipt=receipt, state="deleted", commit=commit)
-    moved = skill.folder != receipt.subpath
+        return replace(known, state="deleted")
+    moved, is_here = skill.folder != receipt.subpath, known.lock not in {"missing", "stale"}
     whole = not any(entry.mode == LINK for entry in skill.entries)  # a link's target may be outside the folder
-    if not moved and whole and receipt.tree and skill.tree == receipt.tree:
-        return _News(receipt=receipt, state="current", commit=commit, subpath=skill.folder)
+    if is_here and not moved and whole and receipt.tree and skill.tree == receipt.tree:
+        return known
     [plan] = planned([(receipt, skill)], reader, deps)
     if plan.receipt.name != receipt.name:
-        problem = f"it calls itself {plan.receipt.name!r} now"
-        return _News(receipt=receipt, state="deleted", commit=commit, subpath=skill.folder, problem=problem)
-    if not moved and plan.receipt.digest == receipt.digest:
-        return _News(receipt=receipt, state="current", commit=commit, subpath=skill.folder)
-    now, changes = compared(receipt, place)
-    if now != receipt:
-        if now is not None and (now.source, now.ref) == (receipt.source, receipt.ref):
-            return _of(now, reader, place, deps)
-        return _News(receipt=receipt, state="removed", commit=commit, subpath=skill.folder)
-    edited = tuple(sorted({path for paths in changes.values() for path in paths}))
+        return replace(known, state="deleted", problem=f"it calls itself {plan.receipt.name!r} now")
     state: State = "moved" if moved else "changed"
-    return _News(receipt=receipt, state=state, commit=commit, subpath=skill.folder, plan=plan, edited=edited)
+    if not moved and plan.receipt.digest == receipt.digest:
+        if is_here:
+            return known
+        state, plan = "current", plan._replace(receipt=receipt)  # as the lock wants it
+    if here is None:
+        return replace(known, state=state, plan=plan)
+    now, changes = compared(here, place)
+    if now != here:
+        if now is not None and (now.source, now.ref) == (here.source, here.ref):
+            wanted = now if receipt == here else receipt
+            return _of(replace(known, receipt=wanted, here=now), reader, place, deps)
+        return replace(known, state="removed")
+    edited = tuple(sorted({path for paths in changes.values() for path in paths}))
+    return replace(known, state=state, plan=plan, edited=edited)
 
 
 LONGEST = 200_000  # characters of the difference of one skill
