@@ -31,8 +31,18 @@ Model = dict[str, int]
 
 def receipt(name: str, version: int) -> Receipt:
     files = (InstalledFile(path="SKILL.md", sha256=f"{version:064x}", mode=0o644, size=version),)
-    words = {"source": f"file:///up/{name}", "ref": "", "commit": f"{version:040x}", "subpath": name, "tree": ""}
-    return Receipt(name=name, files=files, digest=tree_digest(files), verdict="ok", installed_at="now", **words)
+    return Receipt(
+        name=name,
+        source=f"file:///up/{name}",
+        ref="",
+        commit=f"{version:040x}",
+        subpath=name,
+        tree="",
+        files=files,
+        digest=tree_digest(files),
+        verdict="ok",
+        installed_at="now",
+    )
 
 
 def version_of(entry: object) -> int:
@@ -135,12 +145,12 @@ def merge(world: World, clone: Clone, branch: str, side: Side) -> None:
         assert [one.name for one in caught.value.data["conflicts"]] == both
     clone.lock = lock_bytes(merged(sides, take))
     wanted = {
-        name: (ours if name in both and side == "ours" or theirs.get(name) == known.get(name) else theirs).get(name)
+        name: (ours if (name in both and side == "ours") or theirs.get(name) == known.get(name) else theirs).get(name)
         for name in {*known, *ours, *theirs}
     }
     assert model_of(clone.lock) == {name: version for name, version in wanted.items() if version is not None}
     swapped = merged(
-        Sides(sides.base, sides.theirs, sides.ours), {one: "ours" if side == "theirs" else "theirs" for one in both}
+        Sides(sides.base, sides.theirs, sides.ours), dict.fromkeys(both, "ours" if side == "theirs" else "theirs")
     )
     assert lock_bytes(swapped) == clone.lock, "it matters who merges"
     world.commit(clone, other)

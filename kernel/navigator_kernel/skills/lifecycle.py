@@ -469,12 +469,14 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         with self._command(options):
             return outdated(names, self.target(options), self.deps.without_traces(), options, diffs=diffs)
 
-    def update(self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS) -> UpdateResult:
+    def update(
+        self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, diffs: bool = False
+    ) -> UpdateResult:
         """Installs what the sources have now."""
         from navigator_kernel.skills.install.update import update
 
         with self._command(options) as deps:
-            return update(names, self.target(options), deps, options)
+            return update(names, self.target(options), deps, options, diffs=diffs)
 
     def rollback(self, to: str = "", options: InstallOptions = _NO_OPTIONS) -> RestoreResult:
         """Restores an earlier lock, the last one unless `to` names one by the beginning of its stamp."""

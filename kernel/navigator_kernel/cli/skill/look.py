@@ -189,6 +189,7 @@ def _about(one: Mapping[str, Any], language: Language) -> list[str]:
         "installed_at": receipt.get("installed_at"),
         "verdict": worded("verdict", str(receipt.get("verdict", "")), language),
         "accepted": _short([*accepted], language),
+        **{f"can.{kind}": _short(names, language) for kind, names in (receipt.get("can") or {}).items()},
         "license": one["license"],
         "command": one["command"],
         "tools": _short(one["tools"], language),

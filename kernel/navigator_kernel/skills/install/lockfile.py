@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _SIZE_LIMIT = 64 * 1024 * 1024  # bytes
-_LEFT_OUT = frozenset({"v", "name", "installed_at"})  # times would differ between machines
+_LEFT_OUT = frozenset({"v", "name", "installed_at", "can"})  # times would differ between machines; bytes say the rest
 CONFLICT = lazy_compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 
 Entries = Mapping[str, Mapping[str, Any]]

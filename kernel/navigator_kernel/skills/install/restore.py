@@ -206,7 +206,7 @@ def _is_there(locked: Receipt, installed: Receipt | None, place: InstallScope) -
 
 
 def _is_same(locked: Receipt, installed: Receipt | None) -> bool:
-    return installed is not None and replace(installed, installed_at=locked.installed_at) == locked
+    return installed is not None and replace(installed, installed_at=locked.installed_at, can=locked.can) == locked
 
 
 def _is_edited(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> bool:
@@ -244,7 +244,8 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
             if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
                 message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
                 raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
-            made.append(scanned(plan, deps)._replace(receipt=receipt))
+            whole = scanned(plan, deps)
+            made.append(whole._replace(receipt=replace(receipt, can=whole.receipt.can)))
     return made
 
 

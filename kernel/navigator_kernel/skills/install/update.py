@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import asdict, replace
@@ -13,12 +14,13 @@ from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.processes.line_diff import unified
 from navigator_kernel.errors import Damaged, FetchFailed, KernelError, Refused, SkillNotFound
 from navigator_kernel.skills.catalog.place import own_links, told_links
-from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, read_receipts
+from navigator_kernel.skills.catalog.receipts import folder_files, is_left_behind, read_receipt, read_receipts
+from navigator_kernel.skills.install.abilities import abilities, grown
 from navigator_kernel.skills.install.apply import open_change
 from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
 from navigator_kernel.skills.install.install import owned, refuse_unmanaged
 from navigator_kernel.skills.install.inventory import compared
-from navigator_kernel.skills.install.lockfile import LockState, lock_states, receipts_in, wanted_entries
+from navigator_kernel.skills.install.lockfile import LockState, lock_states, manifest_in, receipts_in, wanted_entries
 from navigator_kernel.skills.install.plans import PlannedSkill, drafts, scanned, titled
 from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.discover import LINK
@@ -79,6 +81,30 @@ State = Literal["current", "changed", "moved", "deleted", "removed", "unreachabl
 _OTHERS = frozenset({"deleted", "removed", "unreachable"})  # states of skills that are neither updated nor kept
 
 
+class ChangedFile(Struct, frozen=True, kw_only=True):
+    """A file of a skill that the source changed: `change` is `new`, `removed` or `changed`, with the number of
+    lines that come and go, 0 for files without lines."""
+
+    path: str
+    change: Literal["new", "removed", "changed"]
+    added: int = 0
+    removed: int = 0
+
+
+class SkillChange(Struct, frozen=True, kw_only=True):
+    """What an update changes: files, what the skill `can` do that it could not, its findings that it had not, and what
+    else a person should know, each `notes` a kind and two texts: before, after."""
+
+    files: list[ChangedFile]
+    can: dict[str, list[str]]
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[tuple[str, str, str]] = field(default_factory=list)
+
+    @property
+    def is_growth(self) -> bool:
+        return bool(self.can or self.findings)
+
+
 class OutdatedSkill(Struct, frozen=True, kw_only=True):
     """A skill that the lock wants, or that is here, compared with its source. `edited` are the files that were changed
     here. The source has `deleted` it, or another command has `removed` it from here meanwhile; `unreadable` is a
@@ -92,6 +118,7 @@ class OutdatedSkill(Struct, frozen=True, kw_only=True):
     path: str = ""
     edited: list[str] = field(default_factory=list)
     problem: str = ""
+    change: SkillChange | None = None
     diff: str | UnsetType = UNSET
 
 
@@ -105,13 +132,15 @@ class OutdatedResult(Struct, frozen=True, kw_only=True):
 
 
 class UpdatedSkill(OutdatedSkill, frozen=True, kw_only=True):
-    """`action` is `updated`, `kept`, `extra` (not updated, because the lock does not want it), or a state for which
-    there is no update; `verdict` is that of the scanners if it was updated."""
+    """`action` is `updated`, `kept`, `pending` (it can do more, and nobody agreed yet to `digest`), `extra` (not
+    updated, because the lock does not want it), or a state for which there is no update; `verdict` is that of the
+    scanners if it was updated."""
 
     action: str
     backup: str = ""
     links: list[str]
     verdict: str = ""
+    digest: str = ""
 
 
 class UpdateResult(Struct, frozen=True, kw_only=True):
@@ -135,6 +164,7 @@ class _News(Struct, frozen=True, kw_only=True):
     plan: PlannedSkill | None = None
     edited: tuple[str, ...] = ()
     problem: str = ""
+    change: SkillChange | None = None
 
     def shown(self, diff: str | UnsetType = UNSET) -> OutdatedSkill:
         return OutdatedSkill(
@@ -146,6 +176,7 @@ class _News(Struct, frozen=True, kw_only=True):
             path=self.subpath,
             edited=list(self.edited),
             problem=self.problem,
+            change=self.change,
             diff=diff,
         )
 
@@ -153,20 +184,26 @@ class _News(Struct, frozen=True, kw_only=True):
 def outdated(
     names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, diffs: bool = False
 ) -> OutdatedResult:
-    """Compares installed skills with their sources, with `diffs` line by line. Writes nothing."""
+    """Compares installed skills with their sources, with `diffs` line by line. Writes nothing, and scans nothing."""
     news, damaged = _news(names, place, deps, options)
     skills = []
     for one in news:
-        new = difference(place.skills / one.receipt.name, one.plan.contents) if diffs and one.plan else ""
-        skills.append(one.shown(new if diffs else UNSET))
+        if one.plan is not None:
+            can = abilities(one.plan.skill, one.plan.contents)
+            plan = one.plan._replace(receipt=replace(one.plan.receipt, can=can))
+            one = replace(one, change=changed_by(one, plan, place, deps))
+        skills.append(one.shown(_diff_of(one, place) if diffs else UNSET))
     skills += [_unreadable(name, place, "" if diffs else UNSET) for name in damaged]
     count = sum(one.state != "current" or one.lock != "same" for one in skills)
     return OutdatedResult(level=place.level, target=place.target, count=count, skills=skills)
 
 
-def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> UpdateResult:
+def update(
+    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, diffs: bool = False
+) -> UpdateResult:
     """Installs what the sources have now, also of skills that the lock wants and that are not here; a skill that the
-    lock does not want is updated only by name. A link that leads to a skill leads to the new one.
+    lock does not want is updated only by name. A link that leads to a skill leads to the new one. A skill that can do
+    more than before stays as it is, as `pending`, unless the options agree to that.
 
     Refused if a skill that would be replaced was edited here; the error names its files. `force` replaces it and keeps
     a copy.
@@ -181,6 +218,15 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     if deps.scanner is not None:
         deps.scanner.ahead([(plan.skill, plan.contents) for _, plan in pending])
     pending = [(one, scanned(plan, deps, options)) for one, plan in pending]
+    changes = {one.receipt.name: changed_by(one, plan, place, deps) for one, plan in pending}
+    texts = {one.receipt.name: _diff_of(one, place) for one, _ in pending} if diffs else {}
+    waiting = {
+        plan.receipt.name: plan.receipt.digest
+        for _, plan in pending
+        if changes[plan.receipt.name].is_growth and not options.grown and plan.receipt.digest not in options.agreed
+    }
+    news = [replace(one, change=changes.get(one.receipt.name)) for one in news]
+    pending = [(one, plan) for one, plan in pending if plan.receipt.name not in waiting]
     stamp = deps.clock.now().replace(":", "").replace(".", "")
     backups = {name: f"{name}-{stamp}" for name in edited}
     coming: list[PlannedSkill] = []  # without those that another command removed or changed meanwhile
@@ -195,19 +241,21 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     linked = own_links(place)
     skills: list[tuple[OutdatedSkill, str]] = []
     for one in news:
-        passed = one.plan is None or one.receipt.name in verdicts or one.lock == "extra"
-        result = one.shown() if passed else _left(one, place)
+        name = one.receipt.name
+        passed = one.plan is None or name in verdicts or name in waiting or (one.lock == "extra" and not names)
+        result = one.shown(texts.get(name, UNSET)) if passed else _left(one, place)
         action: str = "updated" if result.name in verdicts else result.state if result.state in _OTHERS else "kept"
-        action = "extra" if one.lock == "extra" and action == "kept" else action
+        action = "pending" if name in waiting else "extra" if one.lock == "extra" and action == "kept" else action
         skills.append((result, action))
     skills += [(_unreadable(name, place), "unreadable") for name in damaged]
     updated = [
         UpdatedSkill(
             **asdict(one),
             action=action,
-            backup=place.told(place.backups / backups[one.name]) if one.name in backups else "",
+            backup=place.told(place.backups / backups[one.name]) if one.name in backups and action == "updated" else "",
             links=told_links(place, linked, one.name),
             verdict=verdicts.get(one.name, ""),
+            digest=waiting.get(one.name, ""),
         )
         for one, action in skills
     ]
@@ -215,6 +263,54 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     return UpdateResult(
         level=place.level, target=place.target, dry_run=options.dry_run, changed=changed, skills=updated
     )
+
+
+def _diff_of(one: _News, place: InstallScope) -> str:
+    return difference(place.skills / one.receipt.name, one.plan.contents) if one.plan is not None else ""
+
+
+def changed_by(one: _News, plan: PlannedSkill, place: InstallScope, deps: InstallDeps) -> SkillChange:
+    """What an update to `plan` changes of the skill that is here; all of it is new where nothing is here, unless the
+    lock wants exactly that."""
+    folder = place.skills / plan.receipt.name
+    held = {path: _read(folder / path) for path in _paths(folder)} if one.here is not None else {}
+    before = {file.path: file for file in one.here.files} if one.here is not None else {}
+    files = list(_changed_files(held, plan))
+    skill = manifest_in(folder) if one.here is not None else None
+    if one.here is None:
+        is_wanted = plan.receipt.digest == one.receipt.digest
+        return SkillChange(files=files, can={} if is_wanted else plan.receipt.can.to_dict())
+    could = one.here.can if one.edited or skill is None else abilities(skill, held)
+    notes: list[tuple[str, str, str]] = []
+    if skill is not None and skill.command != plan.skill.command:
+        notes.append(("command", clean(skill.command, lines=False), clean(plan.skill.command, lines=False)))
+    if one.here.subpath != plan.receipt.subpath:
+        notes.append(("moved", clean(one.here.subpath, lines=False), clean(plan.receipt.subpath, lines=False)))
+    if one.here.source != plan.receipt.source:
+        notes.append(("source", clean(one.here.source, lines=False), clean(plan.receipt.source, lines=False)))
+    if one.here.ref != plan.receipt.ref:
+        notes.append(("ref", clean(one.here.ref, lines=False), clean(plan.receipt.ref, lines=False)))
+    told = [finding for finding in plan.findings if finding.level != "note"]
+    if told and deps.scanner is not None and skill is not None:
+        kept = {path: data for path, data in held.items() if path in before}
+        earlier = {(finding.code, finding.path, finding.message) for finding in deps.scanner(skill, kept)}
+        told = [finding for finding in told if (finding.code, finding.path, finding.message) not in earlier]
+    can = grown(could, plan.receipt.can).to_dict()
+    return SkillChange(files=files, can=can, findings=[finding.to_dict() for finding in told], notes=notes)
+
+
+def _changed_files(held: Mapping[str, bytes], plan: PlannedSkill) -> Iterator[ChangedFile]:
+    for path in sorted({*held, *plan.contents}):
+        before, after = held.get(path), plan.contents.get(path)
+        if before == after or (after is None and is_left_behind(path)):
+            continue
+        lines = [Counter(data.splitlines() if data and b"\0" not in data else ()) for data in (before, after)]
+        yield ChangedFile(
+            path=clean(path, lines=False),
+            change="new" if before is None else "removed" if after is None else "changed",
+            added=(lines[1] - lines[0]).total(),
+            removed=(lines[0] - lines[1]).total(),
+        )
 
 
 def _left(one: _News, place: InstallScope) -> OutdatedSkill:
