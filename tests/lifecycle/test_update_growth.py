@@ -11,7 +11,7 @@ import pytest
 from cli.support import Place
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.install.abilities import abilities, grown
-from skill_repositories import commit, make_repo, skill_text
+from skill_repositories import commit, git, make_repo, skill_text
 from skills.conftest import Project, make_project
 from tables import cases
 
@@ -155,3 +155,28 @@ def test_in_a_script_a_pending_update_ends_with_9_and_says_how_to_agree(tmp_path
     assert "navigator skill update greet --yes" in done.err
     assert place.run("update", "greet", "--yes").code == 0
     assert "can run: bash, curl, python" in place.run("info", "greet").out
+
+
+def notes_of(project: Project) -> dict[str, tuple[str, str]]:
+    """What the update of greet says besides its files, by kind: before and after."""
+    changes = {one["name"]: one["change"] for one in project.run("outdated")["skills"]}
+    return {kind: (before, after) for kind, before, after in changes["greet"]["notes"]}
+
+
+def test_a_usual_commit_needs_no_note(project: Project, up: Path) -> None:
+    commit(up, {"greet/SKILL.md": TEXT + "\nBe kind.\n"})
+    assert notes_of(project) == {}
+
+
+def test_another_author_is_said(project: Project, up: Path) -> None:
+    git(up, "config", "user.name", "Mallory")
+    git(up, "config", "user.email", "mallory@example.org")
+    (up / "greet" / "SKILL.md").write_text(TEXT + "\nBe kind.\n")
+    git(up, "commit", "-qam", "more", "--author", "Mallory <mallory@example.org>")
+    assert notes_of(project)["author"][1] == "Mallory <mallory@example.org>"
+
+
+def test_a_rewritten_history_is_said(project: Project, up: Path) -> None:
+    (up / "greet" / "SKILL.md").write_text(TEXT + "\nBe kind.\n")
+    git(up, "commit", "-qa", "--amend", "-m", "as if it had always been so")
+    assert list(notes_of(project)) == ["history"]

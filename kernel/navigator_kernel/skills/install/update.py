@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.skills.source.discover import Found
+    from navigator_kernel.skills.source.reading import Tree
     from navigator_kernel.values.receipt import Receipt
 
 
@@ -165,6 +166,7 @@ class _News(Struct, frozen=True, kw_only=True):
     edited: tuple[str, ...] = ()
     problem: str = ""
     change: SkillChange | None = None
+    notes: tuple[tuple[str, str, str], ...] = ()
 
     def shown(self, diff: str | UnsetType = UNSET) -> OutdatedSkill:
         return OutdatedSkill(
@@ -281,7 +283,7 @@ def changed_by(one: _News, plan: PlannedSkill, place: InstallScope, deps: Instal
         is_wanted = plan.receipt.digest == one.receipt.digest
         return SkillChange(files=files, can={} if is_wanted else plan.receipt.can.to_dict())
     could = one.here.can if one.edited or skill is None else abilities(skill, held)
-    notes: list[tuple[str, str, str]] = []
+    notes: list[tuple[str, str, str]] = list(one.notes)
     if skill is not None and skill.command != plan.skill.command:
         notes.append(("command", clean(skill.command, lines=False), clean(plan.skill.command, lines=False)))
     if one.here.subpath != plan.receipt.subpath:
@@ -365,12 +367,34 @@ def _news(
     for group in groups.values():
         try:
             with open_origin(source_from_receipt(group[0].receipt), deps, options) as reader:
-                for one in group:
-                    news[one.receipt.name] = _of(one, reader, place, deps)
+                told = [_of(one, reader, place, deps) for one in group]
+                news |= {one.receipt.name: one for one in _with_history(told, reader.tree)}
         except FetchFailed as error:
             for one in group:
                 news[one.receipt.name] = replace(one, state="unreachable", problem=error.message)
     return [news[name] for name in sorted(news)], damaged
+
+
+def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
+    """The news, with notes on a rewritten history and on authors that are new since the commit that is here."""
+    from navigator_kernel.adapters.sources.git import GitSource
+
+    seen: dict[str, list[tuple[str, str, str]]] = {}
+    for one in news:
+        if one.plan is None or one.here is None or not isinstance(tree, GitSource) or one.here.commit == tree.commit:
+            yield one
+            continue
+        earlier = one.here.commit
+        if earlier not in seen:
+            seen[earlier] = notes = []
+            if (history := tree.history(earlier)) is not None:
+                if not history.is_before:
+                    notes.append(("history", earlier[:12], tree.commit[:12]))
+                strangers = [author for author in history.since if author not in history.authors]
+                if strangers and history.is_before:
+                    before = next(iter(sorted(history.authors)), "")
+                    notes.append(("author", clean(before, lines=False), clean(", ".join(strangers[:3]), lines=False)))
+        yield replace(one, notes=tuple(seen[earlier]))
 
 
 def _of(known: _News, reader: SourceReader, place: InstallScope, deps: InstallDeps) -> _News:
