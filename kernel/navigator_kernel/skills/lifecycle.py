@@ -63,12 +63,6 @@ if TYPE_CHECKING:
 
 UNSAFE = frozenset({"block", "not_scanned"})  # verdicts for which `scan` exits with 1
 _NO_OPTIONS = InstallOptions()
-_DIFFERENCES = {  # by the state of a skill
-    "edited": "changed since installed",
-    "missing": "missing here, and in the lock",
-    "extra": "extra here, and not in the lock",
-    "stale": "stale: the lock wants other bytes",
-}
 
 
 class LockDifference(Struct, frozen=True, kw_only=True):
@@ -311,12 +305,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             restore = there.command("install", "--frozen", "--force", "--skill", first["name"])
             undo = f"{restore} undoes the changes; navigator skill trust NAME accepts a skill as it is"
             settle = f"{there.command('install')} brings the folder to the lock"
-            hint = "; ".join([undo] * bool(edited) + [settle] * (len(edited) < len(broken)))
-            message = "; ".join(
-                f"{words}: {', '.join(repr(one['name']) for one in broken if one['state'] == state)}"
-                for state, words in _DIFFERENCES.items()
-                if any(one["state"] == state for one in broken)
-            )
+            hint = f"{undo}; {settle}" if 0 < len(edited) < len(broken) else undo if edited else settle
+            message = f"changed since installed: {', '.join(repr(one['name']) for one in edited)}"
+            if len(edited) < len(broken):
+                differing = ", ".join(f"{one['name']!r} ({one['state']})" for one in broken)
+                message = f"not as the lock wants it: {differing}"
             raise IntegrityMismatch(message, hint=hint, skills=checked)
         return VerifyResult(count=len(checked), skills=checked)
 
