@@ -119,7 +119,7 @@ _INSTALL = lazy_compile(
 )
 _PACKAGE = lazy_compile(r"@?[A-Za-z][\w./@+-]{0,100}(?:\[[\w,]{1,40}\])?(?:[=<>~!]{1,2}[\w.*]{1,30})?")
 _RUNS_ONE = lazy_compile(r"^(?:npx|bunx|uvx|pipx|npm[ \t]+exec)")
-_SCRIPT_NEEDS = lazy_compile(r"^#[ \t]*dependencies[ \t]*=[ \t]*\[((?:[^\]]|\n#){0,4000})\]", re.MULTILINE)
+_SCRIPT_NEEDS = lazy_compile(r"^#[ \t]*dependencies[ \t]*=[ \t]*\[([^\]]{0,4000})\]", re.MULTILINE)
 _QUOTED = lazy_compile(r"[\"']([^\"'\n]{1,120})[\"']")
 _WORDS = lazy_compile(r"[\s|;&(`]")
 _INSERTED = lazy_compile(r"!`([^`\n]{1,400})`")
