@@ -44,7 +44,7 @@ from navigator_kernel.skills.install.inventory import (
     is_touched,
     recorded,
 )
-from navigator_kernel.skills.install.lockfile import LockState, lock_states, wanted_entries
+from navigator_kernel.skills.install.lockfile import LockState, lock_states, read_lock, receipts_in, wanted_entries
 from navigator_kernel.skills.options import InstallOptions, Target
 from navigator_kernel.text import clean, fold, suggestions
 
@@ -317,7 +317,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         """Checks the records without changing anything, and returns the number of skills; Damaged if one cannot be
         read."""
         from navigator_kernel.skills.install.apply import refuse_damage
-        from navigator_kernel.skills.install.lockfile import read_lock, receipts_in
 
         self.settle()
         damaged: list[str] = []

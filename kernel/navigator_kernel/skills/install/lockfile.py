@@ -14,9 +14,7 @@ from navigator_kernel.adapters.files.database import read_rows, table_bytes
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Damaged, KernelError, Refused
 from navigator_kernel.skills.catalog.receipts import tree_digest
-from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.names import NAME
-from navigator_kernel.skills.source.address import GITHUB
 from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.receipt import receipt_from
 
@@ -153,6 +151,8 @@ def records_bytes(
 
 def manifest_in(folder: Path) -> SkillDef | None:
     """The skill in an installed folder, or None if its manifest is missing or cannot be used."""
+    from navigator_kernel.skills.formats.manifest import read_manifest  # `list` compares locks and reads no manifest
+
     for name in ("SKILL.md", "skill.md"):
         try:
             data = read_bounded(folder / name, _MANIFEST_LIMIT)
@@ -166,6 +166,8 @@ def manifest_in(folder: Path) -> SkillDef | None:
 
 def repository_of(source: str) -> str:
     """`owner/repo` of a GitHub URL, else empty."""
+    from navigator_kernel.skills.source.address import GITHUB
+
     return source.removeprefix(GITHUB).removesuffix(".git") if source.startswith(GITHUB) else ""
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.processes.line_diff import unified
+from navigator_kernel.adapters.sources.git import GitSource
 from navigator_kernel.errors import Damaged, FetchFailed, KernelError, Refused, SkillNotFound
 from navigator_kernel.skills.catalog.place import own_links, told_links
 from navigator_kernel.skills.catalog.receipts import folder_files, is_left_behind, read_receipt, read_receipts
@@ -377,8 +378,6 @@ def _news(
 
 def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
     """The news, with notes on a rewritten history and on authors that are new since the commit that is here."""
-    from navigator_kernel.adapters.sources.git import GitSource
-
     seen: dict[str, list[tuple[str, str, str]]] = {}
     for one in news:
         if one.plan is None or one.here is None or not isinstance(tree, GitSource) or one.here.commit == tree.commit:
