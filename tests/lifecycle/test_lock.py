@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cli.support import Place
 from navigator_kernel.errors import (
     ConsentNeeded,
     Damaged,
@@ -326,3 +327,17 @@ def test_a_repair_saves_the_entries_of_a_broken_lock(team: tuple[Project, Projec
     lock.write_text(lock.read_text().replace('  "version": 1\n', ""))
     one.run("repair")
     assert read(one)["gamma"] == before["gamma"]
+
+
+def test_only_the_persons_word_makes_the_skills_of_a_lock_trusted(tmp_path: Path) -> None:
+    text = skill_text("run", extra="command: echo ran\n")
+    up = make_repo(tmp_path, {"run/SKILL.md": text}, name="commands")
+    maker, clone = Place(root=tmp_path / "maker"), Place(root=tmp_path / "clone")
+    for place in (maker, clone):
+        place.root.mkdir()
+    make_project(maker.root, tmp_path / "elsewhere").run("install", source=f"file://{up}")
+    shutil.copy2(maker.root / "skills.lock.json", clone.root / "skills.lock.json")
+    assert clone.run("install", "--frozen").code == 0
+    assert clone.run("ask", "/run now").code == 9
+    assert clone.run("install", "--frozen", "--trust-lock").code == 0
+    assert clone.run("ask", "/run now").code != 9
