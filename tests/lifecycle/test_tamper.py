@@ -61,7 +61,7 @@ def tampered(folder: Path, kind: str, chance: random.Random) -> Iterator[str]:
     path = chance.choice(paths)
     data, mode = path.read_bytes(), path.stat().st_mode
     if kind == "extra":
-        path = path.parent / chance.choice(["zz-new.txt", ".new", "__pycache__/run.pyc", "sub/dir/new", "SKILL.md.bak"])
+        path = path.parent / chance.choice(["zz-new.txt", ".new", "__pycache__/run.py", "sub/dir/new", "SKILL.md.new"])
     yield_path = path.relative_to(folder).as_posix()
     CHANGES[kind](path, data, chance)
     yield yield_path

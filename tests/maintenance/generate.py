@@ -63,9 +63,9 @@ def rules_json() -> str:
 
 def digests() -> str:
     """`<skill>` and `bin/<script>.py` → digest, as JSON (what may run without asking)."""
-    from navigator_kernel.skills.catalog.receipts import file_digest, shipped_digest
+    from navigator_kernel.skills.catalog.receipts import file_digest, folder_digest
 
-    found = {name: shipped_digest(TOP / ".claude/skills" / name) for name in SHIPPED_SKILLS}
+    found = {name: folder_digest(TOP / ".claude/skills" / name) for name in SHIPPED_SKILLS}
     found |= {f"bin/{path.name}": file_digest(path) for path in sorted(TOP.glob("bin/*.py"))}
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 

@@ -16,7 +16,7 @@ import yaml
 from navigator_kernel.bootstrap.places import shipped_digests, shipped_home
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.listing import Root
-from navigator_kernel.skills.catalog.receipts import shipped_digest
+from navigator_kernel.skills.catalog.receipts import folder_digest
 from navigator_kernel.skills.formats.template import Filling, fill_argv
 from navigator_planner.toolkit import registry
 from shipped.place import NAMES, Place, script_of
@@ -84,7 +84,7 @@ def test_the_wheel_and_the_digests_list_exactly_the_shipped_skills() -> None:
 
 @every
 def test_its_digest_is_that_of_its_files(name: str) -> None:
-    assert shipped_digest(shipped_home().skills / name) == shipped_digests()[name]
+    assert folder_digest(shipped_home().skills / name) == shipped_digests()[name]
 
 
 # The form of a skill

@@ -9,32 +9,31 @@ import secrets
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
 from msgspec import Struct
-
 from navigator_kernel.adapters.files.database import own_lock, read_rows
 from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.project_state import BOX
 from navigator_kernel.bootstrap.places import installed_plugins, open_consents, private_writer
 from navigator_kernel.config.settings import user_cache, user_state
-from navigator_kernel.errors import Damaged, KernelError, UsageProblem
+from navigator_kernel.errors import ConsentNeeded, Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
 from navigator_kernel.skills.catalog.switches import disabled_names, read_uses, switches_path
 from navigator_kernel.storage_errors import LONGEST
 from navigator_kernel.text import lazy_compile, numbered
+from pathlib import Path
+from typing import Literal, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.entry_points import Installed
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.config.settings import Settings
+    from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.text import Language
 
 # Extras, a module of each, and the effect of its absence
@@ -83,15 +82,20 @@ def findings(project: Project, checks: Sequence[Check] | None = None) -> Iterato
             yield Finding(what=check.__name__.strip("_"), state="damaged", detail=str(error), remedy=hint)
 
 
-def repair(project: Project, found: Sequence[Finding]) -> tuple[list[str], list[str]]:
-    """Repairs what can be repaired, and brings the lock and skills.db up to date. Returns what was done, and what could
-    not be done."""
+def repair(
+    project: Project, found: Sequence[Finding], take: Mapping[str, Side] | None = None
+) -> tuple[list[str], list[str]]:
+    """Repairs what can be repaired, merges a lock with conflict markers, and brings skills.db up to date. Returns what
+    was done, and what could not be done. ConsentNeeded if both sides of a merge changed an entry and `take` names none.
+    """
     done, failed = list[str](), list[str]()
-    for one in (*found, Finding(what="records", state="ok", detail="", fix=partial(_rewrite_records, project))):
+    for one in (*found, Finding(what="records", state="ok", detail="", fix=partial(_rewrite_records, project, take))):
         if one.fix is None:
             continue
         try:
             done += one.fix()
+        except ConsentNeeded:
+            raise
         except (KernelError, OSError) as error:
             failed.append(f"{one.what} was not repaired: {error}")
     return done, failed
@@ -464,8 +468,8 @@ def _skills(project: Project) -> Iterator[Finding]:
     )
 
 
-def _rewrite_records(project: Project) -> list[str]:
-    levels = project.lifecycle.repair().levels
+def _rewrite_records(project: Project, take: Mapping[str, Side] | None) -> list[str]:
+    levels = project.lifecycle.repair(take=take).levels
     return [f"{place.level}: {name}" for place in levels for name in place.rewritten]
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 
@@ -35,13 +35,23 @@ from navigator_kernel.skills.catalog.receipts import folder_files, read_receipts
 from navigator_kernel.skills.catalog.switches import add_use, disabled_names, set_enabled, use_counts
 from navigator_kernel.skills.formats.names import refuse_rename
 from navigator_kernel.skills.install.deps import open_source_tree
-from navigator_kernel.skills.install.inventory import Installed, SkillRow, compared, inventory, is_mine, recorded
+from navigator_kernel.skills.install.inventory import (
+    Installed,
+    SkillRow,
+    compared,
+    inventory,
+    is_mine,
+    is_touched,
+    recorded,
+)
+from navigator_kernel.skills.install.lockfile import LockState, lock_states, read_lock, receipts_in, wanted_entries
 from navigator_kernel.skills.options import InstallOptions, Target
 from navigator_kernel.text import clean, fold, suggestions
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.skills.files import ConvertResult, ValidateResult
+    from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.deps import InstallDeps, Seek
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
     from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
@@ -55,10 +65,22 @@ UNSAFE = frozenset({"block", "not_scanned"})  # verdicts for which `scan` exits 
 _NO_OPTIONS = InstallOptions()
 
 
+class LockDifference(Struct, frozen=True, kw_only=True):
+    """A skill that is here otherwise than the lock wants it, or was edited since it was installed."""
+
+    name: str
+    level: str
+    target: str
+    state: LockState | Literal["edited"]
+
+
 class SkillList(Struct, frozen=True, kw_only=True):
+    """`lock` names what differs from the lock."""
+
     count: int
     skills: list[SkillRow]
     problems: list[dict[str, Any]]
+    lock: list[LockDifference]
 
 
 class SkillInfo(SkillRow, frozen=True, kw_only=True):
@@ -88,7 +110,8 @@ class SearchResult(Struct, frozen=True, kw_only=True):
 
 
 class VerifyResult(Struct, frozen=True, kw_only=True):
-    """Each skill is `{name, level, target, ok, by_you, modified, missing, extra, mode}`."""
+    """Each skill is `{name, level, target, state, ok, by_you, modified, missing, extra, mode}`, where `state` is one of
+    same, missing, extra, stale (see `lock_states`) and edited, and the lists name files."""
 
     count: int
     skills: list[dict[str, Any]]
@@ -183,7 +206,23 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         self.settle()
         skills, notes = self.found(options)
         problems = [note.to_dict() for note in notes if note.level == "error" or note.code == "shadowed"]
-        return SkillList(count=len(skills), skills=[one.row() for one in skills], problems=problems)
+        rows = [one.row() for one in skills]
+        return SkillList(count=len(rows), skills=rows, problems=problems, lock=self._differences(options))
+
+    def _differences(self, options: InstallOptions) -> list[LockDifference]:
+        """What differs from the lock in each place, as far as the records and the times of files show it."""
+        told: list[LockDifference] = []
+        for place in self.chosen(options):
+            receipts = read_receipts(place, [])
+            entries = None
+            with suppress(Damaged):
+                entries = wanted_entries(place)
+            for name, state in lock_states(entries, receipts).items():
+                edited = state == "same" and is_touched(receipts[name], place)
+                if edited or state != "same":
+                    where = {"level": place.level, "target": place.target}
+                    told.append(LockDifference(name=name, state="edited" if edited else state, **where))
+        return told
 
     def info(
         self, source: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, here: bool = False
@@ -235,29 +274,42 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return SearchResult(query=clean(query, lines=False), count=len(hits), skills=results, remote=remote)
 
     def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
-        """Compares skills with what was installed; IntegrityMismatch, with the changed files, if one differs."""
+        """Compares what is here with what was installed and with what the lock wants; IntegrityMismatch, with the
+        changed files, if anything differs."""
         self.settle()
         checked: list[dict[str, Any]] = []
         folded, agreed = fold(name), self.agreed()
         for place in self.chosen(options):
-            for own, receipt in read_receipts(place).items():
+            receipts = read_receipts(place)
+            for own, state in lock_states(wanted_entries(place), receipts).items():
                 if folded not in {"", fold(own)}:
                     continue
-                now, differences = compared(receipt, place)
+                where = {"name": own, "level": place.level, "target": place.target}
+                if (receipt := receipts.get(own)) is None:
+                    files = {kind: list[str]() for kind in ("modified", "missing", "extra", "mode")}
+                    checked.append({**where, "state": state, "ok": False, "by_you": False, **files})
+                    continue
+                now, files = compared(receipt, place)
                 if now is not None:  # else another command has just removed it
-                    ok, mine = not any(differences.values()), is_mine(now, agreed)
-                    where = {"name": own, "level": place.level, "target": place.target, "ok": ok, "by_you": mine}
-                    checked.append({**where, **differences})
+                    told = "edited" if any(files.values()) and state == "same" else state
+                    mine = is_mine(now, agreed)
+                    checked.append({**where, "state": told, "ok": told == "same", "by_you": mine, **files})
         if folded and not checked:
             raise self.unknown(name)
         broken = [one for one in checked if not one["ok"]]
         if broken:
-            first = broken[0]
+            edited = [one for one in broken if one["state"] == "edited"]
+            first = (edited or broken)[0]
             target: Target | None = "agents" if first["target"] == "agents" else None
             there = InstallOptions(user=first["level"] == "user", target=target)
             restore = there.command("install", "--frozen", "--force", "--skill", first["name"])
-            hint = f"{restore} undoes the changes; navigator skill trust NAME accepts a skill as it is"
-            message = f"changed since installed: {', '.join(repr(one['name']) for one in broken)}"
+            undo = f"{restore} undoes the changes; navigator skill trust NAME accepts a skill as it is"
+            settle = f"{there.command('install')} brings the folder to the lock"
+            hint = f"{undo}; {settle}" if 0 < len(edited) < len(broken) else undo if edited else settle
+            message = f"changed since installed: {', '.join(repr(one['name']) for one in edited)}"
+            if len(edited) < len(broken):
+                differing = ", ".join(f"{one['name']!r} ({one['state']})" for one in broken)
+                message = f"not as the lock wants it: {differing}"
             raise IntegrityMismatch(message, hint=hint, skills=checked)
         return VerifyResult(count=len(checked), skills=checked)
 
@@ -265,8 +317,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         """Checks the records without changing anything, and returns the number of skills; Damaged if one cannot be
         read."""
         from navigator_kernel.skills.install.apply import refuse_damage
-        from navigator_kernel.skills.install.lockfile import read_lock
-        from navigator_kernel.skills.install.restore import receipts_in
 
         self.settle()
         damaged: list[str] = []
@@ -364,12 +414,14 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 prepared = _collected(address, tree, names, deps, options)
             return _installed(prepared, place, deps, options)
 
-    def restore(self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS) -> RestoreResult:
-        """Installs exactly what the lock file lists, or nothing."""
-        from navigator_kernel.skills.install.restore import install_frozen
+    def restore(
+        self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, frozen: bool = True
+    ) -> RestoreResult:
+        """Installs exactly what the lock file lists, or nothing; unless `frozen`, what it does not list goes."""
+        from navigator_kernel.skills.install.restore import install_locked
 
         with self._command(options) as deps:
-            return install_frozen(names, self.target(options), deps, options)
+            return install_locked(names, self.target(options), deps, options, frozen=frozen)
 
     def uninstall(
         self, names: Sequence[str], options: InstallOptions = _NO_OPTIONS, *, repo: str = ""
@@ -409,12 +461,14 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         with self._command(options):
             return outdated(names, self.target(options), self.deps.without_traces(), options, diffs=diffs)
 
-    def update(self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS) -> UpdateResult:
+    def update(
+        self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, diffs: bool = False
+    ) -> UpdateResult:
         """Installs what the sources have now."""
         from navigator_kernel.skills.install.update import update
 
         with self._command(options) as deps:
-            return update(names, self.target(options), deps, options)
+            return update(names, self.target(options), deps, options, diffs=diffs)
 
     def rollback(self, to: str = "", options: InstallOptions = _NO_OPTIONS) -> RestoreResult:
         """Restores an earlier lock, the last one unless `to` names one by the beginning of its stamp."""
@@ -423,15 +477,16 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         with self._command(options) as deps:
             return rollback(to, self.target(options), deps, options)
 
-    def repair(self, options: InstallOptions = _NO_OPTIONS) -> RepairResult:
+    def repair(self, options: InstallOptions = _NO_OPTIONS, take: Mapping[str, Side] | None = None) -> RepairResult:
         """Rebuilds records from folders and receipts; an `.agents/skills` with nothing of ours is included only if
-        `target` is set. It removes a change that cannot be finished."""
+        `target` is set. It removes a change that cannot be finished. `take` names the side of a merge for
+        each entry of the lock that both changed."""
         from navigator_kernel.skills.install.restore import repair
 
         places = [place for place in self.chosen(options) if place.level != "shipped"]
         if not options.target:
             places = [place for place in places if place.target == "claude" or place.inner.is_dir()]
-        repaired = [repair(place, self.deps, dry_run=options.dry_run) for place in places]
+        repaired = [repair(place, self.deps, take, dry_run=options.dry_run) for place in places]
         return RepairResult(dry_run=options.dry_run, levels=repaired)
 
     # Commands that read and write other files

@@ -18,9 +18,14 @@ class InstallOptions(Struct, frozen=True, kw_only=True):
     or `.agents/skills`, None for both or the usual one; `link` also makes links in `.agents/skills`. `root` is the
     `--root` that the person typed.
 
+    `trust_lock` is the person's agreement to every skill that the lock lists, as if each had been installed by command.
+
     `dry_run` shows what would happen, `force` replaces edited files (a backup is kept), `offline` uses no network,
     `auth` allows the person's own credentials for this host; `accept` are the rules whose block the person accepts,
     each `RULE` or `NAME:RULE`.
+
+    For an update: `grown` agrees to skills that can do more than before, `agreed` to those whose new bytes have one of
+    these digests.
 
     For an install: `everything` means all skills but those that `exclude` names, `rename` is the name to install under,
     `ref` a branch, tag or commit, `commit` the one that the person saw; with `choosing`, the choices are shown if a
@@ -34,7 +39,10 @@ class InstallOptions(Struct, frozen=True, kw_only=True):
     force: bool = False
     offline: bool = False
     auth: bool = False
+    trust_lock: bool = False
     accept: Sequence[str] = ()
+    grown: bool = False
+    agreed: Sequence[str] = ()
     everything: bool = False
     exclude: Sequence[str] = ()
     rename: str = ""

@@ -38,10 +38,27 @@ class Accepted(Struct, frozen=True, kw_only=True):
         return {"rule": self.rule, "file": self.file, "digest": self.digest}
 
 
+class Abilities(Struct, frozen=True, kw_only=True):
+    """What a skill can do, as its bytes say (see `skills/install/abilities.py`): names only."""
+
+    programs: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    credentials: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    permissions: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, list[str]]:
+        """The kinds that are not empty."""
+        return {kind: list(names) for kind in self.__struct_fields__ if (names := getattr(self, kind))}
+
+
 class Receipt(Struct, frozen=True, kw_only=True):
     """`source` is a URL or folder as given, `ref` the requested ref, `commit` the full id (empty for a plain folder),
     `subpath` the skill's folder inside, `tree` its git tree id, `digest` the digest of all `files`. `declared` is the
-    name in its manifest if it was installed under another one (`--as`)."""
+    name in its manifest if it was installed under another one (`--as`). `can` is what its bytes say that it can do."""
 
     name: str
     source: str
@@ -55,6 +72,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     installed_at: str
     declared: str = ""
     accepted: tuple[Accepted, ...] = ()
+    can: Abilities = Abilities()
     v: int = VERSION
 
     @property
@@ -73,6 +91,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
         base |= {"verdict": self.verdict, "installed_at": self.installed_at}
         base |= {"declared": self.declared} if self.declared else {}
         base |= {"accepted": [one.to_dict() for one in self.accepted]} if self.accepted else {}
+        base |= {"can": can} if (can := self.can.to_dict()) else {}
         return {**base, "files": [file.to_dict() for file in self.files]}
 
 
@@ -91,4 +110,5 @@ def receipt_from(raw: Mapping[str, Any]) -> Receipt:
     words = [*texts.values(), *(word for file in files for word in (file.path, file.sha256))]
     if not all(isinstance(word, str) for word in words) or not all(isinstance(file.size, int) for file in files):
         raise TypeError("a text or a number is something else")
-    return Receipt(files=files, accepted=accepted, v=raw["v"], **texts)
+    can = {kind: tuple(map(str, raw.get("can", {}).get(kind, ()))) for kind in Abilities.__struct_fields__}
+    return Receipt(files=files, accepted=accepted, can=Abilities(**can), v=raw["v"], **texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -26,6 +26,7 @@ _COMMITS = {**_PARTIAL, "remote.origin.partialclonefilter": "tree:0"}
 _EVERYTHING = ("refs/heads/*:refs/seen/*", "refs/tags/*:refs/tags/*")
 _REF = lazy_compile(r"[^\W_][\w./+@-]{0,199}")
 _FULL = lazy_compile(r"[0-9a-fA-F]{40}")
+_DEEPEST = 5_000  # commits
 _SHORT = lazy_compile(r"[0-9a-fA-F]{7,40}")
 _FINAL = frozenset({"network", "timeout", "owner", "refused"})  # reasons for which no other kind of request helps
 
@@ -46,6 +47,15 @@ class _Target(NamedTuple):
 
     word: str
     commit: str = ""
+
+
+class History(NamedTuple):
+    """Whether an earlier commit is among those before the present one, and the authors before and since. Without it,
+    `since` has the author of the present commit only."""
+
+    is_before: bool
+    authors: frozenset[str]
+    since: tuple[str, ...]
 
 
 def is_ref(text: str) -> bool:
@@ -106,6 +116,32 @@ class GitSource:
     def fingerprint(self, entry: TreeEntry) -> str:
         """A word that is equal for equal contents."""
         return entry.oid
+
+    def history(self, earlier: str) -> History | None:
+        """The history since commit `earlier`; None if it cannot be known: without the network, or among more than
+        `_DEEPEST` commits. Commits are fetched without trees."""
+        if self._offline or not _FULL.fullmatch(earlier):
+            return None
+        with suppress(FetchFailed, Refused, UnicodeDecodeError):
+            entry = self._passing(f"since-{earlier}")
+            entry.init()
+            git = self._process(entry.folder)
+            for depth in (50, _DEEPEST):
+                words = (*_FETCH, f"--depth={depth}", "--update-shallow", "--", "origin", self._target.word)
+                git.fetch(*words, config={"remote.origin.url": self._url, **_COMMITS})
+                logged = git.run("log", "--format=%H %an <%ae>", "FETCH_HEAD").decode("utf-8", errors="replace")
+                commits = [line.partition(" ")[::2] for line in logged.splitlines()]
+                ids = [oid for oid, _ in commits]
+                if self.commit not in ids:
+                    return None
+                if earlier in ids:
+                    known = git.run("log", "--format=%H", f"{earlier}..FETCH_HEAD").decode().split()
+                    before = frozenset(author for oid, author in commits if oid not in known)
+                    since = dict.fromkeys(author for oid, author in commits if oid in known)
+                    return History(is_before=True, authors=before, since=tuple(since))
+                if len(commits) < depth:
+                    return History(is_before=False, authors=frozenset(), since=(commits[0][1],))
+        return None
 
     def _held(self, stack: ExitStack) -> Entry:
         """The cache's repository, or a temporary one."""

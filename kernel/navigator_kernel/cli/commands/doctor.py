@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import click
 from collections.abc import Sequence
 from contextlib import suppress
-
-import click
-
 from navigator_kernel.bootstrap.health import Finding, findings, repair, shown
 from navigator_kernel.bootstrap.upkeep import Leftover, collect_garbage, size_of
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines
 from navigator_kernel.cli.project import App
+from navigator_kernel.cli.skill.work import take_option, taking
 from navigator_kernel.errors import KernelError
 from navigator_kernel.text import escape_controls, numbered
-
 
 @click.command("doctor")
 @click.option(
     "--repair", "repairs", is_flag=True, help="Repair what is damaged; a file that is replaced is kept beside it."
 )
+@take_option
 @click.option("-v", "--verbose", is_flag=True, help="Also show the checks without a problem.")
 @json_option
 @pass_app
-def command(app: App, *, repairs: bool, verbose: bool, as_json: bool) -> int:
+def command(app: App, *, repairs: bool, take: Sequence[str], verbose: bool, as_json: bool) -> int:
     """Check everything; exit code 1 if something is damaged."""
     found = _findings(app)
     repaired: list[str] = []
     if repairs:
-        repaired, failed = repair(app.project, found)
+        repaired, failed = taking(app, take, lambda sides: repair(app.project, found, sides), quiet=as_json)
         for one in failed:
             note(one)
         app.reopen()

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from navigator_kernel.cli import skill_names
@@ -25,22 +25,26 @@ from navigator_kernel.cli.skill.work import (
     place_options,
     reach_options,
     show_json,
+    take_option,
+    taking,
     verbose_option,
 )
-from navigator_kernel.errors import Damaged, FetchFailed, Interrupted, UsageProblem
+from navigator_kernel.errors import ConsentNeeded, Damaged, FetchFailed, Interrupted, UsageProblem
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
 from navigator_kernel.skills.install.selection import reason_of
 from navigator_kernel.skills.options import InstallOptions
+from navigator_kernel.skills.scan.finding import told as shown_finding
 from navigator_kernel.text import Language, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
     from navigator_kernel.skills.install.restore import RestoreResult
-    from navigator_kernel.skills.install.update import OutdatedResult, UpdatedSkill, UpdateResult
-    from navigator_kernel.skills.lifecycle import Lifecycle
+    from navigator_kernel.skills.install.update import OutdatedResult, SkillChange, UpdatedSkill, UpdateResult
+    from navigator_kernel.skills.lifecycle import Lifecycle, RepairResult
     from navigator_kernel.text import Language
 
 
@@ -59,9 +63,14 @@ if TYPE_CHECKING:
 )
 @click.option("--ref", help="Branch, tag or commit.")
 @click.option("--as", "rename", help="Install the skill under this name.")
-@click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
 @click.option(
-    "--force", is_flag=True, help="With --frozen: replace skills that were edited here; a copy of them is kept."
+    "--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing; for CI: nothing is removed."
+)
+@click.option(
+    "--force", is_flag=True, help="Without SOURCE: replace skills that were edited here; a copy of them is kept."
+)
+@click.option(
+    "--trust-lock", is_flag=True, help="Without SOURCE: agree to all skills of the lock, as if you installed each."
 )
 @accept_option
 @click.option(
@@ -86,26 +95,25 @@ def install(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Install from SOURCE: owner/repo, a URL, file://…, an archive, or a local folder."""
+    """Install from SOURCE: owner/repo, a URL, file://…, an archive, a folder; else what skills.lock.json lists."""
     quiet, verbose = given.pop("quiet"), given.pop("verbose")
     options = InstallOptions(**given, rename=rename or "", ref=ref or "", root=app.root_flag or "")
-    if frozen:
-        chosen = (given["everything"], given["exclude"], ref, given["accept"])
-        if source or rename or any(chosen):
+    if frozen or not source:
+        chosen = (given["everything"], given["exclude"], ref, rename, given["accept"])
+        if source or any(chosen):
             hint = "--skill NAME restores one of its skills; leave the source and its options out"
-            raise UsageProblem("--frozen restores what skills.lock.json says", hint=hint)
+            what = "--frozen restores" if frozen else "an install without a source restores"
+            raise UsageProblem(f"{what} what skills.lock.json says", hint=hint)
         with busy(app, "frozen", quiet=bool(quiet or as_json)) as lifecycle:
-            restored = lifecycle.restore(skills, replace(options, root=""))
+            restored = lifecycle.restore(skills, replace(options, root=""), frozen=frozen)
         if as_json:
             show_json(restored, exit_code=0)
         elif not quiet:
             _show_restored(app, restored, every=verbose)
         return 0
-    if options.force:
-        hint = "navigator install --frozen --force undoes edits, navigator update --force NAME replaces them"
-        raise UsageProblem("--force goes with --frozen", hint=hint)
-    if not source:
-        raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
+    if options.force or options.trust_lock:
+        hint = "navigator install --force undoes edits, navigator update --force NAME replaces them"
+        raise UsageProblem("--force and --trust-lock are about the lock, and take no source", hint=hint)
     begin = monotonic()
     result = _installed(app, source, skills, options, quiet=as_json or quiet, choosing=not as_json and is_asked())
     seconds = monotonic() - begin
@@ -180,34 +188,83 @@ def uninstall(app: App, /, *, names: tuple[str, ...], repo: str | None, as_json:
 @click.argument("names", nargs=-1, shell_complete=skill_names.installed)
 @click.option("--check", is_flag=True, help="Only show what is new; the same as outdated.")
 @click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
+@click.option("--yes", "grown", is_flag=True, help="Agree to what an updated skill can do that it could not before.")
 @accept_option
+@verbose_option
 @dry_option
 @reach_options
 @place_options
 @json_option
 @pass_app
-def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
-    """Update installed skills from their sources."""
+def update(app: App, /, *, names: tuple[str, ...], check: bool, verbose: bool, as_json: bool, **given: Any) -> int:
+    """Update installed skills from their sources; ask first where one can do more than before."""
     options = InstallOptions(**given, root=app.root_flag or "")
     if check:
         with busy(app, "update", quiet=as_json) as lifecycle:
             return _show_outdated(app, lifecycle.outdated(names, options), as_json=as_json)
 
-    def run(lifecycle: Lifecycle, options: InstallOptions) -> UpdateResult:
-        return lifecycle.update(names, options)
+    def updated(names: Sequence[str], options: InstallOptions) -> UpdateResult:
+        def run(lifecycle: Lifecycle, options: InstallOptions) -> UpdateResult:
+            return lifecycle.update(names, options, diffs=verbose)
 
-    result = accepting(app, "update", options, run, quiet=as_json)
-    code = _reached(result)
+        return accepting(app, "update", options, run, quiet=as_json)
+
+    result = updated(names, options)
+    waiting = [one for one in result.skills if one.action == "pending"]
+    code = ConsentNeeded.exit_code if waiting and not options.dry_run else _reached(result)
     if as_json:
         show_json(result, exit_code=code)
         return code
+    _show_updated(app, result)
+    if not waiting or options.dry_run:
+        return code
+    if not is_asked():
+        note(
+            say(
+                "update.ask_later",
+                app.spoken,
+                command=options.command("update", *(one.name for one in waiting), "--yes"),
+            )
+        )
+        return code
+    agreed = [one for one in waiting if click.confirm(say("update.agree", app.spoken, name=one.name), err=True)]
+    if not agreed:
+        return code
+    result = updated([one.name for one in agreed], replace(options, agreed=[one.digest for one in agreed]))
+    lines(say("update.updated", app.spoken, name=one.name) for one in result.skills if one.action == "updated")
+    return code if len(agreed) < len(waiting) else _reached(result)
+
+
+def _show_updated(app: App, result: UpdateResult) -> None:
+    """Prints what changes in each skill, and what was done; skills that stay as they are only as a number."""
     for one in (one for one in result.skills if one.action != "kept"):
+        if one.change is not None and one.action in {"updated", "pending"}:
+            lines(_changes(one.name, one.change, app.spoken))
+            lines(str(one.diff).splitlines() if one.diff is not UNSET else ())
         done = "would" if result.dry_run and one.action == "updated" else one.action
         backup = say("update.backup", app.spoken, path=one.backup) if one.backup else ""
         lines(say(f"update.{done}", app.spoken, name=one.name, why=one.problem) + backup)
     lines(_counted("action", (one.action for one in result.skills), app.spoken))
     Report(app.spoken).unscanned(result.skills)
-    return code
+
+
+def _changes(name: str, change: SkillChange, language: Language) -> list[str]:
+    """The lines about what an update changes in a skill."""
+    added, removed = sum(file.added for file in change.files), sum(file.removed for file in change.files)
+    told = [say("change.files", language, name=name, count=len(change.files), added=added, removed=removed)]
+    told += [
+        say(f"change.{file.change}", language, path=file.path, added=file.added, removed=file.removed)
+        for file in change.files
+    ]
+    told += [
+        say(f"change.note.{kind}", language, before=before or "-", after=after or "-")
+        for kind, before, after in change.notes
+    ]
+    told += [
+        say(f"change.can.{kind}", language, names=BETWEEN[language].join(names)) for kind, names in change.can.items()
+    ]
+    told += [say("change.finding", language, text=shown_finding(finding, name)) for finding in change.findings]
+    return told
 
 
 @click.command("outdated")
@@ -229,8 +286,10 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
         show_json(result, exit_code=code)
         return code
     rows = []
-    for one in (one for one in result.skills if one.state != "current"):
+    for one in (one for one in result.skills if one.state != "current" or one.lock != "same"):
         state, why = worded("news", one.state, language), one.problem or BETWEEN[language].join(one.edited)
+        if one.lock != "same":
+            why = APART[language].join(filter(None, (worded("here", one.lock, language), why)))
         rows.append((one.name, state, one.since[:12], one.to[:12], why))
     if rows:
         table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
@@ -254,14 +313,19 @@ def rollback(app: App, /, *, to: str | None, as_json: bool, **given: Any) -> Non
 
 
 @click.command("repair")
+@take_option
 @dry_option
 @filter_options
 @json_option
 @pass_app
-def repair(app: App, /, *, as_json: bool, **given: Any) -> int:
-    """Rebuild the lock file and skills.db from folders and receipts, and unreadable receipts from the lock file."""
-    with busy(app, "repair", quiet=as_json) as lifecycle:
-        result = lifecycle.repair(InstallOptions(**given))
+def repair(app: App, /, *, take: Sequence[str], as_json: bool, **given: Any) -> int:
+    """Merge a lock file that git could not merge; rebuild an unreadable lock file, receipt or skills.db."""
+
+    def run(take: Mapping[str, Side]) -> RepairResult:
+        with busy(app, "repair", quiet=as_json) as lifecycle:
+            return lifecycle.repair(InstallOptions(**given), take)
+
+    result = taking(app, take, run, quiet=as_json)
     code = Damaged.exit_code if any(one.unreadable for one in result.levels) else 0
     if as_json:
         show_json(result, exit_code=code)

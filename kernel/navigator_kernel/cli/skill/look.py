@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import click
 from msgspec import UNSET, to_builtins
-
 from navigator_kernel import __version__
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
@@ -17,10 +14,10 @@ from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.finding import sarif
 from navigator_kernel.text import Language, in_one_language, numbered, shorten
+from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.inventory import SkillRow
 
@@ -75,6 +72,8 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
         show_json(result)
         return
     _skills(result.skills, app.spoken)
+    for one in result.lock:
+        note(say(f"lock.{one.state}", app.spoken, name=one.name))
     for problem in result.problems:
         note(f"{problem['level']}: {problem['code']}: {problem['path']}: {problem['message']}")
 
@@ -140,7 +139,7 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
 @json_option
 @pass_app
 def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
-    """Check installed skills against their receipts; exit code 6 if files changed."""
+    """Check installed skills against their receipts and the lock; exit code 6 if anything differs."""
     try:
         result = app.bare.lifecycle.verify(name or "", InstallOptions(**where))
     except IntegrityMismatch as error:
@@ -158,10 +157,11 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
 
 
 def _differences(skills: Sequence[Mapping[str, Any]], language: Language) -> list[str]:
-    """A line for each file that is not as it was installed."""
+    """A line for each skill that is not as it was installed or as the lock wants it, and for each of its files."""
+    states = [say(f"lock.{one['state']}", language, name=one["name"]) for one in skills if one["state"] != "same"]
     kinds = ("modified", "missing", "extra", "mode")
     changes = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
-    return [say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in changes]
+    return [*states, *(say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in changes)]
 
 
 def _about(one: Mapping[str, Any], language: Language) -> list[str]:
@@ -184,6 +184,7 @@ def _about(one: Mapping[str, Any], language: Language) -> list[str]:
         "installed_at": receipt.get("installed_at"),
         "verdict": worded("verdict", str(receipt.get("verdict", "")), language),
         "accepted": _short([*accepted], language),
+        **{f"can.{kind}": _short(names, language) for kind, names in (receipt.get("can") or {}).items()},
         "license": one["license"],
         "command": one["command"],
         "tools": _short(one["tools"], language),

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
-
 import click
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
-
 from navigator_kernel.cli.output import document, note
-from navigator_kernel.errors import Refused
+from navigator_kernel.errors import ConsentNeeded, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.skills.scan.finding import told
 from navigator_kernel.text import clean
+from typing import Any, TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.lifecycle import Lifecycle
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.text import Language
@@ -88,6 +87,27 @@ def _accepts(blocked: Mapping[str, Any], rule: str, language: Language) -> bool:
     return bool(click.prompt(ask, default="", show_default=False, err=True, prompt_suffix="").strip() == rule)
 
 
+def taking(app: App, take: Sequence[str], run: Callable[[Mapping[str, Side]], R], *, quiet: bool) -> R:
+    """The result of a repair. At a terminal, the person chooses a side for each entry of the lock that both sides of a
+    merge changed; `take` has those chosen before, each `NAME=ours` or `NAME=theirs`."""
+    sides: dict[str, Side] = {}
+    for word in take:
+        name, _, side = word.partition("=")
+        if side not in {"ours", "theirs"}:
+            raise UsageProblem(f"{word!r} names no side", hint="--take NAME=ours, or NAME=theirs")
+        sides[name] = "ours" if side == "ours" else "theirs"
+    while True:
+        try:
+            return run(sides)
+        except ConsentNeeded as error:
+            if "conflicts" not in error.data or quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise
+            for one in error.data["conflicts"]:
+                none = say("take.removed", app.spoken)
+                ask = say("take.side", app.spoken, name=one.name, ours=one.ours or none, theirs=one.theirs or none)
+                sides[one.name] = click.prompt(ask, type=click.Choice(["ours", "theirs"]), err=True)
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TARGETS = click.Choice(["claude", "agents"])
@@ -97,6 +117,11 @@ dry_option = click.option("--dry-run", is_flag=True, help="Only show what would 
 def accept_option(command: F) -> F:
     text = "Install despite this rule of the scanner: RULE or NAME:RULE; may be repeated."
     return click.option("--accept", multiple=True, metavar="RULE", help=text)(command)
+
+
+def take_option(command: F) -> F:
+    text = "The side of a merge for an entry of the lock that both changed: NAME=ours or NAME=theirs; may be repeated."
+    return click.option("--take", multiple=True, metavar="NAME=SIDE", help=text)(command)
 
 
 def verbose_option(command: F) -> F:

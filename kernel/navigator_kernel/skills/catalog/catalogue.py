@@ -241,9 +241,9 @@ def _told(skill: SkillDef) -> tuple[str, ...]:
 
 
 def _shipped_digest(folder: Path) -> str:
-    from navigator_kernel.skills.catalog.receipts import shipped_digest
+    from navigator_kernel.skills.catalog.receipts import folder_digest
 
-    return shipped_digest(folder)
+    return folder_digest(folder)
 
 
 def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:

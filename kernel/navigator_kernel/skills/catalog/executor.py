@@ -38,7 +38,7 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
     def digest(self) -> str:
         if self.skill.folder is None:
             return file_digest(self.skill.path)
-        return folder_digest(self.skill.folder)
+        return folder_digest(self.skill.folder, self._receipt)
 
     @cached_property
     def _receipt(self) -> Receipt | None:

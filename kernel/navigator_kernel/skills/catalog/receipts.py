@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.files.writer import read_bounded, seal_file
 from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
 from navigator_kernel.skills.formats.names import NAME
-from navigator_kernel.values.receipt import VERSION, InstalledFile, Receipt, receipt_from
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.receipt import FILE_LIMIT, VERSION, InstalledFile, Receipt, receipt_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -65,15 +66,54 @@ def receipt_bytes(receipt: Receipt) -> bytes:
     return (json.dumps(receipt.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def folder_digest(folder: Path) -> str:
-    """`sha256:<hex>` over every file's path, mode and content; Refused for links and special files."""
-    return tree_digest(folder_files(folder))
+def folder_digest(folder: Path, receipt: Receipt | None = None) -> str:
+    """`sha256:<hex>` over the path, mode and content of every file of the skill in `folder`; Refused for links and
+    special files."""
+    return tree_digest(skill_files(folder, receipt))
 
 
-def shipped_digest(folder: Path) -> str:
-    """`folder_digest` without `__pycache__`: installers compile the files of a wheel, and a run never reads that
-    bytecode (its processes keep theirs elsewhere)."""
-    return tree_digest(file for file in folder_files(folder) if "__pycache__" not in file.path.split("/"))
+def skill_files(folder: Path, receipt: Receipt | None = None) -> tuple[InstalledFile, ...]:
+    """`folder_files` without what systems, editors and interpreters leave there (`is_left_behind`). Those that the
+    source itself has, as `receipt` states, count as they were installed: a system rewrites them at will.
+
+    A file that another file of the skill names is the skill's own, whatever it is called: it may be run or read."""
+    present = folder_files(folder)
+    before = [file for file in receipt.files if is_left_behind(file.path)] if receipt else []
+    left = {file.path for file in (*present, *before) if is_left_behind(file.path)}
+    if not left:
+        return present
+    own = [file for file in present if file.path not in left]
+    named = _named(folder, own, left)
+    own += [file for file in present if file.path in named]
+    own += [file for file in before if file.path not in named]
+    return tuple(sorted(own, key=lambda file: file.path))
+
+
+_SYSTEM = frozenset({".ds_store", "thumbs.db", "ehthumbs.db", "desktop.ini", ".directory", ".localized"})
+_EDITOR = lazy_compile(
+    r"(?:[^/]+~|#[^/]+#|\.#[^/]+|\._[^/]+|\.[^/]+\.sw[a-p]|[^/]+\.(?:bak|orig)|\.~lock\.[^/]+#|4913)"
+)
+_COMPILED = lazy_compile(r"(?:[^/]+/)*__pycache__/[^/]+\.py[co](?:\.\d+)?")
+
+
+def is_left_behind(path: str) -> bool:
+    """Whether the file at `path` of a skill is of the kind that a system, an editor or an interpreter leaves. A run
+    never reads its bytecode: its processes keep theirs elsewhere."""
+    name = path.rpartition("/")[2]
+    return name.lower() in _SYSTEM or bool(_EDITOR.fullmatch(name) or _COMPILED.fullmatch(path))
+
+
+def _named(folder: Path, own: Iterable[InstalledFile], left: Iterable[str]) -> frozenset[str]:
+    """Those of `left` that one of the files `own` names; all of them if one cannot be read."""
+    names = {path: path.rpartition("/")[2].encode("utf-8", errors="surrogateescape") for path in left}
+    found: set[str] = set()
+    for file in own:
+        try:
+            data = read_bounded(folder / file.path, FILE_LIMIT)
+        except (OSError, Refused):
+            return frozenset(names)
+        found |= {path for path, name in names.items() if name in data}
+    return frozenset(found)
 
 
 def file_digest(path: Path) -> str:
@@ -110,6 +150,6 @@ def _files(folder: Path, prefix: str) -> Iterator[InstalledFile]:
         path = f"{prefix}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
             yield from _files(Path(entry.path), f"{path}/")
-        else:
+        elif not (entry.name.startswith(".#") and entry.is_symlink() and not Path(entry.path).exists()):  # of Emacs
             seal = seal_file(Path(entry.path))
             yield InstalledFile(path=path, sha256=seal.sha256, mode=seal.mode, size=seal.size)

@@ -30,7 +30,14 @@ from navigator_kernel.skills.catalog.place import (
 )
 from navigator_kernel.skills.catalog.receipts import folder_digest, read_receipts, receipt_bytes
 from navigator_kernel.skills.formats.names import NAME
-from navigator_kernel.skills.install.lockfile import lock_bytes, read_lock, records_bytes
+from navigator_kernel.skills.install.lockfile import (
+    Entries,
+    entries_in,
+    lock_bytes,
+    lock_entry,
+    read_lock,
+    records_bytes,
+)
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -91,15 +98,22 @@ class Change:
         keep: Mapping[str, str] | None = None,
         links: Sequence[str] = (),
         agreed: Collection[str] = (),
+        wanted: Sequence[Receipt] = (),
+        lock: Entries | None = None,
+        there: Sequence[PlannedSkill] = (),
     ) -> None:
         """Writes and removes skills. `keep` names the backups of folders that are replaced. `links` are skills that get
-        a link; a removed skill loses its link. `agreed` are the skills to write that the command is also the person's
-        agreement to (DESIGN, who may do what); a lock file or a receipt that came with a clone never is (X-43)."""
+        a link; a removed skill loses its link. `agreed` are the skills that the command is also the person's agreement
+        to (DESIGN, who may do what), among those to write and those that are `there` already; a lock file or a receipt
+        that came with a clone never is (X-43).
+
+        The lock changes in the entries of `coming`, `going` and `wanted` only, which are skills that are here already;
+        or it becomes `lock`, whatever is here."""
         if self._transaction is None:
             return
         place, writer, change, keep = self._place, self._deps.writer, self._transaction, keep or {}
         receipts = {name: receipt for name, receipt in self.receipts.items() if name not in going}
-        for name in going:
+        for name in filter(self.receipts.__contains__, going):  # a skill may be in the lock and not here
             change.drop(name, keep=keep.get(name, ""))
             change.write(f"receipt/{name}", None)
             change.write(f"aliases/{name}", None)
@@ -117,11 +131,17 @@ class Change:
                 change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases, plan.about))
         receipts |= {plan.receipt.name: plan.receipt for plan in coming}
         if coming or going:
-            self._derive(change, receipts, coming, going)
+            skills = {plan.receipt.name: plan.skill for plan in coming}
+            change.write("database", records_bytes(place, receipts, coming=skills, damaged=self.damaged))
             self._record(coming, going)
+        if lock is not None:
+            self._lock(change, lock_bytes(lock))
+        elif coming or going or wanted:
+            self._lock(change, lock_bytes(self._entries(), [*wanted, *(plan.receipt for plan in coming)], going))
         change.commit()
+        known = [plan for plan in (*coming, *there) if plan.receipt.name in agreed]
         self._subjects = {
-            "installed by command": [one for plan in coming if plan.receipt.name in agreed for one in plan.agreements],
+            "installed by command": [one for plan in known for one in plan.agreements],
             "accepted by command": [one for plan in coming for one in plan.granted],
         }
 
@@ -132,21 +152,20 @@ class Change:
                 if subjects and self._deps.consents is not None:
                     self._deps.consents.trust(*subjects, note=note)
 
-    def _derive(
-        self,
-        change: InstallTransaction,
-        receipts: Mapping[str, Receipt],
-        coming: Sequence[PlannedSkill],
-        going: Sequence[str],
-    ) -> None:
-        """Writes the lock and the database from the receipts; the old lock is kept for `rollback`."""
+    def _entries(self) -> Entries:
+        """The entries of the lock; a lock that is not there yet has one for each skill that is."""
+        if os.path.lexists(self._place.lock):
+            return read_lock(self._place.lock)
+        return {name: lock_entry(receipt) for name, receipt in self.receipts.items()}
+
+    def _lock(self, change: InstallTransaction, lock: bytes) -> None:
+        """Writes the lock; the old one is kept for `rollback`. A lock that says the same stays as it is written."""
         place = self._place
-        lock = lock_bytes(read_lock(place.lock), receipts.values(), going)
-        change.write("lock", lock)
-        skills = {plan.receipt.name: plan.skill for plan in coming}
-        change.write("database", records_bytes(place, receipts, coming=skills, damaged=self.damaged))
         before = held_bytes(place.lock)
-        if before is not None and before != lock:
+        if before is not None and lock_bytes(entries_in(before, place.lock)) == lock:
+            return
+        change.write("lock", lock)
+        if before is not None:
             stamp, at = self._deps.clock.now().replace(":", "").replace(".", ""), 0
             while os.path.lexists(place.locks / f"{stamp}-{at:03}.json"):
                 at += 1
@@ -193,7 +212,7 @@ def _stage_together(plans: Sequence[PlannedSkill], folders: Sequence[Path], writ
 def _stage_one(plan: PlannedSkill, folder: Path, writer: Writer) -> None:
     """Writes the files of a skill and checks their digest."""
     writer.write_new(folder, {file.path: (plan.contents[file.path], file.mode) for file in plan.receipt.files})
-    if folder_digest(folder) != plan.receipt.digest:
+    if folder_digest(folder, plan.receipt) != plan.receipt.digest:
         raise IntegrityMismatch(f"skill {plan.receipt.name!r} was not written as it was read", hint="check the disk")
 
 

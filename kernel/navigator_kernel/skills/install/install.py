@@ -21,6 +21,7 @@ from navigator_kernel.skills.catalog.receipts import folder_digest, read_receipt
 from navigator_kernel.skills.formats.manifest import declared
 from navigator_kernel.skills.formats.names import NAME, refuse_rename, refuse_shape, shapes, skeleton
 from navigator_kernel.skills.install.apply import open_change, refuse_damage
+from navigator_kernel.skills.install.lockfile import read_lock
 from navigator_kernel.skills.install.plans import PlannedSkill, drafts, refuse_twin, scanned, titled
 from navigator_kernel.skills.install.selection import LeftOut, Picked, Selection, failed, told_of
 from navigator_kernel.skills.source.mapping import Row
@@ -147,12 +148,13 @@ def install_prepared(
     left = list(prepared.left)
     linked = own_links(place)
     with open_change(place, deps, dry_run=options.dry_run) as change:
-        names = names_in(place)
-        there = (name.removesuffix(".md") for alike in names.values() for name in alike)
-        known = shapes([*change.receipts, *deps.reserved, *filter(NAME.fullmatch, there)])
+        names, locked = names_in(place), read_lock(place.lock)
+        folders = (name.removesuffix(".md") for alike in names.values() for name in alike)
+        known = shapes([*change.receipts, *deps.reserved, *filter(NAME.fullmatch, folders)])
         for plan in prepared.made:
             name = plan.receipt.name
             try:
+                _refuse_other_source(plan.receipt, locked.get(name, {}), options)
                 is_new = not _is_settled(plan, place, change.receipts, names, options)
                 if is_new and name not in change.receipts:
                     refuse_shape(name, known)
@@ -168,10 +170,12 @@ def install_prepared(
         if prepared.named and not made:
             raise _none(left)
         links = [plan.receipt.name for plan in made] if options.link else []
-        change.apply(fresh, links=links, agreed=[plan.receipt.name for plan in fresh])
+        written = {plan.receipt.name for plan in fresh}
+        there = [change.receipts[plan.receipt.name] for plan in made if plan.receipt.name not in written]
+        wanted = [one for one in there if locked.get(one.name, {}).get("digest") != one.digest]
+        change.apply(fresh, links=links, agreed=written, wanted=wanted)
     if not options.dry_run:
         deps.observe(prepared.siblings)
-    written = {plan.receipt.name for plan in fresh}
     changed = written | (set(links) - linked)
     was = {name: receipt.digest for name, receipt in change.receipts.items() if name in written}
     skills = [
@@ -224,6 +228,14 @@ def observe_catalogue(reader: SourceReader) -> tuple[Row, ...]:
     return tuple(rows)
 
 
+def _refuse_other_source(receipt: Receipt, wanted: Mapping[str, Any], options: InstallOptions) -> None:
+    """Refused if the lock wants a skill of this name from elsewhere, whether or not it is here."""
+    if wanted and (wanted.get("source"), wanted.get("subpath")) != (receipt.source, receipt.subpath):
+        origin = clean(f"{wanted.get('source')} {wanted.get('subpath')}".strip(), lines=False)
+        hint = f"install it under another name with --as, or {options.command('uninstall', receipt.name)} first"
+        raise Refused(f"the lock has skill {receipt.name!r} from another source: {origin!r}", hint=hint, reason=TAKEN)
+
+
 def _is_settled(
     plan: PlannedSkill,
     place: InstallScope,
@@ -247,10 +259,18 @@ def _is_settled(
         raise Refused(f"skill {receipt.name!r} is installed from another source: {origin!r}", hint=hint, reason=TAKEN)
     if not os.path.lexists(target):
         return False
-    if target.is_symlink() or folder_digest(target) != installed.digest:
+    if target.is_symlink() or folder_digest(target, installed) != installed.digest:
         message = f"skill {receipt.name!r} was changed since it was installed"
         raise Refused(message, hint=options.undoing(receipt.name), reason="edited")
     return installed.digest == receipt.digest
+
+
+def refuse_unmanaged(coming: Sequence[PlannedSkill], receipts: Collection[str], place: InstallScope) -> None:
+    """Refused if a folder that no receipt describes is in place of a skill that comes."""
+    for name in (plan.receipt.name for plan in coming if plan.receipt.name not in receipts):
+        refuse_taken(name, place)
+        if os.path.lexists(place.skills / name):
+            raise Refused(f"{str(place.skills / name)!r} was not installed by navigator", hint="move the folder away")
 
 
 def names_in(place: InstallScope) -> dict[str, list[str]]:
@@ -335,9 +355,12 @@ def uninstall(
     """
     refuse_damage(place)
     refuse_escape(place)
-    going = [owned(name, place) for name in names]
+    locked = read_lock(place.lock)
+    going = [owned(name, place, locked) for name in names]
     if source is not None:
-        of_source = [name for name, receipt in read_receipts(place).items() if receipt.source == source.url]
+        origins = {name: entry.get("source") for name, entry in locked.items()}
+        origins |= {name: receipt.source for name, receipt in read_receipts(place).items()}
+        of_source = [name for name, origin in origins.items() if origin == source.url]
         if not of_source:
             hint = "navigator skill list --json names sources"
             raise SkillNotFound(f"no skill of {source.label!r} is installed", hint=hint)
@@ -349,7 +372,7 @@ def uninstall(
             raise Refused(f"{path!r} is a link that navigator did not make", hint="remove the link yourself")
     linked = own_links(place)
     with open_change(place, deps, dry_run=options.dry_run) as change:
-        gone = [name for name in going if name not in change.receipts]
+        gone = [name for name in going if name not in change.receipts and name not in locked]
         if gone:
             raise SkillNotFound(f"no skill called {gone[0]!r} is installed", hint="another command removed it")
         change.apply(going=going)
@@ -360,8 +383,9 @@ def uninstall(
     return UninstallResult(level=place.level, target=place.target, dry_run=options.dry_run, skills=skills)
 
 
-def owned(name: str, place: InstallScope) -> str:
-    """The installed skill that `name` means; Damaged if its receipt cannot be read."""
+def owned(name: str, place: InstallScope, locked: Collection[str] = ()) -> str:
+    """The skill that `name` means, which is installed here or one of `locked`; Damaged if its receipt cannot be
+    read."""
     damaged: list[str] = []
     with at_rest(place):  # a folder without a receipt may be half an install
         receipts, folders = read_receipts(place, damaged), _folders(place)
@@ -373,7 +397,9 @@ def owned(name: str, place: InstallScope) -> str:
         path = place.skills / unmanaged
         hint = "uninstall what it leads to, or remove the link" if path.is_symlink() else "remove the folder yourself"
         raise Refused(f"{str(path)!r} was not installed by navigator", hint=hint)
-    near = suggestions(name, [*receipts, *folders])
+    if wanted := next((known for known in locked if fold(known) == fold(name)), None):
+        return wanted
+    near = suggestions(name, [*receipts, *folders, *locked])
     hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
     shown = clean(name, lines=False)
     raise SkillNotFound(f"no skill called {shown!r} is installed", hint=hint, suggestions=near)

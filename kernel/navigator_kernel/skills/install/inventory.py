@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -10,7 +11,7 @@ from msgspec import Struct
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.skills.catalog.place import InstallScope, at_rest, own_links, told_links
-from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, read_receipts, shipped_digest
+from navigator_kernel.skills.catalog.receipts import folder_digest, read_receipt, read_receipts, skill_files
 from navigator_kernel.text import clean
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 from navigator_kernel.values.standing import install_subject
@@ -151,12 +152,28 @@ def compared(receipt: Receipt, place: InstallScope) -> tuple[Receipt | None, dic
         return now, differences(now, place.skills / now.name) if now is not None else {}
 
 
+def is_touched(receipt: Receipt, place: InstallScope) -> bool:
+    """Whether the skill's files differ from the receipt. Contents are read only if a file is younger than the receipt:
+    an install writes it last."""
+    folder = place.skills / receipt.name
+    try:
+        written = (place.inner / f"{receipt.name}.json").stat().st_mtime_ns
+        for file in receipt.files:
+            held = (folder / file.path).lstat()
+            if held.st_size != file.size or held.st_mtime_ns > written:
+                return any(differences(receipt, folder).values())
+        found = sum(len(files) for _, _, files in os.walk(folder))
+    except OSError:
+        return any(differences(receipt, folder).values())
+    return found != len(receipt.files) and any(differences(receipt, folder).values())
+
+
 def differences(receipt: Receipt, folder: Path) -> dict[str, list[str]]:
     """Differences between `folder` and `receipt`: `{modified, missing, extra, mode}`."""
     recorded = {file.path: file for file in receipt.files}
     problems: dict[str, list[str]] = {"modified": [], "missing": [], "extra": [], "mode": []}
     try:
-        present = {file.path: file for file in folder_files(folder)}
+        present = {file.path: file for file in skill_files(folder, receipt)}
     except KernelError as error:
         what = "missing" if error.code == "not_found" else "modified"
         problems[what] = sorted(map(_clean, recorded)) if what == "missing" else [_clean(error.message)]
@@ -182,7 +199,7 @@ def _status(skill: SkillDef, receipt: Receipt | None, shipped: Mapping[str, str]
     if skill.folder is None or skill.name not in shipped:
         return "unmanaged"
     try:
-        return "shipped" if shipped_digest(skill.folder) == shipped[skill.name] else "unmanaged"
+        return "shipped" if folder_digest(skill.folder) == shipped[skill.name] else "unmanaged"
     except KernelError:
         return "unmanaged"
 

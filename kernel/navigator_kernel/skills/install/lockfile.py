@@ -1,31 +1,36 @@
-"""The lock file `skills.lock.json`, for version control, and the table `skills.db`: both derive from folders and
-receipts (LIF-13, X-38)."""
+"""The lock file `skills.lock.json`, for version control: what the project wants. The table `skills.db` derives from
+folders and receipts: what is here (LIF-13, X-38)."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from navigator_kernel.adapters.files.database import read_rows, table_bytes
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Damaged, KernelError, Refused
-from navigator_kernel.skills.formats.manifest import read_manifest
-from navigator_kernel.skills.source.address import GITHUB
-from navigator_kernel.text import clean
+from navigator_kernel.skills.catalog.receipts import tree_digest
+from navigator_kernel.skills.formats.names import NAME
+from navigator_kernel.text import clean, lazy_compile
+from navigator_kernel.values.receipt import receipt_from
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.skills.catalog.place import InstallScope
+    from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import SkillDef
 
 
 VERSION = 1
 _SIZE_LIMIT = 64 * 1024 * 1024  # bytes
-_LEFT_OUT = frozenset({"v", "name", "installed_at"})  # times would differ between machines
+_LEFT_OUT = frozenset({"v", "name", "installed_at", "can"})  # times would differ between machines; bytes say the rest
+CONFLICT = lazy_compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 
 Entries = Mapping[str, Mapping[str, Any]]
 
@@ -33,10 +38,23 @@ Entries = Mapping[str, Mapping[str, Any]]
 def read_lock(path: Path) -> Entries:
     """The entries by name, empty without a file; Damaged if it cannot be read."""
     try:
-        data = json.loads(read_bounded(path, _SIZE_LIMIT))
+        held = read_bounded(path, _SIZE_LIMIT)
     except FileNotFoundError:
         return {}
-    except (ValueError, RecursionError, Refused) as error:
+    except Refused as error:
+        raise _damaged(path, "cannot be read") from error
+    return entries_in(held, path)
+
+
+def entries_in(held: bytes, path: Path) -> Entries:
+    """The entries in the bytes of a lock; Damaged if they are none, with `conflict` if git could not merge them."""
+    try:
+        data = json.loads(held)
+    except (ValueError, RecursionError) as error:
+        if CONFLICT.search(held):
+            hint = "navigator doctor --repair merges it, entry by entry"
+            message = f"{str(path)!r} has conflict markers"
+            raise Damaged(message, hint=hint, path=str(path), conflict=True) from error
         raise _damaged(path, "cannot be read") from error
     entries = data.get("skills") if isinstance(data, dict) else None
     if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
@@ -46,17 +64,61 @@ def read_lock(path: Path) -> Entries:
     return entries
 
 
-def lock_bytes(entries: Entries, receipts: Iterable[Receipt], gone: Sequence[str] = ()) -> bytes:
-    """The lock with an entry for each of `receipts`, and the entries of skills that are not installed here, without
-    those in `gone`."""
+def lock_bytes(entries: Entries, receipts: Iterable[Receipt] = (), gone: Collection[str] = ()) -> bytes:
+    """The lock with `entries`, but for those in `gone`, and with an entry for each of `receipts`."""
     skills = {name: entry for name, entry in entries.items() if name not in gone}
-    skills |= {receipt.name: _entry(receipt) for receipt in receipts}
+    skills |= {receipt.name: lock_entry(receipt) for receipt in receipts}
     whole = {"version": VERSION, "skills": skills}
     return (json.dumps(whole, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()
 
 
-def _entry(receipt: Receipt) -> dict[str, Any]:
+def lock_entry(receipt: Receipt) -> dict[str, Any]:
     return {key: value for key, value in receipt.to_dict().items() if key not in _LEFT_OUT}
+
+
+def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dict[str, Receipt]:
+    """The entries of a lock file as receipts; Damaged for an invalid entry."""
+    now, receipts = deps.clock.now(), {}
+    for name, entry in entries.items():
+        try:
+            receipts[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
+            if not NAME.fullmatch(name) or tree_digest(receipts[name].files) != receipts[name].digest:
+                raise ValueError("it contradicts itself")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            hint = "navigator doctor --repair rebuilds it if the skill is installed; else take it from version control"
+            raise Damaged(f"the lock's entry of {name!r} cannot be read", hint=hint, path=str(place.lock)) from error
+    return receipts
+
+
+LockState = Literal["same", "missing", "extra", "stale"]
+
+
+def lock_states(entries: Entries | None, receipts: Mapping[str, Receipt]) -> Mapping[str, LockState]:
+    """How what is here compares with the lock, by name: a skill is `missing` here, `extra` (the lock does not want it),
+    or `stale` (the lock wants it from elsewhere, or other bytes). Without a lock nothing is compared."""
+    if entries is None:
+        return dict.fromkeys(receipts, "same")
+    states: dict[str, LockState] = {}
+    for name in sorted({*entries, *receipts}):
+        receipt = receipts.get(name)
+        if receipt is None:
+            states[name] = "missing"
+        elif name not in entries:
+            states[name] = "extra"
+        else:
+            states[name] = "same" if pin(entries[name]) == pin(lock_entry(receipt)) else "stale"
+    return states
+
+
+def wanted_entries(place: InstallScope) -> Entries | None:
+    """The entries of the lock; None if the place has no lock."""
+    return read_lock(place.lock) if os.path.lexists(place.lock) else None
+
+
+def pin(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """What an entry pins: where the skill comes from, under which name, and its bytes."""
+    keys = ("source", "ref", "commit", "subpath", "declared", "digest")
+    return tuple(str(entry.get(key) or "") for key in keys)
 
 
 def _damaged(path: Path, what: str) -> Damaged:
@@ -89,6 +151,8 @@ def records_bytes(
 
 def manifest_in(folder: Path) -> SkillDef | None:
     """The skill in an installed folder, or None if its manifest is missing or cannot be used."""
+    from navigator_kernel.skills.formats.manifest import read_manifest  # `list` compares locks and reads no manifest
+
     for name in ("SKILL.md", "skill.md"):
         try:
             data = read_bounded(folder / name, _MANIFEST_LIMIT)
@@ -102,6 +166,8 @@ def manifest_in(folder: Path) -> SkillDef | None:
 
 def repository_of(source: str) -> str:
     """`owner/repo` of a GitHub URL, else empty."""
+    from navigator_kernel.skills.source.address import GITHUB
+
     return source.removeprefix(GITHUB).removesuffix(".git") if source.startswith(GITHUB) else ""
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
 from navigator_kernel.skills.catalog.receipts import tree_digest
 from navigator_kernel.skills.formats.manifest import read_manifest
+from navigator_kernel.skills.install.abilities import abilities
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.commands import findings as command_findings
 from navigator_kernel.skills.scan.finding import Judged, facts, judged, refusal
@@ -126,8 +127,9 @@ def refuse_twin(plan: PlannedSkill, seen: dict[str, PlannedSkill]) -> None:
 
 
 def scanned(plan: PlannedSkill, deps: InstallDeps, options: InstallOptions | None = None) -> PlannedSkill:
-    """Adds the verdict of the scanners; Refused for a block that the person did not accept."""
+    """Adds the verdict of the scanners and what it can do; Refused for a block that the person did not accept."""
     options = options or InstallOptions()
+    plan = plan._replace(receipt=replace(plan.receipt, can=abilities(plan.skill, plan.contents)))
     seen = None if deps.scanner is None else deps.scanner(plan.skill, plan.contents)
     if seen is None:
         return plan

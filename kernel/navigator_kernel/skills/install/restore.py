@@ -1,4 +1,4 @@
-"""Restores exactly what a lock file lists, byte for byte, or nothing; rebuilds records that are damaged."""
+"""Brings the folder to exactly what a lock file lists, byte for byte, or changes nothing; rebuilds damaged records."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.database import file_lock, read_rows
+from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.digests import blake2b
-from navigator_kernel.errors import Busy, Damaged, IntegrityMismatch, KernelError, NotFound, Refused, SkillNotFound
+from navigator_kernel.errors import (
+    Busy,
+    Damaged,
+    IntegrityMismatch,
+    KernelError,
+    NotFound,
+    Refused,
+    SkillNotFound,
+    UsageProblem,
+)
 from navigator_kernel.skills.catalog.place import (
     InstallScope,
     dangling,
@@ -22,8 +32,7 @@ from navigator_kernel.skills.catalog.place import (
     refuse_unlinkable,
     told_links,
 )
-from navigator_kernel.skills.catalog.receipts import folder_digest, read_receipts, receipt_bytes, tree_digest
-from navigator_kernel.skills.formats.names import NAME
+from navigator_kernel.skills.catalog.receipts import folder_digest, read_receipts, receipt_bytes
 from navigator_kernel.skills.install.apply import (
     INTENT,
     InstallTransaction,
@@ -33,19 +42,28 @@ from navigator_kernel.skills.install.apply import (
     slot_path,
     sweep,
 )
+from navigator_kernel.skills.install.conflict import Side, merged, saved, sides_of
 from navigator_kernel.skills.install.install import names_in, refuse_taken
-from navigator_kernel.skills.install.lockfile import Entries, lock_bytes, read_lock, records_bytes
-from navigator_kernel.skills.install.plans import scanned
+from navigator_kernel.skills.install.lockfile import (
+    Entries,
+    entries_in,
+    lock_bytes,
+    lock_entry,
+    manifest_in,
+    read_lock,
+    receipts_in,
+    records_bytes,
+)
+from navigator_kernel.skills.install.plans import PlannedSkill, scanned
 from navigator_kernel.skills.install.update import open_origin, planned, source_from_receipt
 from navigator_kernel.text import clean, suggestions
-from navigator_kernel.values.receipt import Receipt, receipt_from
+from navigator_kernel.values.receipt import FILE_LIMIT, Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.install.deps import InstallDeps
-    from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.values.receipt import Receipt
 
@@ -85,14 +103,17 @@ class RepairedPlace(Struct, frozen=True, kw_only=True):
     swept: int = 0
 
 
-def install_frozen(
-    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions
+def install_locked(
+    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, frozen: bool
 ) -> RestoreResult:
-    """Restores the skills `names`, or all.
+    """Brings the skills `names`, or all, to what the lock says. What is here and not in the lock is uninstalled; if
+    `frozen`, nothing is, and it is Refused: the lock would have to change to have it.
 
     NotFound without a lock file or for a name that it lacks, IntegrityMismatch if a source no longer has these bytes,
-    Refused if something else is installed here, or if a skill was edited; `force` restores it and keeps a copy.
+    Refused if a skill was edited; `force` restores it and keeps a copy.
     """
+    if not frozen and not place.lock.is_file():
+        raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME")
     if not place.lock.is_file():
         raise NotFound(
             f"there is no {place.told(place.lock)!r}", hint="install a skill, or run this in the folder of the lock"
@@ -106,10 +127,10 @@ def install_frozen(
             raise SkillNotFound(message, hint=hint, suggestions=near)
         return _restored({name: locked[name] for name in names}, (), place, deps, options)
     extra = sorted(read_receipts(place).keys() - locked.keys())
-    if extra:
-        hint = "uninstall them, or leave --frozen out"
+    if extra and frozen:
+        hint = "navigator install without --frozen uninstalls them; navigator install SOURCE adds them to the lock"
         raise Refused(f"installed and not in the lock: {', '.join(extra)}", hint=hint, skills=extra)
-    return _restored(locked, (), place, deps, options)
+    return _restored(locked, extra, place, deps, options)
 
 
 def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> RestoreResult:
@@ -119,23 +140,10 @@ def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOp
     if len(chosen) != 1:
         hint = f"--to one of: {', '.join(stamps[-10:])}" if stamps else "nothing was changed here yet"
         raise NotFound(f"no earlier lock is called {clean(to, lines=False)!r}" if to else "no earlier lock", hint=hint)
-    locked = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, deps)
+    entries = read_lock(place.locks / f"{chosen[0]}.json")
+    locked = receipts_in(entries, place, deps)
     going = sorted(read_receipts(place).keys() - locked.keys())
-    return replace(_restored(locked, going, place, deps, options), to=chosen[0])
-
-
-def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dict[str, Receipt]:
-    """The entries of a lock file as receipts; Damaged for an invalid entry."""
-    now, receipts = deps.clock.now(), {}
-    for name, entry in entries.items():
-        try:
-            receipts[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
-            if not NAME.fullmatch(name) or tree_digest(receipts[name].files) != receipts[name].digest:
-                raise ValueError("it contradicts itself")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            hint = "navigator doctor --repair rebuilds it if the skill is installed; else take it from version control"
-            raise Damaged(f"the lock's entry of {name!r} cannot be read", hint=hint, path=str(place.lock)) from error
-    return receipts
+    return replace(_restored(locked, going, place, deps, options, lock=entries), to=chosen[0])
 
 
 def _restored(
@@ -144,10 +152,14 @@ def _restored(
     place: InstallScope,
     deps: InstallDeps,
     options: InstallOptions,
+    *,
+    lock: Entries | None = None,
 ) -> RestoreResult:
+    """Brings what is here to `locked`, without those in `going`. The lock becomes `lock`; without it, it stays."""
     receipts_now = read_receipts(place)
     missing = [receipt for name, receipt in locked.items() if not _is_there(receipt, receipts_now.get(name), place)]
     coming = _fetched(missing, deps, options)
+    there = _there([one for one in locked.values() if one not in missing], place, deps) if options.trust_lock else []
     linked, links = own_links(place), list(locked) if options.link else []
     stamp = deps.clock.now().replace(":", "").replace(".", "")
     with open_change(place, deps, dry_run=options.dry_run) as change:
@@ -161,7 +173,10 @@ def _restored(
             refuse_taken(name, place, names)
             if _is_edited(name, receipts, place, options):
                 keep[name] = f"{name}-{stamp}"
-        change.apply(coming, going, keep=keep, links=links)
+        agreed = locked if options.trust_lock else ()
+        before = read_lock(place.lock)
+        after = before if lock is None else lock
+        change.apply(coming, going, keep=keep, links=links, agreed=agreed, lock=after, there=there)
     actions = {**dict.fromkeys(locked, "kept"), **{one.name: "restored" for one in missing}}
     actions |= dict.fromkeys(going, "removed")
     skills = [
@@ -173,7 +188,7 @@ def _restored(
         )
         for name, action in sorted(actions.items())
     ]
-    changed = bool(coming or going or set(links) - linked)
+    changed = bool(coming or going or set(links) - linked) or after != before
     return RestoreResult(
         level=place.level, target=place.target, dry_run=options.dry_run, changed=changed, skills=skills
     )
@@ -185,13 +200,13 @@ def _is_there(locked: Receipt, installed: Receipt | None, place: InstallScope) -
     if installed is None or target.is_symlink() or not target.is_dir():
         return False
     try:
-        return _is_same(locked, installed) and folder_digest(target) == locked.digest
+        return _is_same(locked, installed) and folder_digest(target, installed) == locked.digest
     except KernelError:  # another command is removing it
         return False
 
 
 def _is_same(locked: Receipt, installed: Receipt | None) -> bool:
-    return installed is not None and replace(installed, installed_at=locked.installed_at) == locked
+    return installed is not None and replace(installed, installed_at=locked.installed_at, can=locked.can) == locked
 
 
 def _is_edited(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> bool:
@@ -202,7 +217,7 @@ def _is_edited(name: str, receipts: Mapping[str, Receipt], place: InstallScope, 
         return False
     if receipt is None:
         raise Refused(f"{str(target)!r} was not installed by navigator", hint="move the folder away")
-    edited = target.is_symlink() or folder_digest(target) != receipt.digest
+    edited = target.is_symlink() or folder_digest(target, receipt) != receipt.digest
     if edited and not options.force:
         raise Refused(f"skill {name!r} was changed since it was installed", hint=options.undoing(name))
     return edited
@@ -229,19 +244,39 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
             if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
                 message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
                 raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
-            made.append(scanned(plan, deps)._replace(receipt=receipt))
+            whole = scanned(plan, deps)
+            made.append(whole._replace(receipt=replace(receipt, can=whole.receipt.can)))
     return made
 
 
-def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> RepairedPlace:
-    """Rebuilds the lock and the database of a place from its folders and receipts, and a receipt from the lock (X-38).
-    A correct file stays untouched; a copy of one that cannot be read is kept among the records."""
-    if not place.inner.is_dir() and not dangling(place):
+def _there(receipts: Sequence[Receipt], place: InstallScope, deps: InstallDeps) -> list[PlannedSkill]:
+    """The skills of `receipts`, which are here exactly so, with the verdict of the scanners."""
+    plans = []
+    for receipt in receipts:
+        folder = place.skills / receipt.name
+        if (skill := manifest_in(folder)) is not None:
+            paths = [file.path for file in receipt.files if (folder / file.path).is_file()]
+            contents = {path: read_bounded(folder / path, FILE_LIMIT) for path in paths}
+            plan = scanned(PlannedSkill(skill=skill, receipt=receipt, contents=contents), deps)
+            plans.append(plan._replace(receipt=receipt))
+    return plans
+
+
+def repair(
+    place: InstallScope, deps: InstallDeps, take: Mapping[str, Side] | None = None, *, dry_run: bool = False
+) -> RepairedPlace:
+    """Rebuilds the database of a place from its folders and receipts, a receipt from the lock, and a lock that cannot
+    be read from itself and the receipts (X-38). A correct file stays untouched; a copy of one that cannot be read is
+    kept among the records.
+
+    A lock with conflict markers is merged entry by entry: ConsentNeeded if both sides changed one and `take` names no
+    side for it."""
+    if not place.inner.is_dir() and not dangling(place) and _is_readable(place):
         return RepairedPlace(level=place.level, target=place.target)
     refuse_escape(place)
     if dry_run:
         swept = len([*place.inner.glob("change-*"), *place.inner.glob(INTENT)])
-        receipts, rewritten, unreadable = _rewritten(place, deps)
+        receipts, rewritten, unreadable = _rewritten(place, deps, take or {})
         unlinked = dangling(place)
     else:
         with suppress(Damaged):  # a change that cannot be finished is removed below
@@ -249,19 +284,20 @@ def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> 
         prepare(place, deps.writer)
         with file_lock(place.guard):
             swept = sweep(place, deps.writer)
-            receipts, rewritten, unreadable = _rewritten(place, deps)
+            receipts, rewritten, unreadable = _rewritten(place, deps, take or {})
             unlinked = dangling(place)
             _keep_copies(place, deps, rewritten)
             with InstallTransaction(place, deps.writer) as change:
                 for slot, data in [*rewritten.items(), *((f"link/{name}", None) for name in unlinked)]:
                     change.write(slot, data)
                 change.commit()
+    locked = entries_in(rewritten["lock"], place.lock) if "lock" in rewritten else _entries(place)
     return RepairedPlace(
         level=place.level,
         target=place.target,
         skills=len(receipts),
         rewritten=[place.told(slot_path(place, slot)) for slot in rewritten],
-        missing=[name for name in receipts if not (place.skills / name).is_dir()],
+        missing=sorted(name for name in {*receipts, *locked} if not (place.skills / name).is_dir()),
         unreadable=unreadable,
         unlinked=[place.told(link_path(place, name)) for name in unlinked],
         swept=swept,
@@ -269,27 +305,62 @@ def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> 
 
 
 def _rewritten(
-    place: InstallScope, deps: InstallDeps
+    place: InstallScope, deps: InstallDeps, take: Mapping[str, Side]
 ) -> tuple[Mapping[str, Receipt], dict[str, bytes], dict[str, str]]:
     """All receipts, the contents by slot of the files that must be rewritten, and the skills whose receipts stay
     unreadable, with what to do."""
     damaged: list[str] = []
     receipts = dict(read_receipts(place, damaged))
-    again, unreadable = _made_again(damaged, place, deps)
+    lock = _mended(place, receipts, deps, take)
+    again, unreadable = _made_again(damaged, lock, place, deps)
     receipts |= again
     contents = {f"receipt/{name}": receipt_bytes(receipt) for name, receipt in again.items()}
-    contents["lock"] = lock_bytes(_entries(place), receipts.values())
+    if lock != _entries(place) or not _is_readable(place) or (receipts and not place.lock.is_file()):
+        contents["lock"] = lock_bytes(lock)
     contents["database"] = records_bytes(place, receipts, rebuild=_rows(place) is None, damaged=list(unreadable))
     current = {slot: held_bytes(slot_path(place, slot)) for slot in contents}
     return receipts, {slot: data for slot, data in contents.items() if current[slot] != data}, unreadable
 
 
+def _mended(
+    place: InstallScope, receipts: Mapping[str, Receipt], deps: InstallDeps, take: Mapping[str, Side]
+) -> Entries:
+    """What the lock says: if git could not merge it, what both sides say; if it cannot be read or there is none, what
+    of it can be, and the receipts. An entry that contradicts itself becomes that of the receipt, if there is one."""
+    held = held_bytes(place.lock)
+    here = {name: lock_entry(receipt) for name, receipt in receipts.items()}
+    if held is None:
+        return here
+    try:
+        entries = entries_in(held, place.lock)
+    except Damaged:
+        sides = sides_of(place.lock, held)
+        entries = merged(sides, take) if sides is not None else {**here, **saved(held)}
+    return {
+        name: here[name] if name in here and not _is_sound(name, entry, place, deps) else entry
+        for name, entry in entries.items()
+    }
+
+
+def _is_sound(name: str, entry: Mapping[str, Any], place: InstallScope, deps: InstallDeps) -> bool:
+    with suppress(Damaged):
+        return bool(receipts_in({name: entry}, place, deps))
+    return False
+
+
+def _is_readable(place: InstallScope) -> bool:
+    with suppress(Damaged):
+        read_lock(place.lock)
+        return True
+    return False
+
+
 def _made_again(
-    damaged: list[str], place: InstallScope, deps: InstallDeps
+    damaged: list[str], entries: Entries, place: InstallScope, deps: InstallDeps
 ) -> tuple[dict[str, Receipt], dict[str, str]]:
     """The receipts of `damaged` as the lock states them, with the time from the database; and what to do about those
     that it does not state."""
-    entries, rows = _entries(place), {str(row.get("name")): row for row in _rows(place) or ()}
+    rows = {str(row.get("name")): row for row in _rows(place) or ()}
     again, unreadable = dict[str, Any](), dict[str, str]()
     for name in damaged:
         row = rows.get(name, {})
@@ -306,11 +377,7 @@ def _made_again(
 def _keep_copies(place: InstallScope, deps: InstallDeps, rewritten: Mapping[str, bytes]) -> None:
     """Keeps the bytes of unreadable files that are about to be rewritten: a person may still read something in them.
     The same bytes get the same name, however often a repair is broken off."""
-    try:
-        read_lock(place.lock)
-        unread = [slot for slot in rewritten if slot.startswith("receipt/")]
-    except Damaged:
-        unread = [slot for slot in rewritten if slot != "database"]
+    unread = [slot for slot in rewritten if slot.startswith("receipt/") or (slot == "lock" and not _is_readable(place))]
     for path in (slot_path(place, slot) for slot in unread):
         data = held_bytes(path) or b""
         deps.writer.write(place.inner / f"{path.name}.damaged-{blake2b(data, digest_size=4).hexdigest()}", data)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import asdict, replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.processes.line_diff import unified
+from navigator_kernel.adapters.sources.git import GitSource
 from navigator_kernel.errors import Damaged, FetchFailed, KernelError, Refused, SkillNotFound
 from navigator_kernel.skills.catalog.place import own_links, told_links
-from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, read_receipts
+from navigator_kernel.skills.catalog.receipts import folder_files, is_left_behind, read_receipt, read_receipts
+from navigator_kernel.skills.install.abilities import abilities, grown
 from navigator_kernel.skills.install.apply import open_change
 from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
-from navigator_kernel.skills.install.install import owned
+from navigator_kernel.skills.install.install import owned, refuse_unmanaged
 from navigator_kernel.skills.install.inventory import compared
+from navigator_kernel.skills.install.lockfile import LockState, lock_states, manifest_in, receipts_in, wanted_entries
 from navigator_kernel.skills.install.plans import PlannedSkill, drafts, scanned, titled
 from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.discover import LINK
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.skills.source.discover import Found
+    from navigator_kernel.skills.source.reading import Tree
     from navigator_kernel.values.receipt import Receipt
 
 
@@ -78,23 +83,49 @@ State = Literal["current", "changed", "moved", "deleted", "removed", "unreachabl
 _OTHERS = frozenset({"deleted", "removed", "unreachable"})  # states of skills that are neither updated nor kept
 
 
+class ChangedFile(Struct, frozen=True, kw_only=True):
+    """A file of a skill that the source changed: `change` is `new`, `removed` or `changed`, with the number of
+    lines that come and go, 0 for files without lines."""
+
+    path: str
+    change: Literal["new", "removed", "changed"]
+    added: int = 0
+    removed: int = 0
+
+
+class SkillChange(Struct, frozen=True, kw_only=True):
+    """What an update changes: files, what the skill `can` do that it could not, its findings that it had not, and what
+    else a person should know, each `notes` a kind and two texts: before, after."""
+
+    files: list[ChangedFile]
+    can: dict[str, list[str]]
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[tuple[str, str, str]] = field(default_factory=list)
+
+    @property
+    def is_growth(self) -> bool:
+        return bool(self.can or self.findings)
+
+
 class OutdatedSkill(Struct, frozen=True, kw_only=True):
-    """An installed skill compared with its source. `edited` are the files that were changed here. The source has
-    `deleted` it, or another command has `removed` it from here meanwhile; `unreadable` is a receipt that cannot be
-    read."""
+    """A skill that the lock wants, or that is here, compared with its source. `edited` are the files that were changed
+    here. The source has `deleted` it, or another command has `removed` it from here meanwhile; `unreadable` is a
+    receipt that cannot be read. `lock` says how what is here compares with the lock."""
 
     name: str
     state: State
+    lock: LockState = "same"
     since: str = field(default="", name="from")
     to: str = ""
     path: str = ""
     edited: list[str] = field(default_factory=list)
     problem: str = ""
+    change: SkillChange | None = None
     diff: str | UnsetType = UNSET
 
 
 class OutdatedResult(Struct, frozen=True, kw_only=True):
-    """`count` are the skills whose state is not `current`."""
+    """`count` are the skills whose state is not `current`, or that are not here as the lock wants them."""
 
     level: str
     target: str
@@ -103,13 +134,15 @@ class OutdatedResult(Struct, frozen=True, kw_only=True):
 
 
 class UpdatedSkill(OutdatedSkill, frozen=True, kw_only=True):
-    """`action` is `updated`, `kept`, or a state for which there is no update; `verdict` is that of the scanners if it
-    was updated."""
+    """`action` is `updated`, `kept`, `pending` (it can do more, and nobody agreed yet to `digest`), `extra` (not
+    updated, because the lock does not want it), or a state for which there is no update; `verdict` is that of the
+    scanners if it was updated."""
 
     action: str
     backup: str = ""
     links: list[str]
     verdict: str = ""
+    digest: str = ""
 
 
 class UpdateResult(Struct, frozen=True, kw_only=True):
@@ -121,25 +154,32 @@ class UpdateResult(Struct, frozen=True, kw_only=True):
 
 
 class _News(Struct, frozen=True, kw_only=True):
-    """What the source has for an installed skill: `plan` if there are changes."""
+    """What the source has for a skill: `receipt` is what the project wants, `here` what is installed. `plan` is set if
+    the source has something else than either."""
 
     receipt: Receipt
     state: State
+    here: Receipt | None = None
+    lock: LockState = "same"
     commit: str = ""
     subpath: str = ""
     plan: PlannedSkill | None = None
     edited: tuple[str, ...] = ()
     problem: str = ""
+    change: SkillChange | None = None
+    notes: tuple[tuple[str, str, str], ...] = ()
 
     def shown(self, diff: str | UnsetType = UNSET) -> OutdatedSkill:
         return OutdatedSkill(
             name=self.receipt.name,
             state=self.state,
+            lock=self.lock,
             since=self.receipt.commit,
             to=self.commit,
             path=self.subpath,
             edited=list(self.edited),
             problem=self.problem,
+            change=self.change,
             diff=diff,
         )
 
@@ -147,25 +187,32 @@ class _News(Struct, frozen=True, kw_only=True):
 def outdated(
     names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, diffs: bool = False
 ) -> OutdatedResult:
-    """Compares installed skills with their sources, with `diffs` line by line. Writes nothing."""
+    """Compares installed skills with their sources, with `diffs` line by line. Writes nothing, and scans nothing."""
     news, damaged = _news(names, place, deps, options)
     skills = []
     for one in news:
-        new = difference(place.skills / one.receipt.name, one.plan.contents) if diffs and one.plan else ""
-        skills.append(one.shown(new if diffs else UNSET))
+        if one.plan is not None:
+            can = abilities(one.plan.skill, one.plan.contents)
+            plan = one.plan._replace(receipt=replace(one.plan.receipt, can=can))
+            one = replace(one, change=changed_by(one, plan, place, deps))
+        skills.append(one.shown(_diff_of(one, place) if diffs else UNSET))
     skills += [_unreadable(name, place, "" if diffs else UNSET) for name in damaged]
-    count = sum(one.state != "current" for one in skills)
+    count = sum(one.state != "current" or one.lock != "same" for one in skills)
     return OutdatedResult(level=place.level, target=place.target, count=count, skills=skills)
 
 
-def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> UpdateResult:
-    """Installs what the sources have now. A link that leads to a skill leads to the new one.
+def update(
+    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, diffs: bool = False
+) -> UpdateResult:
+    """Installs what the sources have now, also of skills that the lock wants and that are not here; a skill that the
+    lock does not want is updated only by name. A link that leads to a skill leads to the new one. A skill that can do
+    more than before stays as it is, as `pending`, unless the options agree to that.
 
     Refused if a skill that would be replaced was edited here; the error names its files. `force` replaces it and keeps
     a copy.
     """
     news, damaged = _news(names, place, deps, options)
-    pending = [(one, one.plan) for one in news if one.plan is not None]
+    pending = [(one, one.plan) for one in news if one.plan is not None and (names or one.lock != "extra")]
     edited = {one.receipt.name: list(one.edited) for one, _ in pending if one.edited}
     if edited and not options.force:
         shown = "; ".join(f"{name}: {', '.join(files[:5])}" for name, files in edited.items())
@@ -174,12 +221,22 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     if deps.scanner is not None:
         deps.scanner.ahead([(plan.skill, plan.contents) for _, plan in pending])
     pending = [(one, scanned(plan, deps, options)) for one, plan in pending]
+    changes = {one.receipt.name: changed_by(one, plan, place, deps) for one, plan in pending}
+    texts = {one.receipt.name: _diff_of(one, place) for one, _ in pending} if diffs else {}
+    waiting = {
+        plan.receipt.name: plan.receipt.digest
+        for _, plan in pending
+        if changes[plan.receipt.name].is_growth and not options.grown and plan.receipt.digest not in options.agreed
+    }
+    news = [replace(one, change=changes.get(one.receipt.name)) for one in news]
+    pending = [(one, plan) for one, plan in pending if plan.receipt.name not in waiting]
     stamp = deps.clock.now().replace(":", "").replace(".", "")
     backups = {name: f"{name}-{stamp}" for name in edited}
     coming: list[PlannedSkill] = []  # without those that another command removed or changed meanwhile
     if pending or options.dry_run:
         with open_change(place, deps, dry_run=options.dry_run, tolerant=True) as change:
-            coming = [plan for one, plan in pending if change.receipts.get(one.receipt.name) == one.receipt]
+            coming = [plan for one, plan in pending if change.receipts.get(one.receipt.name) == one.here]
+            refuse_unmanaged(coming, change.receipts, place)
             agreed = [plan.receipt.name for plan in coming if agrees_again(plan, change.receipts, deps.agreed)]
             change.apply(coming, keep=backups, agreed=agreed)
         damaged = list(dict.fromkeys([*damaged, *change.damaged]))
@@ -187,17 +244,21 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     linked = own_links(place)
     skills: list[tuple[OutdatedSkill, str]] = []
     for one in news:
-        result = one.shown() if one.plan is None or one.receipt.name in verdicts else _left(one, place)
-        action = "updated" if result.name in verdicts else result.state if result.state in _OTHERS else "kept"
+        name = one.receipt.name
+        passed = one.plan is None or name in verdicts or name in waiting or (one.lock == "extra" and not names)
+        result = one.shown(texts.get(name, UNSET)) if passed else _left(one, place)
+        action: str = "updated" if result.name in verdicts else result.state if result.state in _OTHERS else "kept"
+        action = "pending" if name in waiting else "extra" if one.lock == "extra" and action == "kept" else action
         skills.append((result, action))
     skills += [(_unreadable(name, place), "unreadable") for name in damaged]
     updated = [
         UpdatedSkill(
             **asdict(one),
             action=action,
-            backup=place.told(place.backups / backups[one.name]) if one.name in backups else "",
+            backup=place.told(place.backups / backups[one.name]) if one.name in backups and action == "updated" else "",
             links=told_links(place, linked, one.name),
             verdict=verdicts.get(one.name, ""),
+            digest=waiting.get(one.name, ""),
         )
         for one, action in skills
     ]
@@ -205,6 +266,54 @@ def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options
     return UpdateResult(
         level=place.level, target=place.target, dry_run=options.dry_run, changed=changed, skills=updated
     )
+
+
+def _diff_of(one: _News, place: InstallScope) -> str:
+    return difference(place.skills / one.receipt.name, one.plan.contents) if one.plan is not None else ""
+
+
+def changed_by(one: _News, plan: PlannedSkill, place: InstallScope, deps: InstallDeps) -> SkillChange:
+    """What an update to `plan` changes of the skill that is here; all of it is new where nothing is here, unless the
+    lock wants exactly that."""
+    folder = place.skills / plan.receipt.name
+    held = {path: _read(folder / path) for path in _paths(folder)} if one.here is not None else {}
+    before = {file.path: file for file in one.here.files} if one.here is not None else {}
+    files = list(_changed_files(held, plan))
+    skill = manifest_in(folder) if one.here is not None else None
+    if one.here is None:
+        is_wanted = plan.receipt.digest == one.receipt.digest
+        return SkillChange(files=files, can={} if is_wanted else plan.receipt.can.to_dict())
+    could = one.here.can if one.edited or skill is None else abilities(skill, held)
+    notes: list[tuple[str, str, str]] = list(one.notes)
+    if skill is not None and skill.command != plan.skill.command:
+        notes.append(("command", clean(skill.command, lines=False), clean(plan.skill.command, lines=False)))
+    if one.here.subpath != plan.receipt.subpath:
+        notes.append(("moved", clean(one.here.subpath, lines=False), clean(plan.receipt.subpath, lines=False)))
+    if one.here.source != plan.receipt.source:
+        notes.append(("source", clean(one.here.source, lines=False), clean(plan.receipt.source, lines=False)))
+    if one.here.ref != plan.receipt.ref:
+        notes.append(("ref", clean(one.here.ref, lines=False), clean(plan.receipt.ref, lines=False)))
+    told = [finding for finding in plan.findings if finding.level != "note"]
+    if told and deps.scanner is not None and skill is not None:
+        kept = {path: data for path, data in held.items() if path in before}
+        earlier = {(finding.code, finding.path, finding.message) for finding in deps.scanner(skill, kept)}
+        told = [finding for finding in told if (finding.code, finding.path, finding.message) not in earlier]
+    can = grown(could, plan.receipt.can).to_dict()
+    return SkillChange(files=files, can=can, findings=[finding.to_dict() for finding in told], notes=notes)
+
+
+def _changed_files(held: Mapping[str, bytes], plan: PlannedSkill) -> Iterator[ChangedFile]:
+    for path in sorted({*held, *plan.contents}):
+        before, after = held.get(path), plan.contents.get(path)
+        if before == after or (after is None and is_left_behind(path)):
+            continue
+        lines = [Counter(data.splitlines() if data and b"\0" not in data else ()) for data in (before, after)]
+        yield ChangedFile(
+            path=clean(path, lines=False),
+            change="new" if before is None else "removed" if after is None else "changed",
+            added=(lines[1] - lines[0]).total(),
+            removed=(lines[0] - lines[1]).total(),
+        )
 
 
 def _left(one: _News, place: InstallScope) -> OutdatedSkill:
@@ -238,49 +347,83 @@ def _unreadable(name: str, place: InstallScope, diff: str | UnsetType = UNSET) -
 def _news(
     names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions
 ) -> tuple[list[_News], list[str]]:
-    """The news for each receipt, by name, and the names of unreadable receipts; each source is opened once per ref.
-    Damaged if one of `names` has an unreadable receipt."""
+    """The news for each skill of the lock and each receipt, by name, and the names of unreadable receipts; each source
+    is opened once per ref. Damaged if one of `names` has an unreadable receipt."""
     damaged: list[str] = []
-    chosen = [owned(name, place) for name in names]
+    entries = wanted_entries(place)
+    chosen = [owned(name, place, entries or ()) for name in names]
     receipts_now = read_receipts(place, damaged)
-    groups: dict[tuple[str, str], list[Receipt]] = {}
-    for name in dict.fromkeys(chosen or receipts_now):
-        if (receipt := receipts_now.get(name)) is not None:  # one may be removed meanwhile
-            groups.setdefault((receipt.source, receipt.ref), []).append(receipt)
+    wanted = {**receipts_now, **receipts_in(entries or {}, place, deps)}
+    states = lock_states(entries, receipts_now)
+    groups: dict[tuple[str, str], list[_News]] = {}
+    for name in dict.fromkeys(chosen or sorted(wanted)):
+        if (receipt := wanted.get(name)) is None or name in damaged:  # one may be removed meanwhile
+            continue
+        here = receipts_now.get(name)
+        if here is not None and states[name] == "same":
+            receipt = here
+        known = _News(receipt=receipt, state="current", here=here, lock=states[name])
+        groups.setdefault((receipt.source, receipt.ref), []).append(known)
     news: dict[str, _News] = {}
-    for receipts in groups.values():
+    for group in groups.values():
         try:
-            with open_origin(source_from_receipt(receipts[0]), deps, options) as reader:
-                for receipt in receipts:
-                    news[receipt.name] = _of(receipt, reader, place, deps)
+            with open_origin(source_from_receipt(group[0].receipt), deps, options) as reader:
+                told = [_of(one, reader, place, deps) for one in group]
+                news |= {one.receipt.name: one for one in _with_history(told, reader.tree)}
         except FetchFailed as error:
-            for receipt in receipts:
-                news[receipt.name] = _News(receipt=receipt, state="unreachable", problem=error.message)
+            for one in group:
+                news[one.receipt.name] = replace(one, state="unreachable", problem=error.message)
     return [news[name] for name in sorted(news)], damaged
 
 
-def _of(receipt: Receipt, reader: SourceReader, place: InstallScope, deps: InstallDeps) -> _News:
-    commit, skill = reader.tree.commit, locate_again(receipt, reader)
+def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
+    """The news, with notes on a rewritten history and on authors that are new since the commit that is here."""
+    seen: dict[str, list[tuple[str, str, str]]] = {}
+    for one in news:
+        if one.plan is None or one.here is None or not isinstance(tree, GitSource) or one.here.commit == tree.commit:
+            yield one
+            continue
+        earlier = one.here.commit
+        if earlier not in seen:
+            seen[earlier] = notes = []
+            if (history := tree.history(earlier)) is not None:
+                if not history.is_before:
+                    notes.append(("history", earlier[:12], tree.commit[:12]))
+                strangers = [author for author in history.since if author not in history.authors]
+                if strangers and history.is_before:
+                    before = next(iter(sorted(history.authors)), "")
+                    notes.append(("author", clean(before, lines=False), clean(", ".join(strangers[:3]), lines=False)))
+        yield replace(one, notes=tuple(seen[earlier]))
+
+
+def _of(known: _News, reader: SourceReader, place: InstallScope, deps: InstallDeps) -> _News:
+    """`known` with what the source has of the skill."""
+    receipt, here, skill = known.receipt, known.here, locate_again(known.receipt, reader)
+    known = replace(known, commit=reader.tree.commit, subpath=skill.folder if skill else "")
     if skill is None:
-        return _News(receipt=receipt, state="deleted", commit=commit)
-    moved = skill.folder != receipt.subpath
+        return replace(known, state="deleted")
+    moved, is_here = skill.folder != receipt.subpath, known.lock not in {"missing", "stale"}
     whole = not any(entry.mode == LINK for entry in skill.entries)  # a link's target may be outside the folder
-    if not moved and whole and receipt.tree and skill.tree == receipt.tree:
-        return _News(receipt=receipt, state="current", commit=commit, subpath=skill.folder)
+    if is_here and not moved and whole and receipt.tree and skill.tree == receipt.tree:
+        return known
     [plan] = planned([(receipt, skill)], reader, deps)
     if plan.receipt.name != receipt.name:
-        problem = f"it calls itself {plan.receipt.name!r} now"
-        return _News(receipt=receipt, state="deleted", commit=commit, subpath=skill.folder, problem=problem)
-    if not moved and plan.receipt.digest == receipt.digest:
-        return _News(receipt=receipt, state="current", commit=commit, subpath=skill.folder)
-    now, changes = compared(receipt, place)
-    if now != receipt:
-        if now is not None and (now.source, now.ref) == (receipt.source, receipt.ref):
-            return _of(now, reader, place, deps)
-        return _News(receipt=receipt, state="removed", commit=commit, subpath=skill.folder)
-    edited = tuple(sorted({path for paths in changes.values() for path in paths}))
+        return replace(known, state="deleted", problem=f"it calls itself {plan.receipt.name!r} now")
     state: State = "moved" if moved else "changed"
-    return _News(receipt=receipt, state=state, commit=commit, subpath=skill.folder, plan=plan, edited=edited)
+    if not moved and plan.receipt.digest == receipt.digest:
+        if is_here:
+            return known
+        state, plan = "current", plan._replace(receipt=receipt)  # as the lock wants it
+    if here is None:
+        return replace(known, state=state, plan=plan)
+    now, changes = compared(here, place)
+    if now != here:
+        if now is not None and (now.source, now.ref) == (here.source, here.ref):
+            wanted = now if receipt == here else receipt
+            return _of(replace(known, receipt=wanted, here=now), reader, place, deps)
+        return replace(known, state="removed")
+    edited = tuple(sorted({path for paths in changes.values() for path in paths}))
+    return replace(known, state=state, plan=plan, edited=edited)
 
 
 LONGEST = 200_000  # characters of the difference of one skill
