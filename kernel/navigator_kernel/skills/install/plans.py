@@ -15,7 +15,7 @@ from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.commands import findings as command_findings
 from navigator_kernel.skills.scan.finding import Judged, facts, judged, refusal
 from navigator_kernel.skills.source.discover import Found, Tree
-from navigator_kernel.skills.source.gate import SKILL_LIMIT, PlannedFile, admit, unread_links
+from navigator_kernel.skills.source.gate import SKILL_LIMIT, PlannedFile, admit, dead_links, unread_links
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.job import consent_subject
 from navigator_kernel.values.receipt import NOT_SCANNED, Accepted, InstalledFile, Receipt, Verdict
@@ -101,6 +101,7 @@ def safe_files(
     for skill in chosen:
         try:
             files[skill.folder] = admit(skill, links, whole)
+            reader.told[skill.folder] = dead_links(skill, links, whole)
         except Refused as error:
             refused.append((skill, error))
     return files, refused
