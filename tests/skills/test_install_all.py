@@ -55,7 +55,7 @@ def test_a_skill_with_a_problem_is_left_out_with_its_reason_and_the_others_are_i
         "skills/long": "unsafe-files",
         "skills/open": "no-text",
     }
-    assert (answer["exit_code"], answer["counts"]["blocked"]) == (1, 1)
+    assert (answer["exit_code"], answer["counts"]["blocked"]) == (1, 2)
 
 
 def test_a_skill_that_a_scanner_blocks_is_left_out_and_named(maker: Any, tmp_path: Path) -> None:
