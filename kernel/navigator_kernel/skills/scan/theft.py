@@ -19,12 +19,12 @@ from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SH
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from navigator_kernel.values.resource import Diagnostic
 
-LARGE = 256 * 1024  # bytes of a file from which it is data and no script
-_DATA = (".xml", ".xsd", ".svg", ".csv", ".tsv", ".lock", ".map", ".min.js", ".ipynb", ".html", ".css")
+LARGE = 96 * 1024  # bytes of a file from which it is data and no script
+_DATA = (".xml", ".xsd", ".svg", ".csv", ".tsv", ".lock", ".map", ".min.js", ".ipynb", ".html", ".css", ".jsonl")
 MOST = 5  # findings of one kind in one file; more of them say nothing new
 
 _IS_SECRET = r"(?:\w*(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|MNEMONIC|DATABASE_URL)\w*|(?:\w+_)?(?:KEY|PAT|PASS|DSN))"
@@ -35,6 +35,9 @@ _VALUE = lazy_compile(  # a value of the environment by its name, in shells, Pyt
     re.ASCII,
 )
 _SHOWN_VALUE = lazy_compile(rf"[{{<$%]+\s?(?P<name>{_IS_SECRET})\s?[}}>%]*", re.ASCII)
+_SHOWN_FILE = lazy_compile(
+    r"[<{\[](?:base64 of )?(?:the )?(?:contents?|values?|output) of [^>}\]\n]{1,60}[>}\]]|[<{\[][^>}\]\n]{0,40}(?:\.env|\.ssh|credentials)\b"
+)
 _KEYRING = lazy_compile(
     r"keyring\.get_(?:password|credential)|security\s+find-(?:generic|internet)-password|secret-tool\s+(?:lookup|search)"
     r"|\bgh auth token\b|\bgit credential (?:fill|get)|\bpass show\b|\bop (?:read|item get)\b|Get-StoredCredential|CredRead"
@@ -56,12 +59,15 @@ _NETWORK = lazy_compile(
     r"\bcurl\b|\bwget\b|\b(?:requests|httpx|session|client|http|aiohttp|urllib3|axios|got|superagent)\.(?:get|post|put|patch|request)\b"
     r"|\burlopen\(|\burllib\.request\b|\bsmtplib\b|\.sendmail\(|\.send_message\(|\.sendall\(|\.storbinary\(|\bfetch\(|\baxios\(|\$fetch\(|http\.Post"
     r"|Invoke-(?:WebRequest|RestMethod)|\b(?:irm|iwr)\b|\baws s3 cp\b|\bgsutil cp\b|\brclone copy|\bnc\s|\bncat\s|WebSocket\(|sendBeacon\("
-    r"|\bHttpClient\b|\bhttps?\.request\(|\bfile_get_contents\(\s?[\"']https?:|\bcurl_(?:exec|setopt)\b|Net::HTTP|\b(?:dig|nslookup|host)\s[^\n]{0,80}[$`{]"
+    r"|\bHttpClient\b|\bhttps? (?:POST|PUT|PATCH|GET)\s|\bhttps?\.request\(|\bfile_get_contents\(\s?[\"']https?:|\bcurl_(?:exec|setopt)\b|Net::HTTP|\b(?:dig|nslookup|host)\s[^\n]{0,80}[$`{]"
     r"|\b(?:s|sock|socket|conn|req|ws|smtp|server|ftp)\.(?:send|write|storbinary|sendmail)\w*\("
+)
+_MAILS = lazy_compile(
+    r"\.send_message\(|\.sendmail\(|\.sendall\(|\.sendto\(|\bnc\s|\bncat\s|\bmailx?\s+-s|\bsendmail\b|/dev/tcp/"
 )
 _PUBLIC = lazy_compile(
     r"\bgh (?:issue|pr) (?:comment|create|edit|review)\b|\bgh gist create\b|\bgh api\b[^\n]{0,120}(?:comments|issues)"
-    r"|\bglab (?:mr|issue) (?:note|create)\b|\.?create_?(?:issue_?)?comment\(|\.create_issue\(|\.createReview\(|\badd_?comment\(|\bgit commit\b[^\n]{0,40}-\w{0,4}m"
+    r"|\bglab (?:mr|issue) (?:note|create)\b|(?i:\bcreate_?(?:issue_?|review_?)?comment\(|\bcreate_?(?:issue|review|discussion)\(|\badd_?comment\()|\bgit commit\b[^\n]{0,40}-\w{0,4}m"
 )
 _IMAGE = lazy_compile(
     r"!\[[^\]\n]{0,200}\]\(\s?<?https?://|<img\b[^>\n]{0,200}src\s?=|\.src\s?=[^=]|background(?:-image)?\s?:\s?url\("
@@ -77,7 +83,7 @@ _SAVED = lazy_compile(
 _WRITTEN = lazy_compile(r"(?:open\(|Path\(|writeFile(?:Sync)?\()\s?[\"'](?P<file>[\w./~-]{3,80})[\"']")
 _NAME = lazy_compile(r"[A-Za-z_]\w*")
 _CHANGED = lazy_compile(
-    r"(?<![.\w])([A-Za-z_]\w*)(?:\.(?:append|add|update|set_content|attach|write|set|push|extend)\(|\[[^\]\n]{1,60}\]\s?=(?!=)|\.\w+\s?=(?!=))"
+    r"(?<![.\w])([A-Za-z_]\w*)(?:(?:\.\w+){0,2}\.(?:append|add|update|set_content|attach|write|set|push|extend)\(|\[[^\]\n]{1,60}\]\s?=(?!=)|\.\w+\s?=(?!=))"
 )
 _FUNCTION = lazy_compile(
     r"\b(?:def|function)\s+(?P<name>\w+)\s?\((?P<given>[^)\n]{0,200})\)|^[ \t]*(?:function\s+)?(?P<shell>\w+)\s?\(\)\s?\{",
@@ -86,6 +92,7 @@ _FUNCTION = lazy_compile(
 _HOST = lazy_compile(
     r"\bhost(?:name)?[\"']?\s?[:=]\s?[\"']([\w.-]{3,80}\.\w{2,})[\"']|\.connect\(\(?\s?[\"']([\w.-]{3,80})[\"']"
 )
+FEW = 6  # lines of a statement in which a secret and an unknown address belong together
 BODY = 1_500  # characters of a function's body
 _SOURCES = (_VALUE, _KEYRING, SHELL_STORE, ENVIRONMENT, _ALL, _HELD_FILE, _COMPUTED)
 _SINKS = (_NETWORK, SENDS, _PUBLIC, _IMAGE)
@@ -131,7 +138,7 @@ def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
     for path, text in texts.items():
         told: dict[str, int] = defaultdict(int)
         joined = _CONTINUED.sub("  ", text)  # a command on one line, and every character in its place
-        for code, at, message in (*_leaks(joined, about, saved), *_tricks(text)):
+        for code, at, message in (*(() if path.endswith(".json") else _leaks(joined, about, saved)), *_tricks(text)):
             told[code] += 1
             if told[code] <= MOST:
                 line = text[text.rfind("\n", 0, at) + 1 : (text.find("\n", at) + 1 or len(text) + 1) - 1]
@@ -148,7 +155,9 @@ def _words_about(texts: Mapping[str, str]) -> str:
 
 def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, str]]:
     """`saved` are files that earlier statements of the skill wrote secrets to; those of `text` are added."""
-    if not (saved or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE))):
+    if not (saved or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE, _SHOWN_FILE))):
+        return
+    if not saved and not any(sink.search(text) for sink in (*_SINKS, _SAVED)):
         return
     every = list(statements(text))
     held: dict[str, frozenset[_Secret]] = {}
@@ -205,6 +214,7 @@ def _read(text: str, own: set[str]) -> frozenset[_Secret]:
             found.add(_Secret(name, bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
     if _IMAGE.search(text):
         found |= {_Secret(hit["name"]) for hit in _SHOWN_VALUE.finditer(text) if hit["name"].isupper()}
+        found |= {_Secret("")} if _SHOWN_FILE.search(text) else set()
     if ring := _KEYRING.search(text):
         service = next((service for beginning, service in _RINGS.items() if ring[0].startswith(beginning)), "")
         found.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start()))))
@@ -228,7 +238,7 @@ def _signs_in(text: str, store: re.Match[str]) -> bool:
 
 def _carried(text: str, name: str, secrets: frozenset[_Secret]) -> frozenset[_Secret]:
     """The secrets of `name` as this statement uses it; one that stands in a header only signs in."""
-    at = max((hit.start() for hit in re.finditer(rf"\b{name}\b", text)), default=0)
+    at = max(text.rfind(name), 0)
     if not _AUTH.search(text, max(at - 160, 0), at):
         return secrets
     return frozenset(secret._replace(signs_in=True) for secret in secrets)
@@ -257,11 +267,13 @@ def _judged(text: str, secrets: frozenset[_Secret], hosts: frozenset[str], about
         if image and strangers:
             return f"a secret reaches the address of an image: {shown}"
         if not secret.name:
-            if not secret.signs_in and not image:
+            if not secret.signs_in and not image and (away or text.count("\n") < FEW):
                 place = repr(away[0]) if away else "an unknown address"
                 return f"a secret may be sent to {place}: {shown}"
         elif strangers and (_WIDE.search(secret.name) or not secret.signs_in):
             return f"a secret may be sent to {strangers[0]!r}, which is not its service: {shown}"
+        elif not away and not secret.signs_in and _MAILS.search(text):
+            return f"a secret may be sent to an unknown address: {shown}"
         elif (
             not away
             and not secret.signs_in
@@ -313,12 +325,16 @@ _LENT = frozenset(
 )
 
 
+_FETCH = r"\b(?:fetch|download|retrieve|curl|load|read|open|visit|get|check|pull|request|webfetch)\b"
+_ORDERS = r"\b(?:instructions?|orders|commands?|directives?|prompts?|rules)\b"
+_OBEY = r"\b(?:follow|obey|execute|carry out|comply with|act on|adopt|do (?:exactly )?(?:what|whatever|as)|perform|treat|apply)\b"
+_ITS = r"\b(?:it (?:says|returns|contains|tells)|returned|responses?|(?:its|that) (?:contents?|output|text|instructions)|(?:in|of) (?:it|the (?:response|output|file|reply)))\b"
 _ORDERED = lazy_compile(
-    r"\b(?:fetch|download|retrieve|curl|load|read|open|visit|get|check|pull|request|webfetch)\b[^.!?\n]{0,160}https?://[^\s)`>]+[^\n]{0,240}?(?:\n{1,2}[^\n]{0,120}?)?"
-    r"\b(?:follow|obey|execute|carry out|comply with|act on|adopt|do (?:exactly )?(?:what|whatever|as)|perform|treat|apply)\b[^.!?\n]{0,80}"
-    r"\b(?:instructions?|orders?|commands?|directives?|it says|it returns|returned|prompts?|response|(?:its|the|that) (?:content|output|text)|them|it)\b"
-    r"|\b(?:follow|obey|execute|comply with|act on|apply|do)\b[^.!?\n]{0,40}\b(?:whatever|instructions?|orders|commands|directives)\b(?![^.!?\n]{0,40}\b(?:install|set|build|guide|docs))"
-    r"[^.!?\n]{0,60}https?://(?!docs\.|[\w.]*/docs|\S{0,80}(?:install|setup|readme|getting))"
+    rf"{_FETCH}[^.!?\n]{{0,160}}https?://[^\s)`>]+[^\n]{{0,240}}?{_OBEY}[^.!?\n]{{0,80}}(?:{_ORDERS}|{_ITS})"
+    rf"|{_FETCH}[^.!?\n]{{0,80}}{_ORDERS}[^.!?\n]{{0,60}}https?://[^\s)`>]+[^\n]{{0,120}}?{_OBEY}"
+    rf"|{_FETCH}[^.!?\n]{{0,160}}https?://[^\s)`>]+(?:[^\n]{{0,120}}\n){{1,3}}[^\n]{{0,80}}?{_OBEY}[^.!?\n]{{0,60}}{_ITS}"
+    rf"|{_ORDERS}[^.!?\n]{{0,40}}https?://[^\s)`>]+[^\n]{{0,80}}?\b(?:obey|follow (?:them|it)|execute (?:them|it)|comply)\b"
+    rf"|\b(?:follow|obey|execute|comply with|act on|do)\b[^.!?\n]{{0,40}}\b(?:whatever|orders|commands|directives)\b[^.!?\n]{{0,60}}https?://(?!docs\.|[\w.]*/docs)"
     r"|(?:获取|下载|读取|访问|打开|抓取|请求|拉取)[^。\n]{0,80}https?://[^\s，。]+[^\n]{0,80}?(?:按照|遵循|遵守|执行|照做|服从|依照|照着|按其)",
     re.IGNORECASE,
 )
@@ -330,7 +346,7 @@ _LOCKED = lazy_compile(
     re.IGNORECASE,
 )
 _PROGRAM = lazy_compile(
-    r"\.(?:exe|msi|scr|bat|cmd|ps1|dmg|pkg|app|jar|sh|bin|run|appimage)\b|chmod\s+\+?\w*x|\b(?:run|execute|launch|start|double-click)\b|运行|执行|启动|双击",
+    r"\.(?:exe|msi|scr|bat|cmd|ps1|dmg|pkg|app|jar|sh|bin|run|appimage)\b|chmod\s+\+?\w*x|(?:^|[\s;&|])\./[\w.-]+|\b(?:run|execute|launch|start|double-click)\b|运行|执行|启动|双击",
     re.IGNORECASE,
 )
 _PACKAGE = lazy_compile(
@@ -351,21 +367,57 @@ _KNOWN_SCOPE = lazy_compile(
 
 _TOLD_SOURCE = (
     r"(?:~|\$HOME|\.)?/?\.(?:ssh|aws|netrc|npmrc|pypirc|kube|docker|gnupg|git-credentials|config/gh)\b\S{0,30}|(?<![\w.])\.env\b(?!\.example)"
-    r"|\benvironment variables?\b|\boutput of `?(?:env|printenv)\b|\bkey(?:chain|ring)\b|\b[A-Z]{2,}_(?:API_KEY|TOKEN|SECRET\w*)\b|环境变量|钥匙串|\.ssh|id_rsa"
+    r"|\benvironment variables?\b|\boutput of `?(?:env|printenv)\b|\bkey(?:chain|ring)\b|(?-i:\b[A-Z]{2,}_(?:API_KEY|TOKEN|SECRET\w*)\b)|环境变量|钥匙串|\.ssh|id_rsa"
 )
 _TOLD_SENDS = r"\b(?:send|post|upload|include|append|attach|paste|embed|submit|report|add|encode|write|transmit|forward|share|put)\b|发送|上传|附上|附加|贴到|写入|提交"
 _TOLD_TO = (
     r"https?://(?!localhost|127\.)[\w.-]+|\b(?:PR|pull request|issue|review)\b[^.\n]{0,30}\b(?:comments?|body|description)\b|\bcomments?\b[^.\n]{0,30}\b(?:PR|pull request|issue)\b"
-    r"|\bgist\b|\bwebhook\b|\bimage (?:url|address|link)\b|图片地址|评论"
+    r"|\bgist\b|\bwebhook\b|\bimage (?:url|address|link)\b|图片地址|评论|拉取请求|合并请求"
+)
+_GAP = r"(?:[^\n]|\n(?!\n)){0,200}?"  # within a paragraph
+_TOLD_AWAY = (
+    r"\b(?:send|post|upload|include|append|attach|paste|embed|transmit|forward|share)\b|发送|上传|附上|附加|贴到"
 )
 _TOLD = lazy_compile(
-    rf"(?:{_TOLD_SOURCE})[^\n]{{0,200}}?(?:{_TOLD_SENDS})[^\n]{{0,200}}?(?:{_TOLD_TO})|(?:{_TOLD_SENDS})[^\n]{{0,160}}?(?:{_TOLD_SOURCE})[^\n]{{0,160}}?(?:{_TOLD_TO})"
+    rf"(?:{_TOLD_SOURCE}){_GAP}(?:{_TOLD_SENDS}){_GAP}(?:{_TOLD_TO})"
+    rf"|(?:{_TOLD_AWAY})[^\n]{{0,160}}?(?:{_TOLD_SOURCE})[^.;\n]{{0,80}}?(?:\b(?:to|into|in|on|as|at)\b|到|至|作为|给)[^.;\n]{{0,40}}?(?:{_TOLD_TO})",
+    re.IGNORECASE,
 )
+
+
+_TOLD_NEEDLES = (".ssh", ".aws", ".netrc", ".npmrc", ".pypirc", ".kube", ".docker", ".gnupg", "git-cred", "config/gh", ".env",
+    "environment var", "`env`", "printenv", "keychain", "keyring", "_api_key", "_token", "_secret", "id_rsa", "环境变量", "钥匙串")  # fmt: skip
+AROUND = 450  # characters before and after a needle in which a pattern is searched
+
+
+def _near(pattern: re.Pattern[str], text: str, low: str, needles: Sequence[str]) -> Iterator[re.Match[str]]:
+    """The matches near a needle, in order, so that the time grows with the needles and not with the text."""
+    places = sorted({at for needle in needles for at in _places(low, needle)})
+    done = 0
+    for at in places[:WINDOWS]:
+        if at + AROUND // 2 < done:
+            continue
+        end = min(at + AROUND, len(text))
+        for hit in pattern.finditer(text, max(at - AROUND, done if done <= at else 0, 0), end):
+            yield hit
+            done = hit.end()
+        done = max(done, end)
+
+
+def _places(low: str, needle: str) -> Iterator[int]:
+    at = low.find(needle)
+    while at >= 0:
+        yield at
+        at = low.find(needle, at + len(needle))
+
+
+WINDOWS = 150  # windows of one file
 
 
 def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
     """Orders that are fetched, archives with a password and a program, packages of strangers that get a token."""
-    for hit in _TOLD.finditer(text):
+    low = text.lower()
+    for hit in _near(_TOLD, text, low, _TOLD_NEEDLES):
         name = next(iter(re.findall(rf"\b{_IS_SECRET}\b", hit[0])), "")
         hosts = ADDRESS.findall(hit[0])
         if not _is_forbidden(text, hit.start()) and not (
@@ -376,15 +428,14 @@ def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
                 hit.start(),
                 "tells an agent to send secrets to others, or to write them where others read",
             )
-    low = text.lower()
-    for hit in _ORDERED.finditer(text) if "http" in low else ():
+    for hit in _near(_ORDERED, text, low, ("http",)):
         if not _is_forbidden(text, hit.start()):
             yield (
                 "fetched-orders",
                 hit.start(),
                 "tells an agent to fetch a text from the network and to do what it says",
             )
-    for hit in _LOCKED.finditer(text) if any(word in low for word in ("pass", "密码", "-p", "pwd")) else ():
+    for hit in _near(_LOCKED, text, low, ("pass", "密码", "-p", "pwd")):
         if not _is_forbidden(text, hit.start()) and _PROGRAM.search(text, max(hit.start() - 400, 0), hit.end() + 600):
             yield (
                 "locked-archive",
