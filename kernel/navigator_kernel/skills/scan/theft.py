@@ -3,7 +3,8 @@ the network, a comment or the address of an image, over several statements and f
 tricks of public reports: orders that are fetched, archives with a password and a program, and packages of strangers
 that get a token.
 
-All findings are warnings: what they tell of is often meant well. A key that goes to the host of its own service is none.
+All findings are warnings: what they tell of is often meant well. A key that goes to the host of its own service is
+none.
 """
 
 from __future__ import annotations
