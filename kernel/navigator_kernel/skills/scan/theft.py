@@ -273,9 +273,7 @@ def _judged(text: str, secrets: frozenset[_Secret], hosts: frozenset[str], about
                 return f"a secret may be sent to {place}: {shown}"
         elif strangers and (_WIDE.search(secret.name) or not secret.signs_in):
             return f"a secret may be sent to {strangers[0]!r}, which is not its service: {shown}"
-        elif not away and not secret.signs_in and _MAILS.search(text):
-            return f"a secret may be sent to an unknown address: {shown}"
-        elif (
+        elif (not away and not secret.signs_in and _MAILS.search(text)) or (
             not away
             and not secret.signs_in
             and _WIDE.search(secret.name)
