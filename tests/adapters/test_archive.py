@@ -44,6 +44,55 @@ def zip_info(name: str, mode: int) -> zipfile.ZipInfo:
     return info
 
 
+class OldInfo(zipfile.ZipInfo):
+    """A member whose name is written in `encoding`, without the flag of UTF-8, as old tools on Windows do."""
+
+    encoding = "gbk"
+
+    def _encodeFilenameFlags(self) -> tuple[bytes, int]:
+        return self.filename.encode(self.encoding), self.flag_bits
+
+
+def pack_old(path: Path, names: list[str], encoding: str) -> Path:
+    with zipfile.ZipFile(path, "w") as pack:
+        for name in names:
+            info = OldInfo(name)
+            info.encoding = encoding
+            pack.writestr(info, b"text")
+    return path
+
+
+def names_in(path: Path) -> list[str]:
+    with ArchiveSource(path) as source:
+        files = [entry for entry in source.entries if entry.kind == "blob"]
+        assert set(source.contents([entry.oid for entry in files], **LIMITS).values()) == {b"text"}
+        return [entry.path for entry in files]
+
+
+@pytest.mark.requirement("LIF-2")
+@pytest.mark.parametrize("encoding", ["gbk", "utf-8"])
+def test_names_of_an_archive_from_chinese_windows_are_read(tmp_path: Path, encoding: str) -> None:
+    names = ["技能/SKILL.md", "技能/数据/乗法.csv", "技能/报告模板.docx"]  # the second byte of 乗 is a backslash
+    assert names_in(pack_old(tmp_path / "a.zip", names, encoding)) == sorted(names)
+
+
+def test_names_of_a_tar_archive_from_chinese_windows_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w", encoding="gbk", format=tarfile.GNU_FORMAT) as pack:
+        pack.addfile(tar_info("技能/报告.md", size=4), io.BytesIO(b"text"))
+    assert names_in(path) == ["技能/报告.md"]
+
+
+def test_names_of_an_archive_from_western_windows_are_read(tmp_path: Path) -> None:
+    names = ["übung/SKILL.md", "übung/Müller.md", "übung/café.md"]
+    assert names_in(pack_old(tmp_path / "a.zip", names, "cp437")) == sorted(names)
+
+
+def test_folders_that_windows_divides_by_backslashes_are_folders(tmp_path: Path) -> None:
+    path = pack_zip(tmp_path / "a.zip", {"pdf\\SKILL.md": b"text", "pdf\\data\\a.md": b"text"})
+    assert names_in(path) == ["pdf/SKILL.md", "pdf/data/a.md"]
+
+
 def pack_tar(path: Path, files: dict[str, bytes], links: dict[str, str] | None = None) -> Path:
     with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as pack:
         for name, data in files.items():

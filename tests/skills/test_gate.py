@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,17 +11,22 @@ from navigator_kernel.skills.source.discover import Found, Tree, find_skills
 from navigator_kernel.skills.source.gate import PlannedFile, admit, unread_links
 from skill_repositories import add_raw, make_repo, skill_text
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = pytest.mark.sample(1)
 
 ONE = {"solo/SKILL.md": skill_text("solo")}
 
+DEAD = {
+    "a folder of the author's machine": {"solo/gone": ("120000", b"/home/someone/nowhere")},
+    "a disk of the author's machine": {"solo/gone": ("120000", b"/Volumes/Work/shared/rules.md")},
+    "nothing": {"solo/gone": ("120000", b"nowhere")},
+    "nothing in another folder": {"solo/gone": ("120000", b"../other/secret")},
+    "another dead link": {"solo/gone": ("120000", b"x/y"), "solo/x": ("120000", b"/srv/x")},
+}
 HOSTILE = {
-    "escaping link": {"solo/passwd": ("120000", b"/etc/passwd")},
-    "link out of the skill": {"solo/up": ("120000", b"../other/secret")},
-    "dangling link": {"solo/gone": ("120000", b"nowhere")},
+    "link to a file of every machine": {"solo/passwd": ("120000", b"/etc/passwd")},
+    "link to a file of this person": {"solo/key": ("120000", f"{Path.home()}/.ssh/id_rsa".encode())},
+    "link above the repository": {"solo/up": ("120000", b"../../../../etc/passwd")},
+    "manifest that is a dead link": {"solo/SKILL.md": ("120000", b"/etc/passwd")},
     "link to a folder that holds it": {"solo/dir": ("120000", b".")},
     "link in a circle": {"solo/x": ("120000", b"y"), "solo/y": ("120000", b"x")},
     "link into a submodule": {"solo/module": ("160000", b""), "solo/x": ("120000", b"module")},
@@ -48,6 +54,15 @@ def test_a_skill_that_is_not_safe_to_write_is_refused(project: Any, tmp_path: Pa
         project.run("install", source=f"file://{repo}")
     assert "\x1b" not in caught.value.message
     assert not project.skills.exists()
+
+
+@pytest.mark.parametrize("case", DEAD)
+def test_a_link_that_leads_to_nothing_is_left_out_with_a_warning(project: Any, tmp_path: Path, case: str) -> None:
+    repo = make_repo(tmp_path, ONE)
+    add_raw(repo, DEAD[case])
+    (installed,) = project.run("install", source=f"file://{repo}")["skills"]
+    assert ("solo", "dead-link", "gone") in {("solo", one["code"], one["path"]) for one in installed["findings"]}
+    assert [path.name for path in (project.skills / "solo").iterdir()] == ["SKILL.md"]
 
 
 @pytest.mark.wide
@@ -148,7 +163,12 @@ def test_without_the_tree_links_resolve_only_inside_the_skill() -> None:
         "b/c": "s/b/c",
         "d/c": "s/b/c",
     }
-    assert codes({"s/a": "../b", "b": "100644"}, whole=False) == ["link-dangling"]
+    assert [file.path for file in gate({"s/a": "../b", "b": "100644"}, whole=False)] == ["SKILL.md"]
+
+
+@pytest.mark.parametrize("target", ["/home/someone/x", "/opt/shared/a.md", "../t/gone", "gone", "SKILL.md/x"])
+def test_a_dead_link_is_not_among_the_files(target: str) -> None:
+    assert [file.path for file in gate({"s/a": target, "s/b": "100644"})] == ["SKILL.md", "b"]
 
 
 def test_a_link_that_was_not_read_is_refused() -> None:
@@ -162,10 +182,11 @@ def test_a_link_that_was_not_read_is_refused() -> None:
     ("files", "code"),
     [
         ({"s/a": "/etc/passwd"}, "link-escape"),
+        ({"s/a": "//etc/passwd"}, "link-escape"),
+        ({"s/a": "../.git/config"}, "link-escape"),
+        ({"s/a": "/srv/../etc/passwd"}, "link-escape"),
         ({"s/a": "../../etc/passwd"}, "link-escape"),
         ({"s/a": "../../s/SKILL.md"}, "link-escape"),
-        ({"s/a": "gone"}, "link-dangling"),
-        ({"s/a": "SKILL.md/x"}, "link-dangling"),
         ({"s/a": "."}, "link-loop"),
         ({"s/a": ".."}, "link-loop"),
         ({"s/a": "b", "s/b": "a"}, "link-loop"),

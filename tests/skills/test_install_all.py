@@ -46,16 +46,16 @@ def test_a_skill_with_a_problem_is_left_out_with_its_reason_and_the_others_are_i
     files["skills/-odd/SKILL.md"] = skill_text("-odd")
     files["skills/open/SKILL.md"] = "---\nname: open\n"
     repo = make_repo(tmp_path, files)
-    add_raw(repo, {"skills/linked/extra.md": ("120000", b"../../gone.md"), "skills/long/aux.md": ("100644", b"x")})
+    add_raw(repo, {"skills/linked/extra.md": ("120000", b"../../../gone.md"), "skills/long/aux.md": ("100644", b"x")})
     answer = every(project, repo)
     assert installed(project) == ["fine", "good"]
     assert left(answer) == {
         "skills/-odd": "manifest",
-        "skills/linked": "broken-link",
+        "skills/linked": "unsafe-files",
         "skills/long": "unsafe-files",
         "skills/open": "no-text",
     }
-    assert (answer["exit_code"], answer["counts"]["blocked"]) == (1, 1)
+    assert (answer["exit_code"], answer["counts"]["blocked"]) == (1, 2)
 
 
 def test_a_skill_that_a_scanner_blocks_is_left_out_and_named(maker: Any, tmp_path: Path) -> None:

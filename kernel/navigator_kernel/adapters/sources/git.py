@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.sources.git_process import GitProcess, RECEIVED_LIMIT
+from navigator_kernel.adapters.sources.repo_cache import Entry, RepoCache
+from navigator_kernel.errors import Busy, FetchFailed, KernelError, Refused, UsageProblem
+from navigator_kernel.text import lazy_compile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
-
-from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.sources.git_process import RECEIVED_LIMIT, GitProcess
-from navigator_kernel.adapters.sources.repo_cache import Entry, RepoCache
-from navigator_kernel.errors import Busy, FetchFailed, KernelError, Refused, UsageProblem
-from navigator_kernel.text import lazy_compile
 
 ENTRY_LIMIT = 500_000
 LISTING_LIMIT = 64 * 1024 * 1024  # bytes
@@ -69,6 +68,7 @@ class GitSource:
 
     `url`, `ref` (a branch, a tag, a full or short commit id; empty for the default branch) and `page` (a ref and a path
     below it, not yet separated) were checked by `skills.source`. On entry, a page is split into `ref` and `subpath`.
+    With `or_head`, a ref that the server does not have stands for the default branch, and `ref` is empty then.
     `cache` keeps the fetched objects: a full commit in it needs no network, and with `offline` a ref stands for the
     commit that was last seen. FetchFailed if the repository cannot be read, Refused if it sends over `most` bytes.
     """
@@ -79,6 +79,7 @@ class GitSource:
         ref: str = "",
         *,
         page: str = "",
+        or_head: bool = False,
         cache: RepoCache | None = None,
         offline: bool = False,
         auth: bool = False,
@@ -89,6 +90,7 @@ class GitSource:
         if ref and not is_ref(ref):
             raise Refused(f"{ref!r} is not a ref", hint="a branch, a tag or a commit id")
         self._url, self._page, self._cache, self._offline = url, page, cache, offline
+        self._or_head = or_head
         self._auth, self._timeout, self._most, self._meanwhile = auth, timeout, most, meanwhile
         self.ref, self.subpath = ref, ""
         self.commit = self.tree = ""
@@ -200,18 +202,28 @@ class GitSource:
             self._refuse_offline("it")
             self._entry.init()
         self._entry.settle()
+        try:
+            self.commit, self.tree = self._reached()
+        except FetchFailed as error:
+            if not self._or_head or error.data.get("reason") not in {"ref", "offline"}:
+                raise
+            self.ref, self._or_head = "", False
+            self.commit, self.tree = self._reached()
+        self.entries = self._listing()
+        if self._reused:
+            self._check_trees()
+        if not _FULL.fullmatch(self.ref):
+            self._entry.remember(self.ref or "HEAD", self.commit)
+
+    def _reached(self) -> tuple[str, str]:
+        """The ids of the wanted commit and its tree, fetched if they are not here."""
         self._target = self._aim()
         ids = self._ids(self._target.commit) if self._target.commit else None
         if ids is None or ids[0] != self._target.commit:  # a tag in the cache is not trusted
             self._refuse_offline(self._target.word)
             shallow = ("--depth=1", *(f"--negotiation-tip={tip}" for tip in self._entry.tips()))
             ids = self._fetched(*shallow, config=_PARTIAL)
-        self.commit, self.tree = ids
-        self.entries = self._listing()
-        if self._reused:
-            self._check_trees()
-        if not _FULL.fullmatch(self.ref):
-            self._entry.remember(self.ref or "HEAD", self.commit)
+        return ids
 
     def _aim(self) -> _Target:
         if self.entries:  # it was opened before the cached repository was discarded

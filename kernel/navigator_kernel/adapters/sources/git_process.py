@@ -59,6 +59,14 @@ _REAPED = 5.0  # seconds to wait for the exit code: a tracer learns of the exit 
 _CAUSES = [
     (lazy_compile(form, re.IGNORECASE), reason, hint) for form, reason, hint in (
     (r"couldn't find remote ref|not our ref|no such remote ref", "ref", "check the branch, tag or commit id"),
+    (r"mismatched algorithms|unsupported hash|object-format", "refused", "its object ids are SHA-256, which are not "
+     "read yet: clone it with your own git, then write ./folder"),
+    (r"REMOTE HOST IDENTIFICATION HAS CHANGED", "access", "somebody may answer in the host's place: ask its "
+     "owner before you remove the old key with ssh-keygen -R"),
+    (r"Host key verification failed|No \S+ host key is known", "access", "your ssh does not know the host's key yet: "
+     "connect once with ssh, and compare its fingerprint with the published one"),
+    (r"Permission denied \((?:publickey|[^)]*publickey)", "access", "the host knows none of the keys that ssh offered"),
+    (r"Could not resolve hostname", "network", ""),
     (r"fsck error", "refused", "the repository holds objects that git refuses"),
     (r"dubious ownership", "owner", "the folder belongs to somebody else; clone it yourself first"),
     (r"certificate|SSL|TLS", "network", "check the certificate of the host; GIT_SSL_CAINFO names a CA file of yours"),
@@ -68,7 +76,13 @@ _CAUSES = [
      r"unexpected disconnect|error: [45]\d\d", "network", "check the network and the proxy settings"),
     (r"not allowed|disabled", "refused", "https, ssh or file"),
 )]  # fmt: skip
-_SHORT = lazy_compile(r"([^@/:]+@(?:\[[^\]/@]*\]|[^@/:\[]+)):")  # `user@host:` before a path
+_SHORT = lazy_compile(r"((?:[^@/:]+@)?(?:\[[^\]/@]*\]|[^@/:\[]+)):")  # `user@host:` or `host:` before a path
+# What git and ssh add to a reason: advice, frames and progress
+_NO_REASON = lazy_compile(
+    r"[@=\-*\s]+$|remote:[\s=*-]*$|@ .* @$|Please make sure you have the correct access rights"
+    r"|and the repository exists|Warning: Permanently added|Cloning into|hint:|debug\d:"
+    r"|(?:Receiving|Resolving|Counting|Compressing) |fatal: Could not read from remote repository\.?$",
+)
 _OF_THE_DISK = [(lazy_compile(""), "objects", "check the disk, then try again")]
 _NO_GIT = lazy_compile(r"env: .{0,200}git.{0,80}No such file")
 
@@ -216,14 +230,19 @@ class GitProcess(Struct, kw_only=True):
         text = clean(strip_url_credentials(complaint.decode("utf-8", errors="replace")))
         if _NO_GIT.search(text):
             return FetchFailed("git is not installed", hint="install git 2.36 or newer", reason="refused")
-        lines = [line for line in text.split("\n") if line.startswith(("fatal:", "error:", "remote:"))]
-        cause = shorten(" ".join(lines) or text, 300) or "no reason given"
         causes = _CAUSES if verb in {"fetch", "ls-remote"} else _OF_THE_DISK
-        hits = ((reason, hint) for pattern, reason, hint in causes if pattern.search(text))
-        reason, hint = next(hits, ("", "check the source"))
-        if reason == "access":
-            spelling = "check the spelling"
-            hint = f"{spelling} and your rights" if self.auth else f"{spelling}; --auth lets your own git access in"
+        hits = ((pattern, reason, hint) for pattern, reason, hint in causes if pattern.search(text))
+        pattern, reason, hint = next(hits, (None, "", "check the source"))
+        lines = [line.strip() for line in text.split("\n") if line.strip() and not _NO_REASON.match(line.strip())]
+        # ssh's own reason has no mark before it and stands above git's: what names the cause comes first
+        lines.sort(key=lambda line: pattern is None or not pattern.search(line))
+        cause = shorten(" ".join(dict.fromkeys(lines)), 300) or shorten(text, 300) or "no reason given"
+        if not hint:
+            spelling = "check the spelling" if reason == "access" else "check the name of the host"
+            own = "your own git access" if self.scheme != "ssh" else "your own keys and ssh settings"
+            hint = f"{spelling} and your rights" if self.auth else f"{spelling}; --auth lets {own} in"
+        elif reason == "access" and not self.auth:
+            hint = f"{hint}; --auth lets your own keys and ssh settings in"
         return FetchFailed(f"git {verb} of {self.shown} failed: {cause}", hint=hint, reason=reason)
 
 

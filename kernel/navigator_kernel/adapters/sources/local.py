@@ -11,8 +11,8 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self
@@ -29,6 +29,7 @@ PATH_LIMIT = 4_096  # bytes of a path or of a link's target
 STREAM_LIMIT = TOTAL_LIMIT + COUNT_LIMIT * 2_048  # bytes, including the headers and padding of a tar archive
 _PIECE = 1024 * 1024  # bytes; the most that one read requests
 _INDEX_LIMIT = 16 * 1024 * 1024  # bytes of a zip archive's list of members
+_UTF8 = 0x800  # the flag of a zip member whose name is in UTF-8
 _END = struct.Struct("<4s4H2LH")  # a zip archive's end record
 _Stream = IO[bytes] | gzip.GzipFile
 _DRIVE = lazy_compile(r"[A-Za-z]:")
@@ -155,10 +156,17 @@ class _Zip:
         self._infos = self._zip.infolist()
 
     def members(self) -> Iterator[Member]:
+        names = [info.orig_filename if "\0" in info.orig_filename else info.filename for info in self._infos]
+        with suppress(UnicodeEncodeError):  # else they are from a header in Unicode
+            old = [at for at, info in enumerate(self._infos) if not info.flag_bits & _UTF8 and not names[at].isascii()]
+            for at, name in zip(old, _readable([names[at].encode("cp437") for at in old]), strict=True):
+                names[at] = name
+        # Windows PowerShell 5 divides folders by backslashes
+        if not any("/" in name or ".." in name.split("\\") for name in names):
+            names = [name.replace("\\", "/") for name in names]
         for at, info in enumerate(self._infos):
-            path = info.orig_filename if "\0" in info.orig_filename else info.filename
-            mode, problem = _zip_mode(info)
-            yield Member(path.removesuffix("/"), mode, info.file_size, at, problem=problem)
+            mode, problem = _zip_mode(info, names[at])
+            yield Member(names[at].removesuffix("/"), mode, info.file_size, at, problem=problem)
 
     def read(self, member: Member, limit: int) -> bytes:
         """Reads up to `limit` bytes or the size that the archive states, and one more, by which a wrong size shows."""
@@ -180,7 +188,8 @@ class _Tar:
                 if info.offset_data <= last:
                     raise tarfile.ReadError("it leads backwards")
                 last = info.offset_data
-                path = _HERE.sub("", info.name).rstrip("/")
+                name = info.name if info.name.isprintable() else _readable([os.fsencode(info.name)])[0]
+                path = _HERE.sub("", name).rstrip("/")
                 if path not in {"", "."} or not info.isdir():
                     mode, problem = _tar_mode(info)
                     text = info.linkname if info.issym() else ""
@@ -240,14 +249,29 @@ def _refuse_long_index(file: IO[bytes]) -> None:
         raise _too_large("the archive's list of members is too long")
 
 
-def _zip_mode(info: zipfile.ZipInfo) -> tuple[str, str]:
+def _readable(names: Sequence[bytes]) -> list[str]:
+    """The names of an archive that does not state their encoding: all of them in the first of UTF-8, GB 18030 (Chinese
+    Windows; it includes GBK) and code page 437 (the zip format's own) that fits. Bytes of code page 437 are mostly
+    possible in GB 18030, too, but then stand for characters that nobody uses."""
+    with suppress(UnicodeDecodeError):
+        return [name.decode("utf-8") for name in names]
+    with suppress(UnicodeDecodeError):
+        chinese = [name.decode("gb18030") for name in names]
+        letters = [letter for name in chinese for letter in name if not letter.isascii()]
+        common = "".join(letters).encode("gb2312", "ignore").decode("gb2312")
+        if 2 * len(common) >= len(letters):
+            return chinese
+    return [name.decode("cp437") for name in names]
+
+
+def _zip_mode(info: zipfile.ZipInfo, name: str) -> tuple[str, str]:
     if info.flag_bits & (0x1 | 0x40 | 0x2000):
         return "", "is encrypted"
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         return "", "is packed in a way that is not read here"
     mode = info.external_attr >> 16
     kind = stat.S_IFMT(mode)
-    if info.is_dir():
+    if name.endswith("/"):
         return ("040000", "") if kind in {0, stat.S_IFDIR} else ("", "is not a folder, and is named like one")
     if kind == stat.S_IFLNK:
         return "120000", ""

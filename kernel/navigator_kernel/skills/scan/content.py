@@ -20,6 +20,7 @@ from navigator_kernel.skills.scan.flow.hits import hits as flows
 from navigator_kernel.skills.scan.hidden import findings as hidden
 from navigator_kernel.skills.scan.hidden import hits as sequences
 from navigator_kernel.skills.scan.possible import may_match, may_match_unwrapped, rules_of, worth_reading
+from navigator_kernel.skills.scan.theft import findings as thefts
 from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
@@ -43,9 +44,12 @@ def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
     """Each finding once a line, by path; `error` blocks an installation. Of the warnings of one rule in one file only
     the first is more than a note: the others say nothing new."""
     found: dict[tuple[str, int | None, str], Diagnostic] = {}
+    leaks: dict[str, list[Diagnostic]] = {}
+    for one in thefts(files):
+        leaks.setdefault(one.path, []).append(one)
     for path, data in sorted(files.items()):
         told = Counter[tuple[str, str]]()
-        for one in chain(unwanted(path, data, files), _of_file(path, data)):
+        for one in chain(unwanted(path, data, files), _of_file(path, data), leaks.get(path, ())):
             key = (one.path, one.line, one.code)
             if key in found and _RANK[one.level] <= _RANK[found[key].level]:
                 continue

@@ -214,6 +214,8 @@ _PROGRAM = lazy_compile(
     re.IGNORECASE,
 )
 _MAGIC = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
+_LFS = b"version https://git-lfs.github.com/spec/"
+_LFS_SIZE = lazy_compile(rb"(?m)^size (\d{1,18})$")
 _PYTHON = lazy_compile(rb"..\r\n", re.DOTALL)  # beginning of Python's own bytecode
 _UNCHECKED = 1  # fifth byte of bytecode: Python does not compare it with its source (PEP 552)
 # Actions of a start-up command that no honest skill needs: it fetches code, sends something, or allows everything
@@ -243,7 +245,14 @@ def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Dia
     elif _PACKAGE.search(path) and (command := _installing(data)):
         message = "a package runs this while it is installed"
         yield finding("shipped-start", "error", path, message, _line_of(command, data), command)
-    if _PROGRAM.search(path) or data.startswith(_MAGIC) or (_PYTHON.match(data) and b"\x00" in data[:16]):
+    if data.startswith(_LFS):
+        size = _LFS_SIZE.search(data)
+        message = (
+            "a pointer of Git LFS stands in the file's place: its contents are kept elsewhere and were not fetched"
+        )
+        told = f"{int(size[1]):,} bytes are missing" if size else "its contents are missing"
+        yield finding("lfs-pointer", "warning", path, message, None, told, judged=data)
+    elif _PROGRAM.search(path) or data.startswith(_MAGIC) or (_PYTHON.match(data) and b"\x00" in data[:16]):
         yield _program(path, data, files)
     else:
         yield from model_findings(path, data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,24 +20,84 @@ ARCHIVES = (".skill", ".zip", ".tar", ".tar.gz", ".tgz")
 
 _HELPER = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
 _SHORT = lazy_compile(
-    r"([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]{1,100}?)(?:\.git)?(?:/([^@#]*))?(?:[@#](.+))?"
+    r"([A-Za-z0-9](?:[A-Za-z0-9_-]{0,38}))/([A-Za-z0-9._-]{1,100}?)(?:\.git)?(?:/([^@#]*))?(?:([@#])(.+))?"
 )
-_NAME = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+_NAME = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
 _SCP = lazy_compile(r"([^@/:#]+)@([^@/:#]+):([^#]+)(?:#(.+))?")
+_ALIAS = lazy_compile(r"([A-Za-z0-9][A-Za-z0-9._-]+):(?!/)((?:[^#:/]+/)[^#:]+|[^#:/]+\.git)(?:#(.+))?")
+_SCHEMELESS = lazy_compile(r"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d{1,5})?/(?s:.+)")
 _USER = lazy_compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_URL = lazy_compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?[^#]*)?(?:#(.+))?")
-_GITHUB_PAGE = lazy_compile(r"/([^/]+)/([^/]+?)(?:\.git)?/(tree|blob)/(.+)")
-_GITLAB_PAGE = lazy_compile(r"(?=.*\Z)(/.+?)(?:\.git)?/-/(tree|blob)/(.+)")
+_URL = lazy_compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.+))?")
 _HOST = lazy_compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 _DISGUISED = lazy_compile(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # a plain or encoded backslash, or an encoded control
 _PUNCTUATION = lazy_compile("[/:]")
 _SPECIAL = lazy_compile("[%?#]")
+_QUOTED = lazy_compile(r"""<([^<>]+)>|"([^"]+)"|'([^']+)'|`([^`]+)`|“([^“”]+)”|「([^「」]+)」""")
+
+# The beginnings that npm and others write instead of a host
+_FORGES = {
+    "github": "https://github.com/",
+    "gh": "https://github.com/",
+    "gitlab": "https://gitlab.com/",
+    "bitbucket": "https://bitbucket.org/",
+    "codeberg": "https://codeberg.org/",
+    "gitee": "https://gitee.com/",
+    "gist": "https://gist.github.com/",
+}
+_FORGE_HOSTS = frozenset({
+    "github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitee.com", "gist.github.com", "ssh.dev.azure.com",
+})  # fmt: skip
+# Hosts that show or send the files of another one
+_SAME_AS = {
+    "www.github.com": "github.com",
+    "github.dev": "github.com",
+    "github1s.com": "github.com",
+    "www.gitlab.com": "gitlab.com",
+    "www.bitbucket.org": "bitbucket.org",
+}
+
+# Pages of a repository by the shape of their path, which enterprise hosts share with the public ones. `ref` is a
+# branch, tag or commit, `page` a ref with a path below it; a `file` page stands for the folder of its file.
+_GITHUB_RAW = lazy_compile(r"(/[^/]+/[^/]+)/(?P<page>.+)")
+_GITHUB_ARCHIVE = lazy_compile(r"(/[^/]+/[^/]+)/(?:zip|tar\.gz|legacy\.zip|legacy\.tar\.gz)/(?P<ref>.+)")
+_GIST = lazy_compile(r"/(?:[^/]+/)?([0-9a-f]{5,64})(?:\.git)?(?:/(?:raw/)?([0-9a-f]{7,64}))?(?:/.*)?")
+_DIRECTORY = lazy_compile(r"(/[^/]+/[^/]+)(?:/(?P<skill>[^/]+))?")
+_BITBUCKET_SERVER = lazy_compile(
+    r"(?P<above>(?:/[^/]+)*?)/(?P<kind>projects|users)/(?P<owner>[^/]+)/repos/(?P<name>[^/]+)"
+    r"(?:/(?:browse|raw|commits|branches|src)(?:/(?P<path>.*))?)?"
+)
+_AZURE = lazy_compile(r"((?:/[^/]+)*/_git/[^/]+)(?:/commit/(?P<ref>[0-9a-f]+)|/(?P<other>.+))?")
+_SNIPPET = lazy_compile(r"((?:/.+)?)/-/snippets/(\d+)(?:/raw/(?P<page>.+))?")
+_GITLAB = lazy_compile(
+    r"(?=.*\Z)(/.+?)(?:\.git)?/-/"
+    r"(?:(?:tree|commit|commits|tags)/(?P<page>.+)|(?:blob|raw|blame|edit)/(?P<file>.+)|archive/(?P<ref>.+)/[^/]+"
+    r"|(?P<other>.+))"
+)
+_PAGE = lazy_compile(
+    r"(/[^/]+(?:/[^/]+)+?)(?:\.git)?/(?:"
+    r"(?:src|commits|archive)/(?:branch|tag|commit)/(?P<page>.+)|(?:raw|media|rendered|blame)/(?:branch|tag|commit)/(?P<file>.+)"
+    r"|(?:tree|commit|commits)/(?P<page2>.+)|(?:blob|raw|blame|edit)/(?P<file2>.+)"
+    r"|releases/tag/(?P<ref>.+)|archive/(?P<archive>.+)\.(?:zip|tar\.gz)|(?:zip|tar)ball/(?P<ball>.+))"
+)
+_BITBUCKET = lazy_compile(
+    r"(/[^/]+/[^/]+?)(?:\.git)?/(?:(?:src|raw)(?:/(?P<page>.+))?|branch/(?P<ref>.+)|commits/(?:branch/|tag/)?(?P<commit>.+)"
+    r"|get/(?P<archive>.+)\.(?:zip|tar\.gz))"
+)
+_SOURCE = lazy_compile(r"(/[^/]+(?:/[^/]+)+?)(?:\.git)?/src/(?P<page>.+)")
+_REFS = lazy_compile(r"refs/(?:heads|tags|remotes/origin)/")
+# Pages of a repository that show no files
+_OTHER_PAGES = frozenset(
+    "issues pull pulls pull-requests merge_requests discussions actions projects wiki security pulse graphs network "
+    "settings stargazers forks branches tags releases packages activity milestones labels watchers downloads pipelines "
+    "compare".split()
+)
 
 
 class Source(Struct, frozen=True, kw_only=True):
     """A source of skills. `url` is git's URL, or the real path of a folder or an archive; `ref` is the requested
     branch, tag or commit, `subpath` the named part of the tree, `label` the name for people: owner/repo, or the URL.
-    `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends."""
+    `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends. `skill` is the
+    name of the skill that is meant; if `ref` is the same word, that is so only if the server knows no such ref."""
 
     kind: Literal["git", "folder", "archive"]
     url: str
@@ -45,6 +105,7 @@ class Source(Struct, frozen=True, kw_only=True):
     ref: str = ""
     subpath: str = ""
     page: str = ""
+    skill: str = ""
 
     @property
     def repository(self) -> str:
@@ -65,6 +126,8 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
     Refused for a text that git could take for an option, a helper or a secret; UsageProblem for one that names nothing.
     """
     text = text.strip()
+    if quoted := _QUOTED.fullmatch(text):
+        text = next(filter(None, quoted.groups()))
     if not text:
         raise UsageProblem("no source is named", hint=FORMS)
     if clean(text, lines=False) != text or any(mark in text for mark in "\n\r\t"):
@@ -94,13 +157,34 @@ def _parsed(text: str, base: Path) -> Source:
         kind: Literal["archive", "folder"] = "archive" if packed and not path.is_dir() else "folder"
         return Source(kind=kind, url=str(path), label=clean(str(path), lines=False))
     if "://" in text:
-        return _from_url(text)
+        return _from_url(text.removeprefix("git+"))
     if hit := _SCP.fullmatch(text):
         return _from_scp(*hit.groups(default=""))
+    forge, colon, below = text.partition(":")
+    if colon and (beginning := _FORGES.get(forge.lower())):
+        return _from_url(f"{beginning}{below.strip('/')}")
+    if hit := _ALIAS.fullmatch(text):
+        return _from_alias(*hit.groups(default=""))
+    if _SCHEMELESS.fullmatch(text):
+        return _from_url(f"https://{text}")
     if hit := _SHORT.fullmatch(text):
-        owner, name, below, ref = hit.groups(default="")
-        return _on_github(owner, name, ref, subpath=below.strip("/"))
-    raise UsageProblem(f"{text!r} is not a source", hint=FORMS)
+        owner, name, below, mark, word = hit.groups(default="")
+        if below.startswith(("tree/", "blob/")):
+            return _from_url(f"{GITHUB}{text}")
+        source = _on_github(owner, name, word, subpath=below.strip("/"))
+        return replace(source, skill=word) if mark == "@" and not below.strip("/") else source
+    raise UsageProblem(f"{text!r} is not a source", hint=_written(text))
+
+
+def _written(text: str) -> str:
+    """How the source that `text` may mean is written."""
+    user, at, rest = text.partition("@")
+    host, slash, path = rest.partition("/")
+    if at and slash and _USER.fullmatch(user) and _HOST.fullmatch(host):
+        return f"write {user}@{host}:{path}"
+    if text[1:3] == ":/":
+        return "a folder of another drive is read from there: go to it and write ./folder"
+    return FORMS
 
 
 def _is_repository(path: Path) -> bool:
@@ -112,22 +196,136 @@ def _from_url(text: str) -> Source:
     hit = _URL.fullmatch(text)
     if not hit:
         raise UsageProblem(f"{_shown(text)!r} is not a URL", hint=FORMS)
-    scheme, host, path, ref = hit.group(1).lower(), hit.group(2), hit.group(3), hit.group(4) or ""
+    scheme, (host, path, query, ref) = hit[1].lower(), hit.groups(default="")[1:]
     if scheme not in {"https", "ssh", "file"}:
-        raise Refused(f"{scheme!r} is not an allowed transport", hint="https, ssh or file")
+        plain = scheme in {"http", "git"} and "@" not in host
+        hint = f"write https://{_shown(host + path)}" if plain else "https, ssh or file"
+        raise Refused(f"{scheme!r} is not an allowed transport", hint=hint)
     _refuse_climbing(path)
     if scheme == "file":
         return _local(host, path, ref)
+    user, _, name = host.rpartition("@")
+    address, colon, below = name.rpartition(":")
+    if scheme == "ssh" and colon and user and address and below and not below.isdigit() and "]" not in below:
+        return _from_scp(user, address, f"{below}{path}", ref)  # `ssh://git@host:owner/repo`, a common mixture
+    if scheme == "https" and _is_name_of_a_button(user, name.lower(), path):
+        host = name
     _refuse_host(scheme, host)
-    if scheme == "https" and host.lower().removeprefix("www.") == "github.com":
-        return _github_page(path, ref)
+    if scheme == "https":
+        host = _SAME_AS.get(host.lower(), host.lower())
+        if page := _page(host, path.rstrip("/"), query):
+            return _with_page(page, ref) if page.page or page.ref else replace(page, ref="" if "gist" in host else ref)
     if not path.strip("/"):
         raise UsageProblem(f"{_shown(text)!r} names no repository", hint=FORMS)
-    page = _GITLAB_PAGE.fullmatch(path.rstrip("/")) if scheme == "https" else None
-    path, kind, rest = page.groups() if page else (path.rstrip("/"), "", "")
-    url = f"{scheme}://{host.lower() if scheme == 'https' else host}{path}{'.git' if page else ''}"
-    source = Source(kind="git", url=url, label=url, ref=ref)
-    return _with_page(source, kind, rest) if page else source
+    if scheme == "https" and host == "github.com":
+        return _on_github_at(path, ref)
+    if scheme == "https":
+        _refuse_other_page(host, path)
+    url = f"{scheme}://{host}{path.rstrip('/')}"
+    return Source(kind="git", url=url, label=url, ref=ref)
+
+
+def _is_name_of_a_button(user: str, host: str, path: str) -> bool:
+    """Whether `user` is the name that the clone button of Azure DevOps or Bitbucket writes before the host: it is no
+    secret, and git does not need it."""
+    if host == "dev.azure.com":
+        return user != "" and user.lower() == unquote(path).strip("/").partition("/")[0].lower()
+    if host.endswith(".visualstudio.com"):
+        return user != "" and user.lower() == host.partition(".")[0]
+    return host == "bitbucket.org" and len(user) <= 30 and _USER.fullmatch(user) is not None
+
+
+def _page(host: str, path: str, query: str) -> Source | None:
+    """The repository, ref and path of the web page of a repository's files; None for any other address."""
+    asked = {key: values[-1] for key, values in parse_qs(query).items()}
+    base = f"https://{host}"
+    if host in {"raw.githubusercontent.com", "codeload.github.com"}:
+        raw = (_GITHUB_RAW if host.startswith("raw") else _GITHUB_ARCHIVE).fullmatch(path)
+        return _page_of(GITHUB[:-1], raw) if raw else None
+    if host in {"gist.github.com", "gist.githubusercontent.com"}:
+        gist = _GIST.fullmatch(path)
+        return _plain_git(f"https://gist.github.com/{gist[1]}.git", gist[2] or "") if gist else None
+    if host in {"skills.sh", "www.skills.sh"} and (listed := _DIRECTORY.fullmatch(path)):
+        owner, name = listed[1].strip("/").split("/")
+        return replace(_on_github(owner, name, ""), skill=unquote(listed["skill"] or ""))
+    if server := _BITBUCKET_SERVER.fullmatch(path):
+        owner = f"{'~' if server['kind'] == 'users' else ''}{server['owner'].lstrip('~')}"
+        url = f"{base}{server['above']}/scm/{owner}/{server['name']}.git"
+        return replace(_plain_git(url, asked.get("at", "")), subpath=unquote(server["path"] or "").strip("/"))
+    if "/_git/" in path and (azure := _AZURE.fullmatch(path)):
+        if azure["other"]:
+            raise _not_of_files(f"{base}{path}", f"{base}{azure[1]}")
+        version = asked.get("version", "")
+        ref = azure["ref"] or (version[2:] if version[:2] in {"GB", "GT", "GC"} else version)
+        return replace(_plain_git(f"{base}{azure[1]}", ref), subpath=asked.get("path", "").strip("/"))
+    if snippet := _SNIPPET.fullmatch(path):
+        url = f"{base}{snippet[1]}/snippets/{snippet[2]}.git"
+        return replace(_plain_git(url, ""), page=unquote(snippet["page"] or "").rpartition("/")[0])
+    if gitlab := _GITLAB.fullmatch(path):
+        if gitlab["other"]:
+            raise _not_of_files(f"{base}{path}", f"{base}{gitlab[1]}")
+        return _page_of(base, gitlab, ".git")
+    if path.endswith(".git"):
+        return None
+    if host == "bitbucket.org":
+        page = _BITBUCKET.fullmatch(path)
+        return _page_of(base, page) if page else None
+    if "h" in asked and "/tree/" in f"{path}/":  # cgit
+        repository, _, below = path.partition("/tree")
+        return replace(_plain_git(f"{base}{repository}", asked["h"]), subpath=unquote(below).strip("/"))
+    page = _PAGE.fullmatch(path) or (_SOURCE.fullmatch(path) if "gitlab" not in host else None)
+    return _page_of(base, page) if page else None
+
+
+def _page_of(base: str, hit: re.Match[str], ending: str = "") -> Source:
+    """The source of a page whose path was matched: the repository, and what its groups name."""
+    named = {name: unquote(value) for name, value in hit.groupdict().items() if value}
+    kind, value = next(iter(named.items()), ("", ""))
+    value = _REFS.sub("", value, count=1) if _REFS.match(value) else value
+    if base.endswith("//git.sr.ht"):
+        value = value.replace("/item", "", 1)
+    if base == GITHUB[:-1]:
+        owner, name = hit[1].strip("/").split("/")[:2]
+        source = _on_github(owner, name.removesuffix(".git"), "")
+    else:
+        source = _plain_git(f"{base}{hit[1]}{ending}", "")
+    if kind.startswith(("page", "file")):
+        folder = value.rpartition("/")[0] if kind.startswith("file") else value
+        return replace(source, page=folder or value)
+    return replace(source, ref=value)
+
+
+def _plain_git(url: str, ref: str) -> Source:
+    return Source(kind="git", url=url, label=url, ref=_REFS.sub("", ref, count=1) if _REFS.match(ref) else ref)
+
+
+def _on_github_at(path: str, ref: str) -> Source:
+    """The repository at a path of GitHub, or the folder of it that a person wrote behind it."""
+    owner, _, rest = path.strip("/").partition("/")
+    name, _, below = rest.partition("/")
+    if not name:
+        raise UsageProblem(f"{GITHUB + path.strip('/')!r} is not a repository", hint=FORMS)
+    _refuse_other_page("github.com", path)
+    return _on_github(owner, name.removesuffix(".git"), ref, subpath=unquote(below).strip("/"))
+
+
+def _refuse_other_page(host: str, path: str) -> None:
+    """Raises UsageProblem for the page of an issue, a release and the like, and for a file to download."""
+    parts = [part for part in path.split("/") if part]
+    address = "/".join((f"https://{host}", *parts))
+    if len(parts) > 2 and parts[2] in _OTHER_PAGES and not path.endswith(".git"):
+        raise _not_of_files(address, "/".join((f"https://{host}", *parts[:2])))
+    if path.lower().endswith(ARCHIVES):
+        hint = f"download it, then write ./{parts[-1]}"
+        raise UsageProblem(f"{address!r} is a file and not a repository", hint=hint)
+
+
+def _not_of_files(page: str, repository: str) -> UsageProblem:
+    short = repository.removeprefix(GITHUB)
+    return UsageProblem(
+        f"{_shown(page)!r} is a page about a repository, not of its files",
+        hint=f"write {_shown(short)}, or open the folder or the commit there and copy that address",
+    )
 
 
 def _local(host: str, path: str, ref: str) -> Source:
@@ -145,6 +343,18 @@ def _from_scp(user: str, host: str, path: str, ref: str) -> Source:
     _refuse_plain_host(host)
     _refuse_climbing(path)
     url = f"{user}@{host}:{path}"
+    return Source(kind="git", url=url, label=url, ref=ref)
+
+
+def _from_alias(host: str, path: str, ref: str) -> Source:
+    """`host:path`, where the host is a name in the person's ssh settings, or a forge whose user is always `git`."""
+    if host.lower() in _FORGE_HOSTS:
+        return _from_scp("git", host, path, ref)
+    _refuse_plain_host(host)
+    _refuse_climbing(path)
+    if path.startswith("-"):
+        raise Refused(f"{host + ':' + path!r} looks like an option", hint="git@host:owner/repo")
+    url = f"{host}:{path}"
     return Source(kind="git", url=url, label=url, ref=ref)
 
 
@@ -169,25 +379,13 @@ def _refuse_climbing(path: str) -> None:
         raise Refused(f"{clean(path, lines=False)!r} leads upwards", hint="write the path without '..'")
 
 
-def _github_page(path: str, ref: str) -> Source:
-    """Parses a repository's URL, or the URL of its tree or blob page."""
-    page = _GITHUB_PAGE.fullmatch(path.rstrip("/"))
-    if page is None:
-        parts = [part for part in path.split("/") if part]
-        if len(parts) != 2:
-            raise UsageProblem(f"{GITHUB + path.strip('/')!r} is not a repository", hint=FORMS)
-        return _on_github(parts[0], parts[1].removesuffix(".git"), ref)
-    owner, name, kind, rest = page.groups()
-    return _with_page(_on_github(owner, name, ref), kind, rest)
-
-
-def _with_page(source: Source, kind: str, rest: str) -> Source:
-    """`source` with the page `rest`; the page of a file stands for its folder. The part behind `#` is a place on the
-    page unless it is the ref."""
-    page = unquote(rest)
-    page = (page.rpartition("/")[0] if kind == "blob" else page) or page
-    ref = source.ref if f"{page}/".startswith(f"{source.ref}/") else ""
-    return _at_page(replace(source, ref="", page=page), ref)
+def _with_page(source: Source, fragment: str) -> Source:
+    """`source` of a page with its ref and path separated, if they are known. The part of the address behind `#` is a
+    place on the page unless the page begins with it."""
+    if not source.page:
+        return source
+    ref = fragment if f"{source.page}/".startswith(f"{fragment}/") else ""
+    return _at_page(source, ref)
 
 
 def _at_page(source: Source, ref: str) -> Source:

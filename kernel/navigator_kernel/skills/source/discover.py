@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from navigator_kernel.adapters.sources.git import TreeEntry
@@ -176,6 +177,9 @@ _ROLES: Mapping[str, Role] = {
     "node_modules": "hidden",
 }
 _SKILL_FILE = lazy_compile(r"(?i)(^|/)skill\.md$")
+_SYSTEM = frozenset(
+    "bin boot dev etc lib lib64 library net private proc root run sbin sys system tmp usr var windows".split()
+) | {"", "."}  # folders of every system
 _WILDCARD = lazy_compile(r"[*?\[]")
 
 
@@ -233,7 +237,8 @@ class Tree:
     def _step(self, path: str) -> TreeEntry:
         entry = self.at(path)
         if entry is None:
-            raise BrokenPath("link-dangling", "is a link that leads out or to nothing")
+            code = "link-escape" if ".git" in path.lower().split("/") else "link-dangling"
+            raise BrokenPath(code, "is a link that leads out or to nothing")
         if entry.kind == "commit":
             raise BrokenPath("link-submodule", "is a link into a submodule")
         return entry
@@ -252,8 +257,17 @@ def _target(entry: TreeEntry, links: Mapping[str, bytes]) -> str:
         raise BrokenPath("link-unread", "is a link that was not read", entry.oid)
     text = links[entry.oid][:1025].decode("utf-8", errors="surrogateescape")
     if not text or len(text) > 1024 or text.startswith("/") or "\0" in text:
-        raise BrokenPath("link-escape", "is a link that leads out")
+        raise BrokenPath("link-dead" if _is_elsewhere(text) else "link-escape", "is a link that leads out")
     return text
+
+
+def _is_elsewhere(target: str) -> bool:
+    """Whether an absolute path can only be meant for its author's machine: it is neither below this person's home nor
+    in a folder that every system has. Judged by its letters, because to look at a path can already mount a network."""
+    parts = target.split("/")
+    plain = target.startswith("/") and "\0" not in target and ".." not in parts and len(target) <= 1024
+    own = f"{target}/".startswith(f"{Path.home()}/")
+    return plain and not own and next(filter(None, parts), "").lower() not in _SYSTEM
 
 
 Named = Callable[[Found], str]  # the name in the skill's manifest; empty if it cannot be read

@@ -13,6 +13,7 @@ from navigator_kernel.skills.source.discover import LINK as LINK
 from navigator_kernel.skills.source.discover import REGULAR, BrokenPath, Found, Tree
 from navigator_kernel.text import clean, lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT as FILE_LIMIT
+from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,13 +42,15 @@ class _Problem(NamedTuple):
 
 
 def admit(skill: Found, links: Mapping[str, bytes], tree: Tree | None = None) -> tuple[PlannedFile, ...]:
-    """The files of `skill`; each link is replaced by the file, or the files of the folder, that it points to.
+    """The files of `skill`; each link is replaced by the file, or the files of the folder, that it points to. A link
+    that leads to nothing is left out (`dead_links` tells of it).
 
     `links` holds the text of each link by id. Links may point to anything in `tree`; without it, only to entries of
     the skill. Refused with every problem in `data["problems"]`, and their kinds in `data["codes"]`.
     """
     within = tree or Tree(skill.entries)
     items = list(islice(_files(skill, skill.entries, links, within), max(COUNT_LIMIT, len(skill.entries)) + 1))
+    items = [(path, item) for path, item in items if not _is_dead(skill, path, item)]
     paths = [path for path, _ in items if path.count("/") <= DEPTH_LIMIT]
     problems = [*_amounts(items), *_collisions(paths), *_repositories(paths)]
     planned: list[PlannedFile] = []
@@ -63,6 +66,29 @@ def admit(skill: Found, links: Mapping[str, bytes], tree: Tree | None = None) ->
         codes = sorted({problem.code for problem in problems})
         raise Refused(message, hint="tell its author", reason="unsafe-files", problems=texts, codes=codes)
     return tuple(planned)
+
+
+def dead_links(skill: Found, links: Mapping[str, bytes], tree: Tree) -> tuple[Diagnostic, ...]:
+    """A warning for each link of `skill` that is left out: it leads to nothing, or to a folder of its author's own
+    machine."""
+    led = [entry for entry in skill.entries if entry.mode == LINK]
+    dead = (
+        sorted({path for path, item in _files(skill, led, links, tree) if _is_dead(skill, path, item)}) if led else ()
+    )
+    return tuple(
+        Diagnostic(
+            code="dead-link",
+            level="warning",
+            path=clean(path, lines=False),
+            message="it is a link to nothing in the repository, and was left out",
+        )
+        for path in dead
+    )
+
+
+def _is_dead(skill: Found, path: str, item: TreeEntry | BrokenPath) -> bool:
+    is_manifest = path == skill.inner(skill.manifest)
+    return isinstance(item, BrokenPath) and item.code in {"link-dead", "link-dangling"} and not is_manifest
 
 
 def unread_links(skills: Iterable[Found], links: Mapping[str, bytes], tree: Tree) -> tuple[str, ...]:

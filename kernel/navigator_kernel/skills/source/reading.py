@@ -11,10 +11,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
-from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.errors import FetchFailed, KernelError, Refused, SkillNotFound
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
-from navigator_kernel.skills.source.discover import Found, candidate_manifests, find_skills
+from navigator_kernel.skills.source.discover import LINK, Found, candidate_manifests, find_skills, select_skills
 from navigator_kernel.skills.source.gate import FILE_LIMIT
 
 if TYPE_CHECKING:
@@ -52,7 +52,14 @@ def open_source(
             next(steps, bool)()
 
     return GitSource(
-        source.url, source.ref, page=source.page, cache=cache, offline=offline, auth=auth, meanwhile=meanwhile
+        source.url,
+        source.ref,
+        page=source.page,
+        or_head=source.skill != "",
+        cache=cache,
+        offline=offline,
+        auth=auth,
+        meanwhile=meanwhile,
     )
 
 
@@ -76,7 +83,7 @@ class SourceReader(Struct):
 
     `source` is split into ref and subpath if its URL was the page of a folder; `links` are the small files that
     discovery has read: links that may lead to skills, and manifests of plugins. `notes` are the problems of these
-    manifests, `about` the words in them about each plugin.
+    manifests, `about` the words in them about each plugin. `told` is what was noticed of the files of a skill.
     """
 
     source: Source
@@ -85,16 +92,21 @@ class SourceReader(Struct):
     notes: tuple[Diagnostic, ...] = ()
     about: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     links: Mapping[str, bytes] = field(default_factory=dict)
+    told: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.source.page and isinstance(self.tree, GitSource):
             self.source = replace(self.source, page="", ref=self.tree.ref, subpath=self.tree.subpath)
+        if self.source.skill and isinstance(self.tree, GitSource):
+            skill = "" if self.tree.ref else self.source.skill
+            self.source = replace(self.source, ref=self.tree.ref, skill=skill)
 
     def find(self) -> Sequence[Found]:
         """Finds the skills of the tree; SkillNotFound if there are none."""
-        top, subpath = self.source.base_name, self.source.subpath
         entries = self.tree.entries
+        self.source = replace(self.source, subpath=_folder_of(self.source.subpath, entries))
+        top, subpath = self.source.base_name, self.source.subpath
         with suppress(Refused):  # if these files are too large, none of them is used
             self.links = self.read(candidate_manifests(entries))
         plugins = read_plugins(entries, self.links)
@@ -108,7 +120,17 @@ class SourceReader(Struct):
             plugins=plugins,
             label=self.source.label,
         )
+        if self.source.skill:
+            self.found = self._called(self.source.skill)
         return self.found
+
+    def _called(self, name: str) -> tuple[Found, ...]:
+        """The one skill that the source's address names."""
+        try:
+            return select_skills(self.found, [name], self.named, self.contents, self.is_usable)
+        except SkillNotFound as error:
+            message = f"{self.source.label!r} has no branch, tag, commit or skill called {name!r}"
+            raise FetchFailed(message, hint=error.hint, reason="ref") from error
 
     def manifest(self, skill: Found) -> SkillDef | KernelError:
         """The manifest, or the error if it cannot be used."""
@@ -128,7 +150,7 @@ class SourceReader(Struct):
         manifest = self._held[skill.folder]
         if isinstance(manifest, KernelError):
             raise manifest
-        return manifest
+        return replace(manifest, diagnostics=(*manifest.diagnostics, *self.told.get(skill.folder, ())))
 
     def named(self, skill: Found) -> str:
         """The declared name, or the folder's name if the manifest cannot be used."""
@@ -174,6 +196,12 @@ class SourceReader(Struct):
             blobs |= got
             room -= sum(map(len, got.values()))
         return blobs, problems
+
+
+def _folder_of(path: str, entries: Iterable[TreeEntry]) -> str:
+    """The folder that `path` means: that of a file, if it is the path of one."""
+    is_file = path and any(entry.path == path and entry.kind == "blob" and entry.mode != LINK for entry in entries)
+    return path.rpartition("/")[0] if is_file else path
 
 
 def _read(skill: Found, data: bytes) -> SkillDef | KernelError:

@@ -36,7 +36,7 @@ _RUNS = lazy_compile(
     r"|\b(?:shell_exec|passthru|proc_open)\s*\(\s*(?![\"'])|\b(?:iex|invoke-expression)\b|\beval\s+[\"']?\$|\|\s*(?:ba|z|da)?sh\b",
     re.IGNORECASE,
 )
-_SENDS = lazy_compile(
+SENDS = lazy_compile(
     r"\bcurl\b[^\n]{0,400}?(?:\s-\w{0,6}[dFT]\b|--data\S*|--form|--upload-file|--json\b|\$\(|\s-H\s)|\bwget\b[^\n]{0,300}?--(?:post|body)-(?:file|data)|\bwget\b[^\n]{0,200}\$\("
     r"|\|\s*(?:sudo\s+)?(?:nc|ncat|netcat|socat|mailx?|sendmail|mutt|msmtp|openssl\s+s_client)\b|\bn(?:c|cat|etcat)\s+(?:-\w{1,8}\s{1,4}(?:\d+\s)?){0,6}[\w.$-]+\s+\d+\s{0,4}<"
     r"|\b(?:rsync|scp|sftp)\b[^\n]{0,200}\s[\w.@-]{2,80}:(?!//)|/dev/tcp/|\bgit\s+push\s+https?://|\b(?:nslookup|dig|host)\s[^\n]{0,80}\$"
@@ -62,11 +62,11 @@ _STARTS_PROGRAM = lazy_compile(r"sh$|exec|iex|invoke-", re.IGNORECASE)
 
 
 _READS = (SHELL_STORE, ENVIRONMENT, *(held for held, _ in TOKENS))
-_HALVES = ((_READS, (_SENDS, _OPENS)), ((_DECODES, _FETCHES), (_RUNS, _CONSTRUCTOR)))  # both halves of each flow
+_HALVES = ((_READS, (SENDS, _OPENS)), ((_DECODES, _FETCHES), (_RUNS, _CONSTRUCTOR)))  # both halves of each flow
 SOURCES = tuple(held.pattern for halves in _HALVES for half in halves for held in half)
 
 
-class _Statement(NamedTuple):
+class Statement(NamedTuple):
     at: int
     text: str
 
@@ -86,7 +86,7 @@ class _Tokens:
             return ""
         named = frozenset(ADDRESS.findall(text))
         if named:
-            self._places |= dict.fromkeys(_set(text), named)
+            self._places |= dict.fromkeys(names_set(text), named)
         hosts = next((hosts for held, hosts in self._made if held.search(text)), None)
         hosts = hosts or next((self._hosts[name] for name in names & self._hosts.keys()), None)
         if hosts is None:
@@ -94,7 +94,7 @@ class _Tokens:
         named = named.union(*(self._places[name] for name in names & self._places.keys()))
         if not all(hosts.search(host) for host in named):
             return "away"
-        self._hosts |= dict.fromkeys(_set(text), hosts)
+        self._hosts |= dict.fromkeys(names_set(text), hosts)
         return "home" if named else "unknown"
 
 
@@ -104,24 +104,24 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
         return  # the text does not have both halves of any flow
     secret, decoded, channels, runners = set[str](), set[str](), set[str](), set[str]()
     tokens = _Tokens(body)
-    for one in _statements(body):
+    for one in statements(body):
         text = one.text
         names = set(_NAME.findall(text))
         store, apart = _secret(text)
         store, goes = store or bool(names & secret), tokens.goes(text, names)
         if goes and names & decoded:  # a decoded value hides the address
             goes = "away"
-        carries = store or goes == "away" or (goes == "unknown" and bool(_SENDS.search(text)))
+        carries = store or goes == "away" or (goes == "unknown" and bool(SENDS.search(text)))
         if carries or _DECODES.search(text) or names & decoded:
-            names_set = _set(text)
+            given = names_set(text)
             if carries and goes != "unknown":
-                secret |= names_set
+                secret |= given
             if _DECODES.search(text) or names & decoded:
-                decoded |= names_set
+                decoded |= given
         if _OPENS.search(text):
-            channels |= _set(text)
+            channels |= names_set(text)
         runners |= {hit[1] for hit in _CONSTRUCTOR.finditer(text)}
-        if carries and not apart and (_SENDS.search(text) or _through(text, channels)) and not _is_local(text):
+        if carries and not apart and (SENDS.search(text) or _through(text, channels)) and not _is_local(text):
             level: Level = "error" if store or goes == "away" else "warning"
             message = "reads secrets and sends them to another machine"
             yield Hit("credential-flow", one.at + _first(text), level, message, whole=True)
@@ -143,7 +143,7 @@ def _is_in(body: str, half: Sequence[re.Pattern[str]], may: Container[str]) -> b
     return any(held.pattern in may and held.search(body) for held in half)
 
 
-def _run(one: _Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
+def _run(one: Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
     text = one.text
     for run in _RUNS.finditer(text):
         if run.group().startswith("|") and _PRINTS.search(text, 0, run.start()):
@@ -177,7 +177,7 @@ def _secret(text: str) -> tuple[bool, bool]:
     return bool(ENVIRONMENT.search(text)), False
 
 
-def _set(text: str) -> set[str]:
+def names_set(text: str) -> set[str]:
     made = {name for hit in _SET.finditer(text[:LONG]) for name in (hit["one"], hit["each"], hit["read"]) if name}
     return made | {name for hit in _SET.finditer(text) if hit["many"] for name in _NAME.findall(hit["many"])}
 
@@ -192,11 +192,11 @@ def _is_local(text: str) -> bool:
 
 
 def _first(text: str) -> int:
-    hit = _SENDS.search(text)
+    hit = SENDS.search(text)
     return hit.start() if hit else 0
 
 
-def _statements(body: str) -> Iterator[_Statement]:
+def statements(body: str) -> Iterator[Statement]:
     """The lines, each joined with the following ones while brackets are open; those also come separately."""
     lines = list(_lines(body))
     depths = [_depth(one.text) for one in lines]
@@ -210,19 +210,19 @@ def _statements(body: str) -> Iterator[_Statement]:
         if last > number:
             ends.append(last)
         if one.text.strip():
-            yield _Statement(one.at, body[one.at : lines[last].at + len(lines[last].text)][:LONG])
+            yield Statement(one.at, body[one.at : lines[last].at + len(lines[last].text)][:LONG])
 
 
-def _lines(body: str) -> Iterator[_Statement]:
+def _lines(body: str) -> Iterator[Statement]:
     """The lines; a long one comes in parts that end where a statement may end."""
     at = 0
     for line in body.split("\n"):
         begin = 0
         while len(line) - begin > LONG:
             end = max(line.rfind(mark, begin + LONG // 2, begin + LONG) for mark in ";&|, ") + 1 or begin + LONG
-            yield _Statement(at + begin, line[begin:end])
+            yield Statement(at + begin, line[begin:end])
             begin = end
-        yield _Statement(at + begin, line[begin:])
+        yield Statement(at + begin, line[begin:])
         at += len(line) + 1
 
 

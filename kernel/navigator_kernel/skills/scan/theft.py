@@ -1,0 +1,477 @@
+"""Tells of secrets that may leave: a value of the environment, of a file of credentials or of the keyring that reaches
+the network, a comment or the address of an image, over several statements and files of one skill; and of three other
+tricks of public reports: orders that are fetched, archives with a password and a program, and packages of strangers
+that get a token.
+
+All findings are warnings: what they tell of is often meant well. A key that goes to the host of its own service is
+none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from navigator_kernel.skills.scan.context import is_aside, line_at
+from navigator_kernel.skills.scan.finding import finding, shortened
+from navigator_kernel.skills.scan.flow.text_flow import SENDS, names_set, statements
+from navigator_kernel.skills.scan.secrets import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE
+from navigator_kernel.text import lazy_compile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from navigator_kernel.values.resource import Diagnostic
+
+LARGE = 96 * 1024  # bytes of a file from which it is data and no script
+_DATA = (".xml", ".xsd", ".svg", ".csv", ".tsv", ".lock", ".map", ".min.js", ".ipynb", ".html", ".css", ".jsonl")
+MOST = 5  # findings of one kind in one file; more of them say nothing new
+
+_IS_SECRET = r"(?:\w*(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|MNEMONIC|DATABASE_URL)\w*|(?:\w+_)?(?:KEY|PAT|PASS|DSN))"
+_VALUE = lazy_compile(  # a value of the environment by its name, in shells, Python, JavaScript, Ruby, Go, PowerShell
+    rf"\$\{{?(?P<shell>{_IS_SECRET})\b(?![(])|environ(?:\.get)?\s?[\[(]\s?[\"'](?P<python>{_IS_SECRET})[\"']"
+    rf"|[gG]etenv\(\s?[\"'](?P<get>{_IS_SECRET})[\"']|process\.env(?:\.(?P<js>{_IS_SECRET})\b|\[[\"'](?P<js2>{_IS_SECRET})[\"'])"
+    rf"|\bENV(?:\.fetch)?[\[(][\"'](?P<ruby>{_IS_SECRET})[\"']|\$env:(?P<ps>{_IS_SECRET})\b|\benv\.get\([\"'](?P<deno>{_IS_SECRET})[\"']",
+    re.ASCII,
+)
+_SHOWN_VALUE = lazy_compile(rf"[{{<$%]+\s?(?P<name>{_IS_SECRET})\s?[}}>%]*", re.ASCII)
+_SHOWN_FILE = lazy_compile(
+    r"[<{\[](?:base64 of )?(?:the )?(?:contents?|values?|output) of [^>}\]\n]{1,60}[>}\]]|[<{\[][^>}\]\n]{0,40}(?:\.env|\.ssh|credentials)\b"
+)
+_KEYRING = lazy_compile(
+    r"keyring\.get_(?:password|credential)|security\s+find-(?:generic|internet)-password|secret-tool\s+(?:lookup|search)"
+    r"|\bgh auth token\b|\bgit credential (?:fill|get)|\bpass show\b|\bop (?:read|item get)\b|Get-StoredCredential|CredRead"
+    r"|keytar\.(?:getPassword|findCredentials)|SecItemCopyMatching|\bcmdkey\b|\bgcloud auth (?:application-default )?print-\w+-token"
+    r"|\baws configure (?:get|export)|\baz account get-access-token|\blpass show\b|\bbw get\b|docker-credential-\w+ get"
+)
+_ALL = lazy_compile(
+    r"dict\(os\.environ\)|os\.environ(?:\.(?:copy|items|keys)\(\)|\s*[,)}:]|$)|(?<![.\w])process\.env\s*[,)}]|\.\.\.process\.env\b"
+    r"|\bdotenv_values\(|(?:open|Path|readFileSync|readFile|read_text|File\.read)\(?\s?[\"'](?:\./)?\.env(?:\.\w+)?[\"']",
+    re.MULTILINE,
+)
+_COMPUTED = lazy_compile(
+    r"(?:getenv\(|environ(?:\.get\(|\[)|process\.env\[)\s?(?![\"'])\w"
+)  # with a name from elsewhere
+_HELD_FILE = lazy_compile(
+    r"[\"'/]\.(?:ssh|aws|kube|gnupg|docker)\b|[\"'/](?:id_rsa|id_ed25519|credentials|hosts\.yml)[\"']|[\"'/]\.(?:netrc|npmrc|pypirc|git-credentials)\b"
+)
+_NETWORK = lazy_compile(
+    r"\bcurl\b|\bwget\b|\b(?:requests|httpx|session|client|http|aiohttp|urllib3|axios|got|superagent)\.(?:get|post|put|patch|request)\b"
+    r"|\burlopen\(|\burllib\.request\b|\bsmtplib\b|\.sendmail\(|\.send_message\(|\.sendall\(|\.storbinary\(|\bfetch\(|\baxios\(|\$fetch\(|http\.Post"
+    r"|Invoke-(?:WebRequest|RestMethod)|\b(?:irm|iwr)\b|\baws s3 cp\b|\bgsutil cp\b|\brclone copy|\bnc\s|\bncat\s|WebSocket\(|sendBeacon\("
+    r"|\bHttpClient\b|\bhttps? (?:POST|PUT|PATCH|GET)\s|\bhttps?\.request\(|\bfile_get_contents\(\s?[\"']https?:|\bcurl_(?:exec|setopt)\b|Net::HTTP|\b(?:dig|nslookup|host)\s[^\n]{0,80}[$`{]"
+    r"|\b(?:s|sock|socket|conn|req|ws|smtp|server|ftp)\.(?:send|write|storbinary|sendmail)\w*\("
+)
+_MAILS = lazy_compile(
+    r"\.send_message\(|\.sendmail\(|\.sendall\(|\.sendto\(|\bnc\s|\bncat\s|\bmailx?\s+-s|\bsendmail\b|/dev/tcp/"
+)
+_PUBLIC = lazy_compile(
+    r"\bgh (?:issue|pr) (?:comment|create|edit|review)\b|\bgh gist create\b|\bgh api\b[^\n]{0,120}(?:comments|issues)"
+    r"|\bglab (?:mr|issue) (?:note|create)\b|(?i:\bcreate_?(?:issue_?|review_?)?comment\(|\bcreate_?(?:issue|review|discussion)\(|\badd_?comment\()|\bgit commit\b[^\n]{0,40}-\w{0,4}m"
+)
+_IMAGE = lazy_compile(
+    r"!\[[^\]\n]{0,200}\]\(\s?<?https?://|<img\b[^>\n]{0,200}src\s?=|\.src\s?=[^=]|background(?:-image)?\s?:\s?url\("
+)
+_AUTH = lazy_compile(
+    r"(?:authorization|bearer|\bx-[\w-]{1,30}|api-?key[\"']?\s?[:=]|private-token|headers?\b|\bauth\b|\s-u\s?|--user\b|-H\s|--header)[^,;\n]{0,120}$",
+    re.IGNORECASE,
+)
+_HEADER_NAME = lazy_compile(r"header|auth", re.IGNORECASE)
+_SAVED = lazy_compile(
+    r"(?:>{1,2}\s?|\btee (?:-a )?|\b(?:tar|zip)\b[^\n|;&]{0,60}?\s|-out(?:put)?[ =]|\bto\s+`?)[\"']?(?P<file>(?:[\w./~$-]*/)?[\w.-]+\.\w{1,6}|/tmp/[\w.-]+)"
+)
+_WRITTEN = lazy_compile(r"(?:open\(|Path\(|writeFile(?:Sync)?\()\s?[\"'](?P<file>[\w./~-]{3,80})[\"']")
+_NAME = lazy_compile(r"[A-Za-z_]\w*")
+_CHANGED = lazy_compile(
+    r"(?<![.\w])([A-Za-z_]\w*)(?:(?:\.\w+){0,2}\.(?:append|add|update|set_content|attach|write|set|push|extend)\(|\[[^\]\n]{1,60}\]\s?=(?!=)|\.\w+\s?=(?!=))"
+)
+_FUNCTION = lazy_compile(
+    r"\b(?:def|function)\s+(?P<name>\w+)\s?\((?P<given>[^)\n]{0,200})\)|^[ \t]*(?:function\s+)?(?P<shell>\w+)\s?\(\)\s?\{",
+    re.MULTILINE,
+)
+_HOST = lazy_compile(
+    r"\bhost(?:name)?[\"']?\s?[:=]\s?[\"']([\w.-]{3,80}\.\w{2,})[\"']|\.connect\(\(?\s?[\"']([\w.-]{3,80})[\"']"
+)
+FEW = 6  # lines of a statement in which a secret and an unknown address belong together
+BODY = 1_500  # characters of a function's body
+_SOURCES = (_VALUE, _KEYRING, SHELL_STORE, ENVIRONMENT, _ALL, _HELD_FILE, _COMPUTED)
+_SINKS = (_NETWORK, SENDS, _PUBLIC, _IMAGE)
+_RINGS = {"gh ": "GITHUB_TOKEN", "gcloud": "GOOGLE_TOKEN", "az ": "AZURE_TOKEN", "aws": "AWS_TOKEN"}
+_CONTINUED = lazy_compile(r"\\\n")
+
+# Words of a secret's name that do not name a service
+_PLAIN = frozenset(
+    "API KEY TOKEN SECRET PASSWORD PASSWD PASS ACCESS PRIVATE CREDENTIAL CREDENTIALS AUTH APP USER ID MY THE BOT CLIENT "
+    "SERVICE ACCOUNT BEARER OAUTH PAT PERSONAL URL DATABASE DB DSN ADMIN ROOT PROD DEV TEST MASTER SESSION WEBHOOK SIGNING "
+    "REFRESH INTEGRATION ROLE PUBLIC SERVER INTERNAL MNEMONIC KEYS TOKENS KEYID HTTP HTTPS BASE GATEWAY AI APIKEY LOCAL".split()
+)
+_ALSO = {  # hosts of a service whose name is not in them
+    "GH": "github|githubusercontent", "HF": "huggingface", "HUGGING": "huggingface", "GEMINI": "google|googleapis", "AWS": "amazonaws", "CF": "cloudflare",
+    "DD": "datadog", "TG": "telegram", "CLAUDE": "anthropic", "JIRA": "atlassian", "CONFLUENCE": "atlassian", "GCP": "google|googleapis",
+    "AZURE": "microsoft|microsoftonline|windows.net|azure|visualstudio", "TWITTER": "x.com|twitter", "FB": "facebook", "GL": "gitlab", "PYPI": "pypi", "WECHAT": "weixin",
+    "DINGTALK": "dingtalk", "FEISHU": "feishu|larksuite", "LARK": "feishu|larksuite", "QWEN": "aliyun", "DASHSCOPE": "aliyun",
+    "ZHIPU": "bigmodel", "KIMI": "moonshot", "OPENAI": "openai|azure", "GOOGLE": "google|googleapis|youtube", "YOUTUBE": "google|googleapis|youtube",
+    "CI": "gitlab", "YT": "google|googleapis|youtube", "BRAVE": "brave|search", "TWILIO": "twilio", "SENDGRID": "sendgrid",
+}  # fmt: skip
+# Secrets of services that many people have: to another host, one is told of even as a header
+_WIDE = lazy_compile(
+    r"^(?:GITHUB|GH|GITLAB|AWS|ANTHROPIC|OPENAI|CLAUDE|GOOGLE|GEMINI|GCP|AZURE|NPM|NODE_AUTH|PYPI|TWINE|SLACK|STRIPE|HF|HUGGING|DOCKER|SSH|KUBE|DATABASE|VAULT|VERCEL|CLOUDFLARE|CF)(?:_|$)"
+)
+
+
+class _Secret(NamedTuple):
+    """A secret in a statement: its name, empty for a file or the keyring, and whether it only signs in."""
+
+    name: str
+    signs_in: bool = False
+
+
+def findings(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
+    """Warnings about the files of one skill."""
+    texts = {
+        path: data.decode("utf-8", "replace").replace("\r\n", "\n")
+        for path, data in sorted(files.items(), key=lambda held: (held[0].count("/"), held[0]))
+        if len(data) <= LARGE and not path.lower().endswith(_DATA) and b"\0" not in data[:4096] and not is_aside(path)
+    }
+    about = _words_about(texts)
+    saved: set[str] = set()
+    for path, text in texts.items():
+        told: dict[str, int] = defaultdict(int)
+        joined = _CONTINUED.sub("  ", text)  # a command on one line, and every character in its place
+        for code, at, message in (*(() if path.endswith(".json") else _leaks(joined, about, saved)), *_tricks(text)):
+            told[code] += 1
+            if told[code] <= MOST:
+                line = text[text.rfind("\n", 0, at) + 1 : (text.find("\n", at) + 1 or len(text) + 1) - 1]
+                shown = shortened(line) or message
+                yield finding(code, "warning", path, message, line_at(text, at), shown, judged=line or message)
+
+
+def _words_about(texts: Mapping[str, str]) -> str:
+    """The name and description of the skill in lower case, which usually name the service that it is for."""
+    manifest = next((text for path, text in texts.items() if path.lower().endswith("skill.md")), "")
+    end = manifest.find("\n---", 4)
+    return manifest[: end if end > 0 else 0].lower()
+
+
+def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, str]]:
+    """`saved` are files that earlier statements of the skill wrote secrets to; those of `text` are added."""
+    if not (saved or any(source.search(text) for source in (*_SOURCES, _SHOWN_VALUE, _SHOWN_FILE))):
+        return
+    if not saved and not any(sink.search(text) for sink in (*_SINKS, _SAVED)):
+        return
+    every = list(statements(text))
+    held: dict[str, frozenset[_Secret]] = {}
+    places: dict[str, frozenset[str]] = {}
+    own: set[str] = set()  # names that the script itself sets to something else
+    functions = {hit["name"] or hit["shell"]: hit for hit in _FUNCTION.finditer(text)}
+    found: dict[int, tuple[int, str]] = {}
+    for one in every * 2 if functions else every:  # a function is defined before it is called, and its names count, too
+        names = frozenset(_NAME.findall(one.text))
+        secrets = _read(one.text, own)
+        for name in names & held.keys():
+            secrets |= _carried(one.text, name, held[name])
+        if any(file in one.text for file in saved):
+            secrets |= {_Secret("")}
+        hosts = _hosts(one.text).union(*(places[name] for name in names & places.keys()))
+        given = names_set(one.text) | {hit[1] for hit in _CHANGED.finditer(one.text)}
+        is_sink = any(sink.search(one.text) for sink in _SINKS)
+        if hosts and not secrets:
+            places |= dict.fromkeys(given, hosts)
+        if secrets:
+            held |= {name: held.get(name, frozenset()) | _named(name, secrets) for name in given}
+            for write in (_SAVED, _WRITTEN):
+                saved |= {hit["file"] for hit in write.finditer(one.text) if not is_sink and len(hit["file"]) > 4}
+        elif "\n" not in one.text:
+            own |= {name for name in given if name.isupper()}
+        if not secrets:
+            continue
+        judged, called = one.text, next((functions[name] for name in names & functions.keys()), None)
+        if called is not None and called.start() != one.at and not is_sink:
+            parameters = _NAME.findall(called["given"] or "")
+            held |= {name: held.get(name, frozenset()) | secrets for name in parameters}
+            body = text[called.end() : called.end() + BODY].partition("\n\n")[0]
+            if called["shell"] and "$" in body and any(sink.search(body) for sink in _SINKS):
+                judged, hosts, is_sink = f"{body} {one.text}", hosts | _hosts(body), True
+        if is_sink and (message := _judged(judged, secrets, hosts, about)):
+            line = text.count("\n", 0, one.at)
+            lines = range(line, line + one.text.count("\n") + 1)
+            if not any(number in found for number in lines):
+                found |= dict.fromkeys(lines, (one.at + len(one.text) - len(one.text.lstrip()), message))
+    for at, message in sorted(set(found.values())):
+        yield "secret-leaves", at, message
+
+
+def _hosts(text: str) -> frozenset[str]:
+    return frozenset((*ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
+
+
+def _read(text: str, own: set[str]) -> frozenset[_Secret]:
+    """The secrets that a statement reads."""
+    found = set()
+    for hit in _VALUE.finditer(text):
+        name = next(filter(None, hit.groups()))
+        if name not in own and "PUBLIC" not in name:
+            found.add(_Secret(name, bool(_AUTH.search(text, max(hit.start() - 160, 0), hit.start()))))
+    if _IMAGE.search(text):
+        found |= {_Secret(hit["name"]) for hit in _SHOWN_VALUE.finditer(text) if hit["name"].isupper()}
+        found |= {_Secret("")} if _SHOWN_FILE.search(text) else set()
+    if ring := _KEYRING.search(text):
+        service = next((service for beginning, service in _RINGS.items() if ring[0].startswith(beginning)), "")
+        found.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start()))))
+    if _COMPUTED.search(text):
+        found |= {_Secret(name) for name in re.findall(rf"[\"']({_IS_SECRET})[\"']", text) if name.isupper()}
+    store = SHELL_STORE.search(text) or _HELD_FILE.search(text)
+    if (store and not _signs_in(text, store)) or ENVIRONMENT.search(text) or _ALL.search(text):
+        found.add(_Secret(""))
+    return frozenset(found)
+
+
+_KEY_OPTION = lazy_compile(
+    r"(?:\s-i\s*|IdentityFile[ =]|--key[ =]|--cert[ =]|--netrc-file[ =]|ssh-keygen[^\n]{0,80}|chmod\s[^\n]{0,20}|ssh-add\s{1,4})[\"']?\S{0,20}$"
+)
+
+
+def _signs_in(text: str, store: re.Match[str]) -> bool:
+    """Whether a key file is only named as the key to sign in with."""
+    return bool(_KEY_OPTION.search(text, max(store.start() - 120, 0), store.start()))
+
+
+def _carried(text: str, name: str, secrets: frozenset[_Secret]) -> frozenset[_Secret]:
+    """The secrets of `name` as this statement uses it; one that stands in a header only signs in."""
+    at = max(text.rfind(name), 0)
+    if not _AUTH.search(text, max(at - 160, 0), at):
+        return secrets
+    return frozenset(secret._replace(signs_in=True) for secret in secrets)
+
+
+def _named(name: str, secrets: frozenset[_Secret]) -> frozenset[_Secret]:
+    """The secrets that a name gets; those of a name like `headers` sign in."""
+    if not _HEADER_NAME.search(name):
+        return secrets
+    return frozenset(secret._replace(signs_in=True) for secret in secrets)
+
+
+def _judged(text: str, secrets: frozenset[_Secret], hosts: frozenset[str], about: str) -> str:
+    """What is to be told of a statement that sends secrets; empty for one that only does what honest skills do."""
+    away = sorted(host.lower() for host in hosts if not LOCAL.search(host))
+    if hosts and not away:
+        return ""
+    public, image = _PUBLIC.search(text), _IMAGE.search(text)
+    for secret in sorted(secrets):
+        shown = f"{secret.name!r}" if secret.name else "a file of credentials, the keyring or the environment"
+        if public and not secret.signs_in and not _stands_before(text, secret.name, public.start()):
+            return f"a secret reaches a comment or a commit that others read: {shown}"
+        if public:
+            continue
+        strangers = [host for host in away if not _is_own(secret.name, host, about)]
+        if image and strangers:
+            return f"a secret reaches the address of an image: {shown}"
+        if not secret.name:
+            if not secret.signs_in and not image and (away or text.count("\n") < FEW):
+                place = repr(away[0]) if away else "an unknown address"
+                return f"a secret may be sent to {place}: {shown}"
+        elif strangers and (_WIDE.search(secret.name) or not secret.signs_in):
+            return f"a secret may be sent to {strangers[0]!r}, which is not its service: {shown}"
+        elif (not away and not secret.signs_in and _MAILS.search(text)) or (
+            not away
+            and not secret.signs_in
+            and _WIDE.search(secret.name)
+            and _NETWORK.search(text)
+            and not _makes_client(text)
+        ):
+            return f"a secret may be sent to an unknown address: {shown}"
+    return ""
+
+
+def _makes_client(text: str) -> bool:
+    return bool(re.search(r"(?i)[-_]token[ =]|api_?key\s?=|auth", text))
+
+
+def _stands_before(text: str, name: str, at: int) -> bool:
+    """Whether the secret is only set before the command, as for its environment."""
+    return bool(name) and name not in text[at:]
+
+
+def _is_own(name: str, host: str, about: str) -> bool:
+    """Whether the host belongs to the service that the secret's name, or, if it names none, the skill is about. The
+    label before the public ending of the host decides: `github.example.org` is not GitHub."""
+    words = [word for word in name.upper().split("_") if word not in _PLAIN and not word.isdigit()]
+    label = _label(host)
+    if not words:
+        return bool(name) and len(label) > 2 and label in about
+    services = [part for word in words for part in _ALSO.get(word, "").split("|") if part]
+    if any(label == _ENDING.sub("", part) or host.endswith(part) for part in services):
+        return True
+    plain = _SUFFIX.sub("", label)
+    meant = {"".join(words).lower(), *(word.lower() for word in words)}
+    if _WIDE.match(name):
+        return label in meant or plain in meant
+    return any(len(word) > 2 and label.startswith(word) for word in meant) or plain in meant
+
+
+def _label(host: str) -> str:
+    parts = host.rstrip(".").split(".")
+    if len(parts) > 2 and len(parts[-1]) == 2 and parts[-2] in {"co", "com", "ac", "org", "gov", "net", "edu"}:
+        parts.pop()
+    return "" if ".".join(parts[-2:]) in _LENT else parts[-2] if len(parts) > 1 else parts[0]
+
+
+_ENDING = lazy_compile(r"\.\w+$")
+_SUFFIX = lazy_compile(r"(?:js|apis?|hq|app|ai|hub|usercontent)$")
+_LENT = frozenset(
+    {"github.io", "gitlab.io", "pages.dev", "workers.dev", "vercel.app", "netlify.app", "ngrok.io", "web.app"}
+)
+
+
+_FETCH = r"\b(?:fetch|download|retrieve|curl|load|read|open|visit|get|check|pull|request|webfetch)\b"
+_ORDERS = r"\b(?:instructions?|orders|commands?|directives?|prompts?|rules)\b"
+_OBEY = r"\b(?:follow|obey|execute|carry out|comply with|act on|adopt|do (?:exactly )?(?:what|whatever|as)|perform|treat|apply)\b"
+_ITS = r"\b(?:it (?:says|returns|contains|tells)|returned|responses?|(?:its|that) (?:contents?|output|text|instructions)|(?:in|of) (?:it|the (?:response|output|file|reply)))\b"
+_ORDERED = lazy_compile(
+    rf"{_FETCH}[^.!?\n]{{0,160}}https?://[^\s)`>]+[^\n]{{0,240}}?{_OBEY}[^.!?\n]{{0,80}}(?:{_ORDERS}|{_ITS})"
+    rf"|{_FETCH}[^.!?\n]{{0,80}}{_ORDERS}[^.!?\n]{{0,60}}https?://[^\s)`>]+[^\n]{{0,120}}?{_OBEY}"
+    rf"|{_FETCH}[^.!?\n]{{0,160}}https?://[^\s)`>]+(?:[^\n]{{0,120}}\n){{1,3}}[^\n]{{0,80}}?{_OBEY}[^.!?\n]{{0,60}}{_ITS}"
+    rf"|{_ORDERS}[^.!?\n]{{0,40}}https?://[^\s)`>]+[^\n]{{0,80}}?\b(?:obey|follow (?:them|it)|execute (?:them|it)|comply)\b"
+    rf"|\b(?:follow|obey|execute|comply with|act on|do)\b[^.!?\n]{{0,40}}\b(?:whatever|orders|commands|directives)\b[^.!?\n]{{0,60}}https?://(?!docs\.|[\w.]*/docs)"
+    r"|(?:获取|下载|读取|访问|打开|抓取|请求|拉取)[^。\n]{0,80}https?://[^\s，。]+[^\n]{0,80}?(?:按照|遵循|遵守|执行|照做|服从|依照|照着|按其)",
+    re.IGNORECASE,
+)
+_LOCKED = lazy_compile(
+    r"\bunzip\b[^\n]{0,120}\s-P\s?\S+|\b7z\w{0,2}\s+[xe]\b[^\n]{0,120}\s-p\S+|\bunrar\b[^\n]{0,120}\s-p\S+|--passphrase[ =]\S+[^\n]{0,80}\.(?:zip|7z|rar)|(?:extractall|setpassword|ZipFile\.open)\([^)\n]{0,120}(?:pwd\s?=|b[\"'])"
+    r"|\b(?:download|extract|unzip|unpack|open|get)\b[\s\S]{0,240}?(?:\.zip|\.7z|\.rar|\barchive\b)[\s\S]{0,240}?\bpass(?:word|code|phrase)?\b[^\n]{0,12}?(?:\bis\b|[\"'`:=(])\s?\S+"
+    r"|\bpass(?:word|code|phrase)\b[^\n]{0,12}?(?:\bis\b|[\"'`:=(])\s?\S+[^\n]{0,120}(?:\.zip|\.7z|\.rar|\barchive\b)"
+    r"|(?:下载|解压|打开)[^\n]{0,120}(?:\.zip|\.7z|\.rar|压缩)?[^\n]{0,120}(?:解压)?密码\S{0,4}?(?:[：:`]|是|为)\s?\S+",
+    re.IGNORECASE,
+)
+_PROGRAM = lazy_compile(
+    r"\.(?:exe|msi|scr|bat|cmd|ps1|dmg|pkg|app|jar|sh|bin|run|appimage)\b|chmod\s+\+?\w*x|(?:^|[\s;&|])\./[\w.-]+|\b(?:run|execute|launch|start|double-click)\b|运行|执行|启动|双击",
+    re.IGNORECASE,
+)
+_PACKAGE = lazy_compile(
+    r"\b(?:npx|bunx|pnpx|pnpm dlx|yarn dlx|uvx|pipx run)\s+(?:-{1,2}[\w-]+(?:=\S+)?\s+)*?(?:-y\s+|--yes\s+)?(?P<line>@?[a-z0-9][\w./@-]+)"
+    r"|[\"'](?:npx|bunx|uvx)[\"'][\s,]*(?:[\"']?args[\"']?\s*[:=]\s*)?\[?\s*(?:[\"']-{1,2}[\w-]+[\"']\s*,\s*)*[\"'](?P<json>@?[a-z0-9][\w./@-]+)[\"']"
+)
+_GETS = lazy_compile(
+    rf"[\"']?(?P<name>\b[A-Z][A-Z0-9_]*)[\"']?\s?[:=]|\$\{{?(?P<used>{_IS_SECRET})\b|--(?P<option>[\w-]*(?:token|secret|password|api-?key))[ =]",
+    re.ASCII,
+)
+_KNOWN_SCOPE = lazy_compile(
+    r"@(?:modelcontextprotocol|anthropic-ai|openai|google|google-cloud|googleapis|github|microsoft|azure|playwright|vercel|supabase|cloudflare|aws-sdk|awslabs|"
+    r"sentry|notionhq|stripe|hubspot|salesforce|shopify|upstash|figma|linear|prisma|mongodb-js|elastic|angular|vue|types|semantic-release|changesets|sanity|expo|railway)/"
+    r"|(?:wrangler|vercel|netlify(?:-cli)?|firebase-tools|semantic-release|supabase|prisma|tsx|ts-node|npm|pnpm|expo|eas-cli|serverless|cdk|playwright|lerna|"
+    r"vsce|ovsx|release-it|convex|drizzle-kit|mcp-remote|shadcn|create-[\w-]+)(?:@|$)"
+)
+
+
+_TOLD_SOURCE = (
+    r"(?:~|\$HOME|\.)?/?\.(?:ssh|aws|netrc|npmrc|pypirc|kube|docker|gnupg|git-credentials|config/gh)\b\S{0,30}|(?<![\w.])\.env\b(?!\.example)"
+    r"|\benvironment variables?\b|\boutput of `?(?:env|printenv)\b|\bkey(?:chain|ring)\b|(?-i:\b[A-Z]{2,}_(?:API_KEY|TOKEN|SECRET\w*)\b)|环境变量|钥匙串|\.ssh|id_rsa"
+)
+_TOLD_SENDS = r"\b(?:send|post|upload|include|append|attach|paste|embed|submit|report|add|encode|write|transmit|forward|share|put)\b|发送|上传|附上|附加|贴到|写入|提交"
+_TOLD_TO = (
+    r"https?://(?!localhost|127\.)[\w.-]+|\b(?:PR|pull request|issue|review)\b[^.\n]{0,30}\b(?:comments?|body|description)\b|\bcomments?\b[^.\n]{0,30}\b(?:PR|pull request|issue)\b"
+    r"|\bgist\b|\bwebhook\b|\bimage (?:url|address|link)\b|图片地址|评论|拉取请求|合并请求"
+)
+_GAP = r"(?:[^\n]|\n(?!\n)){0,200}?"  # within a paragraph
+_TOLD_AWAY = (
+    r"\b(?:send|post|upload|include|append|attach|paste|embed|transmit|forward|share)\b|发送|上传|附上|附加|贴到"
+)
+_TOLD = lazy_compile(
+    rf"(?:{_TOLD_SOURCE}){_GAP}(?:{_TOLD_SENDS}){_GAP}(?:{_TOLD_TO})"
+    rf"|(?:{_TOLD_AWAY})[^\n]{{0,160}}?(?:{_TOLD_SOURCE})[^.;\n]{{0,80}}?(?:\b(?:to|into|in|on|as|at)\b|到|至|作为|给)[^.;\n]{{0,40}}?(?:{_TOLD_TO})",
+    re.IGNORECASE,
+)
+
+
+_TOLD_NEEDLES = (".ssh", ".aws", ".netrc", ".npmrc", ".pypirc", ".kube", ".docker", ".gnupg", "git-cred", "config/gh", ".env",
+    "environment var", "`env`", "printenv", "keychain", "keyring", "_api_key", "_token", "_secret", "id_rsa", "环境变量", "钥匙串")  # fmt: skip
+AROUND = 450  # characters before and after a needle in which a pattern is searched
+
+
+def _near(pattern: re.Pattern[str], text: str, low: str, needles: Sequence[str]) -> Iterator[re.Match[str]]:
+    """The matches near a needle, in order, so that the time grows with the needles and not with the text."""
+    places = sorted({at for needle in needles for at in _places(low, needle)})
+    done = 0
+    for at in places[:WINDOWS]:
+        if at + AROUND // 2 < done:
+            continue
+        end = min(at + AROUND, len(text))
+        for hit in pattern.finditer(text, max(at - AROUND, done if done <= at else 0, 0), end):
+            yield hit
+            done = hit.end()
+        done = max(done, end)
+
+
+def _places(low: str, needle: str) -> Iterator[int]:
+    at = low.find(needle)
+    while at >= 0:
+        yield at
+        at = low.find(needle, at + len(needle))
+
+
+WINDOWS = 150  # windows of one file
+
+
+def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
+    """Orders that are fetched, archives with a password and a program, packages of strangers that get a token."""
+    low = text.lower()
+    for hit in _near(_TOLD, text, low, _TOLD_NEEDLES):
+        name = next(iter(re.findall(rf"\b{_IS_SECRET}\b", hit[0])), "")
+        hosts = ADDRESS.findall(hit[0])
+        if not _is_forbidden(text, hit.start()) and not (
+            hosts and name and all(_is_own(name, host.lower(), "") for host in hosts)
+        ):
+            yield (
+                "secret-leaves",
+                hit.start(),
+                "tells an agent to send secrets to others, or to write them where others read",
+            )
+    for hit in _near(_ORDERED, text, low, ("http",)):
+        if not _is_forbidden(text, hit.start()):
+            yield (
+                "fetched-orders",
+                hit.start(),
+                "tells an agent to fetch a text from the network and to do what it says",
+            )
+    for hit in _near(_LOCKED, text, low, ("pass", "密码", "-p", "pwd")):
+        if not _is_forbidden(text, hit.start()) and _PROGRAM.search(text, max(hit.start() - 400, 0), hit.end() + 600):
+            yield (
+                "locked-archive",
+                hit.start(),
+                "unpacks an archive with a password, which no scanner can read, and runs what is in it",
+            )
+    for hit in _PACKAGE.finditer(text) if any(word in low for word in ("px", "bunx", "dlx", "uvx", "pipx")) else ():
+        package = hit["line"] or hit["json"]
+        if _KNOWN_SCOPE.match(package):
+            continue
+        begin, end = text.rfind("\n", 0, hit.start()) + 1, text.find("\n", hit.end())
+        while begin and (before := text[text.rfind("\n", 0, begin - 1) + 1 : begin]).lstrip().startswith("export "):
+            begin -= len(before)
+        around = text[begin : end if end >= 0 else len(text)] if hit["line"] else text[hit.start() : hit.end() + 400]
+        for got in _GETS.finditer(around):
+            name = (got["name"] or got["used"] or got["option"] or "").upper().replace("-", "_")
+            if re.fullmatch(_IS_SECRET, name) and not _is_of_package(name, package.lower()):
+                yield (
+                    "package-gets-secret",
+                    hit.start(),
+                    f"gives a secret to a package that it fetches without asking: {package!r}",
+                )
+                break
+
+
+def _is_of_package(name: str, package: str) -> bool:
+    """Whether the package is of the service that the secret is for, as far as names say; the secrets that many people
+    have are only for packages of known owners."""
+    words = [word for word in name.split("_") if word not in _PLAIN and not word.isdigit()]
+    return not _WIDE.match(name) and any(len(word) > 2 and word.lower() in package for word in words)
+
+
+_FORBIDS = lazy_compile(
+    r"\b(?:never|not|n[o’']t|avoid|refuse|reject|beware|warn\w*|if)\b[^.!?\n]{0,60}$|(?:切勿|不要|禁止|避免|不得)[^。\n]{0,30}$",
+    re.IGNORECASE,
+)
+
+
+def _is_forbidden(text: str, at: int) -> bool:
+    return bool(_FORBIDS.search(text, max(text.rfind("\n", 0, at) + 1, at - 120), at))

@@ -1,0 +1,32 @@
+"""Plain thefts of public reports are told, and what honest skills do is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from navigator_kernel.skills.scan.content import findings
+from tables import table
+
+pytestmark = pytest.mark.sample(1)
+
+RULES = {"secret-leaves", "fetched-orders", "locked-archive", "package-gets-secret"}
+
+
+def told(files: Mapping[str, str]) -> set[tuple[str, str]]:
+    return {(one.code, one.level) for one in findings({path: text.encode() for path, text in files.items()})}
+
+
+@pytest.mark.parametrize("case", table(__file__, "test_a_theft_is_told"))
+def test_a_theft_is_told(case: Mapping[str, object]) -> None:
+    files = case["files"]
+    assert isinstance(files, dict)
+    assert case["rule"] in {code for code, level in told(files) if level != "note"}
+
+
+@pytest.mark.parametrize("files", table(__file__, "test_an_honest_skill_that_looks_alike_is_not_told_of"))
+def test_an_honest_skill_that_looks_alike_is_not_told_of(files: dict[str, str]) -> None:
+    found = told(files)
+    assert not {code for code, _ in found} & RULES
+    assert "error" not in {level for _, level in found}
