@@ -11,7 +11,11 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import islice
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
 from msgspec import Struct, field
+
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, Interrupted, KernelError, NotFound, TimedOut
 from navigator_kernel.events import Body, Event, Listener, RunContent
 from navigator_kernel.guard import PluginLoop
@@ -20,10 +24,8 @@ from navigator_kernel.language.rendering import ASCII, EMOJI
 from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, Clock, PacketAgent
 from navigator_kernel.text import Language, clean, lazy_compile, shorten
-from navigator_kernel.values.packet import Meta, Packet, Report, STATES, State
+from navigator_kernel.values.packet import STATES, Meta, Packet, Report, State
 from navigator_kernel.values.redact import Redact, same
-from threading import Lock
-from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import RunLog

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+
 from msgspec import Struct, field
-from typing import Any, Literal, Protocol, TYPE_CHECKING, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from datetime import date
+    from pathlib import Path
+
     from navigator_kernel.adapters.clock import TimedIds
     from navigator_kernel.adapters.files.writer import FolderWriter
     from navigator_kernel.adapters.mcp_client.servers import Servers
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.packet import Packet, Report
     from navigator_kernel.values.request import FileReference, Said
     from navigator_kernel.values.route import Action, Retrieval
-    from pathlib import Path
+
 
 class Audit(Protocol):
     def record(self, event: str, /, **facts: Any) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+
 from dispatch.orders import order
 from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
@@ -10,10 +13,10 @@ from navigator_kernel.turn.workflow_run import grants, installed, is_by_name, is
 from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowStep
 from skill_repositories import skill_text
 from tables import cases
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Project:

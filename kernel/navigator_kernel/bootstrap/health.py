@@ -13,7 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
 from msgspec import Struct
+
 from navigator_kernel.adapters.files.database import own_lock, read_rows
 from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
@@ -26,8 +30,6 @@ from navigator_kernel.language.wording import APART, COLON
 from navigator_kernel.skills.catalog.switches import disabled_names, read_uses, switches_path
 from navigator_kernel.storage_errors import LONGEST
 from navigator_kernel.text import lazy_compile, numbered
-from pathlib import Path
-from typing import Literal, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.entry_points import Installed

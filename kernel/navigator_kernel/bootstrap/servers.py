@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.sandbox.servers import load_pins
 from navigator_kernel.tools.outward import mcp_tools
-from pathlib import Path
-from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.ports import Consents, McpServers
     from navigator_kernel.values.chat import GuardedTool
     from navigator_kernel.values.mcp import OfferedTool
+
 
 def approved_tools(settings: Settings, consents: Consents, client: McpServers) -> tuple[GuardedTool, ...]:
     """The tools of configured servers that the person agreed to, in the form agreed to; a server is asked only when a

@@ -10,14 +10,16 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import islice
+from pathlib import Path, PurePosixPath
+
 from msgspec import Struct
+
 from navigator_kernel.adapters.files.tree import open_inside
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.language.targets import find_targets
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.owner import is_closed, viewer
 from navigator_kernel.values.request import FileReference
-from pathlib import Path, PurePosixPath
 
 NAMED = 64  # files that one message can name without @
 SEEN = 2_000  # names in the current folder that are searched for in a message

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.sources.git_process import GitProcess, RECEIVED_LIMIT
-from navigator_kernel.adapters.sources.repo_cache import Entry, RepoCache
-from navigator_kernel.errors import Busy, FetchFailed, KernelError, Refused, UsageProblem
-from navigator_kernel.text import lazy_compile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.sources.git_process import RECEIVED_LIMIT, GitProcess
+from navigator_kernel.adapters.sources.repo_cache import Entry, RepoCache
+from navigator_kernel.errors import Busy, FetchFailed, KernelError, Refused, UsageProblem
+from navigator_kernel.text import lazy_compile
 
 ENTRY_LIMIT = 500_000
 LISTING_LIMIT = 64 * 1024 * 1024  # bytes

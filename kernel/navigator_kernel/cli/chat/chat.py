@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.cli.project import App
 
+
 @click.command("chat")
 @click.option("--session", "session_name", help="Name of the session to continue or begin.")
 @rights_options

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import click
 from collections.abc import Sequence
 from contextlib import suppress
+
+import click
+
 from navigator_kernel.bootstrap.health import Finding, findings, repair, shown
 from navigator_kernel.bootstrap.upkeep import Leftover, collect_garbage, size_of
 from navigator_kernel.cli.app import json_option, pass_app
@@ -13,6 +15,7 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import take_option, taking
 from navigator_kernel.errors import KernelError
 from navigator_kernel.text import escape_controls, numbered
+
 
 @click.command("doctor")
 @click.option(

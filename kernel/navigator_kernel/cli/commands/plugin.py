@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from navigator_kernel.plugins import Failure, Plugins
     from navigator_kernel.ports import ProjectPorts
 
+
 @click.group("plugin")
 def command() -> None:
     """Plugins."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 from msgspec import UNSET, to_builtins
+
 from navigator_kernel import __version__
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
@@ -14,12 +17,13 @@ from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.finding import sarif
 from navigator_kernel.text import Language, in_one_language, numbered, shorten
-from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.inventory import SkillRow
+
 
 @click.command("scan")
 @click.argument("source", required=False, default="")

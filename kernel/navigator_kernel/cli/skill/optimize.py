@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.values.resource import SkillDef
 
+
 class _Trial(NamedTuple):
     """Tries descriptions of one skill on `cases`; `folder` contains the index."""
 

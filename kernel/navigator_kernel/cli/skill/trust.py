@@ -17,6 +17,7 @@ from navigator_kernel.values.standing import skill_subject
 if TYPE_CHECKING:
     from navigator_kernel.skills.catalog.executor import SkillExecutor
 
+
 @click.command("enable")
 @click.argument("name", shell_complete=skill_names.here)
 @json_option

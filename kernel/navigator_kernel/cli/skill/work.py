@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import click
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
+
 from navigator_kernel.cli.output import document, note
 from navigator_kernel.errors import ConsentNeeded, Refused, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.skills.scan.finding import told
 from navigator_kernel.text import clean
-from typing import Any, TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.lifecycle import Lifecycle
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.text import Language
+
 
 def shown(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool) -> list[str]:
     """Findings as lines, worst first; notes only on request."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import TYPE_CHECKING, NamedTuple
+
 from msgspec.structs import replace
+
 from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
 from navigator_kernel.skills.catalog.receipts import tree_digest
 from navigator_kernel.skills.formats.manifest import read_manifest
@@ -13,12 +16,11 @@ from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.commands import findings as command_findings
 from navigator_kernel.skills.scan.finding import Judged, facts, judged, refusal
 from navigator_kernel.skills.source.discover import Found, Tree
-from navigator_kernel.skills.source.gate import PlannedFile, SKILL_LIMIT, admit, dead_links, unread_links
+from navigator_kernel.skills.source.gate import SKILL_LIMIT, PlannedFile, admit, dead_links, unread_links
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.job import consent_subject
-from navigator_kernel.values.receipt import Accepted, InstalledFile, NOT_SCANNED, Receipt, Verdict
+from navigator_kernel.values.receipt import NOT_SCANNED, Accepted, InstalledFile, Receipt, Verdict
 from navigator_kernel.values.standing import install_subject
-from typing import NamedTuple, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
