@@ -28,7 +28,7 @@ from navigator_kernel.values.packet import STATES, Meta, Packet, Report, State
 from navigator_kernel.values.redact import Redact, same
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import RunLog
+    from navigator_kernel.adapters.stores.run_log import RunLog
 
 # Seconds beyond the packet's limit for an agent to end its processes and report its own time-out: the MCP SDK
 # takes 4.5 s to end a server that does not react.

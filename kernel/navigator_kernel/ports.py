@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.journal import SqliteJournal
     from navigator_kernel.adapters.stores.lessons import Lessons as Lessons
     from navigator_kernel.adapters.stores.preferences import Preferences
-    from navigator_kernel.adapters.stores.run_log import JsonLinesLog
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.events import ApprovalRequested, Event
     from navigator_kernel.model_ports import Encoder
@@ -189,5 +188,4 @@ if TYPE_CHECKING:  # parts of which there is one kind: each name is that of a cl
     LifecyclePort: TypeAlias = Lifecycle
     McpServers: TypeAlias = Servers
     MemorySearch: TypeAlias = Preferences
-    RunLog: TypeAlias = JsonLinesLog
     Writer: TypeAlias = FolderWriter

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from dispatch.orders import stream
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.stores.run_log import JsonLinesLog
+from navigator_kernel.adapters.stores.run_log import RunLog
 from navigator_kernel.errors import Damaged, NotFound
 from navigator_kernel.events import Event, Progress, RunCompleted, RunContent, RunStarted
 
 NUMBERS = count()
 
 
-def log_in(folder: Path) -> JsonLinesLog:
-    return JsonLinesLog(folder, FolderWriter([folder]))
+def log_in(folder: Path) -> RunLog:
+    return RunLog(folder, FolderWriter([folder]))
 
 
 def test_emitted_events_are_read_back_in_order(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from dispatch.orders import NOW, StillClock, order, stream
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.processes.process import ProcessRunner
-from navigator_kernel.adapters.stores.run_log import JsonLinesLog
+from navigator_kernel.adapters.stores.run_log import RunLog
 from navigator_kernel.bootstrap.project import Project
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch import InProcessDispatcher
@@ -162,7 +162,7 @@ def test_the_run_log_reads_a_line_of_a_newer_kernel(tmp_path: Path) -> None:
     raw = {**event(Progress(text="x")).to_dict(), "v": 9, "type": "Tomorrow", "extra": 1}
     with (tmp_path / "run-1.jsonl").open("a") as file:
         file.write(json.dumps(raw) + "\n")
-    log = JsonLinesLog(tmp_path, FolderWriter([tmp_path]))
+    log = RunLog(tmp_path, FolderWriter([tmp_path]))
     assert [read.type for read in log.read("run-1")] == ["RunContent", "Tomorrow"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.stores.run_log import JsonLinesLog
+from navigator_kernel.adapters.stores.run_log import RunLog
 from navigator_kernel.dispatch import EventStream
 from navigator_kernel.text import Language
 from navigator_kernel.values.packet import Constraints, Context, Format, Packet, Params, ReturnSpec, TaskSpec
@@ -54,4 +54,4 @@ def order(
 
 def stream(folder: Path, run: str = "run-1") -> EventStream:
     """An event stream that is written to a real run log below `folder`."""
-    return EventStream(run=run, turn=0, log=JsonLinesLog(folder, FolderWriter([folder])), clock=StillClock())
+    return EventStream(run=run, turn=0, log=RunLog(folder, FolderWriter([folder])), clock=StillClock())

@@ -15,7 +15,7 @@ from dispatch.orders import order, stream
 from navigator_kernel import dispatch
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.stores.run_log import JsonLinesLog
+from navigator_kernel.adapters.stores.run_log import RunLog
 from navigator_kernel.dispatch import InProcessDispatcher
 from navigator_kernel.errors import Busy, ConsentNeeded, KernelError, NotFound, NotLoadable, TimedOut
 from navigator_kernel.events import StepStarted
@@ -107,7 +107,7 @@ def test_the_packet_parsed_from_an_agents_prompt_equals_the_one_in_the_log(tmp_p
         describe=lambda name: ("", ""),
     )
     asyncio.run(deliver(DispatchPlan(steps=(DispatchStep(packets=(packet,)),)), delivery, emit))
-    log = JsonLinesLog(tmp_path, FolderWriter([tmp_path])).read("run-1")
+    log = RunLog(tmp_path, FolderWriter([tmp_path])).read("run-1")
     started = [event.body for event in log if isinstance(event.body, StepStarted)]
     assert packet_from_yaml(agent.prompts[0]).to_dict() == started[0].packet
 

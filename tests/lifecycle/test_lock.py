@@ -51,7 +51,8 @@ def team(tmp_path: Path, home: Path, up: Path) -> tuple[Project, Project]:
 
 
 def read(project: Project) -> dict[str, Any]:
-    return json.loads((project.root / "skills.lock.json").read_text())["skills"]  # type: ignore[no-any-return]
+    entries: dict[str, Any] = json.loads((project.root / "skills.lock.json").read_text())["skills"]
+    return entries
 
 
 def pull(project: Project, mate: Project) -> dict[str, Any]:
@@ -213,7 +214,7 @@ def test_a_locked_skill_is_not_replaced_from_another_source(
 
 
 @cases("path")
-def test_a_file_that_a_system_or_an_editor_leaves_is_no_change(team: tuple[Project, Project], path: str) -> None:
+def test_a_file_that_a_system_or_an_editor_leaves_does_not_count(team: tuple[Project, Project], path: str) -> None:
     one, _ = team
     assert is_left_behind(path)
     file = one.skills / "alpha" / path
@@ -290,7 +291,7 @@ def test_a_lock_with_conflict_markers_is_named_as_such(merging: Project) -> None
 @pytest.mark.parametrize("side", ["ours", "theirs"])
 @pytest.mark.parametrize("staged", [True, False])
 def test_a_repair_merges_entry_by_entry_and_asks_about_one_that_both_changed(
-    merging: Project, side: str, staged: bool
+    merging: Project, side: Side, staged: bool
 ) -> None:
     lock = merging.root / "skills.lock.json"
     wanted = {name: json.loads(_shown(merging, f"{name}:skills.lock.json"))["skills"] for name in ("main", "mate")}
@@ -301,7 +302,7 @@ def test_a_repair_merges_entry_by_entry_and_asks_about_one_that_both_changed(
         merging.lifecycle.repair()
     assert [one.name for one in caught.value.data["conflicts"]] == ["alpha"]
     assert lock.read_bytes() == before
-    merging.lifecycle.repair(take={"alpha": side})  # type: ignore[dict-item]
+    merging.lifecycle.repair(take={"alpha": side})
     chosen = wanted["main" if side == "ours" else "mate"]["alpha"]
     assert read(merging) == {"alpha": chosen, "beta": wanted["mate"]["beta"], "gamma": wanted["main"]["gamma"]}
     merging.lifecycle.restore(frozen=False)

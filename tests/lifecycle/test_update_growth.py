@@ -49,7 +49,7 @@ def test_a_growth_is_read_from_the_bytes(added: str, kind: str, name: str) -> No
 
 
 @cases("edit")
-def test_a_harmless_edit_is_no_growth(edit: str) -> None:
+def test_nobody_is_asked_about_a_harmless_edit(edit: str) -> None:
     path, _, text = edit.partition("|")
     files = {"SKILL.md": TEXT, "scripts/greet.py": SCRIPT}
     before = can(files)
@@ -57,7 +57,7 @@ def test_a_harmless_edit_is_no_growth(edit: str) -> None:
     assert can(files) == before
 
 
-def test_what_was_there_before_is_no_growth() -> None:
+def test_nobody_is_asked_about_what_was_there_before() -> None:
     data = {"SKILL.md": TEXT.encode()}
     one = abilities(read_manifest(data["SKILL.md"], path=Path("/x/SKILL.md"), folder=Path("/x")), data)
     assert one.programs == ("python",)

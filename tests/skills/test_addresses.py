@@ -61,7 +61,7 @@ def test_git_is_asked_for_the_repository_and_the_ref_of_an_address(
 
 
 @cases("address, hint")
-def test_an_address_that_is_no_repository_is_told_how_to_be_written(address: str, hint: str) -> None:
+def test_the_error_for_an_address_without_a_repository_says_how_to_write_it(address: str, hint: str) -> None:
     with pytest.raises(KernelError) as caught:
         parse_source(address, base=Path("/srv"))
     assert hint in caught.value.hint

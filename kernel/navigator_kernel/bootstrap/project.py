@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.journal import SqliteJournal
     from navigator_kernel.adapters.stores.lessons import Lessons
     from navigator_kernel.adapters.stores.preferences import Preferences
-    from navigator_kernel.adapters.stores.run_log import JsonLinesLog
+    from navigator_kernel.adapters.stores.run_log import RunLog
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.adapters.stores.underway import Underway
     from navigator_kernel.agent_loop.specialist import Specialist
@@ -281,11 +281,11 @@ class Project:
         return Underway(self.state.folder / "underway", self.state_writer, SystemClock(), self.redact)
 
     @part
-    def run_log(self) -> JsonLinesLog:
+    def run_log(self) -> RunLog:
         """The events of runs."""
-        from navigator_kernel.adapters.stores.run_log import JsonLinesLog
+        from navigator_kernel.adapters.stores.run_log import RunLog
 
-        return JsonLinesLog(self.box / "logs" / "runs", self.box_writer)
+        return RunLog(self.box / "logs" / "runs", self.box_writer)
 
     @part
     def memory(self) -> Preferences:

@@ -19,10 +19,11 @@ from navigator_kernel.values.owner import owned, owner_of_session
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from navigator_kernel.adapters.stores.run_log import RunLog
     from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.events import Listener
     from navigator_kernel.gateway.workers import TurnWorkers
-    from navigator_kernel.ports import Ids, RunLog
+    from navigator_kernel.ports import Ids
     from navigator_kernel.turn.answers import Resumed
     from navigator_kernel.values.http.endpoint import Caller
     from navigator_kernel.values.reply import Reply

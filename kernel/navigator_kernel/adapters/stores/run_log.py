@@ -15,13 +15,13 @@ from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.chat import Spent, spent_by
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import RunLog, Writer
+    from navigator_kernel.ports import Writer
 
 _RUN = lazy_compile(r"[a-z0-9-]{1,80}")
 
 
-class JsonLinesLog(Struct, frozen=True):
-    """Implements `ports.RunLog`. A last line without a newline was left by a crash and is ignored."""
+class RunLog(Struct, frozen=True):
+    """The events of one run, one JSON line each. A last line without a newline was left by a crash and is ignored."""
 
     folder: Path
     writer: Writer

@@ -14,9 +14,9 @@ from navigator_kernel.errors import NotFound
 from navigator_kernel.gateway.streams.page_events import LAST
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.stores.run_log import RunLog
     from navigator_kernel.events import Event
     from navigator_kernel.gateway.streams.page_events import Frames
-    from navigator_kernel.ports import RunLog
 
 
 RECENT = 10_000  # events of all runs kept for readers that fell behind

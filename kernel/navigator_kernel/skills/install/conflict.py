@@ -63,9 +63,8 @@ def merged(sides: Sides, take: Mapping[str, Side]) -> Entries:
             entries[name] = chosen
     if conflicts:
         names = ", ".join(repr(one.name) for one in conflicts)
-        takes = " ".join(f"--take {one.name}=ours" for one in conflicts)
         message = f"both sides of the merge changed {names} in the lock; nothing was changed"
-        hint = f"navigator skill repair {takes}, or =theirs"
+        hint = "navigator skill repair --take NAME=ours, or --take NAME=theirs, for each of them"
         raise ConsentNeeded(message, hint=hint, subject="lock", conflicts=conflicts)
     return entries
 

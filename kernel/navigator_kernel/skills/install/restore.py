@@ -33,6 +33,7 @@ from navigator_kernel.skills.catalog.place import (
     told_links,
 )
 from navigator_kernel.skills.catalog.receipts import folder_digest, read_receipts, receipt_bytes
+from navigator_kernel.skills.install.abilities import abilities
 from navigator_kernel.skills.install.apply import (
     INTENT,
     InstallTransaction,
@@ -57,15 +58,13 @@ from navigator_kernel.skills.install.lockfile import (
 from navigator_kernel.skills.install.plans import PlannedSkill, scanned
 from navigator_kernel.skills.install.update import open_origin, planned, source_from_receipt
 from navigator_kernel.text import clean, suggestions
-from navigator_kernel.values.receipt import FILE_LIMIT, Receipt
+from navigator_kernel.values.receipt import FILE_LIMIT, Abilities, Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions
-    from navigator_kernel.values.receipt import Receipt
 
 
 class RestoredSkill(Struct, frozen=True, kw_only=True):
@@ -253,13 +252,25 @@ def _there(receipts: Sequence[Receipt], place: InstallScope, deps: InstallDeps) 
     """The skills of `receipts`, which are here exactly so, with the verdict of the scanners."""
     plans = []
     for receipt in receipts:
-        folder = place.skills / receipt.name
-        if (skill := manifest_in(folder)) is not None:
-            paths = [file.path for file in receipt.files if (folder / file.path).is_file()]
-            contents = {path: read_bounded(folder / path, FILE_LIMIT) for path in paths}
-            plan = scanned(PlannedSkill(skill=skill, receipt=receipt, contents=contents), deps)
+        if (skill := manifest_in(place.skills / receipt.name)) is not None:
+            plan = scanned(PlannedSkill(skill=skill, receipt=receipt, contents=_contents(receipt, place)), deps)
             plans.append(plan._replace(receipt=receipt))
     return plans
+
+
+def _contents(receipt: Receipt, place: InstallScope) -> dict[str, bytes]:
+    folder = place.skills / receipt.name
+    paths = [file.path for file in receipt.files if (folder / file.path).is_file()]
+    return {path: read_bounded(folder / path, FILE_LIMIT) for path in paths}
+
+
+def _abilities_here(receipt: Receipt, place: InstallScope) -> Abilities:
+    """What the skill can do, if it is here as its receipt says."""
+    skill = manifest_in(place.skills / receipt.name)
+    with suppress(KernelError):
+        if skill is not None and folder_digest(place.skills / receipt.name, receipt) == receipt.digest:
+            return abilities(skill, _contents(receipt, place))
+    return Abilities()
 
 
 def repair(
@@ -370,7 +381,8 @@ def _made_again(
             source = row.get("repo") or "its source"
             unreadable[name] = f"move {place.told(place.skills / name)} away and install it again from {source}"
             continue
-        again[name] = replace(receipt, installed_at=str(row.get("synced_at") or receipt.installed_at))
+        time = str(row.get("synced_at") or receipt.installed_at)
+        again[name] = replace(receipt, installed_at=time, can=_abilities_here(receipt, place))
     return again, unreadable
 
 

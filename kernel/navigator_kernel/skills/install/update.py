@@ -154,7 +154,7 @@ class UpdateResult(Struct, frozen=True, kw_only=True):
 
 
 class _News(Struct, frozen=True, kw_only=True):
-    """What the source has for a skill: `receipt` is what the project wants, `here` what is installed. `plan` is set if
+    """What the source has for a skill: `receipt` is what the project wants, `here` that of the folder. `plan` is set if
     the source has something else than either."""
 
     receipt: Receipt

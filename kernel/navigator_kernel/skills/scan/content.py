@@ -48,14 +48,17 @@ def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
     for one in thefts(files):
         leaks.setdefault(one.path, []).append(one)
     for path, data in sorted(files.items()):
-        told = Counter[tuple[str, str]]()
+        told, blocked = Counter[tuple[str, str]](), set[int | None]()
         for one in chain(unwanted(path, data, files), _of_file(path, data), leaks.get(path, ())):
             key = (one.path, one.line, one.code)
+            if one.code == "secret-leaves" and one.line in blocked:
+                continue  # a flow of the same line says more
             if key in found and _RANK[one.level] <= _RANK[found[key].level]:
                 continue
             told[one.code, one.level] += 1
             if told[one.code, one.level] <= MOST:
                 found[key] = one
+                blocked |= {one.line} if one.level == "error" else set()
     return tuple(_once(found.values()))
 
 

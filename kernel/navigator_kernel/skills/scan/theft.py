@@ -1,10 +1,10 @@
-"""Tells of secrets that may leave: a value of the environment, of a file of credentials or of the keyring that reaches
+"""Finds secrets that may leave: a value of the environment, of a file of credentials or of the keyring that reaches
 the network, a comment or the address of an image, over several statements and files of one skill; and of three other
 tricks of public reports: orders that are fetched, archives with a password and a program, and packages of strangers
 that get a token.
 
-All findings are warnings: what they tell of is often meant well. A key that goes to the host of its own service is
-none.
+All findings are warnings: what they describe is often meant well. There is none for a key that goes to the host of its
+own service.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ _VALUE = lazy_compile(  # a value of the environment by its name, in shells, Pyt
     rf"|\bENV(?:\.fetch)?[\[(][\"'](?P<ruby>{_IS_SECRET})[\"']|\$env:(?P<ps>{_IS_SECRET})\b|\benv\.get\([\"'](?P<deno>{_IS_SECRET})[\"']",
     re.ASCII,
 )
+_QUOTED = lazy_compile(rf"[\"']({_IS_SECRET})[\"']")
+_WORD = lazy_compile(rf"\b{_IS_SECRET}\b")
+_WHOLE = lazy_compile(_IS_SECRET)
+_CLIENT = lazy_compile(r"[-_]token[ =]|api_?key\s?=|auth", re.IGNORECASE)
 _SHOWN_VALUE = lazy_compile(rf"[{{<$%]+\s?(?P<name>{_IS_SECRET})\s?[}}>%]*", re.ASCII)
 _SHOWN_FILE = lazy_compile(
     r"[<{\[](?:base64 of )?(?:the )?(?:contents?|values?|output) of [^>}\]\n]{1,60}[>}\]]|[<{\[][^>}\]\n]{0,40}(?:\.env|\.ssh|credentials)\b"
@@ -220,7 +224,7 @@ def _read(text: str, own: set[str]) -> frozenset[_Secret]:
         service = next((service for beginning, service in _RINGS.items() if ring[0].startswith(beginning)), "")
         found.add(_Secret(service, bool(_AUTH.search(text, 0, ring.start()))))
     if _COMPUTED.search(text):
-        found |= {_Secret(name) for name in re.findall(rf"[\"']({_IS_SECRET})[\"']", text) if name.isupper()}
+        found |= {_Secret(name) for name in _QUOTED.findall(text) if name.isupper()}
     store = SHELL_STORE.search(text) or _HELD_FILE.search(text)
     if (store and not _signs_in(text, store)) or ENVIRONMENT.search(text) or _ALL.search(text):
         found.add(_Secret(""))
@@ -285,7 +289,7 @@ def _judged(text: str, secrets: frozenset[_Secret], hosts: frozenset[str], about
 
 
 def _makes_client(text: str) -> bool:
-    return bool(re.search(r"(?i)[-_]token[ =]|api_?key\s?=|auth", text))
+    return bool(_CLIENT.search(text))
 
 
 def _stands_before(text: str, name: str, at: int) -> bool:
@@ -417,7 +421,7 @@ def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
     """Orders that are fetched, archives with a password and a program, packages of strangers that get a token."""
     low = text.lower()
     for hit in _near(_TOLD, text, low, _TOLD_NEEDLES):
-        name = next(iter(re.findall(rf"\b{_IS_SECRET}\b", hit[0])), "")
+        name = next(iter(_WORD.findall(hit[0])), "")
         hosts = ADDRESS.findall(hit[0])
         if not _is_forbidden(text, hit.start()) and not (
             hosts and name and all(_is_own(name, host.lower(), "") for host in hosts)
@@ -451,7 +455,7 @@ def _tricks(text: str) -> Iterator[tuple[str, int, str]]:
         around = text[begin : end if end >= 0 else len(text)] if hit["line"] else text[hit.start() : hit.end() + 400]
         for got in _GETS.finditer(around):
             name = (got["name"] or got["used"] or got["option"] or "").upper().replace("-", "_")
-            if re.fullmatch(_IS_SECRET, name) and not _is_of_package(name, package.lower()):
+            if _WHOLE.fullmatch(name) and not _is_of_package(name, package.lower()):
                 yield (
                     "package-gets-secret",
                     hit.start(),

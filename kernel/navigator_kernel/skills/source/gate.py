@@ -43,7 +43,7 @@ class _Problem(NamedTuple):
 
 def admit(skill: Found, links: Mapping[str, bytes], tree: Tree | None = None) -> tuple[PlannedFile, ...]:
     """The files of `skill`; each link is replaced by the file, or the files of the folder, that it points to. A link
-    that leads to nothing is left out (`dead_links` tells of it).
+    that leads to nothing is left out (`dead_links` names it).
 
     `links` holds the text of each link by id. Links may point to anything in `tree`; without it, only to entries of
     the skill. Refused with every problem in `data["problems"]`, and their kinds in `data["codes"]`.
