@@ -20,6 +20,7 @@ from navigator_kernel.errors import (
     UsageProblem,
 )
 from navigator_kernel.skills.catalog.receipts import is_left_behind
+from navigator_kernel.skills.install.conflict import Side
 from skill_repositories import commit, git, make_repo, skill_text
 from skills.conftest import Project, make_project
 from tables import cases

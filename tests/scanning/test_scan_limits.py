@@ -278,7 +278,9 @@ def test_an_update_that_was_not_looked_at_whole_asks_before_it_runs(here: Place,
     here.said("skill", "install", source := laid(tmp_path / "runner", runnable("runner", b"ls\n")))
     assert here.run("ask", "/runner now").code == 0
     laid(Path(source), {**runnable("runner", UNREADABLE)})
-    here.said("skill", "update", "runner")
+    assert here.run("skill", "update", "runner").code == 9
+    assert here.run("ask", "/runner now").code == 0  # the old one is still here
+    here.said("skill", "update", "runner", "--yes")
     assert here.run("ask", "/runner now").code == 9
 
 

@@ -122,6 +122,6 @@ def test_the_reason_that_ssh_gives_is_shown_first(
     assert hint in caught.value.hint
 
 
-def test_a_windows_path_is_no_host() -> None:
+def test_a_windows_path_is_not_a_host() -> None:
     with pytest.raises(UsageProblem, match="not a source"):
         parse_source("C:/skills/x", base=Path("/"))

@@ -34,7 +34,11 @@ def test_a_sentence_is_filled_once_and_whole(language: Any) -> None:
 def test_the_chinese_sentence_is_chinese_and_the_english_one_is_not() -> None:
     both = {key: said for key, said in sentences().items() if key not in {"agent.crashed", "trace.tier"}}
     assert [key for key, (english, _) in both.items() if CHINESE.search(english)] == []
-    assert {key for key, (_, chinese) in both.items() if not CHINESE.search(chinese)} <= {"agent.timeout", "why.quoted", "change.changed"}
+    assert {key for key, (_, chinese) in both.items() if not CHINESE.search(chinese)} <= {
+        "agent.timeout",
+        "why.quoted",
+        "change.changed",
+    }
 
 
 @cases("code")

@@ -127,7 +127,7 @@ def install_locked(
         return _restored({name: locked[name] for name in names}, (), place, deps, options)
     extra = sorted(read_receipts(place).keys() - locked.keys())
     if extra and frozen:
-        hint = "navigator install without --frozen uninstalls them; navigator install SOURCE adds them to the lock"
+        hint = "leave --frozen out to uninstall them; navigator install SOURCE adds them to the lock"
         raise Refused(f"installed and not in the lock: {', '.join(extra)}", hint=hint, skills=extra)
     return _restored(locked, extra, place, deps, options)
 

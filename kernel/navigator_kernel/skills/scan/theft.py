@@ -28,7 +28,7 @@ LARGE = 96 * 1024  # bytes of a file from which it is data and no script
 _DATA = (".xml", ".xsd", ".svg", ".csv", ".tsv", ".lock", ".map", ".min.js", ".ipynb", ".html", ".css", ".jsonl")
 MOST = 5  # findings of one kind in one file; more of them say nothing new
 
-_IS_SECRET = r"(?:\w*(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|MNEMONIC|DATABASE_URL)\w*|(?:\w+_)?(?:KEY|PAT|PASS|DSN))"
+_IS_SECRET = r"(?:\w{0,60}(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|MNEMONIC|DATABASE_URL)\w{0,60}|(?:\w{1,60}_)?(?:KEY|PAT|PASS|DSN))"
 _VALUE = lazy_compile(  # a value of the environment by its name, in shells, Python, JavaScript, Ruby, Go, PowerShell
     rf"\$\{{?(?P<shell>{_IS_SECRET})\b(?![(])|environ(?:\.get)?\s?[\[(]\s?[\"'](?P<python>{_IS_SECRET})[\"']"
     rf"|[gG]etenv\(\s?[\"'](?P<get>{_IS_SECRET})[\"']|process\.env(?:\.(?P<js>{_IS_SECRET})\b|\[[\"'](?P<js2>{_IS_SECRET})[\"'])"
@@ -39,7 +39,7 @@ _QUOTED = lazy_compile(rf"[\"']({_IS_SECRET})[\"']")
 _WORD = lazy_compile(rf"\b{_IS_SECRET}\b")
 _WHOLE = lazy_compile(_IS_SECRET)
 _CLIENT = lazy_compile(r"[-_]token[ =]|api_?key\s?=|auth", re.IGNORECASE)
-_SHOWN_VALUE = lazy_compile(rf"[{{<$%]+\s?(?P<name>{_IS_SECRET})\s?[}}>%]*", re.ASCII)
+_SHOWN_VALUE = lazy_compile(rf"[{{<$%]{{1,3}}\s?(?P<name>{_IS_SECRET})\s?[}}>%]{{0,3}}", re.ASCII)
 _SHOWN_FILE = lazy_compile(
     r"[<{\[](?:base64 of )?(?:the )?(?:contents?|values?|output) of [^>}\]\n]{1,60}[>}\]]|[<{\[][^>}\]\n]{0,40}(?:\.env|\.ssh|credentials)\b"
 )
@@ -357,7 +357,7 @@ _PACKAGE = lazy_compile(
     r"|[\"'](?:npx|bunx|uvx)[\"'][\s,]*(?:[\"']?args[\"']?\s*[:=]\s*)?\[?\s*(?:[\"']-{1,2}[\w-]+[\"']\s*,\s*)*[\"'](?P<json>@?[a-z0-9][\w./@-]+)[\"']"
 )
 _GETS = lazy_compile(
-    rf"[\"']?(?P<name>\b[A-Z][A-Z0-9_]*)[\"']?\s?[:=]|\$\{{?(?P<used>{_IS_SECRET})\b|--(?P<option>[\w-]*(?:token|secret|password|api-?key))[ =]",
+    rf"[\"']?(?P<name>\b[A-Z][A-Z0-9_]{{0,80}})[\"']?\s?[:=]|\$\{{?(?P<used>{_IS_SECRET})\b|--(?P<option>[\w-]{{0,60}}(?:token|secret|password|api-?key))[ =]",
     re.ASCII,
 )
 _KNOWN_SCOPE = lazy_compile(

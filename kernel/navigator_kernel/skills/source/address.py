@@ -66,15 +66,15 @@ _BITBUCKET_SERVER = lazy_compile(
     r"(?P<above>(?:/[^/]+)*?)/(?P<kind>projects|users)/(?P<owner>[^/]+)/repos/(?P<name>[^/]+)"
     r"(?:/(?:browse|raw|commits|branches|src)(?:/(?P<path>.*))?)?"
 )
-_AZURE = lazy_compile(r"((?:/[^/]+)*/_git/[^/]+)(?:/commit/(?P<ref>[0-9a-f]+)|/(?P<other>.+))?")
-_SNIPPET = lazy_compile(r"((?:/.+)?)/-/snippets/(\d+)(?:/raw/(?P<page>.+))?")
+_AZURE = lazy_compile(r"(?=.*\Z)((?:/[^/]+)*/_git/[^/]+)(?:/commit/(?P<ref>[0-9a-f]+)|/(?P<other>.+))?")
+_SNIPPET = lazy_compile(r"(?=.*\Z)((?:/.+)?)/-/snippets/(\d+)(?:/raw/(?P<page>.+))?")
 _GITLAB = lazy_compile(
     r"(?=.*\Z)(/.+?)(?:\.git)?/-/"
     r"(?:(?:tree|commit|commits|tags)/(?P<page>.+)|(?:blob|raw|blame|edit)/(?P<file>.+)|archive/(?P<ref>.+)/[^/]+"
     r"|(?P<other>.+))"
 )
 _PAGE = lazy_compile(
-    r"(/[^/]+(?:/[^/]+)+?)(?:\.git)?/(?:"
+    r"(?=.*\Z)(/[^/]+(?:/[^/]+)+?)(?:\.git)?/(?:"
     r"(?:src|commits|archive)/(?:branch|tag|commit)/(?P<page>.+)|(?:raw|media|rendered|blame)/(?:branch|tag|commit)/(?P<file>.+)"
     r"|(?:tree|commit|commits)/(?P<page2>.+)|(?:blob|raw|blame|edit)/(?P<file2>.+)"
     r"|releases/tag/(?P<ref>.+)|archive/(?P<archive>.+)\.(?:zip|tar\.gz)|(?:zip|tar)ball/(?P<ball>.+))"
