@@ -65,7 +65,7 @@ _CAUSES = [
      "owner before you remove the old key with ssh-keygen -R"),
     (r"Host key verification failed|No \S+ host key is known", "access", "your ssh does not know the host's key yet: "
      "connect once with ssh, and compare its fingerprint with the published one"),
-    (r"Permission denied \((?:publickey|[^)\n]{0,100}publickey)", "access", "the host knows none of the keys that ssh offered"),
+    (r"Permission denied \([^)\n]{0,100}publickey", "access", "the host knows none of the keys that ssh offered"),
     (r"Could not resolve hostname", "network", ""),
     (r"fsck error", "refused", "the repository holds objects that git refuses"),
     (r"dubious ownership", "owner", "the folder belongs to somebody else; clone it yourself first"),
