@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,27 @@ def test_a_yes_for_once_is_used_up_by_one_execution(book: ConsentStore) -> None:
         book.require("run", "it", "do it")
     book.allow("run", "it", once=True)
     book.require("run", "it", "do it")
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_yes_for_once_is_used_up_by_one_of_many_threads(book: ConsentStore) -> None:
+    def executions(at: int) -> int:
+        with suppress(ConsentNeeded):
+            book.require(f"run-{at // 8}", "it", "do it")
+            return 1
+        return 0
+
+    for run in range(200):
+        book.allow(f"run-{run}", "it", once=True)
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(executions, range(1_600))) == 200
+
+
+@pytest.mark.requirement("JIT-12")
+def test_many_threads_may_agree_to_more_runs_than_are_kept(book: ConsentStore) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda at: book.allow(f"run-{at}", "it"), range(3 * KEPT)))
+    assert sum(book.left(f"run-{at}", ["it"]) == ("it",) for at in range(3 * KEPT)) == KEPT
 
 
 @pytest.mark.requirement("JIT-12")

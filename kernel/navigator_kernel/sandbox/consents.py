@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -28,7 +29,7 @@ EVERYTHING = "*"  # never stored: a typed `--yes` covers everything
 
 
 class ConsentStore(Struct):
-    """Implements `ports.Consents`. A subject ends in `@sha256:…`; other bytes are another subject."""
+    """A subject ends in `@sha256:…`; other bytes are another subject. Several threads may use it."""
 
     file: Path
     writer: Writer
@@ -36,14 +37,17 @@ class ConsentStore(Struct):
     audit: Audit = field(default_factory=NullAudit)
     _runs: dict[str, dict[str, bool]] = field(default_factory=dict)  # subject: whether it is for one execution
     _version: int = VERSION
+    _guard: RLock = field(default_factory=RLock)
 
     def allow(self, run: str, subject: str, *, once: bool = False) -> None:
         if subject != EVERYTHING:  # a subject from a file never covers everything
-            agreed = self._agreed(run)
-            agreed[subject] = once and agreed.get(subject, True)
+            with self._guard:
+                agreed = self._agreed(run)
+                agreed[subject] = once and agreed.get(subject, True)
 
     def allow_orders(self, run: str) -> None:
-        self._agreed(run)[EVERYTHING] = False
+        with self._guard:
+            self._agreed(run)[EVERYTHING] = False
 
     def left(self, run: str, subjects: Sequence[str]) -> tuple[str, ...]:
         return tuple(subject for subject in subjects if subject in self._runs.get(run, {}))
@@ -68,17 +72,20 @@ class ConsentStore(Struct):
         also: Sequence[Need] = (),
         **facts: Any,
     ) -> None:
-        agreed = self._runs.get(run, {})
         own = Need(subject, detail, for_order, (lasting, *unless) if lasting else tuple(unless))
         needs = (*also, own)
-        by = {need: self._basis(agreed, need.subject, need.unless, by_name=by_name) for need in needs}
-        missing = [need for need in needs if not by[need]]
+        with self._guard:  # a consent for one execution is used once
+            agreed = self._runs.get(run, {})
+            by = {need: self._basis(agreed, need.subject, need.unless, by_name=by_name) for need in needs}
+            missing = [need for need in needs if not by[need]]
+            if not missing:
+                for need in needs:
+                    self._use_up(agreed, need, lasting)
         for need in missing or needs:
             if missing:
                 self.audit.record("refused", run=run, subject=need.subject, why="nobody agreed to it")
             else:
                 self.audit.record("authorised", run=run, subject=need.subject, by=by[need])
-                self._use_up(agreed, need, lasting)
         if missing:
             subjects = [need.subject for need in missing]
             if own in missing:  # it is named first, because a yes for longer is a yes to it
