@@ -108,7 +108,8 @@ def test_outdated_and_update_show_what_changed_and_a_count(here: Place, repo: Pa
     told = here.said("skill", "outdated").splitlines()
     assert [line.split()[:2] for line in told] == [["skill", "state"], ["alpha", "changed"], ["1", "changed,"]]
     assert told[-1] == "1 changed, 1 current"
-    assert here.said("update") == "updated alpha\n1 already current, 1 updated\n"
+    changes = "alpha: 1 file, 1 line added, 2 removed\n  SKILL.md: +1 -2\n"
+    assert here.said("update") == f"{changes}updated alpha\n1 already current, 1 updated\n"
 
 
 def chinese(place: Place, *words: str) -> list[str]:
@@ -125,11 +126,13 @@ def test_outdated_and_update_are_shown_in_chinese(here: Place, repo: Path) -> No
     told = chinese(here, "outdated")
     assert [line.split()[:2] for line in told[:2]] == [["技能", "状态"], ["alpha", "有更新"]]
     assert told[2:] == ["有更新 1 个，已是最新 1 个"]
-    assert chinese(here, "update", "--dry-run") == ["将更新 alpha", "已是最新 1 个，已更新 1 个"]
+    changes = ["alpha：1 个文件，增加 1 行，删除 2 行", "  SKILL.md：+1 -2"]
+    assert chinese(here, "update", "--dry-run") == [*changes, "将更新 alpha", "已是最新 1 个，已更新 1 个"]
     here.write({".claude/skills/alpha/SKILL.md": skill_text("alpha", "mine")})
     updated = chinese(here, "update", "--force")
-    assert updated[0].startswith("已更新 alpha（备份保留在 ")
-    assert updated[1:] == ["已是最新 1 个，已更新 1 个"]
+    assert updated[:2] == ["alpha：1 个文件，增加 1 行，删除 1 行", "  SKILL.md：+1 -1"]
+    assert updated[2].startswith("已更新 alpha（备份保留在 ")
+    assert updated[3:] == ["已是最新 1 个，已更新 1 个"]
 
 
 @pytest.mark.wide

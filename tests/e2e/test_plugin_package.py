@@ -57,7 +57,7 @@ DRIVER = """\
 import asyncio, json, sys
 from pathlib import Path
 from navigator_kernel.bootstrap.project import Project
-from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.dispatch import EventStream
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.turn.deliver import DispatchDeps, deliver
 from navigator_kernel.values.packet import Context, Packet, TaskSpec

@@ -64,7 +64,8 @@ def test_an_update_keeps_it_while_the_finding_is_the_same(here: Place, source: P
     assert receipt(here)["accepted"]
     (source / "setup.sh").write_text(LEAK.replace("x.example", "y.example"))
     assert here.run("skill", "update").code == 3
-    assert here.run("skill", "update", "--accept", "credential-flow").code == 0
+    assert here.run("skill", "update", "--accept", "credential-flow").code == 9  # it talks to another host
+    assert here.run("skill", "update", "--accept", "credential-flow", "--yes").code == 0
 
 
 @pytest.mark.wide
