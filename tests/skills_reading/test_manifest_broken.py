@@ -28,6 +28,18 @@ def test_an_unquoted_colon_costs_nothing_but_a_note() -> None:
     assert (skill.description, skill.tags) == ("use when: asked", ("a", "b"))
 
 
+@pytest.mark.requirement("FMT-9")
+@pytest.mark.parametrize("text", ["!important rules of css", "{{name}} template filler", "&amp entities", "!it's so"])
+def test_a_description_that_begins_like_yaml_is_read_as_it_stands(text: str) -> None:
+    assert read(f"---\nname: x\ndescription: {text}\n---\nGo.\n").description == text
+
+
+@pytest.mark.parametrize("more", ["&a text\nother: *a", "!!python/name:os.system x y"])
+def test_an_alias_of_a_description_or_a_tag_of_a_language_is_refused(more: str) -> None:
+    with pytest.raises(NotLoadable):
+        read(f"---\nname: x\ndescription: {more}\n---\nGo.\n")
+
+
 @pytest.mark.parametrize("type", ["command", "agent", "prompt"])
 def test_a_hosts_own_files_may_list_tools_with_commas(type: Any) -> None:
     assert codes(read("---\nname: x\ndescription: d\nallowed-tools: Read, Grep\n---\nGo.\n", type=type)) == []

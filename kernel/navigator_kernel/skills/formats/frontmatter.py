@@ -27,6 +27,10 @@ _PAIR = lazy_compile(r"([ ]*(?:- )?[A-Za-z_][\w .-]{0,63}?:[ \t]+)(\S.*)")
 _WHOLE = lazy_compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]{0,2}|\[.*\]|\{.*\})[ \t]*(?:[ \t]#.*)?""")
 _COMMENT = lazy_compile(r"#+ ")
 _TABBED = lazy_compile(r"(?m)^[ \t]*\t[ \t]*")
+_PROSE = lazy_compile(  # a description such as `!important rules`, `&amp entities`, `{{name}} filler`
+    r"(?m)^((?:description|when[_-]to[_-]use):[ \t]{1,9})"
+    r"((?:![A-Za-z][\w'-]{0,60}|&[\w-]{1,60}|\{\{[^{}\n]{1,60}\}\})[ \t]{1,9}[^\W_][^\n]{1,2000})$"
+)
 _COLON = lazy_compile(r":(?:[ \t]|$)")
 _BLOCK = lazy_compile(r"[|>][-+0-9]{0,2}")
 
@@ -249,6 +253,12 @@ def _untabbed(source: str) -> str:
     return _TABBED.sub(lambda hit: hit.group().replace("\t", "  "), source)
 
 
+def _told_in_prose(source: str) -> str:
+    """`source` with quotes around a description that begins as a tag, an anchor or a map of YAML, and goes on in words.
+    An alias of such an anchor stays one, and is refused."""
+    return _PROSE.sub(lambda hit: hit[1] + "'" + hit[2].rstrip().replace("'", "''") + "'", source)
+
+
 def _quoted(source: str) -> str:
     """`source` with quotes around each value on one line that YAML would misread; block scalars stay unchanged."""
     lines: list[str] = []
@@ -308,6 +318,7 @@ def _unquote(text: str) -> str:
 
 
 _FIXES: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+    ("yaml-unquoted", "a value needs quotes; read as it stands", _told_in_prose),
     ("", "", str),
     ("yaml-tabs", "indented by tabs; read as spaces", _untabbed),
     ("yaml-unquoted", "a value needs quotes; read as it stands", _quoted),
