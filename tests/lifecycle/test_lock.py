@@ -96,6 +96,18 @@ def test_what_the_lock_wants_and_is_not_here_is_named_by_each_reader(team: tuple
     assert states(other) == {}
 
 
+@pytest.mark.parametrize("command", ["restore", "update"])
+def test_a_skill_whose_folder_is_gone_is_missing_for_each_reader_and_comes_back(
+    team: tuple[Project, Project], command: str
+) -> None:
+    one, _ = team
+    shutil.rmtree(one.skills / "alpha")
+    assert states(one) == {"alpha": "missing"}
+    getattr(one.lifecycle, command)()
+    assert states(one) == {}
+    assert (one.skills / "alpha" / "SKILL.md").is_file()
+
+
 def test_an_edited_skill_is_named_by_each_reader(team: tuple[Project, Project]) -> None:
     one, _ = team
     (one.skills / "alpha" / "SKILL.md").write_text(skill_text("alpha", "mine"))

@@ -10,6 +10,7 @@ import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,6 +27,10 @@ pytestmark = pytest.mark.sample(1)
 HISTORIES = int(os.environ.get("LOCK_HISTORIES", "300"))
 NAMES, BRANCHES = ("a", "b", "c", "d"), ("main", "one", "two", "three", "four")
 LOCK = Path("skills.lock.json")
+_FOLDER = TemporaryDirectory()  # every skill of a model has its files
+FOLDERS = Path(_FOLDER.name)
+for _name in NAMES:
+    (FOLDERS / _name).mkdir()
 Model = dict[str, int]
 
 
@@ -113,14 +118,14 @@ def uninstall(world: World, clone: Clone, name: str) -> None:
 
 def sync(world: World, clone: Clone) -> None:
     clone.here = {name: receipt(name, version) for name, version in model_of(clone.lock).items()}
-    assert set(lock_states(entries_in(clone.lock, LOCK), clone.here).values()) <= {"same"}
+    assert set(lock_states(entries_in(clone.lock, LOCK), clone.here, FOLDERS).values()) <= {"same"}
 
 
 def checkout(world: World, clone: Clone, branch: str) -> None:
     clone.branch, clone.lock = branch, world.commits[world.heads[branch]].lock
     wanted = model_of(clone.lock)
     here = {name: int(one.commit, 16) for name, one in clone.here.items()}
-    for name, state in lock_states(entries_in(clone.lock, LOCK), clone.here).items():
+    for name, state in lock_states(entries_in(clone.lock, LOCK), clone.here, FOLDERS).items():
         assert (state == "missing") == (name not in here)
         assert (state == "extra") == (name not in wanted)
         assert (state == "same") == (here.get(name) == wanted.get(name))

@@ -385,7 +385,7 @@ class KernelTools(Struct, kw_only=True):
             if events and isinstance(events[0].body, RunStarted) and events[0].body.session.startswith(SESSIONS):
                 lines = [line.strip() for event in events for line in lines_of(event)]
                 return {"run": name, "why": list(reasons(events, self.kernel.catalogue)), "lines": lines}
-        raise NotFound(f"no run is called {run!r}" if run else "there is no run yet", hint="run_skill makes one")
+        raise NotFound(f"no run is called {run!r}" if run else "nothing was run yet", hint="run_skill makes one")
 
     def _model_may(self, name: str) -> SkillDef | None:
         """The skill with this name; None if there is none, or if its author keeps it from models."""

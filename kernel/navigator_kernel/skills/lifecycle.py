@@ -30,7 +30,7 @@ from navigator_kernel.errors import (
 )
 from navigator_kernel.skills.catalog.aliases import kept_examples, sidecar_path, with_examples
 from navigator_kernel.skills.catalog.listing import Root
-from navigator_kernel.skills.catalog.place import InstallScope, scope_at
+from navigator_kernel.skills.catalog.place import InstallScope, at_rest, scope_at
 from navigator_kernel.skills.catalog.receipts import folder_files, read_receipts
 from navigator_kernel.skills.catalog.switches import add_use, disabled_names, set_enabled, use_counts
 from navigator_kernel.skills.formats.names import refuse_rename
@@ -44,7 +44,13 @@ from navigator_kernel.skills.install.inventory import (
     is_touched,
     recorded,
 )
-from navigator_kernel.skills.install.lockfile import LockState, lock_states, read_lock, receipts_in, wanted_entries
+from navigator_kernel.skills.install.lockfile import (
+    LockState,
+    lock_states,
+    read_lock,
+    receipts_in,
+    wanted_entries,
+)
 from navigator_kernel.skills.options import InstallOptions, Target
 from navigator_kernel.text import clean, fold, suggestions
 
@@ -211,18 +217,18 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
     def _differences(self, options: InstallOptions) -> list[LockDifference]:
         """What differs from the lock in each place, as far as the records and the times of files show it."""
-        told: list[LockDifference] = []
+        differences: list[LockDifference] = []
         for place in self.chosen(options):
             receipts = read_receipts(place, [])
             entries = None
             with suppress(Damaged):
                 entries = wanted_entries(place)
-            for name, state in lock_states(entries, receipts).items():
+            for name, state in lock_states(entries, receipts, place.skills).items():
                 edited = state == "same" and is_touched(receipts[name], place)
                 if edited or state != "same":
                     where = {"level": place.level, "target": place.target}
-                    told.append(LockDifference(name=name, state="edited" if edited else state, **where))
-        return told
+                    differences.append(LockDifference(name=name, state="edited" if edited else state, **where))
+        return differences
 
     def info(
         self, source: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, here: bool = False
@@ -280,8 +286,10 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         checked: list[dict[str, Any]] = []
         folded, agreed = fold(name), self.agreed()
         for place in self.chosen(options):
-            receipts = read_receipts(place)
-            for own, state in lock_states(wanted_entries(place), receipts).items():
+            with at_rest(place):
+                receipts = read_receipts(place)
+                states = lock_states(wanted_entries(place), receipts, place.skills)
+            for own, state in states.items():
                 if folded not in {"", fold(own)}:
                     continue
                 where = {"name": own, "level": place.level, "target": place.target}
@@ -291,9 +299,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                     continue
                 now, files = compared(receipt, place)
                 if now is not None:  # else another command has just removed it
-                    told = "edited" if any(files.values()) and state == "same" else state
+                    known = "edited" if any(files.values()) and state == "same" else state
                     mine = is_mine(now, agreed)
-                    checked.append({**where, "state": told, "ok": told == "same", "by_you": mine, **files})
+                    checked.append({**where, "state": known, "ok": known == "same", "by_you": mine, **files})
         if folded and not checked:
             raise self.unknown(name)
         broken = [one for one in checked if not one["ok"]]

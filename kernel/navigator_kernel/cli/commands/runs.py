@@ -38,7 +38,7 @@ def why(app: App, *, run: str | None, skill: str | None, verbose: bool, as_json:
     log = app.bare.run_log
     known = log.runs()
     if run is None and not known:
-        raise NotFound("there is no run yet", hint='navigator ask "…" makes one')
+        raise NotFound("nothing was run yet", hint='navigator ask "…" makes one')
     name = run or known[0]
     events = log.read(name)
     if skill is not None:

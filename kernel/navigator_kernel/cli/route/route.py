@@ -67,15 +67,15 @@ def command(
     if index:
         _index(app, text, as_json=as_json)
         return
-    told = _told(app, text, k) if resident else None
-    told = told or routed(app, text, k)
+    routing = _from_resident(app, text, k) if resident else None
+    routing = routing or routed(app, text, k)
     if as_json:
-        document(told)
+        document(routing)
     else:
-        show(told, explain=explain)
+        show(routing, explain=explain)
 
 
-def _told(app: App, text: str, k: int) -> dict[str, Any] | None:
+def _from_resident(app: App, text: str, k: int) -> dict[str, Any] | None:
     """The route from the resident process, or None if it does not answer."""
     from navigator_kernel.daemon.client import ask
 

@@ -251,20 +251,20 @@ def _show_updated(app: App, result: UpdateResult) -> None:
 def _changes(name: str, change: SkillChange, language: Language) -> list[str]:
     """The lines about what an update changes in a skill."""
     added, removed = sum(file.added for file in change.files), sum(file.removed for file in change.files)
-    told = [say("change.files", language, name=name, count=len(change.files), added=added, removed=removed)]
-    told += [
+    shown = [say("change.files", language, name=name, count=len(change.files), added=added, removed=removed)]
+    shown += [
         say(f"change.{file.change}", language, path=file.path, added=file.added, removed=file.removed)
         for file in change.files
     ]
-    told += [
+    shown += [
         say(f"change.note.{kind}", language, before=before or "-", after=after or "-")
         for kind, before, after in change.notes
     ]
-    told += [
+    shown += [
         say(f"change.can.{kind}", language, names=BETWEEN[language].join(names)) for kind, names in change.can.items()
     ]
-    told += [say("change.finding", language, text=shown_finding(finding, name)) for finding in change.findings]
-    return told
+    shown += [say("change.finding", language, text=shown_finding(finding, name)) for finding in change.findings]
+    return shown
 
 
 @click.command("outdated")

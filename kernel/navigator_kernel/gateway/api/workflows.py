@@ -320,8 +320,8 @@ def _refuse_another(gateway: Gateway, call: Call) -> None:
 
 
 def _shown(name: str, text: str, gateway: Gateway) -> WorkflowText:
-    told: str = gateway.project.redact(text)
-    return WorkflowText(name=name, text=told, redacted=told != text)
+    redacted: str = gateway.project.redact(text)
+    return WorkflowText(name=name, text=redacted, redacted=redacted != text)
 
 
 def _workflow_files_of(method: str, path: str, summary: str, handler: Any, **more: Any) -> Endpoint:

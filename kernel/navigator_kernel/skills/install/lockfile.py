@@ -93,18 +93,19 @@ def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dic
 LockState = Literal["same", "missing", "extra", "stale"]
 
 
-def lock_states(entries: Entries | None, receipts: Mapping[str, Receipt]) -> Mapping[str, LockState]:
-    """How what is here compares with the lock, by name: a skill is `missing` here, `extra` (the lock does not want it),
-    or `stale` (the lock wants it from elsewhere, or other bytes). Without a lock nothing is compared."""
+def lock_states(entries: Entries | None, receipts: Mapping[str, Receipt], folder: Path) -> Mapping[str, LockState]:
+    """How each skill in `folder` compares with the lock: it is `missing` (without receipt or files), `extra` (the lock
+    does not want it), or `stale` (the lock wants another source, or other bytes). Without a lock nothing is compared.
+    """
     if entries is None:
         return dict.fromkeys(receipts, "same")
     states: dict[str, LockState] = {}
     for name in sorted({*entries, *receipts}):
         receipt = receipts.get(name)
-        if receipt is None:
-            states[name] = "missing"
-        elif name not in entries:
+        if name not in entries:
             states[name] = "extra"
+        elif receipt is None or not os.path.lexists(folder / name):
+            states[name] = "missing"
         else:
             states[name] = "same" if pin(entries[name]) == pin(lock_entry(receipt)) else "stale"
     return states

@@ -14,14 +14,21 @@ from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.processes.line_diff import unified
 from navigator_kernel.adapters.sources.git import GitSource
 from navigator_kernel.errors import Damaged, FetchFailed, KernelError, Refused, SkillNotFound
-from navigator_kernel.skills.catalog.place import own_links, told_links
+from navigator_kernel.skills.catalog.place import at_rest, own_links, told_links
 from navigator_kernel.skills.catalog.receipts import folder_files, is_left_behind, read_receipt, read_receipts
 from navigator_kernel.skills.install.abilities import abilities, grown
 from navigator_kernel.skills.install.apply import open_change
 from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
 from navigator_kernel.skills.install.install import owned, refuse_unmanaged
 from navigator_kernel.skills.install.inventory import compared
-from navigator_kernel.skills.install.lockfile import LockState, lock_states, manifest_in, receipts_in, wanted_entries
+from navigator_kernel.skills.install.lockfile import (
+    LockState,
+    lock_states,
+    manifest_in,
+    read_lock,
+    receipts_in,
+    wanted_entries,
+)
 from navigator_kernel.skills.install.plans import PlannedSkill, drafts, scanned, titled
 from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.discover import LINK
@@ -235,7 +242,9 @@ def update(
     coming: list[PlannedSkill] = []  # without those that another command removed or changed meanwhile
     if pending or options.dry_run:
         with open_change(place, deps, dry_run=options.dry_run, tolerant=True) as change:
-            coming = [plan for one, plan in pending if change.receipts.get(one.receipt.name) == one.here]
+            locked = read_lock(place.lock)
+            same = [(one, plan) for one, plan in pending if change.receipts.get(one.receipt.name) == one.here]
+            coming = [plan for one, plan in same if one.here is not None or one.receipt.name in locked]
             refuse_unmanaged(coming, change.receipts, place)
             agreed = [plan.receipt.name for plan in coming if agrees_again(plan, change.receipts, deps.agreed)]
             change.apply(coming, keep=backups, agreed=agreed)
@@ -350,11 +359,11 @@ def _news(
     """The news for each skill of the lock and each receipt, by name, and the names of unreadable receipts; each source
     is opened once per ref. Damaged if one of `names` has an unreadable receipt."""
     damaged: list[str] = []
-    entries = wanted_entries(place)
+    with at_rest(place):
+        entries, receipts_now = wanted_entries(place), read_receipts(place, damaged)
+        states = lock_states(entries, receipts_now, place.skills)
     chosen = [owned(name, place, entries or ()) for name in names]
-    receipts_now = read_receipts(place, damaged)
     wanted = {**receipts_now, **receipts_in(entries or {}, place, deps)}
-    states = lock_states(entries, receipts_now)
     groups: dict[tuple[str, str], list[_News]] = {}
     for name in dict.fromkeys(chosen or sorted(wanted)):
         if (receipt := wanted.get(name)) is None or name in damaged:  # one may be removed meanwhile
@@ -422,7 +431,7 @@ def _of(known: _News, reader: SourceReader, place: InstallScope, deps: InstallDe
             wanted = now if receipt == here else receipt
             return _of(replace(known, receipt=wanted, here=now), reader, place, deps)
         return replace(known, state="removed")
-    edited = tuple(sorted({path for paths in changes.values() for path in paths}))
+    edited = () if known.lock == "missing" else tuple(sorted({path for paths in changes.values() for path in paths}))
     return replace(known, state=state, plan=plan, edited=edited)
 
 
