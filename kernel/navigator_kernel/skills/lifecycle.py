@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.skills.files import ConvertResult, ValidateResult
     from navigator_kernel.skills.install.conflict import Side
-    from navigator_kernel.skills.install.deps import InstallDeps, Seek
+    from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
     from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
@@ -255,14 +255,12 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         *,
         limit: int = 20,
         catalogues: Sequence[str] | None = None,
-        seek: Seek | None = None,
     ) -> SearchResult:
-        """Finds installed skills, best first (LIF-16), with `catalogues` also skills that these offer. `seek` is a
-        router that is already open."""
+        """Finds installed skills, best first (LIF-16), with `catalogues` also skills that these offer."""
         from navigator_kernel.skills.catalog.search import search
 
         self.settle()
-        space = (seek or self.deps.seek)(_named(query, "query"))
+        space = self.deps.seek(_named(query, "query"))
         rows: dict[str, Installed] = {}
         if space is None or options.user or options.target:
             rows = {one.skill.name: one for one in self.found(options)[0]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import NullAudit
@@ -41,9 +41,6 @@ class SearchSpace(NamedTuple):
     skills: Sequence[SkillDef]
     names: Sequence[str]
     sure: Collection[str]
-
-
-Seek: TypeAlias = Callable[[str], "SearchSpace | None"]  # the router's results for a query
 
 
 class InstallDeps:
