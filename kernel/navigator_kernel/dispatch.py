@@ -68,7 +68,11 @@ class InProcessDispatcher(Struct):
                 future.set_exception(NotFound(say("agent.missing", packet.context.language, name=packet.agent)))
             else:
                 loop = self._idle.pop() if self._idle else PluginLoop("navigator-agents")
-                future = loop.start(lambda: _answer(agent, packet))
+                future = loop.start(
+                    (lambda: agent.act(packet))
+                    if isinstance(agent, PacketAgent)
+                    else (lambda: agent.handle(packet.to_yaml()))  # an agent that takes no packet gets YAML (PKT-1)
+                )
             self._tasks[key] = _Task(packet=packet, future=future, started=self.clock.monotonic(), loop=loop)
             if len(self._tasks) > KEPT and (ended := next((k for k, t in self._tasks.items() if t.report), "")):
                 del self._tasks[ended]
@@ -130,11 +134,6 @@ class InProcessDispatcher(Struct):
     def _meta(self, task: _Task) -> Meta:
         elapsed = round(self.clock.monotonic() - task.started, 3)
         return Meta(agent=task.packet.agent, time=elapsed, ts=self.clock.now())
-
-
-async def _answer(agent: Agent, packet: Packet) -> object:
-    """The agent's answer. Only an agent that takes no packet gets it as YAML (PKT-1)."""
-    return await (agent.act(packet) if isinstance(agent, PacketAgent) else agent.handle(packet.to_yaml()))
 
 
 # Any answer becomes one valid report, which keeps its valid parts (RET-1..5)

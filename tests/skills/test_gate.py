@@ -24,7 +24,7 @@ DEAD = {
 }
 HOSTILE = {
     "link to a file of every machine": {"solo/passwd": ("120000", b"/etc/passwd")},
-    "link to a file of this person": {"solo/key": ("120000", f"{Path.home()}/.ssh/id_rsa".encode())},
+    "link to a file of this person": {"solo/key": ("120000", b"~/.ssh/id_rsa")},
     "link above the repository": {"solo/up": ("120000", b"../../../../etc/passwd")},
     "manifest that is a dead link": {"solo/SKILL.md": ("120000", b"/etc/passwd")},
     "link to a folder that holds it": {"solo/dir": ("120000", b".")},
@@ -49,7 +49,8 @@ HOSTILE = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_skill_that_is_not_safe_to_write_is_refused(project: Any, tmp_path: Path, case: str) -> None:
     repo = make_repo(tmp_path, ONE)
-    add_raw(repo, HOSTILE[case])
+    own = str(Path.home()).encode()
+    add_raw(repo, {path: (mode, data.replace(b"~", own, 1)) for path, (mode, data) in HOSTILE[case].items()})
     with pytest.raises(Refused) as caught:
         project.run("install", source=f"file://{repo}")
     assert "\x1b" not in caught.value.message

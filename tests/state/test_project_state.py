@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import threading
+import time
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.files.writer import PRIVATE
 from navigator_kernel.adapters.stores import project_state
 from navigator_kernel.adapters.stores.project_state import PrivateWriter, ProjectState
+from navigator_kernel.errors import Busy
 
 pytestmark = pytest.mark.requirement("X-43")
 
@@ -291,6 +293,36 @@ def test_the_first_write_claims_the_state(base: Path, root: Path) -> None:
     assert mark(root).exists()
     assert stat.S_IMODE((held.folder / "x").stat().st_mode) == PRIVATE
     assert os.fspath(held.folder).startswith(os.fspath(base))
+
+
+def test_a_thread_that_writes_while_another_one_claims_waits_for_it_and_claims_again_if_that_failed(
+    base: Path, root: Path
+) -> None:
+    held, begun, claims = state(base, root), threading.Event(), list[int]()
+
+    def claim() -> None:
+        claims.append(len(claims))
+        begun.set()
+        time.sleep(0.2)
+        if len(claims) == 1:
+            raise Busy("not yet", hint="run the command again")
+        held.claim()
+
+    def first() -> None:
+        with pytest.raises(Busy):
+            writer.append(held.folder / "lines", b"first\n")
+
+    writer = PrivateWriter(held.folder, claim)
+    threads = [threading.Thread(target=first)]
+    threads[0].start()
+    begun.wait()
+    threads += [threading.Thread(target=writer.append, args=(held.folder / "lines", b"line\n")) for _ in range(4)]
+    for thread in threads[1:]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (claims, (held.folder / "lines").read_text()) == ([0, 1], "line\n" * 4)
+    assert state(base, root).record is not None
 
 
 def test_a_claim_of_one_that_only_looks_leaves_the_project_alone_until_one_that_works(base: Path, root: Path) -> None:

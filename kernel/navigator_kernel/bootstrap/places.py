@@ -142,7 +142,12 @@ def scripts(root: Path) -> Mapping[str, Path]:
     home = shipped_home()
     page = next((text for folder in (root / "docs", home.docs) if (text := _text(folder / "commands.md"))), "")
     names = sorted(set(_SCRIPT.findall(page)))
-    found = {name: path for name in names for path in (home.bin / name, root / "bin" / name) if _is_plain(path)}
+    found = {
+        name: path
+        for name in names
+        for path in (home.bin / name, root / "bin" / name)
+        if path.is_file() and not path.is_symlink()
+    }
     return {name.removesuffix(".py"): path for name, path in found.items()}
 
 
@@ -156,10 +161,6 @@ def _text(page: Path) -> str:
         return page.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
 
 
 PLUGINS = "NAVIGATOR_PLUGINS"

@@ -179,7 +179,7 @@ def parts(text: str) -> tuple[str, ...]:
     if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
         return (text.strip(),)
     pieces = [_BOTH.sub("", piece).strip(_STOPS) for _, piece in _pieces(text)]
-    return tuple(filter(_says_something, pieces))
+    return tuple(filter(_content, pieces))
 
 
 def _may_join(text: str) -> bool:
@@ -216,10 +216,6 @@ def _divides(joint: str) -> bool:
 def _substance(piece: str) -> int:
     """The number of meaningful terms: words, and pairs of Chinese characters."""
     return sum(max(1, len(run) - 1) if run > "\u3400" else len(run) > 1 for run in _content(piece))
-
-
-def _says_something(piece: str) -> bool:
-    return bool(_content(piece))
 
 
 def _content(piece: str) -> list[str]:

@@ -11,7 +11,7 @@ from navigator_kernel.language.wording import APART, say
 from navigator_kernel.text import in_one_language
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
-from navigator_kernel.values.request import ASKED_BY_SERVER, Handoff, PreprocessingResult
+from navigator_kernel.values.request import ASKED_BY_SERVER, PreprocessingResult
 from navigator_kernel.values.resource import PATHS
 from navigator_kernel.values.route import (
     Direct,
@@ -183,7 +183,9 @@ def _skill_packet(
     optional["files"] = [str(file.path) for file in files if file.usable]
     optional |= {"previous": str(handed.report)} if handed else {}
     if skill is None or skill.kind == "B":
-        optional["request"] = "\n\n".join([message, *_block(handed)])
+        optional["request"] = message
+        if handed and handed.text:  # the output of the previous step, marked as such
+            optional["request"] += f'\n\n<step number="{handed.step}">\n{handed.text}\n</step>'
         optional |= {"written": written} if written and not given.values else {}
         optional |= {"memory": [memory.text for memory in order.memories]} if order.memories else {}
     limit = min(skill.timeout or order.timeout, SKILL_LIMIT) if skill else order.timeout
@@ -196,11 +198,6 @@ def _as_written(arguments: Sequence[str], skill: SkillDef | None, request: Prepr
     """The arguments; for a prompt as the person wrote them behind the name, with quotes and blanks."""
     command = request.commands[0] if request.commands and (skill is None or skill.kind == "B") else None
     return command.rest if command is not None and command.args == tuple(arguments) else " ".join(arguments)
-
-
-def _block(handed: Handoff | None) -> list[str]:
-    """The output of the previous step, marked as such, for the prompt."""
-    return [f'<step number="{handed.step}">\n{handed.text}\n</step>'] if handed and handed.text else []
 
 
 def _cleaned(request: PreprocessingResult) -> str:

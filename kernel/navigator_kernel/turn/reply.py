@@ -224,7 +224,9 @@ def _following(
 ) -> Session:
     before = turn.session
     session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or turn.notice is not None)
-    session = replace(session, private=before.private or any(map(_tells_private, reports)))
+    # A waiting packet has done nothing yet, unless a model had started on it
+    told = any(report.private and (report.state != "pending" or report.progress) for report in reports)
+    session = replace(session, private=before.private or told)
     session = replace(session, written=_written(reports, before))
     approval = _approval(plan, reports, report, turn, now) if turn.workflow is None else _workflow(report, turn, now)
     if approval is not None:
@@ -252,11 +254,6 @@ def _written(reports: Sequence[Report], before: Session) -> tuple[str, ...]:
     """The files that models wrote to their workspaces, newest first. Files of skills with a command are not listed."""
     files = [str(file["path"]) for report in reports if report.by_model for file in report.data.get("written", ())]
     return tuple(dict.fromkeys((*files, *before.written)))[:MOST_FILES]
-
-
-def _tells_private(report: Report) -> bool:
-    """Whether the report has private data. A waiting packet has done nothing yet, unless a model had started on it."""
-    return report.private and (report.state != "pending" or bool(report.progress))
 
 
 def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]:
@@ -347,14 +344,11 @@ def _sticky(ran: Packet, report: Report, turn: TurnSummary, now: str) -> Sticky 
         return None
     given = ran.params.required if ran.agent == "skills" else {}
     # The next message can continue with a path or a date; a text or a number may be a secret
-    values = {name: text for name, value in given.items() if _DATE.fullmatch(text := str(value)) or _is_path(text)}
+    texts = {name: str(value) for name, value in given.items()}
+    values = {n: t for n, t in texts.items() if _DATE.fullmatch(t) or (t.startswith("/") and is_there(Path(t)))}
     sticky = Sticky(agent=ran.agent, target=targets[ran.agent], text=turn.asked, run=turn.run, at=now, values=values)
     asks = report.by_model and (report.raw or "").rstrip().endswith(("?", "？"))
     return replace(sticky, by_model=report.by_model, asks=asks)
-
-
-def _is_path(text: str) -> bool:
-    return text.startswith("/") and is_there(Path(text))
 
 
 def _packet_of(plan: DispatchPlan, reports: Sequence[Report]) -> Packet:

@@ -224,17 +224,17 @@ def list_project(root: Path) -> Sequence[str]:
     """Paths from `root`, at most `MOST`; a folder ends in `/`. What git ignores, hidden folders, vendored code and the
     kernel's own folder are left out."""
     names = _by_git(root)
-    files = (name for name in (_walked(root) if names is None else names) if not _is_nobodys(name))
+    files = (
+        name
+        for name in (_walked(root) if names is None else names)
+        if not any(part in _NOBODYS or part.startswith(".") for part in name.split("/")[:-1])
+    )
     paths: dict[str, None] = {}
     for name in islice(files, MOST):
         for folder in reversed(PurePosixPath(name).parents[:-1]):
             paths[f"{folder}/"] = None
         paths[name] = None
     return tuple(paths)
-
-
-def _is_nobodys(name: str) -> bool:
-    return any(part in _NOBODYS or part.startswith(".") for part in name.split("/")[:-1])
 
 
 def _by_git(root: Path) -> Sequence[str] | None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
+from threading import RLock
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -88,7 +89,7 @@ class ProjectState:
         self._base, self._clock = base, clock
         self._claimed = self._marked = False
         self.place = look(str(self.root))
-        self._find(partial(_known, self.projects))
+        self._find(lambda: _records_at(self.projects, stamp(self.projects)))
         self.folder = self.record.folder if self.record else self._named
 
     def claim(self, *, looking: bool = False) -> None:
@@ -258,16 +259,19 @@ class ProjectWriter(FolderWriter):
 
 
 class PrivateWriter(FolderWriter):
-    """Writes below one folder of the person's state; `prepare` makes it before the first write."""
+    """Writes below one folder of the person's state; `prepare` makes it before the first write of any
+    thread, and again before the next one if it failed."""
 
     def __init__(self, folder: Path, prepare: Callable[[], None]) -> None:
         super().__init__([folder], mode=PRIVATE)
         self._prepare: Callable[[], None] | None = prepare
+        self._preparing = RLock()
 
     def _checked(self, path: Path) -> Path:
-        prepare, self._prepare = self._prepare, None
-        if prepare is not None:
-            prepare()
+        with self._preparing:
+            if self._prepare is not None:
+                self._prepare()
+                self._prepare = None
         return super()._checked(path)
 
 
@@ -314,13 +318,9 @@ def unlink(folder: Path) -> None:
             FolderWriter([folder.parent]).remove(path)
 
 
-def _known(projects: Path) -> Sequence[Record]:
-    """`records`, which a process that opens many parts reads once."""
-    return _records_at(projects, stamp(projects))
-
-
 @lru_cache(maxsize=1)
 def _records_at(projects: Path, _: Stamp | None) -> Sequence[Record]:
+    """`records`, which a process that opens many parts reads once."""
     return records(projects)
 
 

@@ -172,46 +172,42 @@ def _after(run: str, call: Call) -> int:
     return int(found[2])
 
 
+_endpoint = partial(Endpoint, tag="chat", role="chat")
+
 ENDPOINTS = (
-    Endpoint(
+    _endpoint(
         method="POST",
         path="/api/chat/{session}",
-        role="chat",
         summary="Send a message and stream the events of its run",
         handler=chat,
-        tag="chat",
         body=ChatMessage,
         query=Events,
         sends=("X-Run-Id",),
         media=EVENT_STREAM,
         errors=(409,),
     ),
-    Endpoint(
+    _endpoint(
         method="POST",
         path="/api/sessions/{session}/runs",
-        role="chat",
         summary="Send a message without waiting",
         handler=start_run,
-        tag="chat",
         body=ChatMessage,
         answer=StartedRun,
         status=202,
         errors=(409,),
     ),
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/events",
-        role="chat",
         summary="Follow all runs in one stream",
         handler=all_events,
         tag="runs",
         query=Events,
         media=EVENT_STREAM,
     ),
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/runs/{run}/events",
-        role="chat",
         summary="Replay the events of a run, then follow it",
         handler=run_events,
         tag="runs",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -113,25 +114,24 @@ def _learned(gateway: Gateway, run: str, name: str) -> Learned:
     return Learned(skill=skill.name, learned=gateway.project.lessons.learn(skill.name, message))
 
 
+_endpoint = partial(Endpoint, tag="runs", role="chat")
+
 ENDPOINTS = (
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/runs/{run}/why",
-        role="chat",
         summary="Explain how a run chose its skill, and why not another one",
         handler=explain_run,
-        tag="runs",
         query=ToExplain,
         answer=Explanation,
         errors=(404,),
     ),
-    Endpoint(
+    _endpoint(
         method="POST",
         path="/api/runs/{run}/learn",
         role="approve",
         summary="Use a skill for messages like this one from now on",
         handler=learn_run,
-        tag="runs",
         body=ToLearn,
         answer=Learned,
         errors=(404,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import quote
@@ -221,29 +222,27 @@ def _is_text(data: bytes) -> bool:
     return b"\0" not in data
 
 
+_endpoint = partial(Endpoint, tag="runs", role="chat")
+
 ENDPOINTS = (
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/runs/{run}/files",
-        role="chat",
         summary="List the files that a run wrote",
         handler=list_run_files,
-        tag="runs",
         answer=RunFiles,
         errors=(404,),
     ),
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/runs/{run}/files/{path:path}",
-        role="chat",
         summary="Download a file that a run wrote",
         handler=read_run_file,
-        tag="runs",
         query=WhichFile,
         media=BINARY,
         errors=(404,),
     ),
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/files",
         role="read",
@@ -254,10 +253,9 @@ ENDPOINTS = (
         answer=ProjectPaths,
         errors=(404,),
     ),
-    Endpoint(
+    _endpoint(
         method="POST",
         path="/api/sessions/{session}/files",
-        role="chat",
         summary="Store a file that a message of the session can name",
         handler=attach_file,
         tag="chat",

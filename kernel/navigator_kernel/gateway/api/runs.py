@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -183,46 +184,30 @@ def _state(gateway: Gateway, run: str, bodies: Sequence[Any]) -> str:
     return "running" if gateway.runs.feeds.find(run) is not None else "unfinished"
 
 
+_endpoint = partial(Endpoint, tag="runs", role="chat")
+
 ENDPOINTS = (
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/runs",
-        role="chat",
         summary="List runs, newest first",
         handler=list_runs,
-        tag="runs",
         query=OfRuns,
         answer=LoggedRuns,
     ),
-    Endpoint(
-        method="GET",
-        path="/api/runs/{run}",
-        role="chat",
-        summary="Look at a run",
-        handler=read_run,
-        tag="runs",
-        answer=LoggedRun,
-        errors=(404,),
+    _endpoint(
+        method="GET", path="/api/runs/{run}", summary="Look at a run", handler=read_run, answer=LoggedRun, errors=(404,)
     ),
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/runs/{run}/log",
-        role="chat",
         summary="Read the events of a run",
         handler=read_run_log,
-        tag="runs",
         answer=RunEvents,
         errors=(404,),
     ),
-    Endpoint(
-        method="DELETE",
-        path="/api/runs/{run}",
-        role="chat",
-        summary="Stop a run",
-        handler=stop_run,
-        tag="runs",
-        status=204,
-        errors=(404,),
+    _endpoint(
+        method="DELETE", path="/api/runs/{run}", summary="Stop a run", handler=stop_run, status=204, errors=(404,)
     ),
 )
 
@@ -346,33 +331,28 @@ def _changes(gateway: Gateway, run: str) -> list[ChangedFile]:
 
 
 WORK_ENDPOINTS = (
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/runs/{run}/steps",
-        role="chat",
         summary="Read the packet and the report of each step",
         handler=read_run_steps,
-        tag="runs",
         answer=RunSteps,
         errors=(404,),
     ),
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/runs/{run}/changes",
-        role="chat",
         summary="Show what a run changed in the project",
         handler=read_run_changes,
-        tag="runs",
         answer=RunChanges,
         errors=(404,),
     ),
-    Endpoint(
+    _endpoint(
         method="POST",
         path="/api/runs/{run}/undo",
         role="admin",
         summary="Restore the files that a run changed",
         handler=undo_run,
-        tag="runs",
         body=ToUndo,
         answer=Undone,
         errors=(404,),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -237,48 +238,43 @@ def _gone(name: str) -> NotFound:
     return NotFound(f"nothing waits under {name!r}", hint="it was answered or withdrawn, or was asked over a day ago")
 
 
+_endpoint = partial(Endpoint, tag="sessions", role="chat")
+
 ENDPOINTS = (
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/sessions",
-        role="chat",
         summary="List sessions, newest first",
         handler=list_sessions,
-        tag="sessions",
         query=Page,
         answer=Sessions,
     ),
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/sessions/{session}",
-        role="chat",
         summary="Read a session's history",
         handler=read_session,
-        tag="sessions",
         query=Last,
         answer=History,
         errors=(404,),
     ),
-    Endpoint(
+    _endpoint(
         method="DELETE",
         path="/api/sessions/{session}",
-        role="chat",
         summary="Delete a session and its history",
         handler=delete_session,
-        tag="sessions",
         status=204,
         errors=(404, 409),
     ),
-    Endpoint(
+    _endpoint(
         method="GET",
         path="/api/approvals",
-        role="chat",
         summary="List what waits for an approval",
         handler=list_approvals,
         tag="approvals",
         answer=Approvals,
     ),
-    Endpoint(
+    _endpoint(
         method="POST",
         path="/api/approvals/{approval}",
         role="approve",

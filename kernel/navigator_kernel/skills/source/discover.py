@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from navigator_kernel.adapters.sources.git import TreeEntry
@@ -266,7 +266,7 @@ def _is_elsewhere(target: str) -> bool:
     in a folder that every system has. Judged by its letters, because to look at a path can already mount a network."""
     parts = target.split("/")
     plain = target.startswith("/") and "\0" not in target and ".." not in parts and len(target) <= 1024
-    own = f"{target}/".startswith(f"{Path.home()}/")
+    own = PurePosixPath("/" + target.lstrip("/")).is_relative_to(Path.home())
     return plain and not own and next(filter(None, parts), "").lower() not in _SYSTEM
 
 
