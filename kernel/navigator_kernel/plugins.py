@@ -63,7 +63,8 @@ class Plugins(Struct):
         if shipped:
             self._shipped.add(name)
         try:
-            plugin = self.call(name, "load", lambda: self._registered(name, load()))
+            plugin = self.call(name, "load", load)
+            self.call(name, "load", lambda: self.manager.register(plugin, name))
         except Exception:  # noqa: BLE001 - it is recorded
             return
         known = [hook for hook in vars(hookspecs) if hook.startswith("kernel_")]
@@ -72,10 +73,6 @@ class Plugins(Struct):
                 near = suggestions(caller.name, known, 1)
                 meant = f"; did you mean {near[0]}?" if near else ""
                 self.fail(name, caller.name, NotFound(f"there is no such hook{meant}"))
-
-    def _registered(self, name: str, plugin: object) -> object:
-        self.manager.register(plugin, name)
-        return plugin
 
     def all(
         self, hook: str, value: object, read: Callable[[Any], Any] = lambda item: item, *, seconds: float = 0.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -172,6 +174,56 @@ def test_plain_style_has_no_emoji(here: Place, words: list[str]) -> None:
 @pytest.mark.parametrize("words", [[], ["-"]], ids=["no words", "-"])
 def test_a_message_may_come_on_stdin(here: Place, words: list[str]) -> None:
     assert here.json("ask", *words, stdin=COUNT + "\n")["report"]["data"]["words"] == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "piped", "words"),
+    [
+        ("count the words of this", 'He said "hello there" to @nobody', 6),
+        ("how many words has this?", "one\n\n/todo-scan two\n", 3),
+        ("统计这段文字的字数", "three small words", 3),
+        ("count the words of this: a b", "", 2),
+    ],
+)
+def test_what_is_piped_in_beside_a_message_is_the_file_that_it_is_about(
+    here: Place, message: str, piped: str, words: int
+) -> None:
+    reply = here.json("ask", message, stdin=piped)
+    assert reply["report"]["data"]["words"] == words == len((piped or "a b").split())
+    kept = list((here.root / "mybox/workspace").glob("*-stdin/stdin.txt"))
+    assert [file.read_text() for file in kept] == ([piped] if piped else [])
+
+
+def test_outside_a_project_what_is_piped_in_is_the_text_of_the_message(here: Place, tmp_path: Path) -> None:
+    folder = tmp_path / "no project"
+    folder.mkdir()
+    done = here.run("ask", "--json", "count the words of this.", stdin='He said "hello there" to me', cwd=folder)
+    assert json.loads(done.out)["report"]["data"]["words"] == 6
+    assert list(folder.iterdir()) == []
+
+
+def test_a_pipe_that_stays_open_and_empty_is_left_alone(here: Place) -> None:
+    reading, writing = os.pipe()
+    argv = [sys.executable, "-m", "navigator_kernel.cli.main", "ask", "--json", COUNT]
+    done = subprocess.run(
+        argv, cwd=here.root, env=environment(), stdin=reading, capture_output=True, text=True, timeout=60
+    )
+    os.close(reading)
+    os.close(writing)
+    assert json.loads(done.stdout)["report"]["data"]["words"] == 2
+    assert "nothing came on stdin within 3 seconds" in done.stderr
+
+
+def test_more_than_64_mib_of_stdin_is_an_error(here: Place, tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(64 * 1024**2 + 1)
+    argv = [sys.executable, "-m", "navigator_kernel.cli.main", "ask", "count the words of this"]
+    with large.open("rb") as file:
+        done = subprocess.run(
+            argv, cwd=here.root, env=environment(), stdin=file, capture_output=True, text=True, timeout=60
+        )
+    assert (done.returncode, "stdin is over 64 MiB" in done.stderr) == (2, True)
 
 
 @pytest.mark.wide

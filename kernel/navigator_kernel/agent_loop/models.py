@@ -45,10 +45,7 @@ _WHOLE = lazy_compile(
 )
 
 
-class TextCalls(Struct, frozen=True):
-    """Implements `model_ports.ChatModel` over a model that is asked only for text. Its calls pass the same checks as
-    those of other models, as the checks follow the answer."""
-
+class _Over(Struct, frozen=True):
     inner: ChatModel
 
     @property
@@ -58,6 +55,14 @@ class TextCalls(Struct, frozen=True):
     @property
     def context(self) -> int:
         return self.inner.context
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+class TextCalls(_Over, frozen=True):
+    """Implements `model_ports.ChatModel` over a model that is asked only for text. Its calls pass the same checks as
+    those of other models, as the checks follow the answer."""
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
         """ModelFailed if the model returns neither a call nor an answer."""
@@ -84,22 +89,9 @@ class TextCalls(Struct, frozen=True):
             raise ModelFailed(f"model {done.model!r}: {why}", hint=hint, kind=kind, model=done.model, usage=usage)
         return replace(done, message=message, finish="calls" if message.calls else done.finish)
 
-    async def close(self) -> None:
-        await self.inner.close()
 
-
-class WithoutTools(Struct, frozen=True):
+class WithoutTools(_Over, frozen=True):
     """Implements `model_ports.ChatModel` over a model that cannot use tools at all: work that needs them is refused."""
-
-    inner: ChatModel
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def context(self) -> int:
-        return self.inner.context
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
         """ModelFailed if the task needs tools."""
@@ -110,9 +102,6 @@ class WithoutTools(Struct, frozen=True):
                 f"model {self.name!r} cannot use tools: {why}", hint=hint, kind="no_tools", model=self.name
             )
         return await self.inner.complete(replace(asked, tools=()), told)
-
-    async def close(self) -> None:
-        await self.inner.close()
 
 
 def shape_of(tools: Sequence[ToolSpec]) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from navigator_kernel.values.work import is_unfinished
 from navigator_kernel.values.workflow import plan_from, plan_to_dict
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.stores.underway import Left
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.events import Listener
     from navigator_kernel.turn.answers import Resumed
@@ -54,7 +53,7 @@ class Turns(Struct, frozen=True):
             session = self.project.sessions.load(name)
         except NotFound:
             session = Session(id=name)
-        left = [one for one in self._left() if (one.session, one.turn) == (name, session.turn)]
+        left = [one for one in self.project.underway.left() if (one.session, one.turn) == (name, session.turn)]
         return replace(session, approval=left[-1].order) if left else session
 
     def answered(self, approval: str, text: str) -> tuple[Message, Session]:
@@ -93,11 +92,8 @@ class Turns(Struct, frozen=True):
         return Message(text=said, attended=False), replace(session, approval=waiting, question=None)
 
     def _begun(self, text: str) -> Session | None:
-        held = [one for one in self._left() if not one.turn and _is_asked(one.order, text)]
+        held = [one for one in self.project.underway.left() if not one.turn and _is_asked(one.order, text)]
         return Session(id=held[-1].session, approval=held[-1].order) if text and held else None
-
-    def _left(self) -> Sequence[Left]:
-        return self.project.underway.left()
 
     async def take(
         self,

@@ -73,10 +73,10 @@ _CLAUSE = lazy_compile(r"[^.!?;,:()。！？；，：（）\n]*[.!?;,:()。！�
 _EXCLUDES = lazy_compile(
     r"\b(?:no|not|never|without|already|leave)\b|n['’]t\b|不用|不要|别|不碰|不在|不需要|已经|无需", re.IGNORECASE
 )
-# A colon and what follows: a text that the words before it point to, or code or data
+# A colon and what follows: a text that the words before it point to, one below an empty line, or code or data
 _DATA = lazy_compile(
     r"(?P<points>\b(?:of|in|on|from|this|these|below|following)|(?:这[段句篇]|以下|下面)(?!问题)[^\s：:]{0,4})?"
-    r"(?P<colon>:\s|：)(?(points)|(?=[^\n]{0,300}?(?:[{}\[\]=;<>|]|\w\()))",
+    r"(?P<colon>:\s|：)(?(points)|(?=[^\S\n]{0,9}\n|[^\n]{0,300}?(?:[{}\[\]=;<>|]|\w\()))",
     re.IGNORECASE,
 )
 _LONG, _LEFT = 300, 0.3  # bytes of UTF-8 of a long message, and the least share of it that says what is wanted

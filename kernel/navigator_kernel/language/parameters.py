@@ -34,7 +34,11 @@ _OF_ALL = lazy_compile(
 _KEY = lazy_compile(r"\"([^\"\\\n]{1,100})\"\s*:")
 MOST_CHOICES = 9  # files of a folder in one question
 _HEAD = 64 * 1024  # bytes of a file in which the names of its columns are looked for
-_AFTER_COLON = lazy_compile(r"[:：]\s*(\S.*)$", re.DOTALL)
+_AFTER_COLON = lazy_compile(
+    r"(?P<points>\b(?:of|in|on|from|this|these|below|following|text|sentence)|(?:这[段句篇]|以下|下面)[^\s：:]{0,4})?"
+    r"[:：]\s*(?P<text>\S.*)$",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 class Parameters(Struct, frozen=True, kw_only=True):
@@ -343,11 +347,11 @@ def _as_text(
 
 
 def _given_text(need: str) -> str:
-    """The text that a message gives in quotes or after a colon."""
-    if quoted := _QUOTED.search(need):
+    """The text that a message gives in quotes or after a colon. Quotes after a colon that points to them are its."""
+    quoted, after = _QUOTED.search(need), _AFTER_COLON.search(need)
+    if quoted and not (after and after["points"] and after.start("text") < quoted.start()):
         return next(group for group in quoted.groups() if group)
-    after = _AFTER_COLON.search(need)
-    return after.group(1) if after else ""
+    return after["text"] if after else ""
 
 
 def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str) -> dict[str, str]:

@@ -295,15 +295,13 @@ class _Finder:
             word = self.text[start:end]
             if word.lower() in _GENERAL or any(begin < end and start < stop for begin, stop in self._taken):
                 continue
-            after = _PLACE_ZH.match(self.text, end) if not word.isascii() or self._beside_han(end) else None
+            beside_han = not word.isascii() or _HAN_RUN.match(self.text[end:].lstrip()[:1])
+            after = _PLACE_ZH.match(self.text, end) if beside_han else None
             sign = bool(_INTO.search(self.text[:start][-24:])) or bool(after and after.group().strip())
             paths = self._folders_called(word) if sign else (word,) if self._is_folder(word) else ()
             if paths and not _OUT_OF.search(self.text[:start][-40:]):
                 (signed if sign else bare).append(_Mention(word, start, paths, is_folder=True))
         yield from signed or ([] if only_signed else bare)
-
-    def _beside_han(self, end: int) -> bool:
-        return bool(_HAN_RUN.match(self.text[end:].lstrip()[:1]))
 
     def _titles(self) -> Iterator[_Mention]:
         """`the readme`, `in the handbook`, `值班手册有多少字`: files by their name without its ending."""

@@ -61,10 +61,7 @@ TABLE: tuple[Permission, ...] = (
     Permission(
         actor="tool",
         reads="its skill's folder, files named by the person, the workspace; the project after one consent an order",
-        writes=(
-            "mybox/workspace/<run>",
-            "files of the project, each approved with its diff, or its size and type",
-        ),
+        writes=("mybox/workspace/<run>", "files of the project, each approved with its diff, or its size and type"),
         network="none; `fetch` asks hosts that the policy names",
         consent="each command with the files that it can reach, each change in the project, each page; a right covers "
         "its kind of work for the session or one command (`--allow`); --yes is not enough",
@@ -90,13 +87,7 @@ TABLE: tuple[Permission, ...] = (
         network="none unless its settings say network",
         consent="its whole argv, once",
     ),
-    Permission(
-        actor="consent",
-        reads="nothing",
-        writes=("user-state",),
-        network="none",
-        consent="the typed command",
-    ),
+    Permission(actor="consent", reads="nothing", writes=("user-state",), network="none", consent="the typed command"),
     Permission(
         actor="export",
         reads="the named session or skill",

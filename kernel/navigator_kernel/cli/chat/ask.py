@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 import signal
+import stat
 import sys
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +15,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.stores.project_state import BOX
 from navigator_kernel.adapters.stores.underway import ENDED
 from navigator_kernel.bootstrap.turns import Keep, refuse_message
 from navigator_kernel.bootstrap.upkeep import collect_daily
@@ -21,7 +25,7 @@ from navigator_kernel.cli.chat.replies import show, waits
 from navigator_kernel.cli.output import is_attended, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import SHAPES
-from navigator_kernel.errors import Busy, Interrupted
+from navigator_kernel.errors import Busy, Interrupted, UsageProblem
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, escape_controls, language_of, shorten
 from navigator_kernel.turn.answers import is_interrupted, resume
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
     from navigator_kernel.events import Listener
 
 PENDING = 9  # exit code
+PATIENCE = 3  # seconds
+PIPED = 64 * 1024**2  # bytes
 
 
 @click.command("ask")
@@ -55,11 +61,12 @@ def command(
     session: str | None,
     as_json: bool,
 ) -> int:
-    """Send WORDS, or stdin where they are `-` or missing, and print the reply; on a terminal, ask what it asks.
+    """Send WORDS, or stdin where they are `-` or missing, and print the reply; on a terminal, ask what it asks. What is
+    piped in beside WORDS is the file that they are about.
 
     The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
     """
-    text = _message(words)
+    text = _message(app, words)
     wanted = "prompt" if show_prompt else form or app.settings.format
     if can_answer() and not as_json:
         app.settle_state()
@@ -121,10 +128,37 @@ class Dialogue(Struct, kw_only=True):
         return reply
 
 
-def _message(words: tuple[str, ...]) -> str:
-    text = sys.stdin.read() if words in {(), ("-",)} and not sys.stdin.isatty() else " ".join(words)
+def _message(app: App, words: tuple[str, ...]) -> str:
+    text = " ".join(words)
+    if words in {(), ("-",)}:
+        text = text if sys.stdin.isatty() else sys.stdin.read()
+    elif data := _piped(app.language or language_of(text)):
+        if app.project.box == app.project.root / BOX:
+            text += f" @{app.project.keep(f'{app.project.ids.new()}-stdin', 'stdin.txt', data)}"
+        else:  # outside a project a message can name no file
+            text = f"{text.rstrip(' .:?!。：？！')}:\n\n{data.decode('utf-8', 'replace')}"
     refuse_message(text)
     return text
+
+
+def _piped(language: Language) -> bytes:
+    """What another program or a file gives this one. A program that starts this one may leave its pipe open for ever,
+    so that one on which nothing comes for `PATIENCE` seconds counts as empty."""
+    try:
+        handle = sys.stdin.fileno()
+        if stat.S_IFMT(os.fstat(handle).st_mode) not in {stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFREG}:
+            return b""
+        if not select.select([handle], [], [], PATIENCE)[0]:
+            note(say("notice.no_stdin", language, seconds=PATIENCE))
+            return b""
+        data = sys.stdin.buffer.read(PIPED + 1)
+    except (OSError, ValueError):  # closed
+        return b""
+    if len(data) > PIPED:
+        raise UsageProblem(
+            f"stdin is over {PIPED // 1024**2} MiB", hint="save it as a file of the project, and name that"
+        )
+    return data
 
 
 # Runs one turn from synchronous code; Ctrl-C ends the turn, not the program.

@@ -338,12 +338,12 @@ def _named(name: str, words: tuple[str, ...], preset: str, url: str) -> McpServe
     return McpServer(command=words[0], args=words[1:])
 
 
-def _pairs(words: Sequence[str], option: str) -> Mapping[str, str]:
+def _pairs(words: Sequence[str], option: str, *, hint: str = "NAME=VALUE") -> Mapping[str, str]:
     pairs = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
-            raise UsageProblem(f"{word!r} is not a value of {option}", hint="NAME=VALUE")
+            raise UsageProblem(f"{word!r} is not a value of {option}", hint=hint)
         pairs[key] = value
     return pairs
 
@@ -656,12 +656,7 @@ def _arguments(words: Sequence[str], given: str) -> dict[str, Any]:
             raise UsageProblem(f"--args is not JSON: {error}", hint='--args \'{"name": "value"}\'') from error
         if not isinstance(arguments, dict):
             raise UsageProblem("--args is not a JSON object", hint='--args \'{"name": "value"}\'')
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or not key:
-            raise UsageProblem(f"{word!r} is not an argument", hint="NAME=VALUE, or --args with JSON")
-        arguments[key] = value
-    return arguments
+    return {**arguments, **_pairs(words, "ARGUMENTS", hint="NAME=VALUE, or --args with JSON")}
 
 
 def _answered(error: InputNeeded) -> dict[str, Any]:

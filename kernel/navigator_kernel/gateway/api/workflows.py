@@ -186,7 +186,6 @@ def _of(method: str, path: str, summary: str, handler: Any, **more: Any) -> Endp
 
 
 _RUN: dict[str, Any] = {"answer": StartedRun, "status": 202, "errors": (404, 409)}
-_ENDED: dict[str, Any] = {"status": 204, "errors": (404, 409)}
 
 ENDPOINTS = (
     _of("GET", "/api/workflows", "List stored workflows and their runs", list_workflows, answer=Workflows),
@@ -324,32 +323,26 @@ def _shown(name: str, text: str, gateway: Gateway) -> WorkflowText:
     return WorkflowText(name=name, text=redacted, redacted=redacted != text)
 
 
-def _workflow_files_of(method: str, path: str, summary: str, handler: Any, **more: Any) -> Endpoint:
-    return Endpoint(method=method, path=path, summary=summary, handler=handler, tag="workflows", **more)
-
-
 FILE_ENDPOINTS = (
-    _workflow_files_of(
+    _of(
         "POST",
         "/api/workflows/check",
         "Check the text of a workflow",
         check_workflow,
-        role="chat",
         body=TextToCheck,
         answer=CheckedText,
     ),
-    _workflow_files_of(
+    _of(
         "GET",
         "/api/workflows/{name}",
         "Read the text of a workflow",
         read_workflow,
-        role="chat",
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=WorkflowText,
         errors=(404,),
     ),
-    _workflow_files_of(
+    _of(
         "PUT",
         "/api/workflows/{name}",
         "Write the text of a workflow",
@@ -361,7 +354,7 @@ FILE_ENDPOINTS = (
         answer=WorkflowText,
         errors=(409, 412),
     ),
-    _workflow_files_of(
+    _of(
         "DELETE",
         "/api/workflows/{name}",
         "Remove a workflow",
