@@ -59,6 +59,14 @@ OFFERED: dict[str, list[dict[str, Any]]] = {
     "ref_loop": [{**ECHO, "inputSchema": LOOP, "outputSchema": LOOP}],
     "remote_ref": [{**ECHO, "outputSchema": {"type": "object", "$ref": "http://127.0.0.1:9/schema.json"}}],
     "injection": [{**ECHO, "description": STEERING}],
+    "some_odd_tools": [
+        {"description": "It has no name"},
+        "echo",
+        {"name": "bare"},
+        {"name": "loose", "inputSchema": {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}},
+        {**ECHO, "name": "odd_title", "title": 5, "annotations": "none"},
+        ECHO,
+    ],
     "escapes": [{**ECHO, "description": "Says \x1b[2J\x1b]0;owned\x07 it \u202eagain"}],
 }
 
@@ -138,6 +146,9 @@ def called(number: Any, params: dict[str, Any]) -> None:
         words = json.dumps(params.get("arguments"))
     if MODE == "changed_tool":
         note("notifications/tools/list_changed")
+    if MODE == "new_block":
+        answer(number, {"content": [{"type": "hologram", "of": "a cat"}, *text(words)["content"]]})
+        return
     answer(number, text(words))
 
 

@@ -36,6 +36,7 @@ from mcp_types import (
     Implementation,
     JSONRPCNotification,
     JSONRPCRequest,
+    JSONRPCResponse,
     ResourceUpdatedNotification,
     SubscribeRequest,
     SubscribeRequestParams,
@@ -43,6 +44,7 @@ from mcp_types import (
     ToolListChangedNotification,
     jsonrpc_message_adapter,
 )
+from mcp_types.methods import validate_server_result
 from msgspec import Struct, field
 from pydantic import ValidationError
 
@@ -58,7 +60,7 @@ from navigator_kernel.errors import (
     ResourceNotFound,
 )
 from navigator_kernel.language.answers import is_no, is_yes
-from navigator_kernel.text import clean, lazy_compile, shorten
+from navigator_kernel.text import clean, lazy_compile, shorten, warn
 from navigator_kernel.values.mcp import OfferedTool
 
 if TYPE_CHECKING:
@@ -161,7 +163,7 @@ class Connection:
         try:
             info = Implementation(name="navigator-kernel", version="0")
             async with Client(
-                self.opened(self.state),
+                _mended(self.opened(self.state), self.name),
                 mode="legacy",
                 cache=None,
                 client_info=info,
@@ -238,6 +240,89 @@ async def every(listed: Callable[..., Any], kind: str) -> list[Any]:
         if not cursor or len(entries) >= ENTRIES:
             break
     return entries[:ENTRIES]
+
+
+# One entry of a list, or one block of an answer, that is not as the protocol has it does not cost the other ones.
+
+VERSION = "2025-11-25"  # of the protocol whose forms count; the earlier ones have no others
+_LISTS = {
+    "tools": "tools/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+    "prompts": "prompts/list",
+}
+
+
+@asynccontextmanager
+async def _mended(transport: Transport, server: str) -> AsyncIterator[tuple[Any, Any]]:
+    async with transport as (incoming, outgoing):
+        yield _MendedStream(incoming, server), outgoing
+
+
+class _MendedStream:
+    """The messages of a server, with what can be used of its answers."""
+
+    def __init__(self, stream: Any, server: str) -> None:
+        self._stream, self._server = stream, server
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> _MendedStream:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        return await self._stream.__aexit__(*raised)
+
+    def __aiter__(self) -> _MendedStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        item = await anext(self._stream)
+        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
+            result = item.message.result
+            for key, method in _LISTS.items():
+                if isinstance(result.get(key), list) and not _is_sound(method, result):
+                    result[key] = _sound(key, method, result[key], self._server)
+            if isinstance(result.get("content"), list) and not _is_sound("tools/call", result):
+                result["content"] = [_block(block) for block in result["content"]]
+        return item
+
+
+def _sound(key: str, method: str, entries: Sequence[Any], server: str) -> list[Any]:
+    """The entries that can be used. A tool without the type of its arguments, which is always an object, gets it; one
+    with more that is wrong keeps its name, its description and its arguments."""
+    sound = []
+    for entry in entries:
+        forms = [entry]
+        if key == "tools" and isinstance(entry, Mapping):
+            schema = entry.get("inputSchema")
+            typed = {**(schema if isinstance(schema, Mapping) else {}), "type": "object"}
+            plain = {name: entry[name] for name in ("name", "description") if isinstance(entry.get(name), str)}
+            forms += [{**entry, "inputSchema": typed}, {**plain, "inputSchema": typed}]
+        form = next((form for form in forms if _is_sound(method, {key: [form]})), None)
+        if form is not None:
+            sound.append(form)
+        else:
+            name = entry.get("name") if isinstance(entry, Mapping) else entry
+            warn("%s of the MCP server %r left out, it is not as the protocol has it: %.80r", key, server, name)
+    return sound
+
+
+def _block(block: Any) -> Any:
+    """A block of an answer as it is, or as text if the protocol does not have its kind."""
+    if _is_sound("tools/call", {"content": [block]}):
+        return block
+    return {"type": "text", "text": json.dumps(block, ensure_ascii=False)}
+
+
+def _is_sound(method: str, result: Mapping[str, Any]) -> bool:
+    try:
+        validate_server_result(method, VERSION, result)
+    except ValidationError:
+        return False
+    return True
 
 
 # A server's questions go to the person, and the answer becomes the content that the server asked for.
