@@ -74,14 +74,14 @@ def test_each_hostile_server_gives_a_typed_report_in_time_and_leaves_no_process(
 
 
 @pytest.mark.requirement("AGT-9")
-def test_a_tool_that_is_not_as_the_protocol_has_it_is_mended_or_left_out_and_does_not_cost_the_others(
+def test_a_tool_that_is_not_as_the_protocol_has_it_is_completed_or_left_out_and_does_not_cost_the_others(
     beside: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     beside.servers["bad"] = McpServer(command=sys.executable, args=(str(SERVER), "some_odd_tools"))
     tools = {tool["name"]: tool for tool in called(beside, "bad", "tools").data["tools"]}
     assert list(tools) == ["bare", "loose", "odd_title", "echo"]
     assert tools["bare"]["schema"] == {"type": "object"} and "$ref" in tools["loose"]["schema"]
-    assert caplog.text.count("tools of the MCP server 'bad' left out") == 2
+    assert "the MCP server 'bad': 2 tools left out" in caplog.text and "It has no name" in caplog.text
 
 
 def test_fifty_concurrent_calls_to_one_server_process_each_get_their_own_answer(beside: Place) -> None:

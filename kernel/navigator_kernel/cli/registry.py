@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "diff": ("commands.runs:diff", "Show what a run's tools changed in the project"),
     "docs": ("commands.docs", "Show the pages of the documentation"),
     "doctor": ("commands.doctor", "Find missing and damaged parts, and repair them"),
-    "eval": ("evals.eval", "Check that messages reach the skills that their evals expect"),
+    "eval": ("skill.eval", "Check that messages reach the skills that their evals expect"),
     "files": ("commands.runs:files", "List the files that runs made, and copy them to the project"),
     "gc": ("commands.doctor:gc", "Remove temporary files and old logs"),
     "host": ("commands.host", "Coding agents: install, list, uninstall; for Claude Code, Codex, Gemini CLI and others"),

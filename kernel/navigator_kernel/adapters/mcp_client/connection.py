@@ -14,7 +14,7 @@ import re
 import secrets
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -163,7 +163,7 @@ class Connection:
         try:
             info = Implementation(name="navigator-kernel", version="0")
             async with Client(
-                _mended(self.opened(self.state), self.name),
+                _usable(self.opened(self.state), self.name),
                 mode="legacy",
                 cache=None,
                 client_info=info,
@@ -250,16 +250,17 @@ _LISTS = {
     "resources": "resources/list",
     "resourceTemplates": "resources/templates/list",
     "prompts": "prompts/list",
+    "content": "tools/call",
 }
 
 
 @asynccontextmanager
-async def _mended(transport: Transport, server: str) -> AsyncIterator[tuple[Any, Any]]:
+async def _usable(transport: Transport, server: str) -> AsyncIterator[tuple[Any, Any]]:
     async with transport as (incoming, outgoing):
-        yield _MendedStream(incoming, server), outgoing
+        yield _UsableStream(incoming, server), outgoing
 
 
-class _MendedStream:
+class _UsableStream:
     """The messages of a server, with what can be used of its answers."""
 
     def __init__(self, stream: Any, server: str) -> None:
@@ -268,58 +269,48 @@ class _MendedStream:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    async def __aenter__(self) -> _MendedStream:
+    async def __aenter__(self) -> _UsableStream:
         await self._stream.__aenter__()
         return self
 
     async def __aexit__(self, *raised: Any) -> Any:
         return await self._stream.__aexit__(*raised)
 
-    def __aiter__(self) -> _MendedStream:
+    def __aiter__(self) -> _UsableStream:
         return self
 
     async def __anext__(self) -> Any:
         item = await anext(self._stream)
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
             result = item.message.result
-            for key, method in _LISTS.items():
-                if isinstance(result.get(key), list) and not _is_sound(method, result):
-                    result[key] = _sound(key, method, result[key], self._server)
-            if isinstance(result.get("content"), list) and not _is_sound("tools/call", result):
-                result["content"] = [_block(block) for block in result["content"]]
+            for key in _LISTS.keys() & result.keys():
+                if isinstance(result[key], list) and not _is_sound(key, result[key]):
+                    forms = [
+                        next((form for form in _forms(key, one) if _is_sound(key, [form])), None) for one in result[key]
+                    ]
+                    if lost := [one for one, form in zip(result[key], forms, strict=True) if form is None]:
+                        why = f"{len(lost)} {key} left out, the first one that is not as the protocol has it"
+                        warn("the MCP server %r: %s: %.200r", self._server, why, lost[0])
+                    result[key] = [form for form in forms if form is not None]
         return item
 
 
-def _sound(key: str, method: str, entries: Sequence[Any], server: str) -> list[Any]:
-    """The entries that can be used. A tool without the type of its arguments, which is always an object, gets it; one
-    with more that is wrong keeps its name, its description and its arguments."""
-    sound = []
-    for entry in entries:
-        forms = [entry]
-        if key == "tools" and isinstance(entry, Mapping):
-            schema = entry.get("inputSchema")
-            typed = {**(schema if isinstance(schema, Mapping) else {}), "type": "object"}
-            plain = {name: entry[name] for name in ("name", "description") if isinstance(entry.get(name), str)}
-            forms += [{**entry, "inputSchema": typed}, {**plain, "inputSchema": typed}]
-        form = next((form for form in forms if _is_sound(method, {key: [form]})), None)
-        if form is not None:
-            sound.append(form)
-        else:
-            name = entry.get("name") if isinstance(entry, Mapping) else entry
-            warn("%s of the MCP server %r left out, it is not as the protocol has it: %.80r", key, server, name)
-    return sound
+def _forms(key: str, entry: Any) -> Iterator[Any]:
+    """What can be made of an entry, the best first: a block of an answer is text at least; the arguments of a tool are
+    always an object; a tool with more that is wrong keeps its name, its description and its arguments."""
+    yield entry
+    if key == "content":
+        yield {"type": "text", "text": json.dumps(entry, ensure_ascii=False)}
+    elif key == "tools" and isinstance(entry, Mapping):
+        schema = entry.get("inputSchema")
+        typed = {**(schema if isinstance(schema, Mapping) else {}), "type": "object"}
+        yield {**entry, "inputSchema": typed}
+        yield {name: entry[name] for name in ("name", "description") if name in entry} | {"inputSchema": typed}
 
 
-def _block(block: Any) -> Any:
-    """A block of an answer as it is, or as text if the protocol does not have its kind."""
-    if _is_sound("tools/call", {"content": [block]}):
-        return block
-    return {"type": "text", "text": json.dumps(block, ensure_ascii=False)}
-
-
-def _is_sound(method: str, result: Mapping[str, Any]) -> bool:
+def _is_sound(key: str, entries: Sequence[Any]) -> bool:
     try:
-        validate_server_result(method, VERSION, result)
+        validate_server_result(_LISTS[key], VERSION, {key: entries})
     except ValidationError:
         return False
     return True

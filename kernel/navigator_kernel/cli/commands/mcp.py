@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from msgspec import Struct
@@ -24,8 +24,6 @@ from navigator_kernel.bootstrap.servers import tool_file
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.config.mcp_presets import PRESETS
-from navigator_kernel.config.mcp_presets import preset as of_preset
 from navigator_kernel.config.mcp_settings import HOSTS, OWN_FILE, PROJECT_FILE, of_hosts, servers_in, whole
 from navigator_kernel.config.settings import user_file, user_state
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, NotFound, NotLoadable, Refused, TimedOut, UsageProblem
@@ -331,7 +329,7 @@ def _named(name: str, words: tuple[str, ...], preset: str, url: str) -> McpServe
             raise UsageProblem("a server with an address has no command", hint="--url alone, with --header")
         return McpServer(url=url)
     if preset or (name in PRESETS and (not words or PRESETS[name].wants)):
-        return of_preset(preset or name, words)
+        return _of_preset(preset or name, words)
     if not words:
         hint = f"after --, or --url, or a preset: {', '.join(PRESETS)}"
         raise UsageProblem(f"{name!r} has no command", hint=hint)
@@ -708,3 +706,56 @@ def _show(answer: Mapping[str, Any]) -> None:
         lines(text.splitlines() if isinstance(text, str) else other)
     if answer.get("truncated"):
         note(f"this is the beginning of {answer['size']} bytes: {answer['file']}")
+
+
+# Presets of well-known public MCP servers, each with a short name; starting one needs the usual consent.
+
+
+class Preset(NamedTuple):
+    """`wants` names the arguments that the preset needs. uvx and npx fetch a package at its first start, and so need
+    the network."""
+
+    server: McpServer
+    what: str
+    wants: str = ""
+
+
+def _python(package: str, *words: str) -> McpServer:
+    return McpServer(command="uvx", args=(package, *words), network=True)
+
+
+def _node(package: str, **env: str) -> McpServer:
+    return McpServer(command="npx", args=("-y", f"@modelcontextprotocol/server-{package}"), env=env, network=True)
+
+
+def _address(url: str, **headers: str) -> McpServer:
+    return McpServer(url=url, headers=headers)
+
+
+PRESETS: Mapping[str, Preset] = {
+    "context7": Preset(_address("https://mcp.context7.com/mcp"), "documentation of libraries"),
+    "deepwiki": Preset(_address("https://mcp.deepwiki.com/mcp"), "questions about public repositories"),
+    "everything": Preset(_node("everything"), "the reference server, which has every part of the protocol"),
+    "fetch": Preset(_python("mcp-server-fetch"), "web pages as text"),
+    "filesystem": Preset(_node("filesystem"), "files in the named folders", "FOLDER…"),
+    "git": Preset(_python("mcp-server-git", "--repository"), "one git repository", "FOLDER"),
+    "github": Preset(
+        _address("https://api.githubcopilot.com/mcp/", Authorization="Bearer ${GITHUB_TOKEN}"),
+        "repositories, issues and pull requests; GITHUB_TOKEN has to be set",
+    ),
+    "memory": Preset(_node("memory", MEMORY_FILE_PATH="${SERVER_FOLDER}/memory.jsonl"), "a graph of facts"),
+    "sequential-thinking": Preset(_node("sequential-thinking"), "thoughts in numbered steps"),
+    "time": Preset(_python("mcp-server-time"), "the time in other time zones"),
+}
+
+
+def _of_preset(name: str, words: Sequence[str]) -> McpServer:
+    """The server, with `words` after its own arguments. UsageProblem for an unknown preset or wrong `words`."""
+    held = PRESETS.get(name)
+    if held is None:
+        raise UsageProblem(f"no preset is called {name!r}", hint=f"one of: {', '.join(PRESETS)}")
+    if held.wants and not words:
+        raise UsageProblem(f"the preset {name!r} needs {held.wants}", hint=f"navigator mcp add {name} {held.wants}")
+    if words and held.server.url:
+        raise UsageProblem(f"the preset {name!r} takes no more arguments", hint=f"navigator mcp add {name}")
+    return held.server._replace(args=(*held.server.args, *words))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import sys
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,12 +13,13 @@ import click
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.errors import NotLoadable, UsageProblem
+from navigator_kernel.errors import NotFound, NotLoadable, UsageProblem
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.gateway.tokens import KeptToken, TokenStore
     from navigator_kernel.values.http.endpoint import Role
 
@@ -109,7 +112,6 @@ def _serve(
 ) -> None:
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.gateway.page_opening import PageOpener
     from navigator_kernel.gateway.server import serve
 
     def ready(url: str) -> None:
@@ -157,3 +159,39 @@ def _list(held: Sequence[KeptToken], *, as_json: bool) -> None:
         document({"tokens": [{key: getattr(one, key) for key in keys} for one in held]})
     else:
         table(keys, [tuple(str(getattr(one, key)) for key in keys) for one in held])
+
+
+# Opens the page in the person's browser, signed in. The token is in a file that only the person can read, and the
+# browser gets the file's name: everybody on the machine can read an argument of a process.
+
+LIFE = timedelta(hours=12)
+_FORM = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={}"><title>Navigator</title>\n'
+
+
+class PageOpener:
+    """Opens the page of one project; `close` removes what `open` made."""
+
+    def __init__(self, project: Project) -> None:
+        from navigator_kernel.gateway.gateway import open_tokens
+
+        self._tokens, self._writer = open_tokens(project), project.state_writer
+        self._file = project.state.folder / "open-page.html"
+        self._made: list[str] = []
+
+    def open(self, url: str) -> bool:
+        """Opens the page and returns whether a browser was found."""
+        import webbrowser
+
+        held, text = self._tokens.create("admin", "page", LIFE)
+        self._made.append(held.id)
+        form = _FORM.format(html.escape(f"{url}/#token={text}"))
+        self._writer.write(self._file, form.encode(), mode=0o600)
+        return webbrowser.open(self._file.as_uri())
+
+    def close(self) -> None:
+        """Removes the token and the file."""
+        for name in self._made:
+            with suppress(NotFound):
+                self._tokens.revoke(name)
+        if self._made:
+            self._writer.remove(self._file)

@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.evals.against import difference, show, tried
-from navigator_kernel.cli.evals.cases import gathered
 from navigator_kernel.cli.output import document, note, say_lines
 from navigator_kernel.cli.project import App
+from navigator_kernel.cli.skill.eval import difference, gathered, show, tried
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.evals.cases import EvalCase
 from navigator_kernel.evals.score import worth
