@@ -20,7 +20,7 @@ from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import NoSandbox, NotFound, UsageProblem
 from navigator_kernel.sandbox import contain
 from navigator_kernel.sandbox.backends import SandboxBackend, landlock_abi, launch, program, rungs
-from navigator_kernel.sandbox.confinement import Confinement, confinement
+from navigator_kernel.sandbox.confinement import Confinement, _system, confinement
 from navigator_kernel.sandbox.contain import ContainedRunner, trial
 from navigator_kernel.values.job import Job, Outcome
 
@@ -182,6 +182,41 @@ def test_project_access_excludes_sessions_unnamed_inputs_and_links_out_of_the_pr
     assert done.stdout == b"tcn"
     assert ran(runner, job(work, "sh", "-c", "echo x > kept && cat kept", reads=reads)).stdout == b"x\n"
     assert ran(runner, job(work, "sh", "-c", "echo x > ../../../top", reads=reads)).exit_code != 0
+
+
+@pytest.mark.parametrize("rung", rungs(), ids=lambda rung: rung.name)
+def test_a_program_of_a_version_manager_runs_with_its_parts_and_sees_nothing_else_of_the_home(
+    runner: ContainedRunner, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, rung: SandboxBackend
+) -> None:
+    monkeypatch.setattr(contain, "rungs", lambda: (rung,))
+    node, snakes = home / ".nvm/versions/node/v20", home / ".pyenv"
+    texts = {
+        node / "bin/greet": f"#!/bin/sh\ncat {node}/lib/words\n",
+        node / "lib/words": "hello\n",
+        node / "token": "secret\n",
+        snakes / "shims/snake": f'#!/bin/sh\nexec "{snakes}/versions/$(cat {snakes}/version)/bin/snake"\n',
+        snakes / "version": "3.12\n",
+        snakes / "versions/3.12/bin/snake": "#!/bin/sh\necho hiss\n",
+        home / ".local/bin/mine": "#!/bin/sh\necho mine\n",
+        home / "bin/mine": "#!/bin/sh\necho mine\n",
+        home / "lib/words": "secret\n",
+    }
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    folders = (node / "bin", snakes / "shims", home / ".local/bin", home / "bin")
+    monkeypatch.setenv("PATH", ":".join([*map(str, folders), os.environ["PATH"]]))
+    _system.cache_clear()
+    work = tmp_path / "run"
+    work.mkdir()
+    assert ran(runner, job(work, "greet")).stdout == b"hello\n"
+    with pytest.raises(NotFound, match="the sandbox does not show"):
+        ran(runner, job(work, "mine"))
+    code = f"greet; snake; mine; cat {node}/token {home}/lib/words"
+    done = ran(runner, job(work, "sh", "-c", code))
+    _system.cache_clear()
+    assert (done.stdout, done.exit_code != 0) == (b"hello\nhiss\n", True)
 
 
 def test_a_script_of_this_release_is_not_contained(runner: ContainedRunner, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ SYSTEM = (
     "/lib",
     "/lib32",
     "/lib64",
+    "/nix/store",
     "/etc/alternatives",
     "/etc/ca-certificates",
     "/etc/group",
@@ -52,6 +53,12 @@ SYSTEM = (
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
 )
+# Where version managers and installers keep programs in a home, and the parts of such a folder that programs need
+MANAGERS = frozenset(
+    """.asdf .bun .cargo .deno .fnm .goenv .jenv .juliaup .nodenv .nvm .pixi .pyenv .rbenv .rustup .rye .sdkman .volta
+    anaconda3 mambaforge miniconda3 miniforge3""".split()
+)
+INSTALLED = "bin lib lib64 libexec share opt conf Cellar shims versions version installs".split()
 NETWORKED = ("/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
 
 
@@ -117,12 +124,26 @@ def project_of(job: Job) -> Path | None:
 
 @cache
 def _system() -> tuple[Path, ...]:
-    """The system's files, the interpreter, and the folder of the kernel's own package: scripts are written for the last
-    two, and an import lists the folder."""
+    """The system's files, the interpreter, the folder of the kernel's own package, and programs that the person
+    installed: scripts are written for the interpreter and the package, and an import lists the folder."""
     own = Path(navigator_kernel.__file__).parents[1]
     prefixes = {Path(sys.prefix), Path(sys.base_prefix), own}
     python = sorted(Path("/etc").glob("python3*"))  # Debian's Python reads its sitecustomize there at each start
-    return (*(Path(path) for path in SYSTEM if os.path.lexists(path)), *python, *sorted(prefixes))
+    return (*(Path(path) for path in SYSTEM if os.path.lexists(path)), *python, *sorted(prefixes), *_installed())
+
+
+def _installed() -> Iterator[Path]:
+    """The programs of PATH that a version manager or an installer keeps in a folder of its own, such as
+    `~/.nvm/versions/node/v20`, with what they are made of; not `~/.local/bin`, where the person's own scripts are."""
+    home = Path(os.path.realpath(Path.home()))
+    for entry in os.environ.get("PATH", "").split(os.pathsep):
+        folder = Path(os.path.realpath(entry))
+        prefix = folder.parent
+        below = prefix.relative_to(home).parts if prefix.is_relative_to(home) else ()
+        is_managed = MANAGERS.intersection(below[:1]) or (below[:2] == (".local", "share") and len(below) > 2)
+        is_managed = is_managed or not {Path("/opt"), Path("/home/linuxbrew")}.isdisjoint(prefix.parents)
+        if folder.name in {"bin", "shims"} and is_managed:
+            yield from (prefix / part for part in INSTALLED if (prefix / part).exists())
 
 
 def covers(paths: Iterable[Path], inner: Path) -> bool:

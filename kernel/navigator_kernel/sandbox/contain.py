@@ -40,7 +40,7 @@ from navigator_kernel.adapters.processes.process import (
 )
 from navigator_kernel.errors import KernelError, NoSandbox, NotFound
 from navigator_kernel.sandbox.backends import SandboxBackend, inline, launch, rungs
-from navigator_kernel.sandbox.confinement import Confinement, confinement
+from navigator_kernel.sandbox.confinement import Confinement, confinement, covers
 from navigator_kernel.values.job import NPM, Job
 
 if TYPE_CHECKING:
@@ -188,6 +188,9 @@ def _machine() -> list[Any]:
 def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
     allowed = confinement(job)
     program = _program(job)
+    if not covers((*allowed.reads, allowed.writes), Path(os.path.realpath(program))):
+        hint = "install it for all users, or with a version manager such as nvm or pyenv"
+        raise NotFound(f"the sandbox does not show {program!r}: it is in a folder of yours", hint=hint)
     if any(len(os.fsencode(word)) >= ARGUMENT for word in job.argv):
         raise too_long(job)
     with ExitStack() as held_open:

@@ -145,7 +145,8 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
     """Sends the packet to its agent, if it has one, and waits for the answer."""
     started, report = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=packet.context.step), None
     _announce(packet, delivery, emit, started.seq)
-    if packet.agent == "skills" and _needs_model(packet, delivery):
+    no_model = packet.agent == "skills" and delivery.specialist is None and not delivery.shows_prompts
+    if no_model and delivery.describe(packet.task_spec.target)[0] == "B":  # only a model can carry out the step
         report = _without_model(packet, delivery)
     elif packet.agent != KERNEL:
         task = await delivery.dispatcher.submit(packet)
@@ -155,12 +156,6 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
             await delivery.dispatcher.cancel(task)
             raise
     return StartedStep(packet=packet, seq=started.seq, report=report)
-
-
-def _needs_model(packet: Packet, delivery: DispatchDeps) -> bool:
-    """Whether only a model can carry out the step, and there is none."""
-    no_model = delivery.specialist is None and not delivery.shows_prompts
-    return no_model and delivery.describe(packet.task_spec.target)[0] == "B"
 
 
 def _without_model(packet: Packet, delivery: DispatchDeps) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -82,79 +83,71 @@ async def create_link(planner: OpenToolkit, call: Call) -> Answer:
     return Answer(value=made, status=201, headers={"etag": tag_of(made)})
 
 
+_endpoint = partial(Endpoint, role="read", tag="notes")
+
 ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/api/notes",
-        role="read",
-        summary="List notes, newest first",
-        handler=list_notes,
-        tag="notes",
+    _endpoint(
+        "GET",
+        "/api/notes",
+        "List notes, newest first",
+        list_notes,
         query=Page,
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=Notes,
         errors=ERRORS,
     ),
-    Endpoint(
-        method="POST",
-        path="/api/notes",
+    _endpoint(
+        "POST",
+        "/api/notes",
+        "Write a note",
+        create_note,
         role="chat",
-        summary="Write a note",
-        handler=create_note,
-        tag="notes",
         body=schemas.NoteCreate,
         sends=("ETag", "Location"),
         answer=KeptNote,
         status=201,
         errors=ERRORS,
     ),
-    Endpoint(
-        method="GET",
-        path="/api/notes/search",
-        role="read",
-        summary="Search notes by what they mean",
-        handler=search_notes,
-        tag="notes",
+    _endpoint(
+        "GET",
+        "/api/notes/search",
+        "Search notes by what they mean",
+        search_notes,
         query=NoteQuery,
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=FoundNotes,
         errors=ERRORS,
     ),
-    Endpoint(
-        method="GET",
-        path="/api/notes/{note}",
-        role="read",
-        summary="Read a note",
-        handler=read_note,
-        tag="notes",
+    _endpoint(
+        "GET",
+        "/api/notes/{note}",
+        "Read a note",
+        read_note,
         parts={"note": Number},
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=KeptNote,
         errors=(404, *ERRORS),
     ),
-    Endpoint(
-        method="GET",
-        path="/api/notes/{note}/links",
-        role="read",
-        summary="List the notes that a note is linked with",
-        handler=list_links,
-        tag="notes",
+    _endpoint(
+        "GET",
+        "/api/notes/{note}/links",
+        "List the notes that a note is linked with",
+        list_links,
         parts={"note": Number},
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=LinkedNotes,
         errors=(404, *ERRORS),
     ),
-    Endpoint(
-        method="POST",
-        path="/api/links",
+    _endpoint(
+        "POST",
+        "/api/links",
+        "Link two notes",
+        create_link,
         role="chat",
-        summary="Link two notes",
-        handler=create_link,
-        tag="notes",
         body=schemas.NoteLinkCreate,
         sends=("ETag",),
         answer=KeptLink,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.tools.factory import plain
@@ -62,53 +63,49 @@ async def delete_project(planner: OpenToolkit, call: Call) -> Answer:
     return Answer(status=204)
 
 
+_endpoint = partial(Endpoint, role="read", tag="projects")
+
 ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/api/projects",
-        role="read",
-        summary="List projects",
-        handler=list_projects,
-        tag="projects",
+    _endpoint(
+        "GET",
+        "/api/projects",
+        "List projects",
+        list_projects,
         query=Page,
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=Projects,
         errors=ERRORS,
     ),
-    Endpoint(
-        method="POST",
-        path="/api/projects",
+    _endpoint(
+        "POST",
+        "/api/projects",
+        "Create a project",
+        create_project,
         role="chat",
-        summary="Create a project",
-        handler=create_project,
-        tag="projects",
         body=schemas.ProjectCreate,
         sends=("ETag", "Location"),
         answer=KeptProject,
         status=201,
         errors=ERRORS,
     ),
-    Endpoint(
-        method="GET",
-        path="/api/projects/{project}",
-        role="read",
-        summary="Read a project",
-        handler=read_project,
-        tag="projects",
+    _endpoint(
+        "GET",
+        "/api/projects/{project}",
+        "Read a project",
+        read_project,
         parts={"project": Number},
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=KeptProject,
         errors=(404, *ERRORS),
     ),
-    Endpoint(
-        method="DELETE",
-        path="/api/projects/{project}",
+    _endpoint(
+        "DELETE",
+        "/api/projects/{project}",
+        "Delete a project; its tasks go to project 1",
+        delete_project,
         role="chat",
-        summary="Delete a project; its tasks go to project 1",
-        handler=delete_project,
-        tag="projects",
         parts={"project": Number},
         headers=(IF_MATCH,),
         status=204,

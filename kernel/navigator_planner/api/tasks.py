@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -101,53 +102,49 @@ def _cursor(place: TaskPlace) -> str:
     return cursor_of(msgspec.json.encode(tuple(place)).decode())
 
 
+_endpoint = partial(Endpoint, role="chat", tag="tasks")
+
 ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/api/tasks",
+    _endpoint(
+        "GET",
+        "/api/tasks",
+        "List tasks by their time",
+        list_tasks,
         role="read",
-        summary="List tasks by their time",
-        handler=list_tasks,
-        tag="tasks",
         query=TaskFilter,
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=Tasks,
         errors=ERRORS,
     ),
-    Endpoint(
-        method="POST",
-        path="/api/tasks",
-        role="chat",
-        summary="Create a task",
-        handler=create_task,
-        tag="tasks",
+    _endpoint(
+        "POST",
+        "/api/tasks",
+        "Create a task",
+        create_task,
         body=schemas.TaskCreate,
         sends=("ETag", "Location"),
         answer=KeptTask,
         status=201,
         errors=(404, 409, *ERRORS),
     ),
-    Endpoint(
-        method="GET",
-        path="/api/tasks/{task}",
+    _endpoint(
+        "GET",
+        "/api/tasks/{task}",
+        "Read a task",
+        read_task,
         role="read",
-        summary="Read a task",
-        handler=read_task,
-        tag="tasks",
         parts={"task": Number},
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=KeptTask,
         errors=(404, *ERRORS),
     ),
-    Endpoint(
-        method="PATCH",
-        path="/api/tasks/{task}",
-        role="chat",
-        summary="Change fields of a task",
-        handler=update_task,
-        tag="tasks",
+    _endpoint(
+        "PATCH",
+        "/api/tasks/{task}",
+        "Change fields of a task",
+        update_task,
         body=schemas.TaskChanges,
         parts={"task": Number},
         headers=(IF_MATCH,),
@@ -155,25 +152,21 @@ ENDPOINTS = (
         answer=KeptTask,
         errors=(404, 409, 412, *ERRORS),
     ),
-    Endpoint(
-        method="DELETE",
-        path="/api/tasks/{task}",
-        role="chat",
-        summary="Delete a task",
-        handler=delete_task,
-        tag="tasks",
+    _endpoint(
+        "DELETE",
+        "/api/tasks/{task}",
+        "Delete a task",
+        delete_task,
         parts={"task": Number},
         headers=(IF_MATCH,),
         status=204,
         errors=(404, 409, 412, *ERRORS),
     ),
-    Endpoint(
-        method="POST",
-        path="/api/tasks/{task}/snooze",
-        role="chat",
-        summary="Postpone a task",
-        handler=snooze_task,
-        tag="tasks",
+    _endpoint(
+        "POST",
+        "/api/tasks/{task}/snooze",
+        "Postpone a task",
+        snooze_task,
         body=schemas.TaskUntil,
         parts={"task": Number},
         headers=(IF_MATCH,),

@@ -118,20 +118,20 @@ _endpoint = partial(Endpoint, tag="runs", role="chat")
 
 ENDPOINTS = (
     _endpoint(
-        method="GET",
-        path="/api/runs/{run}/why",
-        summary="Explain how a run chose its skill, and why not another one",
-        handler=explain_run,
+        "GET",
+        "/api/runs/{run}/why",
+        "Explain how a run chose its skill, and why not another one",
+        explain_run,
         query=ToExplain,
         answer=Explanation,
         errors=(404,),
     ),
     _endpoint(
-        method="POST",
-        path="/api/runs/{run}/learn",
+        "POST",
+        "/api/runs/{run}/learn",
+        "Use a skill for messages like this one from now on",
+        learn_run,
         role="approve",
-        summary="Use a skill for messages like this one from now on",
-        handler=learn_run,
         body=ToLearn,
         answer=Learned,
         errors=(404,),

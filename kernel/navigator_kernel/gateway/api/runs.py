@@ -187,28 +187,10 @@ def _state(gateway: Gateway, run: str, bodies: Sequence[Any]) -> str:
 _endpoint = partial(Endpoint, tag="runs", role="chat")
 
 ENDPOINTS = (
-    _endpoint(
-        method="GET",
-        path="/api/runs",
-        summary="List runs, newest first",
-        handler=list_runs,
-        query=OfRuns,
-        answer=LoggedRuns,
-    ),
-    _endpoint(
-        method="GET", path="/api/runs/{run}", summary="Look at a run", handler=read_run, answer=LoggedRun, errors=(404,)
-    ),
-    _endpoint(
-        method="GET",
-        path="/api/runs/{run}/log",
-        summary="Read the events of a run",
-        handler=read_run_log,
-        answer=RunEvents,
-        errors=(404,),
-    ),
-    _endpoint(
-        method="DELETE", path="/api/runs/{run}", summary="Stop a run", handler=stop_run, status=204, errors=(404,)
-    ),
+    _endpoint("GET", "/api/runs", "List runs, newest first", list_runs, query=OfRuns, answer=LoggedRuns),
+    _endpoint("GET", "/api/runs/{run}", "Look at a run", read_run, answer=LoggedRun, errors=(404,)),
+    _endpoint("GET", "/api/runs/{run}/log", "Read the events of a run", read_run_log, answer=RunEvents, errors=(404,)),
+    _endpoint("DELETE", "/api/runs/{run}", "Stop a run", stop_run, status=204, errors=(404,)),
 )
 
 
@@ -332,27 +314,27 @@ def _changes(gateway: Gateway, run: str) -> list[ChangedFile]:
 
 WORK_ENDPOINTS = (
     _endpoint(
-        method="GET",
-        path="/api/runs/{run}/steps",
-        summary="Read the packet and the report of each step",
-        handler=read_run_steps,
+        "GET",
+        "/api/runs/{run}/steps",
+        "Read the packet and the report of each step",
+        read_run_steps,
         answer=RunSteps,
         errors=(404,),
     ),
     _endpoint(
-        method="GET",
-        path="/api/runs/{run}/changes",
-        summary="Show what a run changed in the project",
-        handler=read_run_changes,
+        "GET",
+        "/api/runs/{run}/changes",
+        "Show what a run changed in the project",
+        read_run_changes,
         answer=RunChanges,
         errors=(404,),
     ),
     _endpoint(
-        method="POST",
-        path="/api/runs/{run}/undo",
+        "POST",
+        "/api/runs/{run}/undo",
+        "Restore the files that a run changed",
+        undo_run,
         role="admin",
-        summary="Restore the files that a run changed",
-        handler=undo_run,
         body=ToUndo,
         answer=Undone,
         errors=(404,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
@@ -261,36 +262,29 @@ def _place(one: Mapping[str, Any]) -> str:
     return f"{one['name']} {one['level']}"
 
 
-def _get(path: str, summary: str, handler: Any, **more: Any) -> Endpoint:
-    return Endpoint(method="GET", path=path, role="read", summary=summary, handler=handler, tag="skills", **more)
-
-
-def _change(path: str, summary: str, handler: Any, body: Any, **more: Any) -> Endpoint:
-    given = {"role": "admin", "errors": (404, 409), **more}
-    return Endpoint(method="POST", path=path, summary=summary, handler=handler, tag="skills", body=body, **given)
-
-
+_get = partial(Endpoint, "GET", role="read", tag="skills")
+_change = partial(Endpoint, "POST", role="admin", tag="skills", errors=(404, 409))
 _JOB: Mapping[str, Any] = {"answer": StartedJob, "status": 202}
 
 ENDPOINTS = (
     _get("/api/skills", "List or search the skills", list_skills, query=Sought, answer=Skills),
     _get("/api/hosts", "Show the sizes of the skill lists of coding agents", host_listings, answer=HostListings),
-    _change("/api/skills/verify", "Compare skills with what was installed", verify_skill, Verified, role="read"),
-    _change("/api/skills/scan", "Scan an installed skill", scan_skill, Named, role="read"),
-    _change("/api/skills/preview", "Show what an install would change", preview_install, Source, **_JOB),
-    _change("/api/skills/install", "Install skills", install_skills, Source, **_JOB),
-    _change("/api/skills/update", "Update skills", update_skills, Several, **_JOB),
-    _change("/api/skills/rollback", "Return to an earlier lock", rollback_skills, Earlier, **_JOB),
-    _change("/api/skills/enable", "Switch a skill on", enable_skill, Named),
-    _change("/api/skills/disable", "Switch a skill off", disable_skill, Named),
-    _change("/api/skills/trust", "Refused: a skill is trusted at the terminal", trust_skill, Named),
+    _change("/api/skills/verify", "Compare skills with what was installed", verify_skill, body=Verified, role="read"),
+    _change("/api/skills/scan", "Scan an installed skill", scan_skill, body=Named, role="read"),
+    _change("/api/skills/preview", "Show what an install would change", preview_install, body=Source, **_JOB),
+    _change("/api/skills/install", "Install skills", install_skills, body=Source, **_JOB),
+    _change("/api/skills/update", "Update skills", update_skills, body=Several, **_JOB),
+    _change("/api/skills/rollback", "Return to an earlier lock", rollback_skills, body=Earlier, **_JOB),
+    _change("/api/skills/enable", "Switch a skill on", enable_skill, body=Named),
+    _change("/api/skills/disable", "Switch a skill off", disable_skill, body=Named),
+    _change("/api/skills/trust", "Refused: a skill is trusted at the terminal", trust_skill, body=Named),
     _get("/api/skills/{name:path}", "Look at a skill", read_skill, errors=(404,)),
     Endpoint(
-        method="DELETE",
-        path="/api/skills/{name:path}",
+        "DELETE",
+        "/api/skills/{name:path}",
+        "Uninstall a skill",
+        uninstall_skill,
         role="admin",
-        summary="Uninstall a skill",
-        handler=uninstall_skill,
         tag="skills",
         query=Whose,
         errors=(404,),

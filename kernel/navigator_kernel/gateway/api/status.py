@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -148,26 +149,17 @@ def _usage(gateway: Gateway, caller: Caller) -> UsageSum:
     return UsageSum(runs=runs, models=[ModelUsage(model=name, **usage_facts(one)) for name, one in models.items()])
 
 
-def _get(path: str, summary: str, handler: Any, **more: Any) -> Endpoint:
-    given = {"role": "read", **more}
-    return Endpoint(method="GET", path=path, summary=summary, handler=handler, tag="status", **given)
-
+_endpoint = partial(Endpoint, role="read", tag="status")
 
 ENDPOINTS = (
-    _get("/healthz", "Report that the process is alive", healthz, role=None, answer=Health),
-    _get("/readyz", "Report whether messages are accepted", readyz, role=None, answer=Health, errors=(503,)),
-    _get("/metrics", "Metrics for Prometheus", metrics, media="text/plain"),
-    _get("/api/token", "Show the role of the token", own_token, answer=OwnToken),
-    _get("/api/doctor", "Find missing and damaged parts", doctor, answer=Findings),
-    _get("/api/servers", "List MCP servers", list_servers, answer=Servers),
-    _get("/api/usage", "Sum up the use of models", usage, role="chat", answer=UsageSum),
-    Endpoint(
-        method="POST",
-        path="/api/route",
-        role="read",
-        summary="Show which skill a message would be routed to",
-        handler=route,
-        tag="status",
-        body=Routed,
+    _endpoint("GET", "/healthz", "Report that the process is alive", healthz, role=None, answer=Health),
+    _endpoint(
+        "GET", "/readyz", "Report whether messages are accepted", readyz, role=None, answer=Health, errors=(503,)
     ),
+    _endpoint("GET", "/metrics", "Metrics for Prometheus", metrics, media="text/plain"),
+    _endpoint("GET", "/api/token", "Show the role of the token", own_token, answer=OwnToken),
+    _endpoint("GET", "/api/doctor", "Find missing and damaged parts", doctor, answer=Findings),
+    _endpoint("GET", "/api/servers", "List MCP servers", list_servers, answer=Servers),
+    _endpoint("GET", "/api/usage", "Sum up the use of models", usage, role="chat", answer=UsageSum),
+    _endpoint("POST", "/api/route", "Show which skill a message would be routed to", route, body=Routed),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -180,11 +181,7 @@ def _state(run: WorkflowRun, session: str) -> WorkflowRunState:
     )
 
 
-def _of(method: str, path: str, summary: str, handler: Any, **more: Any) -> Endpoint:
-    given = {"role": "chat", **more}
-    return Endpoint(method=method, path=path, summary=summary, handler=handler, tag="workflows", **given)
-
-
+_of = partial(Endpoint, tag="workflows", role="chat")
 _RUN: dict[str, Any] = {"answer": StartedRun, "status": 202, "errors": (404, 409)}
 
 ENDPOINTS = (

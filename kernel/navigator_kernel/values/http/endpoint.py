@@ -61,7 +61,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 Handler = Callable[[Any, Call], Awaitable[Any]]
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class Endpoint(Struct, frozen=True):
     """`body`, `query` and `answer` are types that msgspec reads, or models of pydantic; `media` is the type of a
     stream. `parts` are the types of the path's parts that are not plain text; `headers` are those that the handler
     reads, `sends` those of its answer. `errors` are statuses in addition to those of every endpoint. The handler's
@@ -69,9 +69,9 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     method: str
     path: str
-    role: Role | None
     summary: str
     handler: Handler
+    role: Role | None
     tag: str
     body: Any = None
     query: type[Struct] = Nothing
