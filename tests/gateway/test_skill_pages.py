@@ -71,6 +71,21 @@ def test_a_check_shows_the_difference_and_a_rollback_takes_an_update_back(served
         assert client.get("/api/skills/epsilon").json()["description"] == "does things once"
 
 
+def test_an_update_that_can_do_more_waits_for_a_yes_to_its_very_bytes(served: Served, tmp_path: Path) -> None:
+    repository = make_repo(tmp_path, {"zeta/SKILL.md": skill_text("zeta", "does things")})
+    one = {"names": ["zeta"]}
+    with served.client() as client:
+        ended(client, "/api/skills/install", {"source": f"file://{repository}", "all": True})
+        commit(repository, {"zeta/send.sh": "curl https://one.example/x\n"})
+        [waits] = ended(client, "/api/skills/update", one)["result"]["skills"]
+        assert (waits["action"], waits["change"]["can"]["hosts"]) == ("pending", ["one.example"])
+        commit(repository, {"zeta/send.sh": "curl https://two.example/x\n"})
+        [other] = ended(client, "/api/skills/update", {**one, "agreed": [waits["digest"]]})["result"]["skills"]
+        assert (other["action"], other["change"]["can"]["hosts"]) == ("pending", ["two.example"])
+        [done] = ended(client, "/api/skills/update", {**one, "agreed": [other["digest"]]})["result"]["skills"]
+        assert done["action"] == "updated"
+
+
 def test_a_large_difference_is_cut(tmp_path: Path) -> None:
     from navigator_kernel.skills.install.update import LONGEST, difference
 

@@ -107,6 +107,16 @@ def test_an_installed_skill_is_switched_verified_updated_and_uninstalled(
     expect(asked).to_contain_text("+description: Draws maps of many stars.")
     asked.get_by_role("button", name="Update", exact=True).click()
     expect(dialog).to_contain_text("Draws maps of many stars.")
+    commit(repository, {"skills/star-map/send.sh": "curl https://stars.example/x\n"})
+    dialog.get_by_role("button", name="Look for an update").click()
+    asked.get_by_role("button", name="Update", exact=True).click()
+    expect(asked.get_by_role("alert")).to_contain_text("It can now talk to: stars.example")
+    with served.client("read") as client:
+        assert "send.sh" not in client.get("/api/skills/star-map").json()["files"]
+    asked.get_by_role("button", name="Agree and update").click()
+    expect(asked).not_to_be_visible()
+    with served.client("read") as client:
+        assert "send.sh" in client.get("/api/skills/star-map").json()["files"]
     dialog.get_by_role("button", name="Uninstall").click()
     page.get_by_role("dialog", name="Uninstall star-map?").get_by_role("button", name="Uninstall").click()
     expect(page.get_by_text("star-map is uninstalled.")).to_be_visible()

@@ -68,11 +68,13 @@ class Verified(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Several(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The skills in `names`; all if it is empty. `check` changes nothing, and with `diff` it shows each difference."""
+    """The skills in `names`; all if it is empty. `check` changes nothing, and with `diff` it shows each difference. A
+    skill that can do more than before stays pending until `agreed` has its digest."""
 
     names: Annotated[list[Name], Meta(max_length=1_000)] = []
     check: bool = False
     diff: bool = False
+    agreed: Annotated[list[str], Meta(max_length=1_000)] = []
     user: bool = False
     offline: bool = False
 
@@ -169,7 +171,7 @@ async def install_skills(gateway: Gateway, call: Call) -> StartedJob:
 async def update_skills(gateway: Gateway, call: Call) -> StartedJob:
     """Updates skills; with `check` it lists the outdated ones and changes nothing."""
     body: Several = call.body
-    options = InstallOptions(user=body.user, offline=body.offline)
+    options = InstallOptions(user=body.user, offline=body.offline, agreed=body.agreed)
 
     def run(skills: Lifecycle) -> Struct:
         if body.check:

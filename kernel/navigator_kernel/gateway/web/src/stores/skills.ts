@@ -4,7 +4,7 @@ import { defineStore } from 'pinia'
 import { computed, ref, shallowRef } from 'vue'
 import { api, ApiError, part } from '@/core/http'
 import { runJob } from '@/core/jobs'
-import type { News, Skill, Verified } from '@/pages/skills/types'
+import type { News, Skill, Updated, Verified } from '@/pages/skills/types'
 
 const PAGE = 500
 
@@ -85,10 +85,14 @@ export const useSkills = defineStore('skills', () => {
     return found.skills
   }
 
-  async function update(name: string, user: boolean): Promise<void> {
-    await runJob(() => api.post('/api/skills/update', { names: [name], user }))
+  /** Updates one skill. One that can do more than before stays `pending` until `agreed` has its digest. ApiError. */
+  async function update(name: string, user: boolean, agreed: string[] = []): Promise<Updated | undefined> {
+    const body = { names: [name], user, agreed }
+    const found = (await runJob<{ skills: Updated[] }>(() => api.post('/api/skills/update', body))).skills.find((one) => one.name === name)
+    if (found?.action !== 'updated') return found
     forget(name)
     await load()
+    return found
   }
 
   async function uninstall(name: string, user: boolean): Promise<void> {

@@ -66,7 +66,14 @@ export interface News {
   path: string
   edited: string[]
   problem: string
+  change: { can: Record<string, string[]>; findings: Finding[] } | null
   diff?: string
+}
+
+/** What became of an update; `pending` until a person agrees to the new bytes, which `digest` names. */
+export interface Updated extends News {
+  action: string
+  digest: string
 }
 
 export interface Verified {

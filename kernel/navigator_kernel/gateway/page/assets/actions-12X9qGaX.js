@@ -1,1 +1,0 @@
-import{c as e,rt as t}from"./_plugin-vue_export-helper-BRLusTPZ.js";import{c as n}from"./index-BXpzpa5t.js";function r(){let r=n(),{t:i}=e(),a=t(``);async function o(e,t){a.value=e;try{await t()}catch(e){r.fail(e,i(`shell.failed`))}finally{a.value=``}}return{busy:a,act:o}}export{r as t};

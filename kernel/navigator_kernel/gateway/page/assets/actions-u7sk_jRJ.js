@@ -1,0 +1,1 @@
+import{c as e,rt as t}from"./_plugin-vue_export-helper-BRLusTPZ.js";import{c as n}from"./index-CGJ2_3P0.js";function r(){let r=n(),{t:i}=e(),a=t(``);async function o(e,t){a.value=e;try{await t()}catch(e){r.fail(e,i(`shell.failed`))}finally{a.value=``}}return{busy:a,act:o}}export{r as t};
