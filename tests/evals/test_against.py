@@ -67,7 +67,7 @@ def test_a_draft_is_compared_without_being_installed(here: Place) -> None:
     assert set(changed.values()) <= {"better", "other"} and changed[EVALS[1]["query"]] == "better"
     assert told["after"]["served"] > told["before"]["served"]
     assert (here.root / ".claude/skills/ledger-helper/SKILL.md").read_text() == VAGUE
-    assert here.json("eval")["served"] == told["before"]["served"]
+    assert here.json("eval", "--all")["served"] == told["before"]["served"]
 
 
 def test_a_draft_that_harms_is_exit_code_1_and_names_the_messages(here: Place) -> None:

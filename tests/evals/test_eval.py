@@ -16,6 +16,7 @@ from cli.support import Place, environment, place_in
 from cpu_time import ran
 from navigator_kernel.bootstrap.places import shipped_home
 from routing.distractors import write_distractors
+from skill_repositories import skill_text
 
 pytestmark = pytest.mark.sample(1)
 
@@ -129,7 +130,7 @@ FAULTS: dict[str, tuple[str, Fault, tuple[str, ...]]] = {
 
 @pytest.mark.requirement("RTE-38")
 def test_the_shipped_skills_pass_their_evals(shipped: Place) -> None:
-    told = shipped.json("eval", "--require-evals", "--host", "claude-code", "--host", "codex")
+    told = shipped.json("eval", "--all", "--require-evals", "--host", "claude-code", "--host", "codex")
     assert (told["exit_code"], told["problems"]) == (0, [])
     assert told["cases"] >= 160
     assert told["precision"] >= 0.97
@@ -146,7 +147,7 @@ def test_there_are_faults_enough() -> None:
 def test_a_fault_that_is_put_in_is_found(shipped: Place, name: str) -> None:
     code, put, flags = FAULTS[name]
     put(shipped.root / ".claude" / "skills")
-    told = shipped.json("eval", *flags)
+    told = shipped.json("eval", "--all", *flags)
     assert told["exit_code"] == 1
     errors = [problem["code"] for problem in told["problems"] if problem["level"] == "error"]
     assert code in errors, told["problems"]
@@ -155,7 +156,7 @@ def test_a_fault_that_is_put_in_is_found(shipped: Place, name: str) -> None:
 @pytest.mark.wide
 def test_two_hundred_skills_are_done_in_a_minute_and_alike_each_time(shipped: Place) -> None:
     many(shipped.root / ".claude" / "skills")
-    argv = [*shipped.program, "eval", "--json"]
+    argv = [*shipped.program, "eval", "--all", "--json"]
     told = [ran(argv, cwd=shipped.root, env=environment()) for _ in range(3)]
     assert len({one.out for one in told}) == 1
     assert json.loads(told[0].out)["cases"] >= 160
@@ -179,6 +180,18 @@ def test_one_skill_alone_is_looked_at_among_all(shipped: Place) -> None:
     told = shipped.json("eval", "word-count")
     assert [one["skill"] for one in told["skills"]] == ["word-count"]
     assert shipped.run("eval", "nothing").code == 4
+
+
+@pytest.mark.requirement("RTE-37")
+def test_the_shipped_skills_are_judged_only_if_asked_for(shipped: Place) -> None:
+    own = {"SKILL.md": skill_text("tide-tables", "Tells the tides. Use when the user asks for high or low tide")}
+    own["evals/evals.json"] = json.dumps([{"query": "when is high tide", "should_trigger": True}])
+    empty = shipped.run("eval")
+    assert (empty.code, "there are no evals" in empty.err) == (0, True)
+    shipped.write({f".claude/skills/tide-tables/{name}": text for name, text in own.items()})
+    told = shipped.json("eval", "--junit", "out.xml")
+    assert ([one["skill"] for one in told["skills"]], told["cases"]) == (["tide-tables"], 1)
+    assert "word-count" not in (shipped.root / "out.xml").read_text()
 
 
 def test_evals_of_the_skill_creator_are_messages_for_the_skill(shipped: Place) -> None:

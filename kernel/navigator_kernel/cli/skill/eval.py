@@ -56,6 +56,7 @@ class Limits(NamedTuple):
 
 @click.command("eval")
 @click.argument("skills", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Judge the skills that navigator ships, too.")
 @click.option("--min-precision", type=SHARE, default=0.9, show_default=True, help="Lowest precision of a skill.")
 @click.option("--min-recall", type=SHARE, default=0.9, show_default=True, help="Lowest recall of a skill.")
 @click.option("--min-served", type=SHARE, default=0.9, show_default=True, help="Lowest share taken or offered.")
@@ -71,6 +72,7 @@ def command(
     app: App,
     *,
     skills: Sequence[str],
+    everything: bool,
     min_precision: float,
     min_recall: float,
     min_served: float,
@@ -82,7 +84,7 @@ def command(
     junit: Path | None,
     as_json: bool,
 ) -> int:
-    """Run the evals of SKILLS, or of all and of the project's evals/ folder, and look at their descriptions.
+    """Run the evals of SKILLS, or of all skills but the shipped ones and of evals/, and look at descriptions.
 
     Exit code 1 where a threshold is missed or something is wrong. Nothing is run and no model is asked. With --against
     every message is routed twice, and the messages that change are listed; exit code 1 where one gets worse.
@@ -91,7 +93,9 @@ def command(
     every = [skill for skill in project.catalogue.list_resources() if skill.type == "skill"]
     if missing := [name for name in skills if name not in {skill.name for skill in every}]:
         raise NotFound(f"no skill is called {missing[0]!r}", hint="navigator skill list")
-    chosen = [skill for skill in every if not skills or skill.name in skills]
+    whole = everything or against is not None
+    own = [skill for skill in every if skill.name in skills or whole or not project.catalogue.is_shipped(skill)]
+    chosen = [skill for skill in own if not skills or skill.name in skills]
     cases, problems = gathered(app, project, chosen, whole=not skills)
     found = routed(cases, project)
     if against is not None:
@@ -177,7 +181,7 @@ def _show(body: Mapping[str, Any]) -> None:
     for host, held in body["budgets"].items():
         note(f"{host}: {held['used']} of {held['limit']} characters")
     figures = ", ".join(f"{name.replace('_', ' ')} {body[name]:.3f}" for name in FIGURES)
-    note(f"{body['passed']} of {body['cases']} evals passed, {figures}")
+    note(f"{body['passed']} of {body['cases']} evals passed, {figures}" if body["cases"] else "there are no evals")
 
 
 # Routes the messages of evals.
