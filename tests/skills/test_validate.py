@@ -115,6 +115,29 @@ def test_without_strict_only_what_cannot_be_used_is_an_error() -> None:
     ]
 
 
+def test_a_misspelt_key_of_ours_has_its_line_and_the_key_that_was_meant() -> None:
+    text = head(
+        "metadata:\n  author: x\n  navigator-comand: tool\n  'navigator-required-parms': '[]'\n  navigator-zzzz: y"
+    )
+    told = {note.line: note.message for note in check(text, strict=False) if note.code == "key-misspelt"}
+    assert told == {
+        6: "no key is called 'navigator-comand'; did you mean navigator-command?",
+        7: "no key is called 'navigator-required-parms'; did you mean navigator-required_params?",
+        8: "no key is called 'navigator-zzzz'",
+    }
+
+
+def test_a_skill_without_text_has_a_warning_unless_it_has_a_command() -> None:
+    empty = [note for note in check(head(body="\n"), strict=True) if note.code == "body-empty"]
+    assert [note.level for note in empty] == ["warning"]
+    assert "body-empty" not in codes(head("metadata:\n  navigator-command: tool", body="\n"))
+
+
+def test_a_command_of_a_shell_may_have_its_signs_and_variables() -> None:
+    held = head("metadata:\n  navigator-command: bash -c 'ls \"${HOME}\" | head'")
+    assert not {"command-shell", "command-variable"} & set(codes(held))
+
+
 @pytest.mark.requirement("FMT-7")
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize(
@@ -140,7 +163,7 @@ def test_an_unreadable_skill_has_an_error_with_its_reason_code_strict_or_not(
 def test_a_command_must_be_one_that_can_run(command: str, code: str, level: str) -> None:
     text = head(f"metadata:\n  navigator-command: {json.dumps(command)}\n  navigator-required_params: url")
     found = {note.code: note for note in check(text, files={"scripts/a.py": None}, strict=False)}
-    assert (found[code].level, found[code].line) == (level, 4)
+    assert (found[code].level, found[code].line) == (level, 6 if code.startswith("param") else 5)
     assert {note.level for note in check(text, files={"scripts/a.py": None})} == {"error"}
 
 

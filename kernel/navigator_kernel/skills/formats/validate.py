@@ -15,9 +15,16 @@ from msgspec import Struct, field
 
 from navigator_kernel.errors import KernelError, NotLoadable
 from navigator_kernel.skills.formats.frontmatter import Parts, split
-from navigator_kernel.skills.formats.manifest import DESCRIPTION_LIMIT, SPEC_KEYS, read_manifest
+from navigator_kernel.skills.formats.manifest import (
+    DESCRIPTION_LIMIT,
+    OUR_KEYS,
+    PACKAGES,
+    SPEC_KEYS,
+    read_manifest,
+    spelled,
+)
 from navigator_kernel.skills.formats.template import Filling, fill_argv
-from navigator_kernel.text import clean, lazy_compile, shorten
+from navigator_kernel.text import clean, lazy_compile, shorten, suggestions
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 MANIFEST = "SKILL.md"
@@ -25,7 +32,7 @@ NAME_LIMIT = 64  # characters
 COMPATIBILITY_LIMIT = 500  # characters
 BODY_LIMIT = 500  # lines that the specification recommends
 
-_ADVICE = frozenset({"crlf", "body-long", "hidden-character"})  # they break no rule of the specification
+_ADVICE = frozenset({"crlf", "body-long", "body-empty", "hidden-character"})  # they break no rule of the specification
 _TOLD_BY_RULES = frozenset(
     {"name-odd", "name-folder", "no-description", "description-long", "no-frontmatter", "header-form"}
 )
@@ -37,6 +44,8 @@ _LICENCE_FILE = lazy_compile(
     r"\b(?:LICEN[CS]E|COPYING|NOTICE)(?:[-.][A-Za-z0-9]{1,64})?\b|\b[\w.-]{1,64}\.(?:txt|md)\b"
 )
 _VARIABLE = lazy_compile(r"[{}$]")
+_FILLED = lazy_compile(r"\$\{(?!SKILL_ROOT\})(\w{1,64})\}")
+_SHELLS, _SHELL_SIGNS = frozenset("sh bash dash zsh fish pwsh cmd".split()), frozenset("| || & && ; > >> < 2>".split())
 _ARGUMENT = lazy_compile(r"[^\W\d][\w-]{0,63}")
 _AFTER_PATH = lazy_compile(r"[#?]")
 _FENCE = lazy_compile(r"\s*(```+|~~~+)")
@@ -79,6 +88,9 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
         for note in skill.diagnostics:
             if not (strict and note.code in _TOLD_BY_RULES) and (folder_name or note.code != "name-folder"):
                 findings.add(note.code, note.message, note.line)
+        _check_keys(parts, findings)
+        if not skill.command and not parts.body.strip():
+            findings.add("body-empty", "the file has no text: nothing says what is to be done")
         _check_command(skill, parts, files, findings)
         _check_params(skill, parts, findings)
         _check_evals(skill, files, findings)
@@ -166,10 +178,31 @@ def _check_license(parts: Parts, files: Files, findings: _Findings) -> None:
 # Our own keys
 
 
+def _check_keys(parts: Parts, findings: _Findings) -> None:
+    metadata = parts.meta.get("metadata")
+    for key in metadata if isinstance(metadata, dict) else ():
+        bare = key.removeprefix("navigator-")
+        if bare != key and spelled(bare) not in {*OUR_KEYS, PACKAGES}:
+            near = suggestions(bare, OUR_KEYS, 1)
+            meant = f"; did you mean navigator-{near[0]}?" if near else ""
+            findings.add("key-misspelt", f"no key is called {shorten(key, 64)!r}{meant}", _line_of(parts, bare))
+
+
+def _line_of(parts: Parts, key: str) -> int | None:
+    """The line of one of our keys, which may be inside `metadata`."""
+    held, above = parts.meta.get("metadata"), parts.lines.get("metadata")
+    if key in parts.lines or above is None or not isinstance(held, dict):
+        return parts.lines.get(key)
+    written = next((name for name in held if spelled(name.removeprefix("navigator-")) == spelled(key)), "")
+    rows = parts.source.split("\n")
+    rows = rows[next((at for at, row in enumerate(rows) if row.startswith("metadata")), 0) :]
+    return above + next((at for at, row in enumerate(rows) if row.strip(" \"'").startswith(written)), 0)
+
+
 def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findings) -> None:
     if not skill.command:
         return
-    line = parts.lines.get("command") or parts.lines.get("metadata")
+    line = _line_of(parts, "command")
     params = {param.name: "x" for param in skill.required_params}
     try:
         fill_argv(skill.command, Filling(request="x", arguments=("x",) * 99, raw="x", params=params, root=Path("x")))
@@ -180,6 +213,13 @@ def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findi
     for name in _PLACEHOLDER.findall(skill.command):
         if name not in params and name != "request":
             findings.add("command-placeholder", f"the command has a place for {name!r}, which is not a parameter", line)
+    if words and posixpath.basename(words[0]) not in _SHELLS:
+        for name in _FILLED.findall(skill.command):
+            findings.add("command-variable", f"the command has {name!r} in ${{}}, which nothing fills in", line)
+        if sign := next((word for word in words if word in _SHELL_SIGNS), ""):
+            findings.add(
+                "command-shell", f"the command has {sign!r}, but no shell runs it: use bash -c, or a script", line
+            )
     for word in words:
         path = word.removeprefix("${SKILL_ROOT}/")
         if path != word and not _VARIABLE.search(path) and _normal(path) not in files:
@@ -187,7 +227,7 @@ def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findi
 
 
 def _check_params(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
-    line = parts.lines.get("required_params") or parts.lines.get("metadata")
+    line = _line_of(parts, "required_params")
     names = [param.name for param in skill.required_params]
     used = {*_PLACEHOLDER.findall(skill.command), *_PLACEHOLDER.findall(skill.sop)}
     for at, name in enumerate(names):
