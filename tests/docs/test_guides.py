@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from docs.guide_runs import FENCE, project_in
+from docs.guide_runs import FENCE, fences, project_in
 from maintenance.generate import digests
 from navigator_kernel.values.packet import packet_from
 from tables import cases
@@ -23,6 +23,26 @@ GUIDES = sorted(DOCS.glob("guides/*.md"))
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_the_fences_of_a_guide_run(guide: Path, tmp_path: Path) -> None:
     assert project_in(tmp_path).follow(guide.read_text("utf-8")) > 0
+
+
+@pytest.mark.parametrize("file", [".github/workflows/skills.yml", ".gitlab-ci.yml", ".pre-commit-config.yaml"])
+def test_the_steps_of_a_pipeline_run_in_a_fresh_clone(file: str, tmp_path: Path) -> None:
+    held = list(fences((DOCS / "guides" / "ci.md").read_text("utf-8")))
+    (written,) = (yaml.safe_load(fence.body) for fence in held if fence.title == file)
+    hooks = {hook["id"]: hook["entry"] for hook in yaml.safe_load((DOCS.parent / ".pre-commit-hooks.yaml").read_text())}
+    steps = {
+        ".github/workflows/skills.yml": lambda: [one.get("run", "") for one in written["jobs"]["skills"]["steps"]],
+        ".gitlab-ci.yml": lambda: written["skills"]["script"],
+        ".pre-commit-config.yaml": lambda: [hooks[hook["id"]] for hook in written["repos"][0]["hooks"]],
+    }[file]()
+    own = [step for step in steps if step.startswith("navigator ")]
+    assert len(own) >= 2
+    clone = (
+        "git add -A && git -c user.name=a -c user.email=a@b.example commit -qm x && git clone -q . clone && cd clone"
+    )
+    begin = next(fence.body for fence in held if fence.language == "bash")
+    script = "\n".join(["set -e", clone, *own])
+    assert project_in(tmp_path).follow(f"```bash\n{begin}```\n\n```bash\n{script}\n```\n") == 2
 
 
 @cases("text, told")
