@@ -26,11 +26,9 @@ from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.route import NeedClarification
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import date
 
     from navigator_kernel.bootstrap.project import Project
-    from navigator_kernel.cli.project import App
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.ports import Catalogue
