@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.cli.route.routed import SHOWN, routed, show
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.text import fold, numbered
-
-if TYPE_CHECKING:
-    from navigator_kernel.cli.project import App
 
 
 @click.command("route")
