@@ -23,6 +23,7 @@ from navigator_kernel.agent_loop.window import (
 )
 from navigator_kernel.values.chat import ChatMessage, Cut, ToolCall
 
+pytestmark = pytest.mark.timeout(300)  # seconds; a busy machine needs more than the usual ones for so many cases
 CASES = 10_000
 
 
