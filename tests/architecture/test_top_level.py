@@ -7,7 +7,8 @@ from architecture.source import tracked
 ALLOWED = {
     "pyproject.toml", "README.md", "README.zh-CN.md", "CLAUDE.md", "Makefile", "CHANGELOG.md", "LICENSE", "NOTICE",
     "kernel", "agents", "bin", "mybox", "docs", ".claude", "tests",
-    ".gitignore", ".ci", ".github", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "requirements.lock", "requirements-site.lock",
+    ".gitignore", ".ci", ".github", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "requirements.lock",
+    "requirements-site.lock",
     "mkdocs.yml", "mkdocs.base.yml", "mkdocs.zh.yml",
 }  # fmt: skip
 
