@@ -182,16 +182,26 @@ def test_a_message_may_come_on_stdin(here: Place, words: list[str]) -> None:
         ("count the words of this", 'He said "hello there" to @nobody', 6),
         ("how many words has this?", "one\n\n/todo-scan two\n", 3),
         ("统计这段文字的字数", "three small words", 3),
-        ("count the words of this: a b", "", 2),
+        ("/word-count", "one two", 2),
     ],
 )
 def test_what_is_piped_in_beside_a_message_is_the_file_that_it_is_about(
     here: Place, message: str, piped: str, words: int
 ) -> None:
     reply = here.json("ask", message, stdin=piped)
-    assert reply["report"]["data"]["words"] == words == len((piped or "a b").split())
+    assert reply["report"]["data"]["words"] == words == len(piped.split())
     kept = list((here.root / "mybox/workspace").glob("*-stdin/stdin.txt"))
-    assert [file.read_text() for file in kept] == ([piped] if piped else [])
+    assert [file.read_text() for file in kept] == [piped]
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [("/word-count a b c", 3), ("count the words of README.md", 4), ('count the words of "a b"', 2), (COUNT, 2)],
+)
+def test_stdin_is_left_alone_where_the_message_names_what_it_is_about(here: Place, message: str, words: int) -> None:
+    here.write({"README.md": "one two three four\n"})
+    assert here.json("ask", message, stdin="another text of six words")["report"]["data"]["words"] == words
+    assert not list((here.root / "mybox/workspace").glob("*-stdin"))
 
 
 def test_outside_a_project_what_is_piped_in_is_the_text_of_the_message(here: Place, tmp_path: Path) -> None:
@@ -204,13 +214,13 @@ def test_outside_a_project_what_is_piped_in_is_the_text_of_the_message(here: Pla
 
 def test_a_pipe_that_stays_open_and_empty_is_left_alone(here: Place) -> None:
     reading, writing = os.pipe()
-    argv = [sys.executable, "-m", "navigator_kernel.cli.main", "ask", "--json", COUNT]
+    argv = [sys.executable, "-m", "navigator_kernel.cli.main", "ask", "--json", "count the words of this"]
     done = subprocess.run(
         argv, cwd=here.root, env=environment(), stdin=reading, capture_output=True, text=True, timeout=60
     )
     os.close(reading)
     os.close(writing)
-    assert json.loads(done.stdout)["report"]["data"]["words"] == 2
+    assert json.loads(done.stdout)["report"]["state"] == "pending"
     assert "nothing came on stdin within 3 seconds" in done.stderr
 
 

@@ -101,7 +101,7 @@ def wants_path(specs: Sequence[ParamSpec]) -> bool:
 
 def meant(request: PreprocessingResult) -> Sequence[FileReference]:
     """What the message names in plain words, but not inside a text that it gives."""
-    text = _given_text(request.need).strip()
+    text = given_text(request.need).strip()
     if not text:
         return request.targets
     return [
@@ -341,12 +341,12 @@ def _as_text(
         return request.cleaned_content
     if target := next((file for file in meant(request) if file.usable and not file.folder and file.content), None):
         return target.content
-    if text := _given_text(request.need):
+    if text := given_text(request.need):
         return text
     return request.handed.subject or None if request.handed else None
 
 
-def _given_text(need: str) -> str:
+def given_text(need: str) -> str:
     """The text that a message gives in quotes or after a colon. Quotes after a colon that points to them are its."""
     quoted, after = _QUOTED.search(need), _AFTER_COLON.search(need)
     if quoted and not (after and after["points"] and after.start("text") < quoted.start()):

@@ -225,8 +225,8 @@ def _following(
     before = turn.session
     session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or turn.notice is not None)
     # A waiting packet has done nothing yet, unless a model had started on it
-    told = any(report.private and (report.state != "pending" or report.progress) for report in reports)
-    session = replace(session, private=before.private or told)
+    is_private = any(report.private and (report.state != "pending" or report.progress) for report in reports)
+    session = replace(session, private=before.private or is_private)
     session = replace(session, written=_written(reports, before))
     approval = _approval(plan, reports, report, turn, now) if turn.workflow is None else _workflow(report, turn, now)
     if approval is not None:

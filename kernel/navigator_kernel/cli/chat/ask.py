@@ -26,14 +26,17 @@ from navigator_kernel.cli.output import is_attended, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import SHAPES
 from navigator_kernel.errors import Busy, Interrupted, UsageProblem
+from navigator_kernel.language.parameters import given_text
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, escape_controls, language_of, shorten
 from navigator_kernel.turn.answers import is_interrupted, resume
+from navigator_kernel.turn.message import preprocess
 from navigator_kernel.values.packet import FORMATS
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 
 if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.events import Listener
 
 PENDING = 9  # exit code
@@ -132,7 +135,7 @@ def _message(app: App, words: tuple[str, ...]) -> str:
     text = " ".join(words)
     if words in {(), ("-",)}:
         text = text if sys.stdin.isatty() else sys.stdin.read()
-    elif data := _piped(app.language or language_of(text)):
+    elif not _names_its_matter(app.project, text) and (data := _piped(app.language or language_of(text))):
         if app.project.box == app.project.root / BOX:
             text += f" @{app.project.keep(f'{app.project.ids.new()}-stdin', 'stdin.txt', data)}"
         else:  # outside a project a message can name no file
@@ -141,12 +144,24 @@ def _message(app: App, words: tuple[str, ...]) -> str:
     return text
 
 
+def _names_its_matter(project: Project, text: str) -> bool:
+    """Whether the message says what it is about: a file, a text, an argument. Then nothing is read from stdin."""
+    request = preprocess(Message(text=text), project.files, project.clock.now())
+    named = [target for target in request.targets if not target.loose]
+    given = [command for command in request.commands if command.args or request.need]
+    return bool(request.files or named or given or given_text(request.need))
+
+
 def _piped(language: Language) -> bytes:
     """What another program or a file gives this one. A program that starts this one may leave its pipe open for ever,
-    so that one on which nothing comes for `PATIENCE` seconds counts as empty."""
+    so that one on which nothing comes for `PATIENCE` seconds counts as empty, and so does a file that somebody else has
+    begun to read, as in a loop of a shell."""
     try:
         handle = sys.stdin.fileno()
-        if stat.S_IFMT(os.fstat(handle).st_mode) not in {stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFREG}:
+        kind = stat.S_IFMT(os.fstat(handle).st_mode)
+        if kind not in {stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFREG}:
+            return b""
+        if kind == stat.S_IFREG and os.lseek(handle, 0, os.SEEK_CUR):
             return b""
         if not select.select([handle], [], [], PATIENCE)[0]:
             note(say("notice.no_stdin", language, seconds=PATIENCE))
