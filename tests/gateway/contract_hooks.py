@@ -10,13 +10,13 @@ import schemathesis
 NOWHERE = "./no-such-folder"
 
 
-@schemathesis.hook
+@schemathesis.hook  # type: ignore[untyped-decorator]  # its types are not read
 def map_body(context: schemathesis.HookContext, body: Any) -> Any:
     if isinstance(body, dict) and isinstance(body.get("source"), str) and body["source"]:
         return {**body, "source": NOWHERE}
     return body
 
 
-@schemathesis.hook
+@schemathesis.hook  # type: ignore[untyped-decorator]  # its types are not read
 def map_headers(context: schemathesis.HookContext, headers: Any) -> Any:
     return {**headers, "If-Match": "*"} if headers and "If-Match" in headers else headers

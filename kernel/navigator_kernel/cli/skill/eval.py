@@ -54,7 +54,7 @@ class Limits(NamedTuple):
 
 @click.command("eval")
 @click.argument("skills", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Judge the skills that navigator ships, too.")
+@click.option("--all", "everything", is_flag=True, help="Judge the shipped skills, too.")
 @click.option("--min-precision", type=SHARE, default=0.9, show_default=True, help="Lowest precision of a skill.")
 @click.option("--min-recall", type=SHARE, default=0.9, show_default=True, help="Lowest recall of a skill.")
 @click.option("--min-served", type=SHARE, default=0.9, show_default=True, help="Lowest share taken or offered.")
