@@ -9,6 +9,8 @@ REST := not slow and not bench and not local_llm and not open_webui
 FAST := $(REST) and not ci
 WIDE := $(REST) and (not ci or wide)
 MEASURED := $(REST) and (not ci or (wide and not further))
+# The test that is left out loads coverage with what it measures
+COVERAGE := --cov --cov-report=term --deselect tests/routing/test_resident.py::test_the_client_loads_next_to_nothing
 # One more than processors: some tests wait
 WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 SOURCES := kernel agents bin tests
@@ -30,23 +32,19 @@ test: $(STAMP)  ## Run lint and the tests, side by side
 	@$(MAKE) --no-print-directory -j 2 lint test-only
 
 # Tests start the command line 1,000 times; where PYTHONDONTWRITEBYTECODE is set, each start would compile the kernel again
-test-only: $(STAMP)  ## Run the tests without lint (OPTIONS="tests/cli -x")
-	@$(BIN)/python -m compileall -q kernel agents
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(FAST)" $(OPTIONS)
-
-test-wide: $(STAMP)  ## Run the tests without lint, with every case (the marks wide and sample)
-	@$(BIN)/python -m compileall -q kernel agents
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(WIDE)" $(OPTIONS)
-
-test-further: $(STAMP)  ## Run the cases beyond the samples, which no other target but test-wide runs
-	@$(BIN)/python -m compileall -q kernel agents
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m further $(OPTIONS)
-
-coverage: $(STAMP)  ## Measure which lines and branches of the kernel the tests run (OPTIONS="tests/routing")
+test-only: $(STAMP)  ## Run the tests without lint (OPTIONS="tests/cli -x", MEASURE=1: like make coverage)
 	@mkdir -p build
 	@$(BIN)/python -m compileall -q kernel agents
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(MEASURED)" --cov --cov-report=term \
-		--deselect tests/routing/test_resident.py::test_the_client_loads_next_to_nothing $(OPTIONS)  # it loads coverage
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(if $(MEASURE),$(MEASURED),$(FAST))" $(if $(MEASURE),$(COVERAGE)) $(OPTIONS)
+
+test-wide: $(STAMP)  ## Run the tests without lint, with every case (the marks wide and sample)
+	@$(MAKE) --no-print-directory test-only FAST="$(WIDE)"
+
+test-further: $(STAMP)  ## Run the cases beyond the samples, which no other target but test-wide runs
+	@$(MAKE) --no-print-directory test-only FAST=further
+
+coverage: $(STAMP)  ## Measure which lines and branches of the kernel the tests run (OPTIONS="tests/routing")
+	@$(MAKE) --no-print-directory test-only MEASURE=1
 
 test-slow: $(STAMP)  ## Run the long soaks, then test-mutation
 	@$(BIN)/python -m pytest -q -n 2 -m slow --timeout 3600
