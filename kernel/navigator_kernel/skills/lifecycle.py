@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.files import ConvertResult, ValidateResult
     from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.deps import InstallDeps
+    from navigator_kernel.skills.install.export import Form
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
     from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
@@ -498,15 +499,24 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     # Commands that read and write other files
 
     def export(
-        self, names: Sequence[str], out: Path, options: InstallOptions = _NO_OPTIONS, *, packed: bool = False
+        self,
+        names: Sequence[str],
+        out: Path,
+        options: InstallOptions = _NO_OPTIONS,
+        *,
+        packed: bool = False,
+        form: Form | None = None,
     ) -> dict[str, Any]:
-        """Copies the named skills, or with `everything` all that this release did not ship, to `out`."""
-        from navigator_kernel.skills.install.export import export
+        """Copies the named skills, or with `everything` all that this release did not ship, to `out`; `form` is another
+        form than folders and archives."""
+        from navigator_kernel.skills.install.export import export, publish
 
         self.settle()
         installed = [place.skills for place in self.places.values()]
-        chosen = self._exported(names, options)
-        return export(chosen, self._path(out), installed, packed=packed, force=options.force, dry_run=options.dry_run)
+        chosen, target = self._exported(names, options), self._path(out)
+        if form:
+            return publish(chosen, target, installed, form, force=options.force, dry_run=options.dry_run)
+        return export(chosen, target, installed, packed=packed, force=options.force, dry_run=options.dry_run)
 
     def _exported(self, names: Sequence[str], options: InstallOptions) -> Sequence[Installed]:
         rows = {fold(one.skill.name): one for one in self.found(options)[0]}

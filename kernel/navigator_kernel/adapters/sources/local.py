@@ -52,7 +52,8 @@ class Member(NamedTuple):
 
 
 class ArchiveSource:
-    """The same interface as `FolderSource`, over an archive; an id is the path itself.
+    """The same interface as `FolderSource`, over an archive: a file, or bytes that `called` names for people; an id is
+    the path itself.
 
     Entering it raises Refused for a member that could be written elsewhere or means more than a file, and FetchFailed
     if the file is not a zip, tar or tar.gz archive.
@@ -61,8 +62,8 @@ class ArchiveSource:
     commit = ""
     tree = ""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, archive: Path | bytes, called: str = "") -> None:
+        self._archive, self._path = archive, called or str(archive)
         self._digests: dict[str, str] = {}
         self.entries: tuple[TreeEntry, ...] = ()
 
@@ -108,17 +109,20 @@ class ArchiveSource:
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
+        if isinstance(self._archive, bytes):
+            yield io.BytesIO(self._archive)
+            return
         try:
-            handle = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle = os.open(self._archive, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            message = f"cannot read {str(self._path)!r}: {error.strerror}"
+            message = f"cannot read {self._path!r}: {error.strerror}"
             raise FetchFailed(message, hint="check the path") from error
         with os.fdopen(handle, "rb") as file:
             seen = os.fstat(handle)
             if not stat.S_ISREG(seen.st_mode):
-                raise FetchFailed(f"{str(self._path)!r} is not a file", hint="check the path")
+                raise FetchFailed(f"{self._path!r} is not a file", hint="check the path")
             if seen.st_size > TOTAL_LIMIT:
-                raise _too_large(f"{str(self._path)!r} is over {TOTAL_LIMIT} bytes")
+                raise _too_large(f"{self._path!r} is over {TOTAL_LIMIT} bytes")
             yield file
 
     def _checked(self, members: Iterable[Member]) -> dict[str, Member]:
@@ -129,12 +133,12 @@ class ArchiveSource:
         for count, member in enumerate(members, 1):
             total += max(member.size, 0)
             if count > COUNT_LIMIT or len(by_path) > 2 * COUNT_LIMIT or total > TOTAL_LIMIT:
-                raise _too_large(f"{str(self._path)!r} holds over {COUNT_LIMIT} files or {TOTAL_LIMIT} bytes")
+                raise _too_large(f"{self._path!r} holds over {COUNT_LIMIT} files or {TOTAL_LIMIT} bytes")
             problem = _path_problem(member.path) or member.problem or _added(by_path, member)
             if problem:
                 problems.append(f"{member.path[:200]!r} {problem}")
         if problems:
-            message = f"{str(self._path)!r} is not safe to read: {'; '.join(problems[:3])}"
+            message = f"{self._path!r} is not safe to read: {'; '.join(problems[:3])}"
             raise Refused(message, hint="pack it again from plain files and folders", problems=problems)
         return by_path
 
@@ -146,7 +150,7 @@ class ArchiveSource:
             raise self._damaged() from error
 
     def _damaged(self) -> FetchFailed:
-        return FetchFailed(f"{str(self._path)!r} is not an archive or is damaged", hint="a .skill, .zip, .tar, .tar.gz")
+        return FetchFailed(f"{self._path!r} is not an archive or is damaged", hint="a .skill, .zip, .tar, .tar.gz")
 
 
 class _Zip:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import UNSET
@@ -18,23 +18,43 @@ from navigator_kernel.errors import UsageProblem
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import numbered
 
+if TYPE_CHECKING:
+    from navigator_kernel.skills.install.export import Form
+
 
 @click.command("export")
 @click.argument("names", nargs=-1)
 @click.argument("out")
 @click.option("--all", "everything", is_flag=True, help="Every installed skill that did not come with this release.")
 @click.option("--zip", "packed", is_flag=True, help="Write a NAME.skill for each skill into the folder OUT.")
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["well-known", "marketplace", "skills-lock"]),
+    help="Write a site's index, a marketplace of Claude Code or a lock of npm's skills into the folder OUT.",
+)
 @click.option("--force", is_flag=True, help="Overwrite an existing skill or archive.")
 @dry_option
 @filter_options
 @json_option
 @pass_app
 def export(
-    app: App, /, *, names: tuple[str, ...], out: str, everything: bool, packed: bool, as_json: bool, **given: Any
+    app: App,
+    /,
+    *,
+    names: tuple[str, ...],
+    out: str,
+    everything: bool,
+    packed: bool,
+    form: Form | None,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Copy the installed skills NAMES to the folder OUT, or pack them into OUT.skill or OUT.zip."""
+    if packed and form:
+        raise UsageProblem("--zip and --as exclude each other", hint="leave one of them out")
     options = InstallOptions(**given, everything=everything)
-    result = app.bare.lifecycle.export(names, Path.cwd() / out, options, packed=packed)
+    result = app.bare.lifecycle.export(names, Path.cwd() / out, options, packed=packed, form=form)
     if as_json:
         document(result)
         return

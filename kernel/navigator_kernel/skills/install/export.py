@@ -1,14 +1,15 @@
-"""Exports installed skills to folders or reproducible archives."""
+"""Exports installed skills to folders or reproducible archives, and to the forms in which others read them."""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import secrets
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -25,8 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from navigator_kernel.skills.install.inventory import Installed
+    from navigator_kernel.values.receipt import Receipt
+
+Form = Literal["well-known", "marketplace", "skills-lock"]
 
 ENDINGS = (".skill", ".zip")
+INDEX = ".well-known/agent-skills"  # a folder; discovery RFC 0.2.0
+_SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+MARKETPLACE = ".claude-plugin/marketplace.json"
+LOCK = "skills-lock.json"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can store
 _LEFT_OUT = frozenset({".git", "__pycache__"})
 
@@ -37,12 +45,14 @@ class _File(NamedTuple):
 
 
 class _Copy(Struct, frozen=True, kw_only=True):
-    """A skill to export: its files by path."""
+    """A skill to export: its files by path, and its receipt if it has one."""
 
     name: str
+    description: str
     files: Mapping[str, _File]
     digest: str
-    changed: bool
+    changed: bool = False
+    receipt: Receipt | None = None
 
     def to_dict(self, path: Path) -> dict[str, Any]:
         size = sum(len(file.data) for file in self.files.values())
@@ -78,6 +88,73 @@ def export(
     return {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": told}
 
 
+def publish(
+    skills: Sequence[Installed], target: Path, kept: Sequence[Path], form: Form, *, force: bool, dry_run: bool
+) -> dict[str, Any]:
+    """The same as `export`, in a form that others read: below the folder `target` the files of a site with its index
+    (`well-known`) or of a repository that is a marketplace of Claude Code, or its lock of the npm package `skills`.
+
+    Refused if one of the files is there (`force` replaces it); UsageProblem for a lock if the source of a skill has no
+    form in it.
+    """
+    copies = sorted(map(_copied, skills), key=lambda copy: copy.name)
+    files = {"well-known": _site, "marketplace": _marketplace, "skills-lock": _lock}[form](copies, target)
+    ways = {target / path: file for path, file in files.items()}
+    _refuse_place(target, whole=False)
+    refuse_kept(ways, kept)
+    _refuse_taken(ways, force=force, archives=True)
+    if not dry_run:
+        writer = FolderWriter([target])
+        for path, file in ways.items():
+            writer.write(path, file.data, mode=file.mode)
+    told = [copy.to_dict(target) for copy in copies]
+    return {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": told}
+
+
+def _site(copies: Sequence[_Copy], _target: Path) -> dict[str, _File]:
+    """A skill that is only a manifest is published as that, any other one as an archive with its files at the top."""
+    files: dict[str, _File] = {}
+    rows = []
+    for copy in copies:
+        is_lone = [*copy.files] == ["SKILL.md"]
+        path = f"{copy.name}/SKILL.md" if is_lone else f"{copy.name}.zip"
+        data = copy.files["SKILL.md"].data if is_lone else _archive([copy], nested=False)
+        files[f"{INDEX}/{path}"] = _File(data, 0o644)
+        kind = "skill-md" if is_lone else "archive"
+        row = {"name": copy.name, "type": kind, "description": copy.description, "url": path}
+        rows.append({**row, "digest": f"sha256:{_sha256(data)}"})
+    return {**files, f"{INDEX}/index.json": _json({"$schema": _SCHEMA, "skills": rows})}
+
+
+def _marketplace(copies: Sequence[_Copy], target: Path) -> dict[str, _File]:
+    """One plugin with all skills, both named after the folder."""
+    name = "-".join("".join(mark if mark.isascii() and mark.isalnum() else " " for mark in target.name.lower()).split())
+    files = {f"skills/{copy.name}/{path}": file for copy in copies for path, file in copy.files.items()}
+    paths = [f"./skills/{copy.name}" for copy in copies]
+    plugin = {"name": name or "skills", "source": "./", "strict": False, "skills": paths}
+    return {
+        **files,
+        MARKETPLACE: _json({"name": name or "skills", "owner": {"name": target.name}, "plugins": [plugin]}),
+    }
+
+
+def _lock(copies: Sequence[_Copy], _target: Path) -> dict[str, _File]:
+    from navigator_kernel.skills.install.import_lock import foreign_entry
+
+    skills = {
+        copy.name: foreign_entry(copy.receipt, {path: file.data for path, file in copy.files.items()})
+        for copy in copies
+    }
+    if lost := [name for name, entry in skills.items() if entry is None]:
+        message = f"the source of {lost[0]!r} has no form in a {LOCK}"
+        raise UsageProblem(message, hint="leave out what was not installed from a repository or a site")
+    return {LOCK: _json({"version": 1, "skills": skills})}
+
+
+def _json(value: object) -> _File:
+    return _File((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode(), 0o644)
+
+
 def refuse_kept(paths: Iterable[Path], kept: Iterable[Path]) -> None:
     """Refused if a real path lies in a folder of `kept` or contains one."""
     folders = [Path(os.path.realpath(folder)) for folder in kept]
@@ -94,7 +171,8 @@ def _copied(one: Installed) -> _Copy:
     if skill.folder is None:
         data = read_bounded(skill.path, SKILL_LIMIT)
         files = [InstalledFile(path="SKILL.md", sha256=_sha256(data), mode=0o644, size=len(data))]
-        return _Copy(name=skill.name, files={"SKILL.md": _File(data, 0o644)}, digest=tree_digest(files), changed=False)
+        lone, digest = {"SKILL.md": _File(data, 0o644)}, tree_digest(files)
+        return _Copy(name=skill.name, description=skill.description, files=lone, digest=digest)
     with at_rest(one.place):  # so that the files and the receipt are of one version
         receipt = one.receipt and read_receipt(one.place, skill.folder.name)
         listed = folder_files(skill.folder)
@@ -105,7 +183,14 @@ def _copied(one: Installed) -> _Copy:
             message = f"skill {skill.name!r} is over {SKILL_LIMIT} bytes"
             raise Refused(message, hint="nobody could install it; move large files out", reason="too-large")
         held = {file.path: _File(_read(skill.folder, file), file.mode) for file in listed}
-    return _Copy(name=skill.name, files=held, digest=tree_digest(listed), changed=changed)
+    return _Copy(
+        name=skill.name,
+        description=skill.description,
+        files=held,
+        digest=tree_digest(listed),
+        changed=changed,
+        receipt=receipt,
+    )
 
 
 def _read(folder: Path, file: InstalledFile) -> bytes:
@@ -147,13 +232,13 @@ def _is_skill(path: Path) -> bool:
     return any(entry.name.lower() == "skill.md" for entry in path.iterdir())
 
 
-def _archive(copies: Sequence[_Copy]) -> bytes:
-    """A zip archive with a folder for each skill; equal skills give equal bytes."""
+def _archive(copies: Sequence[_Copy], *, nested: bool = True) -> bytes:
+    """A zip archive with a folder for each skill, or the files of one at its top; equal skills give equal bytes."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w") as archive:
         for copy in sorted(copies, key=lambda copy: copy.name):
             for path, file in sorted(copy.files.items()):
-                info = zipfile.ZipInfo(f"{copy.name}/{path}", _EPOCH)
+                info = zipfile.ZipInfo(f"{copy.name}/{path}" if nested else path, _EPOCH)
                 info.create_system = 3  # Unix on every system, because the modes are Unix modes
                 info.external_attr = (0o100000 | file.mode) << 16
                 archive.writestr(info, file.data, zipfile.ZIP_DEFLATED, 9)

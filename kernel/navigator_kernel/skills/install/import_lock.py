@@ -1,4 +1,5 @@
-"""Installs the skills in the lock file of the npm package `skills` (`skills-lock.json`, version 1)."""
+"""Installs the skills in a lock file of the npm package `skills`: `skills-lock.json`, version 1, or the person's
+`~/.agents/.skill-lock.json`, version 3."""
 
 from __future__ import annotations
 
@@ -7,11 +8,13 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.adapters.sources.published import is_archive
 from navigator_kernel.errors import Busy, Damaged, FetchFailed, Interrupted, KernelError, NotFound, Refused
 from navigator_kernel.skills.install.deps import open_source_tree
 from navigator_kernel.skills.install.install import InstalledSkill, InstallResult, collect, install_prepared
@@ -23,14 +26,14 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.values.receipt import Receipt
 
-VERSION = 1
+VERSIONS = (1, 3)
 FILE = "skills-lock.json"
 _SIZE_LIMIT = 16 * 1024 * 1024  # bytes
-_FOUND = {"github", "gitlab", "git", "local"}
+_FOUND = {"github", "gitlab", "git", "local", "well-known"}
 _UNREAD: Mapping[str, str] = {
     "node_modules": "it comes from an npm package: navigator skill install ./node_modules/{source}",
-    "well-known": "it comes from a web page's index, which is not read: name its repository",
 }
 # The order of ASCII in the package's JavaScript (Unicode collation, root locale): first the characters, then case.
 _ORDER = {mark: at for at, mark in enumerate(" _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz")}
@@ -117,7 +120,7 @@ def import_lock(file: Path, place: InstallScope, deps: InstallDeps, options: Ins
     notes, findings}], skipped: [{name, why, hint, code}], exit_code}`. `file` itself is only read.
 
     A skill that cannot be installed is skipped with the reason; `exit_code` is not 0 if that was a failure. NotFound
-    without the file, Damaged if it is not a lock of version 1.
+    without the file, Damaged if it is not a lock of these versions.
     """
     run = _Run(place, deps, options)
     groups: dict[object, list[_Entry]] = {}
@@ -139,6 +142,22 @@ def import_lock(file: Path, place: InstallScope, deps: InstallDeps, options: Ins
     imported = sorted(run.imported, key=lambda told: str(told["entry"]))
     skipped = sorted(run.skipped, key=lambda told: str(told["name"]))
     return {**head, "imported": imported, "skipped": skipped, "exit_code": _exit_code(run)}
+
+
+def foreign_entry(receipt: Receipt | None, files: Files) -> dict[str, str] | None:
+    """The entry of a skill in a `skills-lock.json`, version 1; None if its source has no form in it."""
+    source = parse_source(receipt.source, base=Path("/")) if receipt else None
+    if receipt is None or source is None or source.kind in {"folder", "archive"} or is_archive(source.url):
+        return None
+    if source.kind == "web":
+        head = {"source": urlsplit(source.url).netloc, "sourceType": "well-known", "sourceUrl": source.url}
+    else:
+        kind = "github" if source.label != source.url else "git"
+        head = {"source": source.label, "sourceType": kind, "sourceUrl": source.url}
+        head |= {"ref": receipt.ref} if receipt.ref else {}
+        head["skillPath"] = f"{receipt.subpath}/SKILL.md".removeprefix("/")
+    digest = foreign_hash(files)
+    return {**head, "computedHash": digest} if digest else head
 
 
 def foreign_hash(files: Files) -> str | None:
@@ -166,13 +185,13 @@ def _read(file: Path) -> Mapping[str, Mapping[str, Any]]:
     entries = whole.get("skills") if isinstance(whole, dict) else None
     if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
         raise _damaged(file, "is not a lock of skills")
-    if whole.get("version") != VERSION:
-        raise _damaged(file, f"has the version {str(whole.get('version'))[:20]!r}, not {VERSION}")
+    if whole.get("version") not in VERSIONS:
+        raise _damaged(file, f"has the version {str(whole.get('version'))[:20]!r}, not 1 or 3")
     return entries
 
 
 def _damaged(file: Path, what: str) -> Damaged:
-    return Damaged(f"{str(file)!r} {what}", hint="a skills-lock.json of the npm package skills is read", path=str(file))
+    return Damaged(f"{str(file)!r} {what}", hint="a lock of the npm package skills is read", path=str(file))
 
 
 def _entry(name: str, raw: Mapping[str, Any], kind: str, base: Path) -> _Entry:
@@ -181,7 +200,10 @@ def _entry(name: str, raw: Mapping[str, Any], kind: str, base: Path) -> _Entry:
     if kind in {"git", "gitlab"} and not _text(raw, "sourceUrl") and ":" not in source:
         raise NotFound(f"the lock names {source!r} and not the host", hint="install it by its URL")
     wanted = _text(raw, "skillPath")
-    parsed = parse_source(source, base=base, ref="" if kind == "local" else _text(raw, "ref"))
+    if kind == "well-known":
+        site = source if "://" in source else f"https://{source}"
+        source = site if "/.well-known" in site else f"{site.rstrip('/')}/.well-known"
+    parsed = parse_source(source, base=base, ref=_text(raw, "ref") if kind in {"github", "gitlab", "git"} else "")
     if wanted and "/" not in (folder := wanted.rpartition("/")[0]):
         parsed = replace(parsed, subpath=parsed.subpath or folder)  # a single word could also be another skill's name
     return _Entry(name=name, source=parsed, wanted=wanted or name, digest=_text(raw, "computedHash"))

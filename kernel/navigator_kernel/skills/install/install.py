@@ -133,6 +133,8 @@ def collect(reader: SourceReader, names: Sequence[str], deps: InstallDeps, optio
     if refused and not several:
         raise refused[0][1]
     left = [*picked.left, *(failed(skill, error) for skill, error in refused)]
+    if not names:
+        left += [told_of(name, name, error) for name, error in reader.unread.items()]
     if not made and (names or not several):
         raise _none(left)
     seen_rows, source = observe_catalogue(reader), reader.source

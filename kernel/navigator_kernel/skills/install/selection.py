@@ -245,6 +245,8 @@ class Selection(Struct, dict=True):
         try:
             return select_skills(reader.found, [word], reader.named, reader.contents, reader.is_usable)
         except SkillNotFound:
+            if word in reader.unread:
+                raise reader.unread[word] from None
             seconds = {folder: label for folder, label in self._known.labels.items() if label.qualified}
             called = {fold(name): folder for folder, label in seconds.items() for name in label}
             if fold(word) not in called:

@@ -15,7 +15,10 @@ from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.text import clean, lazy_compile, strip_url_credentials
 
 GITHUB = "https://github.com/"
-FORMS = "owner/repo, owner/repo/path, owner/repo@ref, an https, ssh or file URL, ./folder, ./repo.git or ./file.skill"
+FORMS = (
+    "owner/repo, owner/repo/path, owner/repo@ref, an https, ssh or file URL, a site that publishes skills, ./folder, "
+    "./repo.git or ./file.skill"
+)
 ARCHIVES = (".skill", ".zip", ".tar", ".tar.gz", ".tgz")
 
 _HELPER = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
@@ -25,7 +28,7 @@ _SHORT = lazy_compile(
 _NAME = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
 _SCP = lazy_compile(r"([^@/:#]+)@([^@/:#]+):([^#]+)(?:#(.+))?")
 _ALIAS = lazy_compile(r"([A-Za-z0-9][A-Za-z0-9._-]+):(?!/)((?:[^#:/]+/)[^#:]+|[^#:/]+\.git)(?:#(.+))?")
-_SCHEMELESS = lazy_compile(r"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d{1,5})?/(?s:.+)")
+_SCHEMELESS = lazy_compile(r"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d{1,5})?/(?s:.*)")
 _USER = lazy_compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _URL = lazy_compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.+))?")
 _HOST = lazy_compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
@@ -94,12 +97,13 @@ _OTHER_PAGES = frozenset(
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """A source of skills. `url` is git's URL, or the real path of a folder or an archive; `ref` is the requested
-    branch, tag or commit, `subpath` the named part of the tree, `label` the name for people: owner/repo, or the URL.
-    `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends. `skill` is the
-    name of the skill that is meant; if `ref` is the same word, that is so only if the server knows no such ref."""
+    """A source of skills. `url` is git's URL, the real path of a folder or an archive, or the address of an archive, of
+    an index of skills, or of the `/.well-known` of a site. `ref` is the requested branch, tag or commit, `subpath` the
+    named part of the tree, `label` the name for people: owner/repo, or the URL. `page` is a ref and a subpath in one,
+    from a page's URL: only the server knows where the ref ends. `skill` is the name of the skill that is meant; if
+    `ref` is the same word, that is so only if the server knows no such ref."""
 
-    kind: Literal["git", "folder", "archive"]
+    kind: Literal["git", "folder", "archive", "web"]
     url: str
     label: str
     ref: str = ""
@@ -116,7 +120,9 @@ class Source(Struct, frozen=True, kw_only=True):
     def base_name(self) -> str:
         """The last part of the source's path, which names a skill at its top."""
         name = self.url.rstrip("/").rpartition("/")[2].rpartition(":")[2]
-        ending = next((end for end in ARCHIVES if self.kind == "archive" and name.lower().endswith(end)), ".git")
+        ending = next(
+            (end for end in ARCHIVES if self.kind in {"archive", "web"} and name.lower().endswith(end)), ".git"
+        )
         return name[: -len(ending)] if name.lower().endswith(ending) and name != ending else name or "skill"
 
 
@@ -142,7 +148,8 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
     source = _at_page(source, ref) if source.page else replace(source, ref=source.ref or ref)
     if source.kind != "git" and source.ref:
         hint = f"file://{source.url} reads it as a repository" if source.kind == "folder" else "leave the ref out"
-        raise UsageProblem(f"{'a folder' if source.kind == 'folder' else 'an archive'} has no refs", hint=hint)
+        kind = {"folder": "a folder", "archive": "an archive", "web": "a site"}[source.kind]
+        raise UsageProblem(f"{kind} has no refs", hint=hint)
     _refuse_odd(source)
     return source
 
@@ -197,6 +204,8 @@ def _from_url(text: str) -> Source:
     if not hit:
         raise UsageProblem(f"{_shown(text)!r} is not a URL", hint=FORMS)
     scheme, (host, path, query, ref) = hit[1].lower(), hit.groups(default="")[1:]
+    if scheme == "http" and _is_loopback(host) and (web := _published(scheme, host, path, ref)):
+        return web
     if scheme not in {"https", "ssh", "file"}:
         plain = scheme in {"http", "git"} and "@" not in host
         hint = f"write https://{_shown(host + path)}" if plain else "https, ssh or file"
@@ -215,6 +224,8 @@ def _from_url(text: str) -> Source:
         host = _SAME_AS.get(host.lower(), host.lower())
         if page := _page(host, path.rstrip("/"), query):
             return _with_page(page, ref) if page.page or page.ref else replace(page, ref="" if "gist" in host else ref)
+        if not query and (web := _published(scheme, host, path, ref)):
+            return web
     if not path.strip("/"):
         raise UsageProblem(f"{_shown(text)!r} names no repository", hint=FORMS)
     if scheme == "https" and host == "github.com":
@@ -223,6 +234,26 @@ def _from_url(text: str) -> Source:
         _refuse_other_page(host, path)
     url = f"{scheme}://{host}{path.rstrip('/')}"
     return Source(kind="git", url=url, label=url, ref=ref)
+
+
+def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
+    """The site, its index of skills, or the archive that an address names; None for the address of a repository."""
+    below = path.strip("/")
+    is_archive = below.lower().endswith(ARCHIVES) and (host not in _FORGE_HOSTS or "/releases/download/" in path)
+    above, well_known, rest = f"{path}/".partition("/.well-known/")
+    index, _, skill = rest.strip("/").partition("/")
+    if well_known and index in {"", "skills", "agent-skills"}:
+        url = f"{scheme}://{host}{above}/.well-known{f'/{index}/index.json' if index else ''}"
+        skill = unquote(skill.partition("/")[0].removesuffix("index.json"))
+        return Source(kind="web", url=url, label=url, ref=ref, skill=skill)
+    if not is_archive and (below or host in _FORGE_HOSTS):
+        return None
+    url = f"{scheme}://{host}{path.rstrip('/') or '/.well-known'}"
+    return Source(kind="web", url=url, label=url, ref=ref)
+
+
+def _is_loopback(host: str) -> bool:
+    return host.rpartition(":")[0] in {"127.0.0.1", "localhost", "[::1]"}
 
 
 def _is_name_of_a_button(user: str, host: str, path: str) -> bool:

@@ -16,16 +16,20 @@ from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
 from navigator_kernel.skills.source.discover import LINK, Found, candidate_manifests, find_skills, select_skills
 from navigator_kernel.skills.source.gate import FILE_LIMIT
+from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
+    from navigator_kernel.adapters.sources.published import PublishedSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.skills.source.address import Source
-    from navigator_kernel.values.resource import Diagnostic, SkillDef
+    from navigator_kernel.values.resource import SkillDef
 
-    Tree = GitSource | FolderSource | ArchiveSource  # all have `commit`, `tree`, `entries`, `contents()`, …
+    Tree = (
+        GitSource | FolderSource | ArchiveSource | PublishedSource
+    )  # all have `commit`, `tree`, `entries`, `contents()`, …
 
 TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
 
@@ -45,6 +49,8 @@ def open_source(
     """
     if source.kind in ("folder", "archive"):
         return _open_local(source)
+    if source.kind == "web":
+        return _open_published(source.url, offline=offline)
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -69,6 +75,12 @@ def _open_local(source: Source) -> Tree:
     return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
 
 
+def _open_published(url: str, *, offline: bool) -> Tree:
+    from navigator_kernel.adapters.sources.published import PublishedSource
+
+    return PublishedSource(url, offline=offline)
+
+
 def ready_to_look() -> None:
     importlib.import_module("navigator_kernel.skills.install.install")
 
@@ -83,7 +95,8 @@ class SourceReader(Struct):
 
     `source` is split into ref and subpath if its URL was the page of a folder; `links` are the small files that
     discovery has read: links that may lead to skills, and manifests of plugins. `notes` are the problems of these
-    manifests, `about` the words in them about each plugin. `told` is what was noticed of the files of a skill.
+    manifests, `about` the words in them about each plugin. `told` is what was noticed of the files of a skill. `unread`
+    are the skills that the tree lists and cannot give, by name.
     """
 
     source: Source
@@ -93,6 +106,7 @@ class SourceReader(Struct):
     about: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     links: Mapping[str, bytes] = field(default_factory=dict)
     told: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    unread: Mapping[str, KernelError] = field(default_factory=dict)
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -103,14 +117,21 @@ class SourceReader(Struct):
             self.source = replace(self.source, ref=self.tree.ref, skill=skill)
 
     def find(self) -> Sequence[Found]:
-        """Finds the skills of the tree; SkillNotFound if there are none."""
+        """Finds the skills of the tree; SkillNotFound if there are none, or the error of the only one."""
         entries = self.tree.entries
+        self.unread = getattr(self.tree, "left_out", {})
+        if self.unread and not entries:
+            raise next(iter(self.unread.values()))
         self.source = replace(self.source, subpath=_folder_of(self.source.subpath, entries))
         top, subpath = self.source.base_name, self.source.subpath
         with suppress(Refused):  # if these files are too large, none of them is used
             self.links = self.read(candidate_manifests(entries))
         plugins = read_plugins(entries, self.links)
-        self.notes, self.about = plugins.diagnostics, plugins.about
+        unread = [
+            Diagnostic(code="not-read", level="warning", path=name, message=error.message)
+            for name, error in self.unread.items()
+        ]
+        self.notes, self.about = (*plugins.diagnostics, *unread), plugins.about
         self.found = find_skills(
             entries,
             top=top,
@@ -126,10 +147,13 @@ class SourceReader(Struct):
 
     def _called(self, name: str) -> tuple[Found, ...]:
         """The one skill that the source's address names."""
+        if name in self.unread:
+            raise self.unread[name]
         try:
             return select_skills(self.found, [name], self.named, self.contents, self.is_usable)
         except SkillNotFound as error:
-            message = f"{self.source.label!r} has no branch, tag, commit or skill called {name!r}"
+            kinds = "skill" if self.source.kind == "web" else "branch, tag, commit or skill"
+            message = f"{self.source.label!r} has no {kinds} called {name!r}"
             raise FetchFailed(message, hint=error.hint, reason="ref") from error
 
     def manifest(self, skill: Found) -> SkillDef | KernelError:

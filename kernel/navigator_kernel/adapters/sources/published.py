@@ -1,0 +1,251 @@
+"""Reads skills that a web server publishes as a tree of entries, like a commit: an archive at an address, or the index
+of a site under `/.well-known/`.
+
+Shapes of the index: `agent-skills/index.json` of version 0.2.0 of the discovery RFC, where each skill is one document
+with its digest, and `skills/index.json` of 0.1.0, where each skill is a list of files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import PurePosixPath
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote, urljoin, urlsplit
+
+from navigator_kernel.adapters.sources.git import TreeEntry
+from navigator_kernel.adapters.sources.local import ArchiveSource
+from navigator_kernel.adapters.web import fetch, get
+from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, Refused
+from navigator_kernel.text import clean, lazy_compile
+
+INDEXES = ("agent-skills/index.json", "skills/index.json")  # below `/.well-known`, the newer version first
+ARCHIVE_LIMIT = 128 * 1024 * 1024  # bytes
+INDEX_LIMIT = 16 * 1024 * 1024  # bytes
+DOCUMENT_LIMIT = 10 * 1024 * 1024  # bytes of a file
+TOTAL_LIMIT = 512 * 1024 * 1024  # bytes of all manifests and archives of an index
+COUNT_LIMIT = 2_000  # skills of an index, and files of a skill
+SECONDS = 60.0  # seconds for a document
+_AT_ONCE = 8
+_NAME = lazy_compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_DIGEST = lazy_compile(r"sha256:[0-9a-f]{64}")
+_WANTED = '{"skills": [{"name", "type": "skill-md" or "archive", "description", "url", "digest"}]}'
+
+
+class _Document(NamedTuple):
+    """A file of the skill `name` at `path`, or an archive of it if `path` is empty."""
+
+    name: str
+    path: str
+    url: str
+    digest: str = ""
+
+
+class PublishedSource:
+    """The same interface as `ArchiveSource`, over the address of an archive, of an index, or of a site's `/.well-known`
+    with an index of either version; the id of an entry is its path. In the tree of an index, each skill has a folder
+    with its name.
+
+    Entering it fetches the archive, or the index and the manifest or archive of each skill; FetchFailed if the archive
+    or the index cannot be read. The other files of a skill are fetched when they are read. `left_out` are the skills of
+    the index that cannot be read, by name; IntegrityMismatch is the reason for bytes that differ from their digest.
+    """
+
+    commit = ""
+    tree = ""
+
+    def __init__(self, url: str, *, offline: bool = False, seconds: float = SECONDS) -> None:
+        self._url, self._offline, self._seconds = url, offline, seconds
+        self._documents: dict[str, _Document] = {}
+        self._files: dict[str, bytes] = {}
+        self._archives: dict[str, ArchiveSource] = {}
+        self.entries: tuple[TreeEntry, ...] = ()
+        self.left_out: dict[str, KernelError] = {}
+
+    def __enter__(self) -> Self:
+        if self._offline:
+            message = f"{self._url!r} is on the network"
+            raise FetchFailed(message, hint="leave --offline out", reason="network")
+        with ExitStack() as stack:
+            if is_archive(self._url):
+                entries = self._unpacked(stack, "", self._fetched(self._url, ARCHIVE_LIMIT))
+            else:
+                entries = tuple(self._of_index(stack, *self._index()))
+            self.entries = tuple(sorted(entries, key=lambda entry: entry.path))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.__exit__(kind, error, at)
+
+    def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
+        """The files by id. Refused over `each` or `total` bytes, FetchFailed if a file cannot be fetched."""
+        files: dict[str, bytes] = {}
+        packed: dict[str, list[str]] = {}
+        ids = tuple(dict.fromkeys(oids))
+        for document, data in self._all_of(self._documents[oid] for oid in ids if oid in self._documents):
+            if isinstance(data, KernelError):
+                raise data
+            files[f"{document.name}/{document.path}"] = data
+        for oid in ids:
+            if oid not in files:
+                packed.setdefault("" if "" in self._archives else oid.partition("/")[0], []).append(oid)
+        for name, group in packed.items():
+            above = f"{name}/" if name else ""
+            inner = self._archives[name].contents((oid.removeprefix(above) for oid in group), each=each, total=total)
+            files |= {above + path: data for path, data in inner.items()}
+        if any(len(data) > each for data in files.values()) or sum(map(len, files.values())) > total:
+            raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
+        return files
+
+    def fingerprint(self, entry: TreeEntry) -> str:
+        """A digest that is equal for equal contents; empty for an entry that is not a blob."""
+        if entry.kind != "blob":
+            return ""
+        data = self.contents([entry.oid], each=ARCHIVE_LIMIT, total=ARCHIVE_LIMIT)[entry.oid]
+        return hashlib.sha256(data).hexdigest()
+
+    def _index(self) -> tuple[str, list[Any]]:
+        """The address of the index, and its entries."""
+        is_named = self._url.endswith(".json")
+        places = [self._url] if is_named else [f"{self._url}/{index}" for index in INDEXES]
+        for at, place in enumerate(places, 1):
+            try:
+                return place, _skills_of(self._fetched(place, INDEX_LIMIT), place)
+            except FetchFailed as error:
+                if at == len(places):
+                    raise
+                first = error
+        raise first
+
+    def _of_index(self, stack: ExitStack, index: str, skills: list[Any]) -> Iterator[TreeEntry]:
+        """The entries of all skills that can be read."""
+        first: list[_Document] = []
+        for at, skill in enumerate(skills):
+            name = clean(str(skill.get("name", "")), lines=False)[:80] if isinstance(skill, dict) else ""
+            try:
+                if any(document.name == name for document in first):
+                    raise FetchFailed(f"{index!r} has two skills called {name!r}", hint="tell its owner")
+                documents = _documents(skill, name, index)
+            except KernelError as error:
+                self.left_out[name or f"entry {at}"] = error
+                continue
+            self._documents |= {f"{name}/{document.path}": document for document in documents if document.path}
+            first += [document for document in documents if document.path in {"", "SKILL.md"}]
+        room = TOTAL_LIMIT
+        for document, data in self._all_of(first):
+            try:
+                if isinstance(data, KernelError):
+                    raise data
+                room -= len(data)
+                if room < 0:
+                    raise Refused(f"{index!r} publishes over {TOTAL_LIMIT} bytes", hint="tell its owner")
+                yield from self._of_skill(stack, document, data)
+            except KernelError as error:
+                self.left_out[document.name] = error
+
+    def _of_skill(self, stack: ExitStack, first: _Document, data: bytes) -> list[TreeEntry]:
+        """The entries of the skill whose manifest or archive `data` is."""
+        above = f"{first.name}/"
+        if not first.path:
+            inner = self._unpacked(stack, first.name, data)
+            return [entry._replace(path=above + entry.path, oid=above + entry.oid) for entry in inner]
+        files = [oid for oid in self._documents if oid.startswith(above)]
+        folders = {str(folder) for file in files for folder in PurePosixPath(file).parents if str(folder) != "."}
+        blobs = (TreeEntry(path=file, mode="100644", kind="blob", oid=file) for file in files)
+        return [*(TreeEntry(path=folder, mode="040000", kind="tree", oid=folder) for folder in folders), *blobs]
+
+    def _unpacked(self, stack: ExitStack, name: str, data: bytes) -> tuple[TreeEntry, ...]:
+        self._archives[name] = stack.enter_context(ArchiveSource(data, name or self._url))
+        return self._archives[name].entries
+
+    def _all_of(self, documents: Iterable[_Document]) -> Iterator[tuple[_Document, bytes | KernelError]]:
+        """Each document with its bytes, or with the error that keeps it from being read."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            wanted = list(documents)
+            yield from zip(wanted, pool.map(self._read, wanted), strict=True)
+
+    def _read(self, document: _Document) -> bytes | KernelError:
+        oid = f"{document.name}/{document.path}"
+        if oid not in self._files:
+            try:
+                data = self._fetched(document.url, DOCUMENT_LIMIT if document.path else ARCHIVE_LIMIT)
+            except KernelError as error:
+                return error
+            digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+            if document.digest not in {"", digest}:
+                message = f"{document.url!r} is not what the index says: {digest}"
+                return IntegrityMismatch(message, hint="it was changed on its way or by its owner; ask its owner")
+            if not document.path:
+                return data
+            self._files[oid] = data
+        return self._files[oid]
+
+    def _fetched(self, url: str, limit: int) -> bytes:
+        parts = urlsplit(url)
+        if parts.scheme == "https":
+            return fetch(self._seconds, url, limit)
+        return get(url, [parts.netloc], self._seconds, limit).data  # http is for servers of this machine only
+
+
+def is_archive(url: str) -> bool:
+    return urlsplit(url).path.lower().endswith((".skill", ".zip", ".tar", ".tar.gz", ".tgz"))
+
+
+def _skills_of(data: bytes, index: str) -> list[Any]:
+    try:
+        whole = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise FetchFailed(f"{index!r} is not JSON", hint=f"it should hold {_WANTED}") from error
+    skills = whole.get("skills") if isinstance(whole, dict) else None
+    if not isinstance(skills, list) or len(skills) > COUNT_LIMIT:
+        message = f"{index!r} is not an index of up to {COUNT_LIMIT} skills"
+        raise FetchFailed(message, hint=f"it should hold {_WANTED}")
+    return skills
+
+
+def _documents(skill: object, name: str, index: str) -> list[_Document]:
+    """The documents of an entry of an index; FetchFailed or Refused if it cannot be used."""
+    if not isinstance(skill, dict) or not _NAME.fullmatch(name) or len(name) > 64 or skill["name"] != name:
+        raise FetchFailed(f"an entry of {index!r} has no name that a skill can have", hint="tell its owner")
+    if isinstance(files := skill.get("files"), list):  # version 0.1.0
+        paths = [path for path in files if isinstance(path, str) and _is_inner(path)]
+        if len(paths) != len(files) or len(paths) > COUNT_LIMIT or "SKILL.md" not in paths:
+            message = f"the files of {name!r} in {index!r} are not paths inside it with a SKILL.md"
+            raise FetchFailed(message, hint="tell its owner")
+        return [_Document(name, path, urljoin(index, quote(f"{name}/{path}"))) for path in dict.fromkeys(paths)]
+    kind, address, digest = (skill.get(key) for key in ("type", "url", "digest"))
+    if kind not in {"skill-md", "archive"} or not isinstance(address, str) or not isinstance(digest, str):
+        message = f"the entry {name!r} of {index!r} is neither a skill-md nor an archive with url and digest"
+        raise FetchFailed(message, hint=f"it should hold {_WANTED}")
+    if not _DIGEST.fullmatch(digest):
+        raise FetchFailed(f"the digest of {name!r} in {index!r} is not a SHA-256", hint="tell its owner")
+    return [_Document(name, "SKILL.md" if kind == "skill-md" else "", _allowed(urljoin(index, address), index), digest)]
+
+
+def _is_inner(path: str) -> bool:
+    parts = path.split("/")
+    return path.isprintable() and "\\" not in path and not {"", ".", ".."} & {*parts} and len(path) <= 1_000
+
+
+def _allowed(url: str, index: str) -> str:
+    """`url`, if an index may name it: at its own host, or over https at any host that is not a private address."""
+    there, here = urlsplit(url), urlsplit(index)
+    if (there.scheme, there.netloc) == (here.scheme, here.netloc):
+        return url
+    host = there.hostname or ""
+    try:
+        is_public = ipaddress.ip_address(host).is_global
+    except ValueError:
+        is_public = "." in host and not host.endswith((".local", ".internal", ".localhost"))
+    if there.scheme != "https" or "@" in there.netloc or not is_public:
+        message = f"{index!r} leads to {clean(url, lines=False)[:200]!r}"
+        raise Refused(
+            message, hint="an index may lead to its own host or to a public one over https", reason="redirect"
+        )
+    return url

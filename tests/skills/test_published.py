@@ -1,0 +1,281 @@
+"""Skills that a web server publishes are installed, locked, restored and updated like those of a repository."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, Refused, UsageProblem
+from navigator_kernel.skills.source.address import Source, parse_source
+from skill_repositories import make_repo, skill_text
+from tables import cases
+from web_server import KEY_AND_CERTIFICATE, Pages, Reply, pages
+
+NEW, OLD = "/.well-known/agent-skills/", "/.well-known/skills/"
+
+
+@pytest.fixture
+def site() -> Iterator[Pages]:
+    with pages(host="127.0.0.1") as served:
+        yield served
+
+
+@pytest.fixture
+def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
+    """A site over https, whose certificate is trusted."""
+    pem = tmp_path / "site.pem"
+    pem.write_text(KEY_AND_CERTIFICATE)
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with pages(pem) as served:
+        yield served
+
+
+def digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def zipped(files: Mapping[str, str]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return held.getvalue()
+
+
+def tarred(files: Mapping[str, str]) -> bytes:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz") as archive:
+        for path, text in files.items():
+            info = tarfile.TarInfo(path)
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return held.getvalue()
+
+
+def publish(site: Pages, documents: Mapping[str, bytes], **more: Any) -> None:
+    """An index of version 0.2.0 with a skill for each document: NAME.md is a manifest, any other one an archive."""
+    rows = []
+    for path, data in documents.items():
+        name, kind = path.partition(".")[0], "skill-md" if path.endswith(".md") else "archive"
+        row = {"name": name, "type": kind, "description": "", "url": path, "digest": digest(data)}
+        rows.append({**row, **more.get(name, {})})
+        site.replies[f"{NEW}{path}"] = Reply(data)
+    site.replies[f"{NEW}index.json"] = Reply(json.dumps({"skills": rows}).encode())
+
+
+def publish_files(site: Pages, skills: Mapping[str, Mapping[str, str]]) -> None:
+    """An index of version 0.1.0."""
+    rows = [{"name": name, "description": "", "files": [*files]} for name, files in skills.items()]
+    site.replies[f"{OLD}index.json"] = Reply(json.dumps({"skills": rows}).encode())
+    for name, files in skills.items():
+        site.replies |= {f"{OLD}{name}/{quote(path)}": Reply(text.encode()) for path, text in files.items()}
+
+
+def names_of(result: Mapping[str, Any]) -> list[str]:
+    return sorted(one["name"] for one in result["skills"])
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def source_of(text: str) -> Source:
+    return parse_source(text, base=Path("/"))
+
+
+@cases("address, url, skill")
+def test_the_address_of_a_site_an_index_or_an_archive_is_one(address: str, url: str, skill: str) -> None:
+    source = source_of(address)
+    assert (source.kind, source.url, source.skill) == ("web", url, skill)
+    assert source_of(source.url) == Source(kind="web", url=url, label=url)  # the lock keeps the URL
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://github.com/o/r/archive/refs/heads/main.zip",
+        "https://example.org/team/skills",
+        "https://example.org/team/skills.git",
+    ],
+)
+def test_an_address_of_a_repository_stays_one(address: str) -> None:
+    assert source_of(address).kind == "git"
+
+
+@pytest.mark.parametrize("address", ["https://github.com", "https://gitlab.com/", "https://example.org/x.zip?token=1"])
+def test_a_host_of_repositories_is_not_a_site_and_a_query_is_not_kept(address: str) -> None:
+    with pytest.raises(UsageProblem):
+        source_of(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://example.org/x.zip", "http://10.0.0.1/.well-known", "https://a:b@c.org/x.zip"]
+)
+def test_plain_http_is_for_this_machine_and_no_address_carries_a_password(address: str) -> None:
+    with pytest.raises(Refused):
+        source_of(address)
+
+
+def test_all_skills_of_a_site_are_installed_locked_and_restored(project: Any, site: Pages) -> None:
+    files = {"SKILL.md": skill_text("pack"), "scripts/p.py": "print(1)\n"}
+    publish(
+        site,
+        {
+            "greet.md": skill_text("greet").encode(),
+            "pack.tar.gz": tarred(files),
+            "fold.zip": zipped({"SKILL.md": skill_text("fold")}),
+        },
+    )
+    result = project.run("install", source=site.url, all=True)
+    assert names_of(result) == ["fold", "greet", "pack"]
+    before = files_of(project.skills / "pack")
+    assert {*before} >= {"SKILL.md", "scripts/p.py"}
+    lock = json.loads((project.root / "skills.lock.json").read_text())["skills"]
+    assert {entry["source"] for entry in lock.values()} == {f"{site.url}/.well-known"}
+    project.run("uninstall", name="pack", force=True)
+    (project.root / "skills.lock.json").write_text(json.dumps({"version": 1, "skills": lock}))
+    project.run("frozen")
+    assert files_of(project.skills / "pack") == before
+    site.replies[f"{NEW}pack.tar.gz"] = Reply(tarred({**files, "scripts/p.py": "print(2)\n"}))
+    project.run("uninstall", name="pack", force=True)
+    (project.root / "skills.lock.json").write_text(json.dumps({"version": 1, "skills": lock}))
+    with pytest.raises(IntegrityMismatch):  # its digest is not the one in the index
+        project.run("frozen")
+
+
+def test_the_files_of_an_older_index_are_fetched_only_for_the_named_skill(project: Any, site: Pages) -> None:
+    files = {"SKILL.md": skill_text("fold"), "references/how to.md": "so\n"}
+    publish_files(site, {"fold": files, "other": {"SKILL.md": skill_text("other"), "big.md": "x"}})
+    project.run("install", source=f"{site.url}{OLD}", skill="fold")
+    assert (project.skills / "fold" / "references" / "how to.md").read_text() == "so\n"
+    assert f"{OLD}other/big.md" not in [path for path, _ in site.asked]
+
+
+def test_an_update_takes_what_the_site_has_now(project: Any, site: Pages) -> None:
+    publish_files(site, {"fold": {"SKILL.md": skill_text("fold")}})
+    project.run("install", source=f"{site.url}{OLD}fold/SKILL.md")
+    assert project.run("update", check=True)["skills"][0]["state"] == "current"
+    site.replies[f"{OLD}fold/SKILL.md"] = Reply(skill_text("fold", "folds twice").encode())
+    assert project.run("update", check=True)["skills"][0]["state"] == "changed"
+    project.run("update")
+    assert "twice" in (project.skills / "fold" / "SKILL.md").read_text()
+
+
+def test_a_skill_that_cannot_be_read_is_named_and_keeps_no_other_one_out(project: Any, site: Pages) -> None:
+    data = skill_text("greet").encode()
+    wrong = {
+        "changed": {"digest": digest(b"other")},
+        "gone": {"url": "nothing.md"},
+        "inner": {"url": "https://10.1.2.3/SKILL.md"},
+        "plain": {"url": "http://example.org/SKILL.md"},
+        "odd": {"type": "video"},
+        "none": {"digest": "md5:1"},
+        "climbs": {"name": "../up"},
+    }
+    publish(
+        site, {"greet.md": data, "broken.zip": b"PK\3\4 no archive", **{f"{name}.md": data for name in wrong}}, **wrong
+    )
+    result = project.run("install", source=site.url, all=True)
+    assert names_of(result) == ["greet"]
+    left = {one["name"]: one for one in result["left_out"]}
+    assert {*left} == {*wrong, "broken", "../up"} - {"climbs"}
+    for name, kind in (("changed", IntegrityMismatch), ("gone", FetchFailed), ("inner", Refused), ("plain", Refused)):
+        with pytest.raises(kind):
+            project.run("install", source=site.url, skill=name)
+    assert not [path for path, _ in site.asked if "10.1.2.3" in path]
+
+
+@pytest.mark.parametrize(
+    "files", [["../SKILL.md"], ["SKILL.md", "a/../../b"], ["SKILL.md", "/etc/x"], ["notes.md"], "x", [1]]
+)
+def test_an_older_index_names_no_files_outside_its_skills(project: Any, site: Pages, files: Any) -> None:
+    site.replies[f"{OLD}index.json"] = Reply(json.dumps({"skills": [{"name": "fold", "files": files}]}).encode())
+    with pytest.raises(KernelError) as raised:
+        project.run("install", source=f"{site.url}{OLD}", all=True)
+    assert raised.value.exit_code in {3, 7}
+    assert [path for path, _ in site.asked] == [f"{OLD}index.json"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"skills": {}}', b"[" * 100_000, b'{"skills": [1, null, []]}'])
+def test_what_is_not_an_index_is_an_error_of_the_source(project: Any, site: Pages, body: bytes) -> None:
+    site.replies[f"{NEW}index.json"] = Reply(body)
+    with pytest.raises(FetchFailed):
+        project.run("install", source=f"{site.url}{NEW}", all=True)
+
+
+def test_a_remote_archive_is_read_without_a_link_out_of_it(project: Any, site: Pages) -> None:
+    site.replies["/files/greet.zip"] = Reply(zipped({"greet/SKILL.md": skill_text("greet")}))
+    assert names_of(project.run("install", source=f"{site.url}/files/greet.zip")) == ["greet"]
+    site.replies["/files/bad.zip"] = Reply(zipped({"../SKILL.md": skill_text("bad")}))
+    with pytest.raises(Refused):
+        project.run("install", source=f"{site.url}/files/bad.zip")
+    with pytest.raises(FetchFailed):
+        project.run("install", source=f"{site.url}/files/none.zip")
+    with pytest.raises(FetchFailed):
+        project.run("install", source=f"{site.url}/files/greet.zip", offline=True)
+
+
+def test_a_site_is_read_over_https(project: Any, secure: Pages) -> None:
+    publish(secure, {"greet.md": skill_text("greet").encode()})
+    assert names_of(project.run("install", source=secure.url, all=True)) == ["greet"]
+    secure.replies["/moved.zip"] = Reply(status=302, headers={"Location": f"http://127.0.0.1:{secure.port}/x.zip"})
+    with pytest.raises(FetchFailed, match="leads to"):
+        project.run("install", source=f"{secure.url}/moved.zip")
+
+
+def test_what_is_exported_for_a_site_is_installed_from_it(project: Any, site: Pages, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": skill_text("b"), "b/x.txt": "x\n"})
+    project.run("install", source=f"file://{repo}", all=True)
+    out = tmp_path / "site"
+    project.lifecycle.export((), out, _everything(), form="well-known")
+    before = {name: files_of(project.skills / name) for name in ("a", "b")}
+    for path in out.rglob("*"):
+        if path.is_file():
+            site.replies[f"/{path.relative_to(out).as_posix()}"] = Reply(path.read_bytes())
+    project.run("uninstall", name=["a", "b"])
+    project.run("install", source=site.url, all=True)
+    assert {name: files_of(project.skills / name) for name in ("a", "b")} == before
+    with pytest.raises(Refused, match="already exists"):
+        project.lifecycle.export((), out, _everything(), form="well-known")
+
+
+def test_an_exported_marketplace_is_read_as_one(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": skill_text("b")})
+    project.run("install", source=f"file://{repo}", all=True)
+    out = tmp_path / "Our skills!"
+    project.lifecycle.export((), out, _everything(), form="marketplace")
+    plugin = json.loads((out / ".claude-plugin" / "marketplace.json").read_text())["plugins"][0]
+    assert (plugin["name"], plugin["skills"]) == ("our-skills", ["./skills/a", "./skills/b"])
+    project.run("uninstall", name=["a", "b"])
+    result = project.run("install", source=str(out), skill="our-skills:a")
+    assert names_of(result) == ["a"]
+
+
+def test_an_exported_lock_is_imported_again(project: Any, site: Pages, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"skills/a/SKILL.md": skill_text("a")})
+    publish(site, {"greet.md": skill_text("greet").encode()})
+    project.run("install", source=f"file://{repo}", all=True)
+    project.run("install", source=site.url, all=True)
+    project.lifecycle.export((), project.root, _everything(), form="skills-lock")
+    entries = json.loads((project.root / "skills-lock.json").read_text())["skills"]
+    assert {name: entry["sourceType"] for name, entry in entries.items()} == {"a": "git", "greet": "well-known"}
+    project.run("uninstall", name=["a", "greet"])
+    imported = project.lifecycle.import_lock()
+    assert sorted((one["name"], tuple(one["notes"])) for one in imported["imported"]) == [("a", ()), ("greet", ())]
+
+
+def _everything() -> Any:
+    from navigator_kernel.skills.options import InstallOptions
+
+    return InstallOptions(everything=True)
