@@ -114,14 +114,19 @@ class PublishedSource:
         """The address of the index, and its entries."""
         is_named = self._url.endswith(".json")
         places = [self._url] if is_named else [f"{self._url}/{index}" for index in INDEXES]
-        for at, place in enumerate(places, 1):
-            try:
-                return place, _skills_of(self._fetched(place, INDEX_LIMIT), place)
-            except FetchFailed as error:
-                if at == len(places):
-                    raise
-                first = error
-        raise first
+        try:
+            index, data = places[0], self._fetched(places[0], INDEX_LIMIT)
+        except FetchFailed:
+            index, data = places[-1], self._fetched(places[-1], INDEX_LIMIT)
+        try:
+            whole = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise FetchFailed(f"{index!r} is not JSON", hint=f"it should hold {_WANTED}") from error
+        skills = whole.get("skills") if isinstance(whole, dict) else None
+        if not isinstance(skills, list) or len(skills) > COUNT_LIMIT:
+            message = f"{index!r} is not an index of up to {COUNT_LIMIT} skills"
+            raise FetchFailed(message, hint=f"it should hold {_WANTED}")
+        return index, skills
 
     def _of_index(self, stack: ExitStack, index: str, skills: list[Any]) -> Iterator[TreeEntry]:
         """The entries of all skills that can be read."""
@@ -139,26 +144,22 @@ class PublishedSource:
             first += [document for document in documents if document.path in {"", "SKILL.md"}]
         room = TOTAL_LIMIT
         for document, data in self._all_of(first):
+            above = f"{document.name}/"
             try:
                 if isinstance(data, KernelError):
                     raise data
                 room -= len(data)
                 if room < 0:
                     raise Refused(f"{index!r} publishes over {TOTAL_LIMIT} bytes", hint="tell its owner")
-                yield from self._of_skill(stack, document, data)
+                inner = () if document.path else self._unpacked(stack, document.name, data)
             except KernelError as error:
                 self.left_out[document.name] = error
-
-    def _of_skill(self, stack: ExitStack, first: _Document, data: bytes) -> list[TreeEntry]:
-        """The entries of the skill whose manifest or archive `data` is."""
-        above = f"{first.name}/"
-        if not first.path:
-            inner = self._unpacked(stack, first.name, data)
-            return [entry._replace(path=above + entry.path, oid=above + entry.oid) for entry in inner]
-        files = [oid for oid in self._documents if oid.startswith(above)]
-        folders = {str(folder) for file in files for folder in PurePosixPath(file).parents if str(folder) != "."}
-        blobs = (TreeEntry(path=file, mode="100644", kind="blob", oid=file) for file in files)
-        return [*(TreeEntry(path=folder, mode="040000", kind="tree", oid=folder) for folder in folders), *blobs]
+                continue
+            yield from (entry._replace(path=above + entry.path, oid=above + entry.oid) for entry in inner)
+            files = [oid for oid in self._documents if oid.startswith(above)]
+            folders = {str(folder) for file in files for folder in PurePosixPath(file).parents} - {"."}
+            yield from (TreeEntry(path=folder, mode="040000", kind="tree", oid=folder) for folder in folders)
+            yield from (TreeEntry(path=file, mode="100644", kind="blob", oid=file) for file in files)
 
     def _unpacked(self, stack: ExitStack, name: str, data: bytes) -> tuple[TreeEntry, ...]:
         self._archives[name] = stack.enter_context(ArchiveSource(data, name or self._url))
@@ -197,24 +198,13 @@ def is_archive(url: str) -> bool:
     return urlsplit(url).path.lower().endswith((".skill", ".zip", ".tar", ".tar.gz", ".tgz"))
 
 
-def _skills_of(data: bytes, index: str) -> list[Any]:
-    try:
-        whole = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise FetchFailed(f"{index!r} is not JSON", hint=f"it should hold {_WANTED}") from error
-    skills = whole.get("skills") if isinstance(whole, dict) else None
-    if not isinstance(skills, list) or len(skills) > COUNT_LIMIT:
-        message = f"{index!r} is not an index of up to {COUNT_LIMIT} skills"
-        raise FetchFailed(message, hint=f"it should hold {_WANTED}")
-    return skills
-
-
 def _documents(skill: object, name: str, index: str) -> list[_Document]:
     """The documents of an entry of an index; FetchFailed or Refused if it cannot be used."""
     if not isinstance(skill, dict) or not _NAME.fullmatch(name) or len(name) > 64 or skill["name"] != name:
         raise FetchFailed(f"an entry of {index!r} has no name that a skill can have", hint="tell its owner")
     if isinstance(files := skill.get("files"), list):  # version 0.1.0
-        paths = [path for path in files if isinstance(path, str) and _is_inner(path)]
+        texts = [path for path in files if isinstance(path, str) and path.isprintable() and len(path) <= 1_000]
+        paths = [path for path in texts if "\\" not in path and not {"", ".", ".."} & {*path.split("/")}]
         if len(paths) != len(files) or len(paths) > COUNT_LIMIT or "SKILL.md" not in paths:
             message = f"the files of {name!r} in {index!r} are not paths inside it with a SKILL.md"
             raise FetchFailed(message, hint="tell its owner")
@@ -226,11 +216,6 @@ def _documents(skill: object, name: str, index: str) -> list[_Document]:
     if not _DIGEST.fullmatch(digest):
         raise FetchFailed(f"the digest of {name!r} in {index!r} is not a SHA-256", hint="tell its owner")
     return [_Document(name, "SKILL.md" if kind == "skill-md" else "", _allowed(urljoin(index, address), index), digest)]
-
-
-def _is_inner(path: str) -> bool:
-    parts = path.split("/")
-    return path.isprintable() and "\\" not in path and not {"", ".", ".."} & {*parts} and len(path) <= 1_000
 
 
 def _allowed(url: str, index: str) -> str:

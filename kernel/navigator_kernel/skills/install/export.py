@@ -98,7 +98,18 @@ def publish(
     form in it.
     """
     copies = sorted(map(_copied, skills), key=lambda copy: copy.name)
-    files = {"well-known": _site, "marketplace": _marketplace, "skills-lock": _lock}[form](copies, target)
+    if form == "well-known":
+        files = _site(copies)
+    elif form == "marketplace":
+        files = _marketplace(copies, target.name)
+    else:
+        from navigator_kernel.skills.install.import_lock import foreign_entry
+
+        entries = {
+            copy.name: foreign_entry(copy.name, copy.receipt, {path: file.data for path, file in copy.files.items()})
+            for copy in copies
+        }
+        files = {LOCK: _json({"version": 1, "skills": entries})}
     ways = {target / path: file for path, file in files.items()}
     _refuse_place(target, whole=False)
     refuse_kept(ways, kept)
@@ -111,7 +122,7 @@ def publish(
     return {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": told}
 
 
-def _site(copies: Sequence[_Copy], _target: Path) -> dict[str, _File]:
+def _site(copies: Sequence[_Copy]) -> dict[str, _File]:
     """A skill that is only a manifest is published as that, any other one as an archive with its files at the top."""
     files: dict[str, _File] = {}
     rows = []
@@ -126,29 +137,16 @@ def _site(copies: Sequence[_Copy], _target: Path) -> dict[str, _File]:
     return {**files, f"{INDEX}/index.json": _json({"$schema": _SCHEMA, "skills": rows})}
 
 
-def _marketplace(copies: Sequence[_Copy], target: Path) -> dict[str, _File]:
+def _marketplace(copies: Sequence[_Copy], folder: str) -> dict[str, _File]:
     """One plugin with all skills, both named after the folder."""
-    name = "-".join("".join(mark if mark.isascii() and mark.isalnum() else " " for mark in target.name.lower()).split())
+    name = "-".join("".join(mark if mark.isascii() and mark.isalnum() else " " for mark in folder.lower()).split())
     files = {f"skills/{copy.name}/{path}": file for copy in copies for path, file in copy.files.items()}
     paths = [f"./skills/{copy.name}" for copy in copies]
     plugin = {"name": name or "skills", "source": "./", "strict": False, "skills": paths}
     return {
         **files,
-        MARKETPLACE: _json({"name": name or "skills", "owner": {"name": target.name}, "plugins": [plugin]}),
+        MARKETPLACE: _json({"name": name or "skills", "owner": {"name": folder}, "plugins": [plugin]}),
     }
-
-
-def _lock(copies: Sequence[_Copy], _target: Path) -> dict[str, _File]:
-    from navigator_kernel.skills.install.import_lock import foreign_entry
-
-    skills = {
-        copy.name: foreign_entry(copy.receipt, {path: file.data for path, file in copy.files.items()})
-        for copy in copies
-    }
-    if lost := [name for name, entry in skills.items() if entry is None]:
-        message = f"the source of {lost[0]!r} has no form in a {LOCK}"
-        raise UsageProblem(message, hint="leave out what was not installed from a repository or a site")
-    return {LOCK: _json({"version": 1, "skills": skills})}
 
 
 def _json(value: object) -> _File:
@@ -217,13 +215,9 @@ def _refuse_taken(paths: Iterable[Path], *, force: bool, archives: bool) -> None
         shown = ", ".join(repr(str(path)) for path in taken[:5])
         raise Refused(f"already exists: {shown}", hint="--force replaces it", paths=[str(path) for path in taken])
     for path in taken:
-        if not (_is_file(path) if archives else _is_skill(path)):
+        if not (path.is_file() and not path.is_symlink() if archives else _is_skill(path)):
             what = "an archive" if archives else "a skill"
             raise Refused(f"{str(path)!r} exists and is not {what}", hint="move it away, or name another place")
-
-
-def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
 
 
 def _is_skill(path: Path) -> bool:

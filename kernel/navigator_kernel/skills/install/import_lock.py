@@ -15,7 +15,16 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.sources.published import is_archive
-from navigator_kernel.errors import Busy, Damaged, FetchFailed, Interrupted, KernelError, NotFound, Refused
+from navigator_kernel.errors import (
+    Busy,
+    Damaged,
+    FetchFailed,
+    Interrupted,
+    KernelError,
+    NotFound,
+    Refused,
+    UsageProblem,
+)
 from navigator_kernel.skills.install.deps import open_source_tree
 from navigator_kernel.skills.install.install import InstalledSkill, InstallResult, collect, install_prepared
 from navigator_kernel.skills.source.address import Source, parse_source
@@ -141,14 +150,17 @@ def import_lock(file: Path, place: InstallScope, deps: InstallDeps, options: Ins
     head = {"file": str(file), "level": place.level, "dry_run": options.dry_run, "changed": bool(run.fresh)}
     imported = sorted(run.imported, key=lambda told: str(told["entry"]))
     skipped = sorted(run.skipped, key=lambda told: str(told["name"]))
-    return {**head, "imported": imported, "skipped": skipped, "exit_code": _exit_code(run)}
+    same = run.codes if len(run.codes) == 1 and not run.imported else {1}
+    exit_code = (max(same) if same <= _CODES else 1) if run.codes else 0
+    return {**head, "imported": imported, "skipped": skipped, "exit_code": exit_code}
 
 
-def foreign_entry(receipt: Receipt | None, files: Files) -> dict[str, str] | None:
-    """The entry of a skill in a `skills-lock.json`, version 1; None if its source has no form in it."""
+def foreign_entry(name: str, receipt: Receipt | None, files: Files) -> dict[str, str]:
+    """The entry of a skill in a `skills-lock.json`, version 1; UsageProblem if its source has no form in it."""
     source = parse_source(receipt.source, base=Path("/")) if receipt else None
     if receipt is None or source is None or source.kind in {"folder", "archive"} or is_archive(source.url):
-        return None
+        message = f"the source of {name!r} has no form in a {FILE}"
+        raise UsageProblem(message, hint="leave out what was not installed from a repository or a site")
     if source.kind == "web":
         head = {"source": urlsplit(source.url).netloc, "sourceType": "well-known", "sourceUrl": source.url}
     else:
@@ -165,14 +177,11 @@ def foreign_hash(files: Files) -> str | None:
     kept = {path: data for path, data in files.items() if not {".git", "node_modules"} & set(path.split("/")[:-1])}
     if len(kept) > 1 and any(mark not in _ORDER for path in kept for mark in path.lower()):
         return None
+    ranks = {path: [_ORDER.get(mark, 0) for mark in path.lower()] for path in kept}
     digest = hashlib.sha256()
-    for path in sorted(kept, key=_collated) if len(kept) > 1 else kept:
+    for path in sorted(kept, key=lambda path: (ranks[path], [mark.isupper() for mark in path])):
         digest.update(path.encode() + kept[path])
     return digest.hexdigest()
-
-
-def _collated(path: str) -> tuple[list[int], list[bool]]:
-    return [_ORDER[mark] for mark in path.lower()], [mark.isupper() for mark in path]
 
 
 def _read(file: Path) -> Mapping[str, Mapping[str, Any]]:
@@ -222,10 +231,3 @@ def _differs(entry: _Entry, files: Files) -> bool:
     lone = {path: data for path, data in files.items() if path.lower() == "skill.md"}
     top = "/" not in entry.wanted
     return entry.digest != found and not (top and entry.digest == foreign_hash(lone))
-
-
-def _exit_code(run: _Run) -> int:
-    if not run.codes:
-        return 0
-    same = run.codes if len(run.codes) == 1 and not run.imported else {1}
-    return max(same) if same <= _CODES else 1

@@ -204,7 +204,8 @@ def _from_url(text: str) -> Source:
     if not hit:
         raise UsageProblem(f"{_shown(text)!r} is not a URL", hint=FORMS)
     scheme, (host, path, query, ref) = hit[1].lower(), hit.groups(default="")[1:]
-    if scheme == "http" and _is_loopback(host) and (web := _published(scheme, host, path, ref)):
+    is_here = host.rpartition(":")[0] in {"127.0.0.1", "localhost", "[::1]"}
+    if scheme == "http" and is_here and (web := _published(scheme, host, path, ref)):
         return web
     if scheme not in {"https", "ssh", "file"}:
         plain = scheme in {"http", "git"} and "@" not in host
@@ -250,10 +251,6 @@ def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
         return None
     url = f"{scheme}://{host}{path.rstrip('/') or '/.well-known'}"
     return Source(kind="web", url=url, label=url, ref=ref)
-
-
-def _is_loopback(host: str) -> bool:
-    return host.rpartition(":")[0] in {"127.0.0.1", "localhost", "[::1]"}
 
 
 def _is_name_of_a_button(user: str, host: str, path: str) -> bool:
