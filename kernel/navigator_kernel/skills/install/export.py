@@ -97,14 +97,14 @@ def publish(
     Refused if one of the files is there (`force` replaces it); UsageProblem for a lock if the source of a skill has no
     form in it.
     """
+    from navigator_kernel.skills.install.import_lock import foreign_entry
+
     copies = sorted(map(_copied, skills), key=lambda copy: copy.name)
     if form == "well-known":
         files = _site(copies)
     elif form == "marketplace":
         files = _marketplace(copies, target.name)
     else:
-        from navigator_kernel.skills.install.import_lock import foreign_entry
-
         entries = {
             copy.name: foreign_entry(copy.name, copy.receipt, {path: file.data for path, file in copy.files.items()})
             for copy in copies
