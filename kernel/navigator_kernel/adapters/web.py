@@ -262,7 +262,7 @@ def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
 
 def _document(url: str, seconds: float, limit: int) -> bytes:
     opener = _opener()
-    opener.addheaders = [("Accept", "application/json"), ("User-Agent", f"navigator/{__version__}")]
+    opener.addheaders = [("Accept", "application/json, */*;q=0.8"), ("User-Agent", f"navigator/{__version__}")]
     try:
         with opener.open(url, timeout=seconds) as answer:
             data: bytes = answer.read(limit + 1)
