@@ -57,7 +57,14 @@ def lifecycle_of(project: Project) -> Lifecycle:
         shipped=shipped_digests(),
         agreed=Agreed(),
         roots=lambda: [one for one in project.roots if one.type == "skill"],
+        marketplace=_marketplace,
     )
+
+
+def _marketplace(name: str) -> str:
+    from navigator_kernel.bootstrap.roots import marketplace
+
+    return marketplace(name)
 
 
 class ProjectDeps(InstallDeps):

@@ -95,6 +95,13 @@ def _claude_plugins(home: Path, root: Path) -> Iterator[Root]:
             yield from _of_plugin(folder, plugin, markets[market].get(plugin, {}))
 
 
+def marketplace(name: str) -> str:
+    """The address of a marketplace that the person has added to Claude Code; empty without one of that name."""
+    known = _json(Path.home() / ".claude" / "plugins" / "known_marketplaces.json")
+    source = _table(_table(known.get(name)).get("source"))
+    return next((text for key in ("repo", "url", "path") if isinstance(text := source.get(key), str)), "")
+
+
 def _installed(base: Path, root: Path) -> Mapping[tuple[str, str], list[Path]]:
     """The folders of a plugin in use, by marketplace and name: those in Claude Code's list, else the newest version."""
     found: dict[tuple[str, str], list[Path]] = {}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.errors import (
@@ -183,7 +184,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     """Implements `ports.LifecyclePort`. `levels` has the folder of skills of each level, in order of precedence;
     `agents` its `.agents/skills`, which comes right after it. The writer of `deps` may write to them and to the locks
     beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
-    release's skills; `agreed` returns the subjects that the person agreed to; `roots` returns all folders that skills
+    release's skills; `agreed` returns the subjects that the person agreed to; `marketplace` returns the address of one
+    that the person has in Claude Code, empty if they have none of that name; `roots` returns all folders that skills
     are read from, in order: the skills of those that no install writes to are listed and never changed.
 
     Before each command, a change that another process left unfinished is finished."""
@@ -197,6 +199,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     shipped: Mapping[str, str] = field(default_factory=dict)
     agreed: Callable[[], frozenset[str]] = frozenset
     roots: Callable[[], Sequence[Root]] = tuple
+    marketplace: Callable[[str], str] = lambda _name: ""
 
     def __post_init__(self) -> None:
         self.places: dict[tuple[Level, Target], InstallScope] = {}
@@ -419,6 +422,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             refuse_rename(options.rename, names)
             with open_source_tree(address, deps, options, install=True) as tree:
                 prepared = _collected(address, tree, names, deps, options)
+            if prepared.elsewhere is not None:  # of a plugin in another repository
+                address, name = prepared.elsewhere
+                names, options = ([name], options) if name else ([], replace(options, everything=True))
+                with open_source_tree(address, deps, options, install=True) as tree:
+                    prepared = _collected(address, tree, names, deps, options)
             return _installed(prepared, place, deps, options)
 
     def restore(
@@ -640,11 +648,18 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         self, text: str, skills: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS
     ) -> tuple[Source, list[str]]:
         """The source that `text` names, and the wanted skills of it. A bare name that the mapping knows becomes its
-        repository and itself (LIF-8)."""
+        repository and itself (LIF-8), `plugin@marketplace` that plugin of a marketplace of the person's."""
         from navigator_kernel.skills.source.address import parse_source
 
         text, names = _named(text, "source"), list(skills)
-        if "/" not in text and ":" not in text:
+        plugin, at, market = text.partition("@")
+        if at and "/" not in text and ":" not in text:
+            if not (address := self.marketplace(market)):
+                message = f"no marketplace called {clean(market, lines=False)!r} is known to Claude Code here"
+                hint = f"name its repository: navigator install OWNER/REPO --skill {clean(plugin, lines=False)}"
+                raise UsageProblem(message, hint=hint)
+            text, names = address, [f"{plugin}:{name}" for name in names or ["*"]]
+        elif "/" not in text and ":" not in text:
             if known := self.deps.mapping.find(text):
                 text, names = known[0], names or [known[1]]
             elif named := self.deps.mapping.named(text):

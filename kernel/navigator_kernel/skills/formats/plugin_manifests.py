@@ -27,15 +27,24 @@ _FOLDERS = frozenset({".claude-plugin", ".codex-plugin"})
 _REGULAR = frozenset({"100644", "100755"})
 
 
+class Elsewhere(NamedTuple):
+    """Where a marketplace says that a plugin lies: in another repository, at `ref` and `subpath` if they are named."""
+
+    address: str
+    ref: str = ""
+    subpath: str = ""
+
+
 class Plugins(NamedTuple):
     """`owners` maps folders to the plugin that everything below them belongs to, `declared` are folders that are named
     as skills, or as folders of skills, `diagnostics` report what could not be used. `about` has the words about each
-    plugin."""
+    plugin, `elsewhere` the places of those that are not in the repository."""
 
     owners: Mapping[str, str] = MappingProxyType({})
     declared: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
     about: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    elsewhere: Mapping[str, Elsewhere] = MappingProxyType({})
 
     def owner(self, folder: str) -> str:
         """The plugin of the skill in `folder`: that of the nearest folder that has one; empty if none has."""
@@ -50,6 +59,7 @@ class _Gathered(Struct):
     named: dict[str, str] = field(default_factory=dict)
     notes: list[Diagnostic] = field(default_factory=list)
     about: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    elsewhere: dict[str, Elsewhere] = field(default_factory=dict)
 
     def note(self, code: str, path: str, message: str, line: int | None = None) -> None:
         shown = clean(path, lines=False)
@@ -76,7 +86,7 @@ def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Pl
             shown = clean(path, lines=False)
             gathered.note("plugin-path-missing", path, f"plugin {plugin!r} declares {shown!r}, which does not exist")
     owners = {**gathered.defaults, **gathered.named}
-    return Plugins(owners, frozenset(gathered.named), tuple(gathered.notes), gathered.about)
+    return Plugins(owners, frozenset(gathered.named), tuple(gathered.notes), gathered.about, gathered.elsewhere)
 
 
 def plugin_words(name: str, *manifests: Mapping[str, Any]) -> tuple[str, ...]:
@@ -134,13 +144,30 @@ def _marketplace(path: str, root: str, value: Mapping[str, Any], gathered: _Gath
             gathered.note("plugin-form", path, "a plugin is not a JSON object")
             continue
         source = plugin.get("source", "./")
-        if isinstance(source, str):  # the other forms name another repository
+        if isinstance(source, dict):
+            _remote(path, plugin.get("name"), source, gathered)
+        elif isinstance(source, str):
             inside = f"{base}/{source}" if isinstance(base, str) and not source.startswith("./") else source
             place = _inside(root, inside)
             if place is None:
                 gathered.note("plugin-path-odd", path, f"{clean(source, lines=False)!r} leads out of the repository")
             else:
                 _plugin(path, place, plugin, gathered, own="skills" not in plugin)
+
+
+def _remote(path: str, name: Any, source: Mapping[str, Any], gathered: _Gathered) -> None:
+    """Reads the place of a plugin in another repository."""
+    texts = {key: value for key, value in source.items() if isinstance(value, str)}
+    address = texts.get({"github": "repo", "url": "url", "git-subdir": "url"}.get(texts.get("source", ""), ""))
+    subpath = _inside("", texts.get("path", ""))
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        gathered.note("plugin-name-odd", path, "the plugin has no usable name")
+    elif not address or subpath is None:
+        kind = clean(texts.get("source", ""), lines=False)[:40]
+        gathered.note("plugin-source", path, f"plugin {name!r} comes from a source that is not read: {kind!r}")
+    else:
+        place = Elsewhere(address, texts.get("sha") or texts.get("ref", ""), subpath)
+        gathered.elsewhere.setdefault(name, place)
 
 
 def _plugin(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered, *, own: bool) -> None:

@@ -37,7 +37,9 @@ State = Literal["skipped", "blocked"]
 
 # Rules of the layout: "all" does not mean these skills. All other reasons are failures, which a person can settle, at
 # least by `--exclude`; docs/reference/states.md. The sentences `left.*` explain each.
-_MEANT = frozenset({"broken-copy", "copy", "example", "excluded", "hidden", "no-text", "placeholder", "test"})
+_MEANT = frozenset(
+    {"broken-copy", "copy", "elsewhere", "example", "excluded", "hidden", "no-text", "placeholder", "test"}
+)
 _BLOCKS = frozenset({"lookalike", "reserved", "scanner", "too-large", "unsafe-files"})
 DANGLING = ("link-dangling",)  # codes of a skill whose only fault is broken links, which are harmless
 _BY_CODE = {"not_loadable": "manifest", "skill_not_found": "not-found", "usage": "ambiguous"}
@@ -247,6 +249,8 @@ class Selection(Struct, dict=True):
         except SkillNotFound:
             if word in reader.unread:
                 raise reader.unread[word] from None
+            if word in {skill.plugin for skill in reader.found}:
+                return self._meant(f"{word}:*")
             seconds = {folder: label for folder, label in self._known.labels.items() if label.qualified}
             called = {fold(name): folder for folder, label in seconds.items() for name in label}
             if fold(word) not in called:

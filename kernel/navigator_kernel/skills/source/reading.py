@@ -14,6 +14,7 @@ from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import FetchFailed, KernelError, Refused, SkillNotFound
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
+from navigator_kernel.skills.source.address import parse_source
 from navigator_kernel.skills.source.discover import LINK, Found, candidate_manifests, find_skills, select_skills
 from navigator_kernel.skills.source.gate import FILE_LIMIT
 from navigator_kernel.values.resource import Diagnostic
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
     from navigator_kernel.adapters.sources.published import PublishedSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
+    from navigator_kernel.skills.formats.plugin_manifests import Elsewhere
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.values.resource import SkillDef
 
@@ -96,7 +98,7 @@ class SourceReader(Struct):
     `source` is split into ref and subpath if its URL was the page of a folder; `links` are the small files that
     discovery has read: links that may lead to skills, and manifests of plugins. `notes` are the problems of these
     manifests, `about` the words in them about each plugin. `told` is what was noticed of the files of a skill. `unread`
-    are the skills that the tree lists and cannot give, by name.
+    are the skills that the tree lists and cannot give, by name, `elsewhere` the plugins in other repositories.
     """
 
     source: Source
@@ -107,6 +109,7 @@ class SourceReader(Struct):
     links: Mapping[str, bytes] = field(default_factory=dict)
     told: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     unread: Mapping[str, KernelError] = field(default_factory=dict)
+    elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -131,7 +134,14 @@ class SourceReader(Struct):
             Diagnostic(code="not-read", level="warning", path=name, message=error.message)
             for name, error in self.unread.items()
         ]
-        self.notes, self.about = (*plugins.diagnostics, *unread), plugins.about
+        self.notes, self.about, self.elsewhere = (*plugins.diagnostics, *unread), plugins.about, plugins.elsewhere
+        if self.elsewhere:
+            message = f"--skill NAME also installs these plugins from other repositories: {', '.join(self.elsewhere)}"
+            self.notes += (
+                Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=message),
+            )
+        if self.elsewhere and not any(entry.path.lower().endswith("skill.md") for entry in entries):
+            return self.found  # a marketplace may hold nothing itself
         self.found = find_skills(
             entries,
             top=top,
@@ -144,6 +154,18 @@ class SourceReader(Struct):
         if self.source.skill:
             self.found = self._called(self.source.skill)
         return self.found
+
+    def place_of(self, word: str) -> tuple[Source, str] | None:
+        """The source of the plugin that `word`, `plugin` or `plugin:skill`, names, and the skill there, if it lies in
+        another repository. Refused for a place on this machine that a marketplace from elsewhere names."""
+        plugin, _, name = word.partition(":")
+        if (place := self.elsewhere.get(plugin)) is None:
+            return None
+        source = parse_source(place.address, base=Path("/"), ref=place.ref)
+        is_here = self.source.kind != "git" or self.source.url.startswith("file:")
+        if source.kind != "git" or (source.url.startswith("file:") and not is_here):
+            raise Refused(f"plugin {plugin!r} names {source.label!r} as its source", hint="tell its owner")
+        return replace(source, subpath=place.subpath or source.subpath), name.strip("*")
 
     def _called(self, name: str) -> tuple[Found, ...]:
         """The one skill that the source's address names."""
