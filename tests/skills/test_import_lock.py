@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,40 @@ def test_the_lock_of_a_person_is_read_too(project: Any, repo: Path, tmp_path: Pa
     (tmp_path / ".skill-lock.json").write_text(json.dumps(whole))
     answer = project.run("import-lock", file=str(tmp_path / ".skill-lock.json"))
     assert [(one["name"], one["notes"]) for one in answer["imported"]] == [("alpha", [])]
+
+
+def test_the_skills_of_an_apm_lock_are_installed_at_its_commits(project: Any, repo: Path, tmp_path: Path) -> None:
+    first = git(repo, "rev-parse", "HEAD").strip()
+    commit(repo, {"beta/SKILL.md": skill_text("beta", "is newer")})
+    rows = [
+        {
+            "repo_url": f"file://{repo}",
+            "resolved_commit": first,
+            "virtual_path": "beta",
+            "package_type": "claude_skill",
+        },
+        {
+            "repo_url": f"file://{repo}",
+            "resolved_commit": first,
+            "virtual_path": "p/x.prompt.md",
+            "package_type": "file",
+        },
+    ]
+    lock = tmp_path / "apm.lock.yaml"
+    lock.write_text(json.dumps({"lockfile_version": "1", "dependencies": rows}))  # JSON is YAML
+    answer = project.run("import-lock", file=str(lock))
+    assert [(one["name"], one["commit"]) for one in answer["imported"]] == [("beta", first)]
+    assert "file of APM" in answer["skipped"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- 1", "lockfile_version: '9'", "a: [", "lockfile_version: '1'\ndependencies: [1, {}]"]
+)
+def test_an_apm_lock_that_cannot_be_used_installs_nothing(project: Any, tmp_path: Path, text: str) -> None:
+    (tmp_path / "apm.lock.yaml").write_text(text)
+    with suppress(Damaged):
+        assert project.run("import-lock", file=str(tmp_path / "apm.lock.yaml"))["imported"] == []
+    assert not project.skills.exists()
 
 
 @pytest.mark.parametrize(

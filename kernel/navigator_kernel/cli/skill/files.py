@@ -73,7 +73,7 @@ def export(
 @json_option
 @pass_app
 def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -> int:
-    """Install the skills that FILE lists, a skills-lock.json of the npm package skills (default: the project's)."""
+    """Install the skills of FILE: skills-lock.json (default: the project's), .skill-lock.json or apm.lock.yaml."""
     with busy(app, "import-lock", quiet=as_json) as lifecycle:
         result = lifecycle.import_lock(Path.cwd() / file if file else None, InstallOptions(**given))
     if as_json:

@@ -1,5 +1,5 @@
-"""Installs the skills in a lock file of the npm package `skills`: `skills-lock.json`, version 1, or the person's
-`~/.agents/.skill-lock.json`, version 3."""
+"""Installs the skills in the lock of another tool: `skills-lock.json` of the npm package `skills` (version 1), its
+`~/.agents/.skill-lock.json` (version 3), or `apm.lock.yaml` of APM (versions 1 and 2)."""
 
 from __future__ import annotations
 
@@ -117,7 +117,12 @@ class _Run:
             self.fail(entry.name, Refused(f"skill {name!r} comes from another entry", hint="install it with --as"))
             return
         notes = [] if fold(name) == fold(entry.name) else [f"it is called {name!r} now"]
-        if _differs(entry, self._files[name]):
+        files = self._files[name]
+        # For a skill at the top of its repository, some versions of the package hash only the manifest
+        hashes = [foreign_hash(files)]
+        if "/" not in entry.wanted:
+            hashes.append(foreign_hash({path: data for path, data in files.items() if path.lower() == "skill.md"}))
+        if entry.digest and hashes[0] and entry.digest not in hashes:
             notes.append("changed since it was locked")
         head = {"name": name, "entry": clean(entry.name, lines=False), "source": answer.source}
         head |= {"ref": entry.source.ref, "commit": answer.commit, "path": told.path, "digest": told.digest}
@@ -185,8 +190,10 @@ def foreign_hash(files: Files) -> str | None:
 
 
 def _read(file: Path) -> Mapping[str, Mapping[str, Any]]:
+    is_apm = file.suffix in {".yaml", ".yml"}
     try:
-        whole = json.loads(read_bounded(file, _SIZE_LIMIT))
+        held = read_bounded(file, _SIZE_LIMIT)
+        whole = _of_apm(held) if is_apm else json.loads(held)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFound(f"there is no {str(file)!r}", hint="name the skills-lock.json") from error
     except (ValueError, RecursionError, Refused) as error:
@@ -199,8 +206,33 @@ def _read(file: Path) -> Mapping[str, Mapping[str, Any]]:
     return entries
 
 
+def _of_apm(held: bytes) -> dict[str, Any]:
+    """The dependencies of an `apm.lock.yaml` in the form of a `skills-lock.json`; ValueError if it is none."""
+    import yaml
+
+    try:
+        whole = yaml.load(held, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
+    except yaml.YAMLError as error:
+        raise ValueError("it is not YAML") from error
+    if not isinstance(whole, dict) or str(whole.get("lockfile_version")) not in {"1", "2"}:
+        return {"version": whole.get("lockfile_version") if isinstance(whole, dict) else None, "skills": {}}
+    rows = whole.get("dependencies") or []
+    skills: dict[str, Any] = {}
+    for row in rows if isinstance(rows, list) else [rows]:
+        row = row if isinstance(row, dict) else {}
+        path, repository = (_text(row, key).strip("/") for key in ("virtual_path", "repo_url"))
+        name = (path or repository).rpartition("/")[2].removesuffix(".git") or "a dependency"
+        kind, package = "git", _text(row, "package_type")
+        if package and "skill" not in package and "marketplace" not in package:
+            kind = f"{package} of APM"
+        ref = _text(row, "resolved_commit") or _text(row, "resolved_ref")
+        entry = {"sourceType": kind, "sourceUrl": repository, "ref": ref, "skillPath": f"{path}/SKILL.md".strip("/")}
+        skills[name if name not in skills else f"{repository}/{path}"] = entry
+    return {"version": 1, "skills": skills}
+
+
 def _damaged(file: Path, what: str) -> Damaged:
-    return Damaged(f"{str(file)!r} {what}", hint="a lock of the npm package skills is read", path=str(file))
+    return Damaged(f"{str(file)!r} {what}", hint="a lock of the npm package skills, or of APM, is read", path=str(file))
 
 
 def _entry(name: str, raw: Mapping[str, Any], kind: str, base: Path) -> _Entry:
@@ -221,13 +253,3 @@ def _entry(name: str, raw: Mapping[str, Any], kind: str, base: Path) -> _Entry:
 def _text(raw: Mapping[str, Any], key: str) -> str:
     value = raw.get(key)
     return value.strip() if isinstance(value, str) else ""
-
-
-def _differs(entry: _Entry, files: Files) -> bool:
-    """Whether the files are known to differ from the locked ones. For a skill at the top of its repository, some
-    versions of the package hash only the manifest."""
-    if not entry.digest or (found := foreign_hash(files)) is None:
-        return False
-    lone = {path: data for path, data in files.items() if path.lower() == "skill.md"}
-    top = "/" not in entry.wanted
-    return entry.digest != found and not (top and entry.digest == foreign_hash(lone))
