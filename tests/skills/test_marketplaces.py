@@ -19,7 +19,7 @@ from tables import cases
 OTHERS = {
     "tools": {"source": "url", "url": "file://{tools}", "ref": "v1"},
     "deep": {"source": "git-subdir", "url": "file://{mono}", "path": "plugins/deep"},
-    "npm": {"source": "npm", "package": "x"},
+    "pip": {"source": "pip", "package": "x"},
     "climbs": {"source": "git-subdir", "url": "file://{mono}", "path": "../x"},
 }
 

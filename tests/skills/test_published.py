@@ -16,6 +16,7 @@ import pytest
 
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, Refused, UsageProblem
 from navigator_kernel.skills.source.address import Source, parse_source
+from npm_registry import serving
 from skill_repositories import make_repo, skill_text
 from tables import cases
 from web_server import KEY_AND_CERTIFICATE, Pages, Reply, pages
@@ -279,3 +280,37 @@ def _everything() -> Any:
     from navigator_kernel.skills.options import InstallOptions
 
     return InstallOptions(everything=True)
+
+
+def test_a_package_of_npm_is_pinned_to_its_version_and_its_digest(
+    project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with serving(monkeypatch, tmp_path) as registry:
+        for version in ("1.0.0", "1.1.0"):
+            files = {"skills/pack/SKILL.md": skill_text("pack", f"packs as {version}")}
+            registry.add("@acme/tools", files, version)
+        result = project.run("install", source="npm:@acme/tools@1.0.0", all=True)
+        assert (names_of(result), result["commit"]) == (["pack"], "1.0.0")
+        before, lock = files_of(project.skills / "pack"), (project.root / "skills.lock.json").read_text()
+        assert project.run("update", check=True)["skills"][0]["state"] == "current"  # the version was asked for
+        project.run("uninstall", name="pack")
+        (project.root / "skills.lock.json").write_text(lock)
+        project.run("frozen")
+        assert files_of(project.skills / "pack") == before
+        project.run("install", source="npm:@acme/tools", skill="pack", force=True)
+        assert json.loads((project.root / "skills.lock.json").read_text())["skills"]["pack"]["commit"] == "1.1.0"
+        registry.add("@acme/tools", {"skills/pack/SKILL.md": skill_text("pack", "is newer")}, "1.2.0")
+        assert project.run("update", check=True)["skills"][0]["state"] == "changed"
+        registry.named["@acme/tools/1.2.0"] = b"other"
+        with pytest.raises(IntegrityMismatch):
+            project.run("install", source="npm:@acme/tools@1.2.0", all=True)
+        for name in ("npm:@acme/tools@9", "npm:none"):
+            with pytest.raises(FetchFailed):
+                project.run("install", source=name, all=True)
+
+
+@pytest.mark.parametrize("text", ["npm:", "npm:../x", "npm:@a", "npm:a/b/c", "npm:x@^1.0", "npm:x@1 2", "npm:X"])
+def test_what_is_not_the_name_of_a_package_is_refused(text: str) -> None:
+    with pytest.raises((Refused, UsageProblem)):
+        source_of(text)

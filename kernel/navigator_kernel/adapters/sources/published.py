@@ -1,5 +1,5 @@
-"""Reads skills that a web server publishes as a tree of entries, like a commit: an archive at an address, or the index
-of a site under `/.well-known/`.
+"""Reads skills that a web server publishes as a tree of entries, like a commit: an archive at an address, the index of
+a site under `/.well-known/`, or a package of an npm registry.
 
 Shapes of the index: `agent-skills/index.json` of version 0.2.0 of the discovery RFC, where each skill is one document
 with its digest, and `skills/index.json` of 0.1.0, where each skill is a list of files.
@@ -7,13 +7,15 @@ with its digest, and `skills/index.json` of 0.1.0, where each skill is a list of
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import ipaddress
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from pathlib import PurePosixPath
+from contextlib import ExitStack, suppress
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urljoin, urlsplit
@@ -48,19 +50,19 @@ class _Document(NamedTuple):
 
 class PublishedSource:
     """The same interface as `ArchiveSource`, over the address of an archive, of an index, or of a site's `/.well-known`
-    with an index of either version; the id of an entry is its path. In the tree of an index, each skill has a folder
-    with its name.
+    with an index of either version, or over `npm:PACKAGE`, whose `commit` is its version; the id of an entry is its
+    path. In the tree of an index, each skill has a folder with its name.
 
     Entering it fetches the archive, or the index and the manifest or archive of each skill; FetchFailed if the archive
     or the index cannot be read. The other files of a skill are fetched when they are read. `left_out` are the skills of
     the index that cannot be read, by name; IntegrityMismatch is the reason for bytes that differ from their digest.
     """
 
-    commit = ""
     tree = ""
 
-    def __init__(self, url: str, *, offline: bool = False, seconds: float = SECONDS) -> None:
-        self._url, self._offline, self._seconds = url, offline, seconds
+    def __init__(self, url: str, version: str = "", *, offline: bool = False, seconds: float = SECONDS) -> None:
+        self._url, self._version, self._offline, self._seconds = url, version, offline, seconds
+        self.commit = ""
         self._documents: dict[str, _Document] = {}
         self._files: dict[str, bytes] = {}
         self._archives: dict[str, ArchiveSource] = {}
@@ -72,7 +74,9 @@ class PublishedSource:
             message = f"{self._url!r} is on the network"
             raise FetchFailed(message, hint="leave --offline out", reason="network")
         with ExitStack() as stack:
-            if is_archive(self._url):
+            if self._url.startswith("npm:"):
+                entries = self._unpacked(stack, "", self._package(self._url.removeprefix("npm:")))
+            elif is_archive(self._url):
                 entries = self._unpacked(stack, "", self._fetched(self._url, ARCHIVE_LIMIT))
             else:
                 entries = tuple(self._of_index(stack, *self._index()))
@@ -109,6 +113,34 @@ class PublishedSource:
             return ""
         data = self.contents([entry.oid], each=ARCHIVE_LIMIT, total=ARCHIVE_LIMIT)[entry.oid]
         return hashlib.sha256(data).hexdigest()
+
+    def _package(self, name: str) -> bytes:
+        """The archive of the package, with the registry's digest; without a version, of the newest one. The registry
+        is the one that the person's npm uses: that of the package's scope, else the usual one."""
+        settings: dict[str, str] = {}
+        with suppress(OSError, UnicodeDecodeError):
+            lines = (Path.home() / ".npmrc").read_text("utf-8")[:100_000].splitlines()
+            settings = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
+        names = {key.lower(): value for key, value in os.environ.items()}
+        of_scope = settings.get(f"{name.partition('/')[0]}:registry") if name.startswith("@") else ""
+        usual = names.get("npm_config_registry") or settings.get("registry") or "https://registry.npmjs.org"
+        registry = (of_scope or usual).rstrip("/")
+        page = f"{registry}/{quote(name, safe='@')}"
+        try:
+            whole = json.loads(self._fetched(page, INDEX_LIMIT))
+            version = self._version or whole["dist-tags"]["latest"]
+            dist = whole["versions"][whole["dist-tags"].get(version, version)]["dist"]
+            method, _, digest = dist["integrity"].partition("-")
+            wanted, address = base64.b64decode(digest), _allowed(urljoin(page, dist["tarball"]), page)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            message = f"{registry} has no {name!r} {self._version}".rstrip()
+            raise FetchFailed(message, hint="check its name and version", reason="ref") from error
+        data = self._fetched(address, ARCHIVE_LIMIT)
+        if method != "sha512" or hashlib.sha512(data).digest() != wanted:
+            message = f"{address!r} is not what the registry says"
+            raise IntegrityMismatch(message, hint="it was changed on its way or by its owner; ask its owner")
+        self.commit = whole["dist-tags"].get(version, version)
+        return data
 
     def _index(self) -> tuple[str, list[Any]]:
         """The address of the index, and its entries."""

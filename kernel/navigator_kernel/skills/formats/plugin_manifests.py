@@ -158,7 +158,8 @@ def _marketplace(path: str, root: str, value: Mapping[str, Any], gathered: _Gath
 def _remote(path: str, name: Any, source: Mapping[str, Any], gathered: _Gathered) -> None:
     """Reads the place of a plugin in another repository."""
     texts = {key: value for key, value in source.items() if isinstance(value, str)}
-    address = texts.get({"github": "repo", "url": "url", "git-subdir": "url"}.get(texts.get("source", ""), ""))
+    key = {"github": "repo", "url": "url", "git-subdir": "url", "npm": "package"}.get(texts.get("source", ""), "")
+    address = f"npm:{texts[key]}" if key == "package" and key in texts else texts.get(key)
     subpath = _inside("", texts.get("path", ""))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         gathered.note("plugin-name-odd", path, "the plugin has no usable name")
@@ -166,7 +167,7 @@ def _remote(path: str, name: Any, source: Mapping[str, Any], gathered: _Gathered
         kind = clean(texts.get("source", ""), lines=False)[:40]
         gathered.note("plugin-source", path, f"plugin {name!r} comes from a source that is not read: {kind!r}")
     else:
-        place = Elsewhere(address, texts.get("sha") or texts.get("ref", ""), subpath)
+        place = Elsewhere(address, texts.get("sha") or texts.get("ref") or texts.get("version", ""), subpath)
         gathered.elsewhere.setdefault(name, place)
 
 

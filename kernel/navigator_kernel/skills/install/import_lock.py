@@ -163,7 +163,13 @@ def import_lock(file: Path, place: InstallScope, deps: InstallDeps, options: Ins
 def foreign_entry(name: str, receipt: Receipt | None, files: Files) -> dict[str, str]:
     """The entry of a skill in a `skills-lock.json`, version 1; UsageProblem if its source has no form in it."""
     source = parse_source(receipt.source, base=Path("/")) if receipt else None
-    if receipt is None or source is None or source.kind in {"folder", "archive"} or is_archive(source.url):
+    if (
+        receipt is None
+        or source is None
+        or source.kind in {"folder", "archive"}
+        or is_archive(source.url)
+        or source.url.startswith("npm:")
+    ):
         message = f"the source of {name!r} has no form in a {FILE}"
         raise UsageProblem(message, hint="leave out what was not installed from a repository or a site")
     if source.kind == "web":

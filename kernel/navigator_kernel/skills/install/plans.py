@@ -179,7 +179,7 @@ def _plan(
         ref=reader.source.ref,
         commit=reader.tree.commit,
         subpath=skill.folder,
-        tree=skill.tree if reader.tree.commit else "",
+        tree=skill.tree if reader.source.kind == "git" else "",
         files=files,
         digest=tree_digest(files),
         verdict="not_scanned",

@@ -26,6 +26,9 @@ _SHORT = lazy_compile(
     r"([A-Za-z0-9](?:[A-Za-z0-9_-]{0,38}))/([A-Za-z0-9._-]{1,100}?)(?:\.git)?(?:/([^@#]*))?(?:([@#])(.+))?"
 )
 _NAME = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
+_PACKAGE = lazy_compile(
+    r"((?:@[a-z0-9][a-z0-9._~-]{0,100}/)?[a-z0-9][a-z0-9._~-]{0,200})(?:@([A-Za-z0-9][\w.+-]{0,60}))?"
+)
 _SCP = lazy_compile(r"([^@/:#]+)@([^@/:#]+):([^#]+)(?:#(.+))?")
 _ALIAS = lazy_compile(r"([A-Za-z0-9][A-Za-z0-9._-]+):(?!/)((?:[^#:/]+/)[^#:]+|[^#:/]+\.git)(?:#(.+))?")
 _SCHEMELESS = lazy_compile(r"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d{1,5})?/(?s:.*)")
@@ -98,10 +101,10 @@ _OTHER_PAGES = frozenset(
 
 class Source(Struct, frozen=True, kw_only=True):
     """A source of skills. `url` is git's URL, the real path of a folder or an archive, or the address of an archive, of
-    an index of skills, or of the `/.well-known` of a site. `ref` is the requested branch, tag or commit, `subpath` the
-    named part of the tree, `label` the name for people: owner/repo, or the URL. `page` is a ref and a subpath in one,
-    from a page's URL: only the server knows where the ref ends. `skill` is the name of the skill that is meant; if
-    `ref` is the same word, that is so only if the server knows no such ref."""
+    an index of skills, or of the `/.well-known` of a site, or `npm:PACKAGE`. `ref` is the requested branch, tag, commit
+    or version, `subpath` the named part of the tree, `label` the name for people: owner/repo, or the URL. `page` is a
+    ref and a subpath in one, from a page's URL: only the server knows where the ref ends. `skill` is the name of the
+    skill that is meant; if `ref` is the same word, that is so only if the server knows no such ref."""
 
     kind: Literal["git", "folder", "archive", "web"]
     url: str
@@ -146,7 +149,7 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
         raise Refused(f"the source {text!r} names a transport helper", hint=FORMS)
     source = _parsed(text, base)
     source = _at_page(source, ref) if source.page else replace(source, ref=source.ref or ref)
-    if source.kind != "git" and source.ref:
+    if source.kind != "git" and source.ref and not source.url.startswith("npm:"):
         hint = f"file://{source.url} reads it as a repository" if source.kind == "folder" else "leave the ref out"
         kind = {"folder": "a folder", "archive": "an archive", "web": "a site"}[source.kind]
         raise UsageProblem(f"{kind} has no refs", hint=hint)
@@ -168,6 +171,12 @@ def _parsed(text: str, base: Path) -> Source:
     if hit := _SCP.fullmatch(text):
         return _from_scp(*hit.groups(default=""))
     forge, colon, below = text.partition(":")
+    if colon and forge.lower() == "npm":
+        if (package := _PACKAGE.fullmatch(below)) is None:
+            raise UsageProblem(
+                f"{text!r} is not a package of npm", hint="npm:NAME, npm:@SCOPE/NAME or npm:NAME@VERSION"
+            )
+        return Source(kind="web", url=f"npm:{package[1]}", label=f"npm:{package[1]}", ref=package[2] or "")
     if colon and (beginning := _FORGES.get(forge.lower())):
         return _from_url(f"{beginning}{below.strip('/')}")
     if hit := _ALIAS.fullmatch(text):

@@ -52,7 +52,7 @@ def open_source(
     if source.kind in ("folder", "archive"):
         return _open_local(source)
     if source.kind == "web":
-        return _open_published(source.url, offline=offline)
+        return _open_published(source, offline=offline)
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -77,10 +77,10 @@ def _open_local(source: Source) -> Tree:
     return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
 
 
-def _open_published(url: str, *, offline: bool) -> Tree:
+def _open_published(source: Source, *, offline: bool) -> Tree:
     from navigator_kernel.adapters.sources.published import PublishedSource
 
-    return PublishedSource(url, offline=offline)
+    return PublishedSource(source.url, source.ref, offline=offline)
 
 
 def ready_to_look() -> None:
@@ -163,7 +163,8 @@ class SourceReader(Struct):
             return None
         source = parse_source(place.address, base=Path("/"), ref=place.ref)
         is_here = self.source.kind != "git" or self.source.url.startswith("file:")
-        if source.kind != "git" or (source.url.startswith("file:") and not is_here):
+        is_remote = source.kind == "git" or source.url.startswith("npm:")
+        if not is_remote or (source.url.startswith("file:") and not is_here):
             raise Refused(f"plugin {plugin!r} names {source.label!r} as its source", hint="tell its owner")
         return replace(source, subpath=place.subpath or source.subpath), name.strip("*")
 
