@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import shutil
 import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -282,6 +283,7 @@ def _everything() -> Any:
     return InstallOptions(everything=True)
 
 
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 def test_a_package_of_npm_is_pinned_to_its_version_and_its_digest(
     project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

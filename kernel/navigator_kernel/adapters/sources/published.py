@@ -11,10 +11,10 @@ import base64
 import hashlib
 import ipaddress
 import json
-import os
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -116,15 +116,15 @@ class PublishedSource:
 
     def _package(self, name: str) -> bytes:
         """The archive of the package, with the registry's digest; without a version, of the newest one. The registry
-        is the one that the person's npm uses: that of the package's scope, else the usual one."""
-        settings: dict[str, str] = {}
-        with suppress(OSError, UnicodeDecodeError):
-            lines = (Path.home() / ".npmrc").read_text("utf-8")[:100_000].splitlines()
-            settings = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
-        names = {key.lower(): value for key, value in os.environ.items()}
-        of_scope = settings.get(f"{name.partition('/')[0]}:registry") if name.startswith("@") else ""
-        usual = names.get("npm_config_registry") or settings.get("registry") or "https://registry.npmjs.org"
-        registry = (of_scope or usual).rstrip("/")
+        is the one that the person's npm uses for it; a project's own settings do not count."""
+        keys = [f"{name.partition('/')[0]}:registry", "registry"] if name.startswith("@") else ["registry"]
+        words = ["npm", "config", "get", *keys]
+        try:
+            done = subprocess.run(words, cwd=Path.home(), capture_output=True, text=True, timeout=SECONDS, check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise FetchFailed("npm does not say which registry it uses", hint="install npm, or check it") from error
+        told = (line.rpartition("=")[2].strip() for line in done.stdout.splitlines())
+        registry = next((line.rstrip("/") for line in told if line.startswith("http")), "")
         page = f"{registry}/{quote(name, safe='@')}"
         try:
             whole = json.loads(self._fetched(page, INDEX_LIMIT))
