@@ -103,7 +103,7 @@ def test_a_marketplace_of_another_host_names_no_place_on_this_machine(address: s
     from navigator_kernel.skills.source.reading import SourceReader
 
     far = parse_source("acme/market", base=Path("/"))
-    reader = SourceReader(source=far, tree=None, elsewhere={"x": Elsewhere(address)})  # type: ignore[arg-type]
+    reader = SourceReader(source=far, tree=None, elsewhere={"x": Elsewhere(address)})  # type: ignore[arg-type]  # it reads no tree
     with pytest.raises((Refused, UsageProblem)):
         reader.place_of("x")
 
