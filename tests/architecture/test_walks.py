@@ -44,5 +44,5 @@ def test_rooms() -> None:
 
 
 def test_lines() -> None:
-    assert sum(map(line_count, python_files("kernel"))) <= 70_795  # goal 42,000
-    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 67_749  # goal 36,000
+    assert sum(map(line_count, python_files("kernel"))) <= 70_804  # goal 42,000
+    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 67_758  # goal 36,000

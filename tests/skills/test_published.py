@@ -182,6 +182,7 @@ def test_a_skill_that_cannot_be_read_is_named_and_keeps_no_other_one_out(project
         "inner": {"url": "https://10.1.2.3/SKILL.md"},
         "plain": {"url": "http://example.org/SKILL.md"},
         "odd": {"type": "video"},
+        "bracket": {"url": "https://[x"},
         "none": {"digest": "md5:1"},
         "climbs": {"name": "../up"},
     }
@@ -316,3 +317,12 @@ def test_a_package_of_npm_is_pinned_to_its_version_and_its_digest(
 def test_what_is_not_the_name_of_a_package_is_refused(text: str) -> None:
     with pytest.raises((Refused, UsageProblem)):
         source_of(text)
+
+
+def test_an_index_with_too_many_files_is_refused_before_any_is_fetched(project: Any, site: Pages) -> None:
+    skills = {f"s{at}": ["SKILL.md", *(f"{number}" for number in range(1_500))] for at in range(100)}
+    rows = [{"name": name, "files": files} for name, files in skills.items()]
+    site.replies[f"{OLD}index.json"] = Reply(json.dumps({"skills": rows}).encode())
+    with pytest.raises(FetchFailed, match="files"):
+        project.run("install", source=f"{site.url}{OLD}", all=True)
+    assert [path for path, _ in site.asked] == [f"{OLD}index.json"]

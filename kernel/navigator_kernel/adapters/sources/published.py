@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -30,8 +31,8 @@ INDEXES = ("agent-skills/index.json", "skills/index.json")  # below `/.well-know
 ARCHIVE_LIMIT = 128 * 1024 * 1024  # bytes
 INDEX_LIMIT = 16 * 1024 * 1024  # bytes
 DOCUMENT_LIMIT = 10 * 1024 * 1024  # bytes of a file
-TOTAL_LIMIT = 512 * 1024 * 1024  # bytes of all manifests and archives of an index
-COUNT_LIMIT = 2_000  # skills of an index, and files of a skill
+TOTAL_LIMIT = 256 * 1024 * 1024  # bytes of all manifests and archives of an index
+COUNT_LIMIT, FILES_LIMIT = 2_000, 50_000  # skills of an index, and all their files
 SECONDS = 120.0  # seconds for a document
 _AT_ONCE = 8
 _NAME = lazy_compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -155,25 +156,25 @@ class PublishedSource:
         except (ValueError, RecursionError) as error:
             raise FetchFailed(f"{index!r} is not JSON", hint=f"it should hold {_WANTED}") from error
         skills = whole.get("skills") if isinstance(whole, dict) else None
-        if not isinstance(skills, list) or len(skills) > COUNT_LIMIT:
-            message = f"{index!r} is not an index of up to {COUNT_LIMIT} skills"
+        rows = [one for one in skills if isinstance(one, dict)] if isinstance(skills, list) else []
+        count = sum(len(row["files"]) for row in rows if isinstance(row.get("files"), list))
+        if not isinstance(skills, list) or len(skills) > COUNT_LIMIT or count > FILES_LIMIT:
+            message = f"{index!r} is not an index of up to {COUNT_LIMIT} skills and {FILES_LIMIT} files"
             raise FetchFailed(message, hint=f"it should hold {_WANTED}")
         return index, skills
 
     def _of_index(self, stack: ExitStack, index: str, skills: list[Any]) -> Iterator[TreeEntry]:
         """The entries of all skills that can be read."""
-        first: list[_Document] = []
+        listed: dict[str, list[_Document]] = {}
         for at, skill in enumerate(skills):
             name = clean(str(skill.get("name", "")), lines=False)[:80] if isinstance(skill, dict) else ""
             try:
-                if any(document.name == name for document in first):
+                if name in listed:
                     raise FetchFailed(f"{index!r} has two skills called {name!r}", hint="tell its owner")
-                documents = _documents(skill, name, index)
+                listed[name] = _documents(skill, name, index)
             except KernelError as error:
                 self.left_out[name or f"entry {at}"] = error
-                continue
-            self._documents |= {f"{name}/{document.path}": document for document in documents if document.path}
-            first += [document for document in documents if document.path in {"", "SKILL.md"}]
+        first = [one for documents in listed.values() for one in documents if one.path in {"", "SKILL.md"}]
         room = TOTAL_LIMIT
         for document, data in self._all_of(first):
             above = f"{document.name}/"
@@ -186,9 +187,12 @@ class PublishedSource:
                 inner = () if document.path else self._unpacked(stack, document.name, data)
             except KernelError as error:
                 self.left_out[document.name] = error
+                if room < 0:
+                    break
                 continue
             yield from (entry._replace(path=above + entry.path, oid=above + entry.oid) for entry in inner)
-            files = [oid for oid in self._documents if oid.startswith(above)]
+            files = {above + one.path: one for one in listed[document.name] if one.path}
+            self._documents |= files
             folders = {str(folder) for file in files for folder in PurePosixPath(file).parents} - {"."}
             yield from (TreeEntry(path=folder, mode="040000", kind="tree", oid=folder) for folder in folders)
             yield from (TreeEntry(path=file, mode="100644", kind="blob", oid=file) for file in files)
@@ -198,10 +202,11 @@ class PublishedSource:
         return self._archives[name].entries
 
     def _all_of(self, documents: Iterable[_Document]) -> Iterator[tuple[_Document, bytes | KernelError]]:
-        """Each document with its bytes, or with the error that keeps it from being read."""
+        """Each document with its bytes, or with the error that keeps it from being read; a few are read ahead."""
+        waiting = iter(documents)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            wanted = list(documents)
-            yield from zip(wanted, pool.map(self._read, wanted), strict=True)
+            while batch := [*islice(waiting, _AT_ONCE)]:
+                yield from zip(batch, pool.map(self._read, batch), strict=True)
 
     def _read(self, document: _Document) -> bytes | KernelError:
         oid = f"{document.name}/{document.path}"
@@ -237,7 +242,7 @@ def _documents(skill: object, name: str, index: str) -> list[_Document]:
     if isinstance(files := skill.get("files"), list):  # version 0.1.0
         texts = [path for path in files if isinstance(path, str) and path.isprintable() and len(path) <= 1_000]
         paths = [path for path in texts if "\\" not in path and not {"", ".", ".."} & {*path.split("/")}]
-        if len(paths) != len(files) or len(paths) > COUNT_LIMIT or "SKILL.md" not in paths:
+        if len(paths) != len(files) or "SKILL.md" not in paths:
             message = f"the files of {name!r} in {index!r} are not paths inside it with a SKILL.md"
             raise FetchFailed(message, hint="tell its owner")
         return [_Document(name, path, urljoin(index, quote(f"{name}/{path}"))) for path in dict.fromkeys(paths)]
@@ -247,7 +252,11 @@ def _documents(skill: object, name: str, index: str) -> list[_Document]:
         raise FetchFailed(message, hint=f"it should hold {_WANTED}")
     if not _DIGEST.fullmatch(digest):
         raise FetchFailed(f"the digest of {name!r} in {index!r} is not a SHA-256", hint="tell its owner")
-    return [_Document(name, "SKILL.md" if kind == "skill-md" else "", _allowed(urljoin(index, address), index), digest)]
+    try:
+        url = _allowed(urljoin(index, address), index)
+    except ValueError as error:
+        raise FetchFailed(f"the address of {name!r} in {index!r} cannot be read", hint="tell its owner") from error
+    return [_Document(name, "SKILL.md" if kind == "skill-md" else "", url, digest)]
 
 
 def _allowed(url: str, index: str) -> str:
