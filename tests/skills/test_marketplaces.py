@@ -78,6 +78,13 @@ def test_a_marketplace_may_hold_no_skills_itself(project: Any, tmp_path: Path) -
     assert project.run("info", source=market)["count"] == 0
 
 
+def test_a_skill_in_the_marketplace_comes_before_a_plugin_of_its_name(project: Any, tmp_path: Path) -> None:
+    market = market_in(
+        tmp_path, {"greet": {"source": "github", "repo": "acme/none"}}, **{"skills/greet/SKILL.md": skill_text("greet")}
+    )
+    assert names_of(project.run("install", source=market, skill="greet")) == ["greet"]
+
+
 def test_an_unknown_skill_of_a_plugin_elsewhere_is_not_found(project: Any, market: str) -> None:
     with pytest.raises(SkillNotFound):
         project.run("install", source=market, skill="tools:other")
@@ -102,10 +109,11 @@ def test_a_marketplace_of_another_host_names_no_place_on_this_machine(address: s
     from navigator_kernel.skills.source.address import parse_source
     from navigator_kernel.skills.source.reading import SourceReader
 
-    far = parse_source("acme/market", base=Path("/"))
-    reader = SourceReader(source=far, tree=None, elsewhere={"x": Elsewhere(address)})  # type: ignore[arg-type]  # it reads no tree
-    with pytest.raises((Refused, UsageProblem)):
-        reader.place_of("x")
+    for market in ("acme/market", "https://example.org/market.zip", "npm:market"):
+        far = parse_source(market, base=Path("/"))
+        reader = SourceReader(source=far, tree=None, elsewhere={"x": Elsewhere(address)})  # type: ignore[arg-type]  # it reads no tree
+        with pytest.raises((Refused, UsageProblem)):
+            reader.place_of("x")
 
 
 def test_a_plugin_of_a_marketplace_of_claude_code_is_named_like_there(

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.values.resource import SkillDef
 
-    Tree = (
-        GitSource | FolderSource | ArchiveSource | PublishedSource
-    )  # all have `commit`, `tree`, `entries`, `contents()`, …
+    # All have `commit`, `tree`, `entries`, `contents()`, `fingerprint()`
+    Tree = GitSource | FolderSource | ArchiveSource | PublishedSource
 
 TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
 
@@ -137,9 +136,8 @@ class SourceReader(Struct):
         self.notes, self.about, self.elsewhere = (*plugins.diagnostics, *unread), plugins.about, plugins.elsewhere
         if self.elsewhere:
             message = f"--skill NAME also installs these plugins from other repositories: {', '.join(self.elsewhere)}"
-            self.notes += (
-                Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=message),
-            )
+            note = Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=message)
+            self.notes += (note,)
         if self.elsewhere and not any(entry.path.lower().endswith("skill.md") for entry in entries):
             return self.found  # a marketplace may hold nothing itself
         self.found = find_skills(
@@ -159,10 +157,10 @@ class SourceReader(Struct):
         """The source of the plugin that `word`, `plugin` or `plugin:skill`, names, and the skill there, if it lies in
         another repository. Refused for a place on this machine that a marketplace from elsewhere names."""
         plugin, _, name = word.partition(":")
-        if (place := self.elsewhere.get(plugin)) is None:
+        if (place := self.elsewhere.get(plugin)) is None or any(skill.name == word for skill in self.found):
             return None
         source = parse_source(place.address, base=Path("/"), ref=place.ref)
-        is_here = self.source.kind != "git" or self.source.url.startswith("file:")
+        is_here = self.source.kind in {"folder", "archive"} or self.source.url.startswith("file:")
         is_remote = source.kind == "git" or source.url.startswith("npm:")
         if not is_remote or (source.url.startswith("file:") and not is_here):
             raise Refused(f"plugin {plugin!r} names {source.label!r} as its source", hint="tell its owner")
