@@ -124,8 +124,8 @@ class PublishedSource:
             done = subprocess.run(words, cwd=Path.home(), capture_output=True, text=True, timeout=SECONDS, check=True)
         except (OSError, subprocess.SubprocessError) as error:
             raise FetchFailed("npm does not say which registry it uses", hint="install npm, or check it") from error
-        told = (line.rpartition("=")[2].strip() for line in done.stdout.splitlines())
-        registry = next((line.rstrip("/") for line in told if line.startswith("http")), "")
+        values = (line.rpartition("=")[2].strip() for line in done.stdout.splitlines())
+        registry = next((value.rstrip("/") for value in values if value.startswith("http")), "")
         page = f"{registry}/{quote(name, safe='@')}"
         try:
             whole = json.loads(self._fetched(page, INDEX_LIMIT))

@@ -118,8 +118,8 @@ def publish(
         writer = FolderWriter([target])
         for path, file in ways.items():
             writer.write(path, file.data, mode=file.mode)
-    told = [copy.to_dict(target) for copy in copies]
-    return {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": told}
+    rows = [copy.to_dict(target) for copy in copies]
+    return {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": rows}
 
 
 def _site(copies: Sequence[_Copy]) -> dict[str, _File]:
