@@ -204,6 +204,19 @@ def test_stdin_is_left_alone_where_the_message_names_what_it_is_about(here: Plac
     assert not list((here.root / "mybox/workspace").glob("*-stdin"))
 
 
+@pytest.mark.parametrize(
+    ("message", "answer", "state"),
+    [("count the words", "notes.txt", "success"), ("!echo hi", "yes", "success"), ("!echo hi", "no", "success")],
+)
+def test_an_answer_to_an_open_question_is_not_about_what_is_piped_in(
+    here: Place, message: str, answer: str, state: str
+) -> None:
+    here.write({"notes.txt": "one two three\n"})
+    assert here.json("ask", "--session", "s", message)["report"]["state"] == "pending"
+    assert here.json("ask", "--session", "s", answer, stdin="something else")["report"]["state"] == state
+    assert not list((here.root / "mybox/workspace").glob("*-stdin"))
+
+
 def test_outside_a_project_what_is_piped_in_is_the_text_of_the_message(here: Place, tmp_path: Path) -> None:
     folder = tmp_path / "no project"
     folder.mkdir()

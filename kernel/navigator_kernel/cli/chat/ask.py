@@ -69,7 +69,8 @@ def command(
 
     The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
     """
-    text = _message(app, words)
+    waiting = None if session is None or words in {(), ("-",)} else app.turns.session(session)
+    text = _message(app, words, waiting)
     wanted = "prompt" if show_prompt else form or app.settings.format
     if can_answer() and not as_json:
         app.settle_state()
@@ -131,10 +132,14 @@ class Dialogue(Struct, kw_only=True):
         return reply
 
 
-def _message(app: App, words: tuple[str, ...]) -> str:
+def _message(app: App, words: tuple[str, ...], waiting: Session | None) -> str:
+    """The text of WORDS, or of stdin, with the file that is piped in beside them; an answer to what the session
+    `waiting` asks has none."""
     text = " ".join(words)
     if words in {(), ("-",)}:
         text = text if sys.stdin.isatty() else sys.stdin.read()
+    elif waiting is not None and (waiting.question is not None or is_answer(Message(text=text), waiting)):
+        pass
     elif not _names_its_matter(app.project, text) and (data := _piped(app.language or language_of(text))):
         if app.project.box == app.project.root / BOX:
             text += f" @{app.project.keep(f'{app.project.ids.new()}-stdin', 'stdin.txt', data)}"
