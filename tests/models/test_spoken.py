@@ -35,6 +35,36 @@ def test_the_streamed_text_is_the_final_one_in_whatever_pieces_it_comes(answer: 
         assert tuple((call.name, call.arguments) for call in found) == calls
 
 
+@pytest.mark.parametrize(
+    ("answer", "text", "calls"),
+    [
+        ("The person wants a sum.\n\nIt is 4.\n</think>\n\nFour.", "Four.", ()),
+        ("A sum, so I answer.</think>\nFour.", "Four.", ()),
+        ("I read it first.\n</think>\n\n" + READ, "", CALLED),
+        (f"I read it.\n</thinking>\nNow.\n<tool_call>{READ}</tool_call>", "Now.", CALLED),
+        ("Nothing but thoughts.\n</think>", "", ()),
+    ],
+)
+def test_thoughts_of_which_only_the_end_is_marked_are_not_the_answer(
+    answer: str, text: str, calls: tuple[tuple[str, str], ...]
+) -> None:
+    for size in (1, 3, len(answer)):
+        spoken = Spoken(TOOLS)
+        for at in range(0, len(answer), size):
+            spoken(answer[at : at + size])
+        final, found = spoken.end()
+        assert (final, tuple((call.name, call.arguments) for call in found)) == (text, calls)
+
+
+@pytest.mark.parametrize(
+    "answer", ["The tag `</think>`\nends it.", "End it with </think> and go on.\n", f"{FENCE}html\n<p></think>\n{FENCE}\nSo."]
+)
+def test_an_answer_about_the_end_of_thoughts_stays(answer: str) -> None:
+    spoken = Spoken(TOOLS)
+    spoken(answer)
+    assert spoken.end()[0] == answer
+
+
 def test_without_tools_nothing_is_a_call() -> None:
     spoken = Spoken(())
     spoken(READ)

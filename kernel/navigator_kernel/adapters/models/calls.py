@@ -23,6 +23,9 @@ from navigator_kernel.values.chat import ToolCall, ToolSpec
 
 _State = Literal["start", "thought", "text", "code", "fence", "json", "tag"]
 _THOUGHTS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
+_ENDS = tuple(f"</{tag[1:]}" for tag in _THOUGHTS)
+# The end of a line that ends thoughts: some servers send only the end of a `<think>` block
+_UNOPENED = lazy_compile(r"(?<!`)</(?:think|thinking|thought|reasoning)>\s*$")
 _TAGS = ("<tool_call>", "<tool_calls>", "<function=", "<function_call>", "<function_calls>", "<invoke ", "[TOOL_CALLS]")
 _FENCE = "```"
 # The beginning of JSON that may be a call: whole, or as far as it has arrived
@@ -70,6 +73,8 @@ class Spoken:
         rest = self._held
         if self._state == "thought":
             rest = ""
+        elif self._state == "text" and not self._thought and _UNOPENED.search(rest):
+            self._pieces, self._space, rest = [], "", ""
         elif self._state == "tag":
             calls, rest = self._of_tags(rest)
         elif self._state == "fence":
@@ -132,6 +137,14 @@ class Spoken:
         if not line and not newline:
             return False
         plain = line.lstrip()
+        if not self._thought:
+            if newline and (tag := _UNOPENED.search(line)):
+                self._held, self._thought, self._state = self._held[len(line + newline) :], tag[0].strip(), "start"
+                self._pieces, self._space, self._in_line = [], "", False
+                return True
+            last = line[line.rfind("<") :].rstrip()
+            if not newline and last.startswith("<") and any(tag.startswith(last) for tag in _ENDS):
+                return False
         if self._tools and not self._in_line:
             if plain.startswith(_TAGS):
                 self._state = "tag"
