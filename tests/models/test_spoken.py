@@ -57,7 +57,8 @@ def test_thoughts_of_which_only_the_end_is_marked_are_not_the_answer(
 
 
 @pytest.mark.parametrize(
-    "answer", ["The tag `</think>`\nends it.", "End it with </think> and go on.\n", f"{FENCE}html\n<p></think>\n{FENCE}\nSo."]
+    "answer",
+    ["The tag `</think>`\nends it.", "End it with </think> and go on.\n", f"{FENCE}html\n<p></think>\n{FENCE}\nSo."],
 )
 def test_an_answer_about_the_end_of_thoughts_stays(answer: str) -> None:
     spoken = Spoken(TOOLS)

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 
 _BEFORE_PLACE = r"(?:\b(?:in|inside|under|within|from|of|across)[ \t]+)?(?:\b(?:the|my|our)[ \t]+)?"
+_IN_PLACE = r"\b(?:in|inside|under|within|below|across)[ \t]+(?:(?:the|my|our)[ \t]+)?"
+_PLACE = r"(?:[ \t]+(?:folder|directory|dir)\b|[ \t]?(?:这个)?(?:目录|文件夹|里|下面|中的|内))"
 _AFTER_PLACE = r"(?:[ \t]+(?:folder|directory|dir)\b|[ \t]?(?:这个)?(?:目录|文件夹)?(?:里面?|下面?|中|内)?的?)"
 ENOUGH = 10  # installed skills; with fewer, the person is reminded (STA-3)
 FALLBACKS = 3  # INT-12
@@ -134,19 +136,24 @@ def matter(request: PreprocessingResult) -> str:
 
 
 def _without_place(retrieval: Retrieval, request: PreprocessingResult, router: Router) -> Retrieval:
-    """What is found; if no skill is clear, and surer, what is found for the message without the folder that it names:
-    where something lies says little about what is to be done."""
-    text = matter(request)
-    for target in request.targets if retrieval.band != "route" else ():
+    """What is found. Where something lies says little about what is to be done: if no skill is clear, or only the name
+    of a folder speaks for the one that is (`what is in docs`), the surest that is found without the names of folders."""
+    named = matter(request)
+    general, plain, is_place = named, named, False
+    for target in request.targets:
         if target.folder:
             name = re.escape(target.written)
-            text = lazy_compile(rf"{_BEFORE_PLACE}{name}(?!\w){_AFTER_PLACE}|{name}{_AFTER_PLACE}").sub(
-                " ", text, count=1
-            )
-    if text == matter(request) or not text.strip():
+            place = lazy_compile(rf"{_BEFORE_PLACE}{name}(?!\w){_AFTER_PLACE}|{name}{_AFTER_PLACE}")
+            plain = place.sub(" ", plain, count=1)
+            general = general.replace(target.written, "这个文件夹" if request.language == "zh" else "the folder", 1)
+            is_place = is_place or lazy_compile(rf"{_IN_PLACE}{name}(?!\w)|{name}/?{_PLACE}").search(named) is not None
+    if plain == named or not (retrieval.band != "route" or is_place):
         return retrieval
-    other = router.retrieve(text.strip())
-    return other if _first(other) > _first(retrieval) else retrieval
+    others = [router.retrieve(text.strip()) for text in (general, plain) if text.strip()]
+    leaders = [each.candidates[0].name for each in others if each.candidates]
+    if retrieval.candidates and (not is_place or retrieval.candidates[0].name in leaders):
+        others = [retrieval] if retrieval.band == "route" else [retrieval, *others]
+    return max(others, key=_first)
 
 
 def _first(retrieval: Retrieval) -> float:
