@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.skills.source.reading import Tree
+    from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
 
 UNSAFE = frozenset({"block", "not_scanned"})  # verdicts for which `scan` exits with 1
@@ -118,8 +119,9 @@ class SearchResult(Struct, frozen=True, kw_only=True):
 
 
 class VerifyResult(Struct, frozen=True, kw_only=True):
-    """Each skill is `{name, level, target, state, ok, by_you, modified, missing, extra, mode}`, where `state` is one of
-    same, missing, extra, stale (see `lock_states`) and edited, and the lists name files."""
+    """Each skill is `{name, level, target, state, ok, by_you, refused, modified, missing, extra, mode}`, where `state`
+    is one of same, missing, extra, stale (see `lock_states`) and edited, and the lists name files; `refused` says which
+    rule of a policy file it does not satisfy now."""
 
     count: int
     skills: list[dict[str, Any]]
@@ -283,7 +285,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
     def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
         """Compares what is here with what was installed and with what the lock wants; IntegrityMismatch, with the
-        changed files, if anything differs."""
+        changed files, if anything differs, Refused if a skill does not satisfy the rules of a policy file."""
         self.settle()
         checked: list[dict[str, Any]] = []
         folded, agreed = fold(name), self.agreed()
@@ -297,13 +299,16 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 where = {"name": own, "level": place.level, "target": place.target}
                 if (receipt := receipts.get(own)) is None:
                     files = {kind: list[str]() for kind in ("modified", "missing", "extra", "mode")}
-                    checked.append({**where, "state": state, "ok": False, "by_you": False, **files})
+                    checked.append({**where, "state": state, "ok": False, "by_you": False, "refused": "", **files})
                     continue
                 now, files = compared(receipt, place)
                 if now is not None:  # else another command has just removed it
                     known = "edited" if any(files.values()) and state == "same" else state
                     mine = is_mine(now, agreed)
-                    checked.append({**where, "state": known, "ok": known == "same", "by_you": mine, **files})
+                    refused = self.refusal(now, is_locked=known == "same")
+                    why = refused.message if refused else ""
+                    row = {"state": known, "ok": known == "same", "by_you": mine, "refused": why}
+                    checked.append({**where, **row, **files})
         if folded and not checked:
             raise self.unknown(name)
         broken = [one for one in checked if not one["ok"]]
@@ -321,7 +326,23 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 differing = ", ".join(f"{one['name']!r} ({one['state']})" for one in broken)
                 message = f"not as the lock wants it: {differing}"
             raise IntegrityMismatch(message, hint=hint, skills=checked)
+        if refused_now := [one for one in checked if one["refused"]]:
+            message = "; ".join(one["refused"] for one in refused_now[:3])
+            names = " ".join(one["name"] for one in refused_now)
+            hint = f"navigator skill uninstall {names} removes what the rules do not allow"
+            raise Refused(f"installed against the rules: {message}", hint=hint, reason="policy", skills=checked)
         return VerifyResult(count=len(checked), skills=checked)
+
+    def refusal(self, receipt: Receipt, *, is_locked: bool) -> Refused | None:
+        """Why an installed skill could not be installed today, by the rules of the policy files; None if it could."""
+        if rules := self.deps.rules:
+            from navigator_kernel.skills.source.rules import refuse_skill
+
+            try:
+                refuse_skill(rules, receipt, "block" if receipt.accepted else receipt.verdict, is_locked=is_locked)
+            except Refused as error:
+                return error
+        return None
 
     def check(self) -> int:
         """Checks the records without changing anything, and returns the number of skills; Damaged if one cannot be

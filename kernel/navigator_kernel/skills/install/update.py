@@ -227,7 +227,10 @@ def update(
         raise Refused(f"edited since installed: {shown}", hint=hint, edited=edited)
     if deps.scanner is not None:
         deps.scanner.ahead([(plan.skill, plan.contents) for _, plan in pending])
-    pending = [(one, scanned(plan, deps, options)) for one, plan in pending]
+    pending = [
+        (one, scanned(plan, deps, options, is_locked=one.lock != "extra" and plan.receipt == one.receipt))
+        for one, plan in pending
+    ]
     changes = {one.receipt.name: changed_by(one, plan, place, deps) for one, plan in pending}
     texts = {one.receipt.name: _diff_of(one, place) for one, _ in pending} if diffs else {}
     waiting = {
