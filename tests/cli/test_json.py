@@ -145,6 +145,7 @@ CASES: Mapping[str, Case] = {
     "skill search": Case(words=["tool"]),
     "skill trust": Case(words=["tool"]),
     "skill uninstall": Case(words=["alpha"], before=install),
+    "skill usage": Case(before=once),
     "skill verify": Case(before=install),
     "undo": Case(before=changed),
     "usage": Case(),

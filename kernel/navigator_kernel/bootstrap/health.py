@@ -436,12 +436,7 @@ def _settings(project: Project) -> Iterator[Finding]:
     yield _tried("settings", lambda: numbered(len(project.settings.origins), "setting"), files)
     for text in project.settings.ignored:
         yield Finding(what="settings", state="note", detail=text, remedy="navigator config list names the settings")
-    yield _tried("model", lambda: project.settings.models.default or "none is set", "navigator model list names them")
-    yield _tried("encoder", lambda: _encoder(project.settings), "navigator config list names the settings")
-
-
-def _policies(project: Project) -> Iterator[Finding]:
-    """The policy files: nobody else may loosen their rules."""
+    # Nobody else may loosen the rules of a policy file
     deps = project.lifecycle.deps
     for file in policy_files():
         what = f"policy {str(file)!r}"
@@ -451,6 +446,8 @@ def _policies(project: Project) -> Iterator[Finding]:
         if any(one.st_mode & 0o022 or one.st_uid not in owners for one in seen):
             detail, remedy = "others may write to it or to its folder", "let only its owner write: chmod go-w"
             yield Finding(what=what, state="damaged", detail=detail, remedy=remedy)
+    yield _tried("model", lambda: project.settings.models.default or "none is set", "navigator model list names them")
+    yield _tried("encoder", lambda: _encoder(project.settings), "navigator config list names the settings")
 
 
 def _encoder(settings: Settings) -> str:
@@ -535,7 +532,6 @@ CHECKS: tuple[Check, ...] = (
     _folders,
     _locks,
     _settings,
-    _policies,
     *OF_STATE,
     _plugins,
     _rubbish,

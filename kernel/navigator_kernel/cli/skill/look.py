@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, Struct, to_builtins
 
 from navigator_kernel import __version__
 from navigator_kernel.cli import skill_names
@@ -16,13 +17,29 @@ from navigator_kernel.errors import IntegrityMismatch, Refused
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.finding import sarif
-from navigator_kernel.text import Language, in_one_language, numbered, shorten
+from navigator_kernel.text import Language, fold, in_one_language, numbered, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.inventory import SkillRow
+
+UNUSED = 30  # days after which a skill without a use is named
+_RUNS = 5_000  # newest runs that are counted
+
+
+class SkillUsage(Struct, frozen=True, kw_only=True):
+    """How often a skill was `used` in the runs that are kept, and on which `days`; `tokens` is what a host's list of
+    skills takes for it in each prompt, at most: none for shipped skills, which no host lists."""
+
+    name: str
+    level: str
+    enabled: bool
+    uses: int
+    last_used: str
+    days: list[str]
+    tokens: int
 
 
 @click.command("scan")
@@ -109,6 +126,47 @@ def search(app: App, /, *, words: tuple[str, ...], limit: int, remote: bool, as_
         head = ("score", "offered", "by", "to install it", "description")
         table(head, offered, whole="to install it", language=app.spoken)
     note(say("search.found", app.spoken, count=result.count))
+
+
+@click.command("usage")
+@filter_options
+@json_option
+@pass_app
+def usage(app: App, /, *, as_json: bool, **where: Any) -> None:
+    """Show when skills were last used here, how often, and the tokens that listing them costs a host."""
+    from navigator_kernel.adapters.stores.preferences import tokens
+    from navigator_kernel.adapters.stores.run_log import uses_of
+
+    since, uses = uses_of(app.bare.run_log, _RUNS)
+    by_name = {fold(name): times for name, times in uses.items()}
+    skills = [
+        SkillUsage(
+            name=one.name,
+            level=one.level,
+            enabled=one.enabled,
+            uses=len(times := by_name.get(fold(one.name), [])),
+            last_used=times[0] if times else "",
+            days=sorted({time[:10] for time in times}),
+            tokens=0 if one.status == "shipped" else tokens(f"- {one.name}: {one.description}"),
+        )
+        for one in app.bare.lifecycle.installed(InstallOptions(**where)).skills
+    ]
+    skills.sort(key=lambda one: (-one.uses, -one.tokens, one.name))
+    total = sum(one.tokens for one in skills)
+    if as_json:
+        document({"since": since, "tokens": total, "skills": to_builtins(skills)})
+        return
+    never = say("usage.never", app.spoken)
+    rows = [
+        (one.name, str(one.uses), str(len(one.days)), one.last_used[:10] or never, f"{one.tokens:,}") for one in skills
+    ]
+    table(("skill", "uses", "days", "last use", "tokens"), rows, language=app.spoken)
+    note(say("usage.listing", app.spoken, tokens=total))
+    recent = (datetime.now(UTC) - timedelta(days=UNUSED)).isoformat()
+    unused = [one.name for one in skills if one.enabled and one.tokens and one.last_used < recent]
+    if unused and since:
+        names = BETWEEN[app.spoken].join(unused[:10]) + (" …" if len(unused) > 10 else "")
+        note(say("usage.unused", app.spoken, since=max(since, recent)[:10], names=names))
 
 
 @click.command("info")
@@ -258,5 +316,6 @@ COMMANDS: Mapping[str, click.Command] = {
     "list": listed,
     "scan": scan,
     "search": search,
+    "usage": usage,
     "verify": verify,
 }

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 _SIZE_LIMIT = 1024 * 1024  # bytes
 _EXAMPLES = '"github.com/acme/*", "https://skills.acme.com", "npm:@acme/*"'
-_PATTERN = lazy_compile(r"npm:@?[\w.~*/-]+|(?:[A-Za-z][A-Za-z0-9+.-]*://)?(?:[\w.-]+@)?[\w.*\[\]:-]+(?:/[^\s?#@]*)?")
+# A host without a dot needs the scheme or a port: else it is the name of an owner
+_PATTERN = lazy_compile(
+    r"(?!.*\.\.)(?:npm:@?[\w.~*/-]+|(?:(?:https?|ssh)://(?:[\w.-]+@)?|(?:[\w.-]+@)?(?=[^/]*[.*:]))[\w.*\[\]:-]+(?:/[^\s?#@]*)?)"
+)
 _ALLOWED: Mapping[Level, frozenset[Verdict]] = {
     "error": frozenset({"ok", "warn", "block", "not_scanned"}),
     "warning": frozenset({"ok", "warn"}),
@@ -85,7 +88,9 @@ def read_rules(files: Iterable[Path]) -> tuple[Rules, ...]:
                 raise UsageProblem(f"{where}: {clean(key, lines=False)!r} is not a rule", hint=hint, path=str(path))
             bad = [value]
             if key == "sources":
-                bad = [one for one in value if not _is_pattern(one)] if isinstance(value, list) else bad
+                entries = value if isinstance(value, list) else bad
+                bad = [one for one in entries if not isinstance(one, str) or not _PATTERN.fullmatch(one)]
+                bad = bad or ([] if isinstance(value, list) else [value])
             elif value in get_args(Level) if key == "scan" else isinstance(value, bool):
                 bad = []
             if bad:
@@ -93,14 +98,6 @@ def read_rules(files: Iterable[Path]) -> tuple[Rules, ...]:
                 raise UsageProblem(f"{where}: {shown!r} is not a value of {key!r}", hint=_HINTS[key], path=str(path))
         rules.append(Rules(**{"folders": "sources" not in table, **table, "path": str(path)}))
     return tuple(rules)
-
-
-def _is_pattern(text: object) -> bool:
-    """Whether an entry can name a source. A host without a dot needs the scheme or a port, or it is an owner's name."""
-    if not isinstance(text, str) or not _PATTERN.fullmatch(text) or ".." in text.split("/"):
-        return False
-    host = address_of(text).partition("/")[0]
-    return host != "" and ("." in host or "*" in host or ":" in text)
 
 
 def address_of(url: str) -> str:
