@@ -87,6 +87,10 @@ def policy_file(_place: Place) -> None:
     file.write_text('sources = ["github.com/acme/*"]\nfolders = true\n')
 
 
+def profile(place: Place) -> None:
+    place.said("profile", "save", "small", "word-count", "gone")
+
+
 def changed(place: Place) -> None:
     Project(place.root, agents=False).changes.make("run-1", "notes.txt", None, b"new\n")
 

@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "commands.policy",
         "What a skill may do here and which may be installed, and which rule says so: explain, show",
     ),
+    "profile": ("commands.profile", "Named sets of skills that are on here: list, show, save, use, remove"),
     "project": (
         "commands.project",
         "Projects and their states: show, list, adopt, forget, trust, distrust",

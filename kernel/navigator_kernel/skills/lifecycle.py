@@ -33,7 +33,14 @@ from navigator_kernel.skills.catalog.aliases import kept_examples, sidecar_path,
 from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.skills.catalog.place import InstallScope, at_rest, scope_at
 from navigator_kernel.skills.catalog.receipts import folder_files, read_receipts
-from navigator_kernel.skills.catalog.switches import add_use, disabled_names, set_enabled, use_counts
+from navigator_kernel.skills.catalog.switches import (
+    Switches,
+    add_use,
+    change_switches,
+    disabled_names,
+    read_switches,
+    use_counts,
+)
 from navigator_kernel.skills.formats.names import refuse_rename
 from navigator_kernel.skills.install.deps import open_source_tree
 from navigator_kernel.skills.install.inventory import (
@@ -53,7 +60,7 @@ from navigator_kernel.skills.install.lockfile import (
     wanted_entries,
 )
 from navigator_kernel.skills.options import InstallOptions, Target
-from navigator_kernel.text import clean, fold, suggestions
+from navigator_kernel.text import clean, fold, lazy_compile, suggestions
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -70,6 +77,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
 
+PROFILE = lazy_compile(r"\w[\w.-]{0,63}")
+PROFILE_WORDS = frozenset({"list", "none", "remove", "save", "show", "use"})  # commands, which a name would hide
 UNSAFE = frozenset({"block", "not_scanned"})  # verdicts for which `scan` exits with 1
 _NO_OPTIONS = InstallOptions()
 
@@ -138,6 +147,19 @@ class SwitchResult(Struct, frozen=True, kw_only=True):
     name: str
     enabled: bool
     changed: bool
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """A named set of skills; `missing` are those that are not installed here."""
+
+    name: str
+    active: bool
+    skills: list[str]
+    missing: list[str]
+
+
+class Profiles(Struct, frozen=True, kw_only=True):
+    profiles: list[Profile]
 
 
 class Uses(Struct, frozen=True, kw_only=True):
@@ -407,8 +429,75 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def _switched(self, name: str, *, on: bool) -> SwitchResult:
         self.settle()
         own = self._known(name).skill.name
-        changed = set_enabled(self.state, own, self.state_writer, on=on)
+
+        def switch(now: Switches) -> Switches:
+            return replace(now, disabled=now.disabled - {own} if on else now.disabled | {own})
+
+        changed = change_switches(self.state, self.state_writer, switch)
         return SwitchResult(name=own, enabled=on, changed=changed)
+
+    def profiles(self, name: str = "") -> Profiles:
+        """The named sets of skills, or the one of that name; NotFound if there is none."""
+        now, here = read_switches(self.state), {fold(one.skill.name) for one in self.found(_NO_OPTIONS)[0]}
+        chosen = [_profile_named(name, now)] if name else sorted(now.profiles)
+        return Profiles(
+            profiles=[
+                Profile(
+                    name=one,
+                    active=one == now.profile,
+                    skills=list(now.profiles[one]),
+                    missing=[skill for skill in now.profiles[one] if fold(skill) not in here],
+                )
+                for one in chosen
+            ]
+        )
+
+    def save_profile(self, name: str, skills: Sequence[str] = ()) -> Profiles:
+        """Names a set of skills, by default of those that are on; it replaces the set of that name, also where that is
+        in use. A skill that is not installed is kept as it is written."""
+        if not PROFILE.fullmatch(name) or name in PROFILE_WORDS:
+            hint = f"letters, digits, '-', '_' and '.', at most 64; not {', '.join(sorted(PROFILE_WORDS))}"
+            raise UsageProblem(f"{clean(name, lines=False)!r} cannot be the name of a profile", hint=hint)
+        rows = [one.skill for one in self.found(_NO_OPTIONS)[0]]
+        for odd in (one for one in skills if not one.strip() or clean(one, lines=False) != one):
+            raise UsageProblem(f"{clean(odd, lines=False)!r} is not the name of a skill", hint="navigator skill list")
+        spelled = {fold(skill.name): skill.name for skill in rows}
+        names = [spelled.get(fold(one), one) for one in skills] or [skill.name for skill in rows if skill.enabled]
+
+        def save(now: Switches) -> Switches:
+            saved = replace(now, profiles={**now.profiles, name: tuple(sorted(set(names)))})
+            return self._in_use(saved, name) if now.profile == name else saved
+
+        change_switches(self.state, self.state_writer, save)
+        return self.profiles(name)
+
+    def use_profile(self, name: str) -> Profiles:
+        """Switches on exactly the skills of a profile here; without a name, everything is as it was before the first
+        one was used."""
+        change_switches(
+            self.state,
+            self.state_writer,
+            lambda now: self._in_use(now, _profile_named(name, now)) if name else _unused(now),
+        )
+        return self.profiles(name)
+
+    def remove_profile(self, name: str) -> Profiles:
+        """Forgets a profile; if it is in use, everything is as before."""
+
+        def remove(now: Switches) -> Switches:
+            gone = _profile_named(name, now)
+            left = {one: skills for one, skills in now.profiles.items() if one != gone}
+            return replace(_unused(now) if now.profile == gone else now, profiles=left)
+
+        change_switches(self.state, self.state_writer, remove)
+        return self.profiles()
+
+    def _in_use(self, now: Switches, name: str) -> Switches:
+        names = {one.skill.name for one in self.found(_NO_OPTIONS)[0]}
+        before, on = now.before if now.profile else now.disabled, set(map(fold, now.profiles[name]))
+        return replace(
+            now, profile=name, before=before, disabled=frozenset(name for name in names if fold(name) not in on)
+        )
 
     def record(self, name: str) -> Uses:
         """Adds one use of a skill, for the bonus in a search (LIF-16)."""
@@ -803,6 +892,19 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def _path(self, path: Path) -> Path:
         """`path` relative to the project, without `..`."""
         return Path(os.path.normpath(self.root / path))
+
+
+def _profile_named(name: str, now: Switches) -> str:
+    """The profile of that name; NotFound with suggestions if there is none."""
+    if name in now.profiles:
+        return name
+    near = suggestions(name, now.profiles)
+    hint = f"did you mean {', '.join(near)}?" if near else "navigator profile save NAME makes one"
+    raise NotFound(f"no profile is called {clean(name, lines=False)!r}", hint=hint, suggestions=near)
+
+
+def _unused(now: Switches) -> Switches:
+    return replace(now, profile="", disabled=now.before, before=frozenset()) if now.profile else now
 
 
 # These imports happen while git runs (see `reading.ready_to_change`)
