@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.export import Form
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
     from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
+    from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
     from navigator_kernel.skills.source.address import Source
@@ -578,13 +579,18 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return None
 
     def outdated(
-        self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, diffs: bool = False
+        self,
+        names: Sequence[str] = (),
+        options: InstallOptions = _NO_OPTIONS,
+        *,
+        diffs: bool = False,
+        plans: dict[str, PlannedSkill] | None = None,
     ) -> OutdatedResult:
-        """Shows what an update would find; nothing is written anywhere."""
+        """Shows what an update would find; nothing is written anywhere. It scans if it fills `plans`."""
         from navigator_kernel.skills.install.update import outdated
 
-        with self._command(options):
-            return outdated(names, self.target(options), self.deps.without_traces(), options, diffs=diffs)
+        with self._command(options), closing(self.deps.without_traces()) as deps:
+            return outdated(names, self.target(options), deps, options, diffs=diffs, plans=plans)
 
     def update(
         self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, diffs: bool = False
