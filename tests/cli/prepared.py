@@ -12,6 +12,7 @@ from pathlib import Path
 from cli.support import Place
 from models.wire_server import serving
 from navigator_kernel.bootstrap.project import Project
+from navigator_kernel.config.settings import user_file
 from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
 from person_state import state_of
 from workflows.project import workflow_file
@@ -78,6 +79,16 @@ def added_to_host(place: Place) -> None:
 def mcp_server(place: Place) -> None:
     """Adds an MCP server with one tool and one resource, without approving it."""
     place.said("mcp", "add", "there", "--", sys.executable, str(MCP_SERVER))
+
+
+def policy_file(_place: Place) -> None:
+    file = user_file().with_name("policy.toml")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('sources = ["github.com/acme/*"]\nfolders = true\n')
+
+
+def profile(place: Place) -> None:
+    place.said("profile", "save", "small", "word-count", "gone")
 
 
 def changed(place: Place) -> None:

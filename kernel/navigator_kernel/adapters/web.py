@@ -232,11 +232,12 @@ def _unread(target: Target, error: Exception) -> Exception:
 Asked = TypeVar("Asked")
 
 
-def fetch(seconds: float, url: str, limit: int) -> bytes:
+def fetch(seconds: float, url: str, limit: int, leads: Callable[[str], object] = str) -> bytes:
     """Returns the answer of the server at `url`, at most `limit` bytes, within `seconds` including name resolution,
-    which sockets do not limit. FetchFailed without such an answer."""
+    which sockets do not limit. FetchFailed without such an answer. `leads` gets each address that the server leads to,
+    and raises an error for one that must not be asked."""
     late = FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
-    return within(seconds, lambda: _document(url, seconds, limit), late)
+    return within(seconds, lambda: _document(url, seconds, limit, leads), late)
 
 
 def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
@@ -260,8 +261,8 @@ def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
     return results[0]
 
 
-def _document(url: str, seconds: float, limit: int) -> bytes:
-    opener = _opener()
+def _document(url: str, seconds: float, limit: int, leads: Callable[[str], object]) -> bytes:
+    opener = _opener(leads)
     opener.addheaders = [("Accept", "application/json, */*;q=0.8"), ("User-Agent", f"navigator/{__version__}")]
     try:
         with opener.open(url, timeout=seconds) as answer:
@@ -282,7 +283,7 @@ def _document(url: str, seconds: float, limit: int) -> bytes:
     return data
 
 
-def _opener() -> OpenerDirector:
+def _opener(leads: Callable[[str], object]) -> OpenerDirector:
     """An opener for https only, with the proxy and the certificates of the environment."""
 
     class Redirects(request.HTTPRedirectHandler):
@@ -292,6 +293,7 @@ def _opener() -> OpenerDirector:
             if urlsplit(newurl).scheme != "https":
                 fp.close()
                 raise FetchFailed(f"{req.full_url!r} leads to {newurl[:200]!r}", hint="only https is followed")
+            leads(newurl)
             return super().redirect_request(req, fp, code, msg, headers, newurl)
 
     opener = request.OpenerDirector()

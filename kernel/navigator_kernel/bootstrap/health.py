@@ -23,7 +23,7 @@ from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.project_state import BOX
 from navigator_kernel.bootstrap.places import installed_plugins, open_consents, private_writer
-from navigator_kernel.config.settings import user_cache, user_state
+from navigator_kernel.config.settings import MACHINE_POLICY, policy_files, user_cache, user_state
 from navigator_kernel.errors import ConsentNeeded, Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
@@ -436,6 +436,16 @@ def _settings(project: Project) -> Iterator[Finding]:
     yield _tried("settings", lambda: numbered(len(project.settings.origins), "setting"), files)
     for text in project.settings.ignored:
         yield Finding(what="settings", state="note", detail=text, remedy="navigator config list names the settings")
+    # Nobody else may loosen the rules of a policy file
+    deps = project.lifecycle.deps
+    for file in policy_files():
+        what = f"policy {str(file)!r}"
+        yield _tried(what, lambda: numbered(len(deps.rules), "file"), "nothing is installed until it can be read")
+        owners = {0} if file == MACHINE_POLICY else {0, os.geteuid()}
+        seen = [path.stat() for path in (file, file.parent) if os.access(path, os.F_OK)]
+        if any(one.st_mode & 0o022 or one.st_uid not in owners for one in seen):
+            detail, remedy = "others may write to it or to its folder", "let only its owner write: chmod go-w"
+            yield Finding(what=what, state="damaged", detail=detail, remedy=remedy)
     yield _tried("model", lambda: project.settings.models.default or "none is set", "navigator model list names them")
     yield _tried("encoder", lambda: _encoder(project.settings), "navigator config list names the settings")
 
@@ -515,4 +525,14 @@ def _unreadable(what: str, detail: str, file: Path, loss: str) -> Finding:
 
 Check = Callable[["Project"], Iterator[Finding]]
 OF_STATE: tuple[Check, ...] = (_project, _skills, _databases, _state_files, _runs, _audit)
-CHECKS: tuple[Check, ...] = (_system, _sandbox, _threads, _folders, _locks, _settings, *OF_STATE, _plugins, _rubbish)
+CHECKS: tuple[Check, ...] = (
+    _system,
+    _sandbox,
+    _threads,
+    _folders,
+    _locks,
+    _settings,
+    *OF_STATE,
+    _plugins,
+    _rubbish,
+)

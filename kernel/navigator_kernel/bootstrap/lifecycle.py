@@ -18,7 +18,7 @@ from navigator_kernel.bootstrap.places import (
     shipped_home,
     standing_places,
 )
-from navigator_kernel.config.settings import user_cache, user_state
+from navigator_kernel.config.settings import policy_files, user_cache, user_state
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.skills.catalog.aliases import other_words
@@ -27,11 +27,14 @@ from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.text import language_of, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.bootstrap.project import Project
     from navigator_kernel.ports import Audit, Catalogue, Consents
     from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.skills.install.deps import Scanner
+    from navigator_kernel.skills.source.rules import Rules
     from navigator_kernel.values.resource import Level
 
 FOUND = 24  # skills that a search requests from the router
@@ -100,6 +103,15 @@ class ProjectDeps(InstallDeps):
     @cached_property
     def private(self) -> frozenset[str]:
         return self._project.settings.private
+
+    @property
+    def rules(self) -> Sequence[Rules]:
+        """Read again each time: a server runs for days."""
+        if not (files := policy_files()):
+            return ()
+        from navigator_kernel.skills.source.rules import read_rules
+
+        return read_rules(files)
 
     @cached_property
     def reserved(self) -> Iterable[str]:

@@ -42,7 +42,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "mcp": ("commands.mcp", "MCP: serve your skills to other agents; add servers, approve and call their tools"),
     "model": ("commands.model", "Models: list, test, use, key"),
     "plugin": ("commands.plugin", "Plugins: list, trust, distrust"),
-    "policy": ("commands.policy", "What a skill may do here, and which rule says so: explain"),
+    "policy": (
+        "commands.policy",
+        "What a skill may do here and which may be installed, and which rule says so: explain, show",
+    ),
+    "profile": ("commands.profile", "Named sets of skills that are on here: list, show, save, use, remove"),
     "project": (
         "commands.project",
         "Projects and their states: show, list, adopt, forget, trust, distrust",

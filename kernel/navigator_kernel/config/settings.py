@@ -277,6 +277,23 @@ def user_file(env: Mapping[str, str] | None = None) -> Path:
     return _home("XDG_CONFIG_HOME", ".config", env) / "navigator" / "config.toml"
 
 
+MACHINE_POLICY = Path("/etc/navigator/policy.toml")
+
+
+def policy_files(env: Mapping[str, str] | None = None) -> list[Path]:
+    """The policy files that exist, or that this person may not look for: the machine's and the person's."""
+    files = []
+    for path in (MACHINE_POLICY, user_file(env).with_name(MACHINE_POLICY.name)):
+        try:
+            path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:  # a file that cannot be read must not be taken for none
+            pass
+        files.append(path)
+    return files
+
+
 def user_state(env: Mapping[str, str] | None = None) -> Path:
     """The folder of consents and trust: outside every project, so that no project can bring its own."""
     return _home("XDG_STATE_HOME", ".local/state", env) / "navigator"

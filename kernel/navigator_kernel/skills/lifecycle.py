@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -33,7 +33,14 @@ from navigator_kernel.skills.catalog.aliases import kept_examples, sidecar_path,
 from navigator_kernel.skills.catalog.listing import Root
 from navigator_kernel.skills.catalog.place import InstallScope, at_rest, scope_at
 from navigator_kernel.skills.catalog.receipts import folder_files, read_receipts
-from navigator_kernel.skills.catalog.switches import add_use, disabled_names, set_enabled, use_counts
+from navigator_kernel.skills.catalog.switches import (
+    Switches,
+    add_use,
+    change_switches,
+    disabled_names,
+    read_switches,
+    use_counts,
+)
 from navigator_kernel.skills.formats.names import refuse_rename
 from navigator_kernel.skills.install.deps import open_source_tree
 from navigator_kernel.skills.install.inventory import (
@@ -53,7 +60,7 @@ from navigator_kernel.skills.install.lockfile import (
     wanted_entries,
 )
 from navigator_kernel.skills.options import InstallOptions, Target
-from navigator_kernel.text import clean, fold, suggestions
+from navigator_kernel.text import clean, fold, lazy_compile, suggestions
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -63,12 +70,16 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.export import Form
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
     from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
+    from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.skills.source.reading import Tree
+    from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
 
+PROFILE = lazy_compile(r"\w[\w.-]{0,63}")
+PROFILE_WORDS = frozenset({"list", "none", "remove", "save", "show", "use"})  # commands, which a name would hide
 UNSAFE = frozenset({"block", "not_scanned"})  # verdicts for which `scan` exits with 1
 _NO_OPTIONS = InstallOptions()
 
@@ -118,8 +129,9 @@ class SearchResult(Struct, frozen=True, kw_only=True):
 
 
 class VerifyResult(Struct, frozen=True, kw_only=True):
-    """Each skill is `{name, level, target, state, ok, by_you, modified, missing, extra, mode}`, where `state` is one of
-    same, missing, extra, stale (see `lock_states`) and edited, and the lists name files."""
+    """Each skill is `{name, level, target, state, ok, by_you, refused, modified, missing, extra, mode}`, where `state`
+    is one of same, missing, extra, stale (see `lock_states`) and edited, and the lists name files; `refused` says which
+    rule of a policy file it does not satisfy now."""
 
     count: int
     skills: list[dict[str, Any]]
@@ -136,6 +148,19 @@ class SwitchResult(Struct, frozen=True, kw_only=True):
     name: str
     enabled: bool
     changed: bool
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """A named set of skills; `missing` are those that are not installed here."""
+
+    name: str
+    active: bool
+    skills: list[str]
+    missing: list[str]
+
+
+class Profiles(Struct, frozen=True, kw_only=True):
+    profiles: list[Profile]
 
 
 class Uses(Struct, frozen=True, kw_only=True):
@@ -283,7 +308,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
     def verify(self, name: str = "", options: InstallOptions = _NO_OPTIONS) -> VerifyResult:
         """Compares what is here with what was installed and with what the lock wants; IntegrityMismatch, with the
-        changed files, if anything differs."""
+        changed files, if anything differs, Refused if a skill does not satisfy the rules of a policy file."""
         self.settle()
         checked: list[dict[str, Any]] = []
         folded, agreed = fold(name), self.agreed()
@@ -297,13 +322,16 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 where = {"name": own, "level": place.level, "target": place.target}
                 if (receipt := receipts.get(own)) is None:
                     files = {kind: list[str]() for kind in ("modified", "missing", "extra", "mode")}
-                    checked.append({**where, "state": state, "ok": False, "by_you": False, **files})
+                    checked.append({**where, "state": state, "ok": False, "by_you": False, "refused": "", **files})
                     continue
                 now, files = compared(receipt, place)
                 if now is not None:  # else another command has just removed it
                     known = "edited" if any(files.values()) and state == "same" else state
                     mine = is_mine(now, agreed)
-                    checked.append({**where, "state": known, "ok": known == "same", "by_you": mine, **files})
+                    refused = self.refusal(now, is_locked=known == "same")
+                    why = refused.message if refused else ""
+                    row = {"state": known, "ok": known == "same", "by_you": mine, "refused": why}
+                    checked.append({**where, **row, **files})
         if folded and not checked:
             raise self.unknown(name)
         broken = [one for one in checked if not one["ok"]]
@@ -321,7 +349,23 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 differing = ", ".join(f"{one['name']!r} ({one['state']})" for one in broken)
                 message = f"not as the lock wants it: {differing}"
             raise IntegrityMismatch(message, hint=hint, skills=checked)
+        if refused_now := [one for one in checked if one["refused"]]:
+            message = "; ".join(one["refused"] for one in refused_now[:3])
+            names = " ".join(one["name"] for one in refused_now)
+            hint = f"navigator skill uninstall {names} removes what the rules do not allow"
+            raise Refused(f"installed against the rules: {message}", hint=hint, reason="policy", skills=checked)
         return VerifyResult(count=len(checked), skills=checked)
+
+    def refusal(self, receipt: Receipt, *, is_locked: bool) -> Refused | None:
+        """Why an installed skill could not be installed today, by the rules of the policy files; None if it could."""
+        if rules := self.deps.rules:
+            from navigator_kernel.skills.source.rules import refuse_skill
+
+            try:
+                refuse_skill(rules, receipt, "block" if receipt.accepted else receipt.verdict, is_locked=is_locked)
+            except Refused as error:
+                return error
+        return None
 
     def check(self) -> int:
         """Checks the records without changing anything, and returns the number of skills; Damaged if one cannot be
@@ -386,8 +430,75 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def _switched(self, name: str, *, on: bool) -> SwitchResult:
         self.settle()
         own = self._known(name).skill.name
-        changed = set_enabled(self.state, own, self.state_writer, on=on)
+
+        def switch(now: Switches) -> Switches:
+            return replace(now, disabled=now.disabled - {own} if on else now.disabled | {own})
+
+        changed = change_switches(self.state, self.state_writer, switch)
         return SwitchResult(name=own, enabled=on, changed=changed)
+
+    def profiles(self, name: str = "") -> Profiles:
+        """The named sets of skills, or the one of that name; NotFound if there is none."""
+        now, here = read_switches(self.state), {fold(one.skill.name) for one in self.found(_NO_OPTIONS)[0]}
+        chosen = [_profile_named(name, now)] if name else sorted(now.profiles)
+        return Profiles(
+            profiles=[
+                Profile(
+                    name=one,
+                    active=one == now.profile,
+                    skills=list(now.profiles[one]),
+                    missing=[skill for skill in now.profiles[one] if fold(skill) not in here],
+                )
+                for one in chosen
+            ]
+        )
+
+    def save_profile(self, name: str, skills: Sequence[str] = ()) -> Profiles:
+        """Names a set of skills, by default of those that are on; it replaces the set of that name, also where that is
+        in use. A skill that is not installed is kept as it is written."""
+        if not PROFILE.fullmatch(name) or name in PROFILE_WORDS:
+            hint = f"letters, digits, '-', '_' and '.', at most 64; not {', '.join(sorted(PROFILE_WORDS))}"
+            raise UsageProblem(f"{clean(name, lines=False)!r} cannot be the name of a profile", hint=hint)
+        rows = [one.skill for one in self.found(_NO_OPTIONS)[0]]
+        for odd in (one for one in skills if not one.strip() or clean(one, lines=False) != one):
+            raise UsageProblem(f"{clean(odd, lines=False)!r} is not the name of a skill", hint="navigator skill list")
+        spelled = {fold(skill.name): skill.name for skill in rows}
+        names = [spelled.get(fold(one), one) for one in skills] or [skill.name for skill in rows if skill.enabled]
+
+        def save(now: Switches) -> Switches:
+            saved = replace(now, profiles={**now.profiles, name: tuple(sorted(set(names)))})
+            return self._in_use(saved, name) if now.profile == name else saved
+
+        change_switches(self.state, self.state_writer, save)
+        return self.profiles(name)
+
+    def use_profile(self, name: str) -> Profiles:
+        """Switches on exactly the skills of a profile here; without a name, everything is as it was before the first
+        one was used."""
+        change_switches(
+            self.state,
+            self.state_writer,
+            lambda now: self._in_use(now, _profile_named(name, now)) if name else _unused(now),
+        )
+        return self.profiles(name)
+
+    def remove_profile(self, name: str) -> Profiles:
+        """Forgets a profile; if it is in use, everything is as before."""
+
+        def remove(now: Switches) -> Switches:
+            gone = _profile_named(name, now)
+            left = {one: skills for one, skills in now.profiles.items() if one != gone}
+            return replace(_unused(now) if now.profile == gone else now, profiles=left)
+
+        change_switches(self.state, self.state_writer, remove)
+        return self.profiles()
+
+    def _in_use(self, now: Switches, name: str) -> Switches:
+        names = {one.skill.name for one in self.found(_NO_OPTIONS)[0]}
+        before, on = now.before if now.profile else now.disabled, set(map(fold, now.profiles[name]))
+        return replace(
+            now, profile=name, before=before, disabled=frozenset(name for name in names if fold(name) not in on)
+        )
 
     def record(self, name: str) -> Uses:
         """Adds one use of a skill, for the bonus in a search (LIF-16)."""
@@ -468,13 +579,18 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return None
 
     def outdated(
-        self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, diffs: bool = False
+        self,
+        names: Sequence[str] = (),
+        options: InstallOptions = _NO_OPTIONS,
+        *,
+        diffs: bool = False,
+        plans: dict[str, PlannedSkill] | None = None,
     ) -> OutdatedResult:
-        """Shows what an update would find; nothing is written anywhere."""
+        """Shows what an update would find; nothing is written anywhere. It scans if it fills `plans`."""
         from navigator_kernel.skills.install.update import outdated
 
-        with self._command(options):
-            return outdated(names, self.target(options), self.deps.without_traces(), options, diffs=diffs)
+        with self._command(options), closing(self.deps.without_traces()) as deps:
+            return outdated(names, self.target(options), deps, options, diffs=diffs, plans=plans)
 
     def update(
         self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, diffs: bool = False
@@ -782,6 +898,19 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def _path(self, path: Path) -> Path:
         """`path` relative to the project, without `..`."""
         return Path(os.path.normpath(self.root / path))
+
+
+def _profile_named(name: str, now: Switches) -> str:
+    """The profile of that name; NotFound with suggestions if there is none."""
+    if name in now.profiles:
+        return name
+    near = suggestions(name, now.profiles)
+    hint = f"did you mean {', '.join(near)}?" if near else "navigator profile save NAME makes one"
+    raise NotFound(f"no profile is called {clean(name, lines=False)!r}", hint=hint, suggestions=near)
+
+
+def _unused(now: Switches) -> Switches:
+    return replace(now, profile="", disabled=now.before, before=frozenset()) if now.profile else now
 
 
 # These imports happen while git runs (see `reading.ready_to_change`)

@@ -87,11 +87,12 @@ class GitSource:
         timeout: float = 120.0,
         most: int = RECEIVED_LIMIT,
         meanwhile: Callable[[], object] = bool,
+        redirects: bool = True,
     ) -> None:
         if ref and not is_ref(ref):
             raise Refused(f"{ref!r} is not a ref", hint="a branch, a tag or a commit id")
         self._url, self._page, self._cache, self._offline = url, page, cache, offline
-        self._or_head = or_head
+        self._or_head, self._redirects = or_head, redirects
         self._auth, self._timeout, self._most, self._meanwhile = auth, timeout, most, meanwhile
         self.ref, self.subpath = ref, ""
         self.commit = self.tree = ""
@@ -172,6 +173,7 @@ class GitSource:
             most=self._most,
             auth=self._auth,
             meanwhile=self._meanwhile,
+            redirects=self._redirects,
         )
         process.prepare()
         return process

@@ -90,7 +90,8 @@ _NO_GIT = lazy_compile(r"env: .{0,200}git.{0,80}No such file")
 class GitProcess(Struct, kw_only=True):
     """Runs git on the repository in `folder`, with the transport of `url` only; each run ends within `timeout` seconds.
     `scratch` is an existing private folder; `auth` allows the person's own ssh settings and credential helpers, for the
-    host of `url` only. `meanwhile` is called during each fetch. All fetches together may receive `most` bytes.
+    host of `url` only. `redirects` lets a server lead to another one. `meanwhile` is called during each fetch. All
+    fetches together may receive `most` bytes.
 
     FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (the contents of `folder`
     cannot be read), or an empty string.
@@ -101,6 +102,7 @@ class GitProcess(Struct, kw_only=True):
     url: str
     timeout: float
     auth: bool = False
+    redirects: bool = True
     meanwhile: Callable[[], object] = bool
     most: int = RECEIVED_LIMIT
     _env: dict[str, str] = field(default_factory=dict)
@@ -146,6 +148,7 @@ class GitProcess(Struct, kw_only=True):
         """The output of `git <words>`. FetchFailed if it fails or takes too long, Refused if it writes more than
         `limit` bytes; if it takes too long or writes too much, its whole group is killed."""
         closed = {} if self.auth else {"credential.helper": ""}
+        closed |= {} if self.redirects else {"http.followRedirects": "false"}
         settings = {**_CONFIG, **closed, f"protocol.{self.scheme}.allow": "always", **(config or {})}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         code, output, complaint = self._ended(

@@ -12,7 +12,7 @@ import hashlib
 import ipaddress
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import islice
@@ -57,11 +57,21 @@ class PublishedSource:
     Entering it fetches the archive, or the index and the manifest or archive of each skill; FetchFailed if the archive
     or the index cannot be read. The other files of a skill are fetched when they are read. `left_out` are the skills of
     the index that cannot be read, by name; IntegrityMismatch is the reason for bytes that differ from their digest.
+    `leads` raises an error for an address that nothing may be fetched from, also after a redirect.
     """
 
     tree = ""
 
-    def __init__(self, url: str, version: str = "", *, offline: bool = False, seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        url: str,
+        version: str = "",
+        *,
+        offline: bool = False,
+        seconds: float = SECONDS,
+        leads: Callable[[str], object] | None = None,
+    ) -> None:
+        self._leads = leads or (lambda _url: None)
         self._url, self._version, self._offline, self._seconds = url, version, offline, seconds
         self.commit = ""
         self._documents: dict[str, _Document] = {}
@@ -225,10 +235,13 @@ class PublishedSource:
         return self._files[oid]
 
     def _fetched(self, url: str, limit: int) -> bytes:
+        self._leads(url)
         parts = urlsplit(url)
         if parts.scheme == "https":
-            return fetch(self._seconds, url, limit)
-        return get(url, [parts.netloc], self._seconds, limit).data  # http is for servers of this machine only
+            return fetch(self._seconds, url, limit, self._leads)
+        page = get(url, [parts.netloc], self._seconds, limit)  # http is for servers of this machine only
+        self._leads(page.url)
+        return page.data
 
 
 def is_archive(url: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from navigator_kernel.errors import Damaged, KernelError, NotFound
-from navigator_kernel.events import Event, RunStarted, Usage, event_from
+from navigator_kernel.events import Event, RunStarted, SkillUsed, Usage, event_from
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.chat import Spent, spent_by
 
@@ -50,6 +50,23 @@ class RunLog(Struct, frozen=True):
         if not _RUN.fullmatch(run):
             raise NotFound(f"{run!r} is not a name of a run", hint="navigator why shows the newest run")
         return self.folder / f"{run}.jsonl"
+
+
+def uses_of(log: RunLog, most: int) -> tuple[str, dict[str, list[str]]]:
+    """The time of the oldest of the newest `most` runs, empty without one, and when each skill was used in them, newest
+    first. A log that cannot be read is left out."""
+    uses: dict[str, list[str]] = {}
+    since = ""
+    for run in log.runs()[:most]:
+        try:
+            events = log.read(run)
+        except KernelError:
+            continue
+        since = events[0].ts if events else since
+        for event in reversed(events):
+            if isinstance(event.body, SkillUsed):
+                uses.setdefault(event.body.skill, []).append(event.ts)
+    return since, uses
 
 
 def usage_of(log: RunLog, wanted: Callable[[str], bool], most: int) -> tuple[int, dict[str, Spent]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Each command's module is imported when it is called: most need little.
 COMMANDS: Mapping[str, str] = {
-    **dict.fromkeys(("list", "search", "info", "verify", "scan"), "skill.look"),
+    **dict.fromkeys(("list", "search", "info", "verify", "scan", "usage"), "skill.look"),
     **dict.fromkeys(("install", "uninstall", "update", "outdated", "rollback", "repair"), "skill.change"),
     **dict.fromkeys(("enable", "disable", "trust", "distrust", "record"), "skill.trust"),
     "doctor": "commands.doctor",

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, Struct, to_builtins
 
 from navigator_kernel import __version__
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.skill.work import busy, filter_options, reach_options, show_json, shown, verbose_option
-from navigator_kernel.errors import IntegrityMismatch
+from navigator_kernel.errors import IntegrityMismatch, Refused
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.finding import sarif
-from navigator_kernel.text import Language, in_one_language, numbered, shorten
+from navigator_kernel.text import Language, fold, in_one_language, numbered, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.inventory import SkillRow
+
+UNUSED = 30  # days after which a skill without a use is named
+_RUNS = 5_000  # newest runs that are counted
+
+
+class SkillUsage(Struct, frozen=True, kw_only=True):
+    """How often a skill was `used` in the runs that are kept, and on which `days`; `tokens` is what a host's list of
+    skills takes for it in each prompt, at most: none for shipped skills, which no host lists."""
+
+    name: str
+    level: str
+    enabled: bool
+    uses: int
+    last_used: str
+    days: list[str]
+    tokens: int
 
 
 @click.command("scan")
@@ -111,6 +128,47 @@ def search(app: App, /, *, words: tuple[str, ...], limit: int, remote: bool, as_
     note(say("search.found", app.spoken, count=result.count))
 
 
+@click.command("usage")
+@filter_options
+@json_option
+@pass_app
+def usage(app: App, /, *, as_json: bool, **where: Any) -> None:
+    """Show when skills were last used here, how often, and the tokens that listing them costs a host."""
+    from navigator_kernel.adapters.stores.preferences import tokens
+    from navigator_kernel.adapters.stores.run_log import uses_of
+
+    since, uses = uses_of(app.bare.run_log, _RUNS)
+    by_name = {fold(name): times for name, times in uses.items()}
+    skills = [
+        SkillUsage(
+            name=one.name,
+            level=one.level,
+            enabled=one.enabled,
+            uses=len(times := by_name.get(fold(one.name), [])),
+            last_used=times[0] if times else "",
+            days=sorted({time[:10] for time in times}),
+            tokens=0 if one.status == "shipped" else tokens(f"- {one.name}: {one.description}"),
+        )
+        for one in app.bare.lifecycle.installed(InstallOptions(**where)).skills
+    ]
+    skills.sort(key=lambda one: (-one.uses, -one.tokens, one.name))
+    total = sum(one.tokens for one in skills)
+    if as_json:
+        document({"since": since, "tokens": total, "skills": to_builtins(skills)})
+        return
+    never = say("usage.never", app.spoken)
+    rows = [
+        (one.name, str(one.uses), str(len(one.days)), one.last_used[:10] or never, f"{one.tokens:,}") for one in skills
+    ]
+    table(("skill", "uses", "days", "last use", "tokens"), rows, language=app.spoken)
+    note(say("usage.listing", app.spoken, tokens=total))
+    recent = (datetime.now(UTC) - timedelta(days=UNUSED)).isoformat()
+    unused = [one.name for one in skills if one.enabled and one.tokens and one.last_used < recent]
+    if unused and since:
+        names = BETWEEN[app.spoken].join(unused[:10]) + (" …" if len(unused) > 10 else "")
+        note(say("usage.unused", app.spoken, since=max(since, recent)[:10], names=names))
+
+
 @click.command("info")
 @click.argument("source", shell_complete=skill_names.here)
 @click.option(
@@ -146,9 +204,9 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
     """Check installed skills against their receipts and the lock; exit code 6 if anything differs."""
     try:
         result = app.bare.lifecycle.verify(name or "", InstallOptions(**where))
-    except IntegrityMismatch as error:
+    except (IntegrityMismatch, Refused) as error:
         if not as_json:
-            lines(_differences(error.data["skills"], app.spoken))
+            lines(_differences(error.data.get("skills", ()), app.spoken))
         raise
     if as_json:
         show_json(result)
@@ -164,6 +222,7 @@ def _differences(skills: Sequence[Mapping[str, Any]], language: Language) -> lis
     """A line for each skill that is not as it was installed or as the lock wants it, and for each of its files."""
     states = [say(f"lock.{one['state']}", language, name=one["name"]) for one in skills if one["state"] != "same"]
     kinds = ("modified", "missing", "extra", "mode")
+    states += [one["refused"] for one in skills if one["refused"]]
     changes = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
     return [*states, *(say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in changes)]
 
@@ -257,5 +316,6 @@ COMMANDS: Mapping[str, click.Command] = {
     "list": listed,
     "scan": scan,
     "search": search,
+    "usage": usage,
     "verify": verify,
 }

@@ -1,10 +1,14 @@
-"""Stores which skills a person disabled, and how often each was used, in their state of the project; the skills' files
-never change."""
+"""Stores which skills a person disabled, their profiles, and how often each skill was used, in their state of the
+project; the skills' files never change."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import read_bounded
@@ -12,7 +16,7 @@ from navigator_kernel.errors import Damaged, KernelError, Refused
 from navigator_kernel.text import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from navigator_kernel.ports import Writer
@@ -21,29 +25,43 @@ if TYPE_CHECKING:
 _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
 
-def disabled_names(state: Path) -> frozenset[str]:
-    """The disabled names; Damaged if the file cannot be read."""
+class Switches(Struct, frozen=True, kw_only=True):
+    """The `disabled` names, the named sets of skills, the `profile` in use, and what was disabled `before` it."""
+
+    disabled: frozenset[str]
+    profiles: Mapping[str, tuple[str, ...]] = {}
+    profile: str = ""
+    before: frozenset[str] = frozenset()
+    v: int = 1
+
+
+def read_switches(state: Path) -> Switches:
+    """The person's switches; Damaged if the file cannot be read."""
     path = switches_path(state)
     try:
-        names = json.loads(read_bounded(path, _SIZE_LIMIT))["disabled"]
-        return frozenset(str(name) for name in names)
+        return msgspec.json.decode(read_bounded(path, _SIZE_LIMIT), type=Switches)
     except FileNotFoundError:
-        return frozenset()
-    except (ValueError, KeyError, TypeError, Refused) as error:
+        return Switches(disabled=frozenset())
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, Refused) as error:
         hint = "fix or remove the file; without it every skill is on"
         raise Damaged(f"{str(path)!r} cannot be read", hint=hint, path=str(path)) from error
 
 
-def set_enabled(state: Path, name: str, writer: Writer, *, on: bool) -> bool:
-    """Enables or disables a skill, and returns whether that was a change."""
+def disabled_names(state: Path) -> frozenset[str]:
+    """The disabled names; Damaged if the file cannot be read."""
+    return read_switches(state).disabled
+
+
+def change_switches(state: Path, writer: Writer, change: Callable[[Switches], Switches]) -> bool:
+    """Writes what `change` makes of the switches, and returns whether that was a change."""
     writer.make_folder(state)
     with file_lock(state / "disabled.lock"):
-        before = disabled_names(state)
-        after = before - {name} if on else before | {name}
+        before = read_switches(state)
+        after = change(before)
         if before == after:
             return False
-        text = json.dumps({"v": 1, "disabled": sorted(after)}, ensure_ascii=False, indent=1)
-        writer.write(switches_path(state), f"{text}\n".encode())
+        text = msgspec.json.format(msgspec.json.encode(after, order="deterministic"), indent=1)
+        writer.write(switches_path(state), text + b"\n")
     return True
 
 

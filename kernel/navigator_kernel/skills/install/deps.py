@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from navigator_kernel.errors import KernelError
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.skills.source.mapping import Row, SkillMapping
     from navigator_kernel.skills.source.reading import Tree
+    from navigator_kernel.skills.source.rules import Rules
     from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 
@@ -79,6 +80,11 @@ class InstallDeps:
         """The hosts that may be asked with the person's own credentials."""
         return frozenset()
 
+    @property
+    def rules(self) -> Sequence[Rules]:
+        """The rules of the policy files, which every installed skill must satisfy."""
+        return ()
+
     @cached_property
     def reserved(self) -> Iterable[str]:
         """The names that no skill may look like."""
@@ -115,12 +121,20 @@ class InstallDeps:
 
 
 def open_source_tree(source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool = False) -> Tree:
-    """Opens the tree of `source` as a context, to install skills or only to list them."""
+    """Opens the tree of `source` as a context, to install skills or only to list them. A source that the rules allow
+    leads to no other one; Refused before it is read if they do not allow it to `install`."""
     from navigator_kernel.adapters.sources.git_process import host_of
     from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
 
+    leads = None
+    if rules := deps.rules:
+        from navigator_kernel.skills.source.rules import refuse_source
+
+        if install:
+            refuse_source(rules, source.url)
+        leads = partial(refuse_source, [one for one in rules if one.sources is not None and one.allows(source.url)])
     if install and deps.scanner is not None:
         deps.scanner.start()
     auth = options.auth or host_of(source.url) in deps.private
     ahead = (ready_to_change if install else ready_to_look,)
-    return open_source(source, cache=deps.repositories, offline=options.offline, auth=auth, ahead=ahead)
+    return open_source(source, cache=deps.repositories, offline=options.offline, auth=auth, ahead=ahead, leads=leads)

@@ -127,7 +127,7 @@ def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> J
     plans, refused = drafts(chosen, reader, deps.clock)
     for plan in plans:
         try:
-            plan = scanned(plan, deps)
+            plan = scanned(plan, deps, is_install=False)
             verdict, findings = plan.receipt.verdict, [_finding(one) for one in plan.findings]
         except Refused as error:
             verdict, findings = "block", [_cleaned(one) for one in error.data["findings"]]

@@ -127,14 +127,28 @@ def refuse_twin(plan: PlannedSkill, seen: dict[str, PlannedSkill]) -> None:
         raise UsageProblem(f"two skills call themselves {plan.receipt.name!r}", hint=hint, paths=paths)
 
 
-def scanned(plan: PlannedSkill, deps: InstallDeps, options: InstallOptions | None = None) -> PlannedSkill:
-    """Adds the verdict of the scanners and what it can do; Refused for a block that the person did not accept."""
+def scanned(
+    plan: PlannedSkill,
+    deps: InstallDeps,
+    options: InstallOptions | None = None,
+    *,
+    is_locked: bool = False,
+    is_install: bool = True,
+) -> PlannedSkill:
+    """Adds the verdict of the scanners and what it can do; Refused for a block that the person did not accept, and for
+    an install that the rules of a policy file do not allow: every skill that is installed comes through here.
+    `is_locked` says that the lock names exactly these bytes."""
     options = options or InstallOptions()
     plan = plan._replace(receipt=replace(plan.receipt, can=abilities(plan.skill, plan.contents)))
     seen = None if deps.scanner is None else deps.scanner(plan.skill, plan.contents)
+    findings = () if seen is None else (*seen, *command_findings(plan.skill, plan.contents))
+    if is_install and (rules := deps.rules):
+        from navigator_kernel.skills.source.rules import refuse_skill
+
+        verdict = verdict_of(None if seen is None else findings)
+        refuse_skill(rules, plan.receipt, verdict, findings, is_locked=is_locked)
     if seen is None:
         return plan
-    findings = (*seen, *command_findings(plan.skill, plan.contents))
     judgement = Judged((), (), ())
     if any(finding.level == "error" for finding in findings):
         judgement = judged(plan.receipt, findings, options.accept, deps.agreed)

@@ -243,7 +243,7 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
             if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
                 message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
                 raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
-            whole = scanned(plan, deps)
+            whole = scanned(plan, deps, is_locked=True)
             made.append(whole._replace(receipt=replace(receipt, can=whole.receipt.can)))
     return made
 
@@ -253,7 +253,9 @@ def _there(receipts: Sequence[Receipt], place: InstallScope, deps: InstallDeps) 
     plans = []
     for receipt in receipts:
         if (skill := manifest_in(place.skills / receipt.name)) is not None:
-            plan = scanned(PlannedSkill(skill=skill, receipt=receipt, contents=_contents(receipt, place)), deps)
+            plan = scanned(
+                PlannedSkill(skill=skill, receipt=receipt, contents=_contents(receipt, place)), deps, is_locked=True
+            )
             plans.append(plan._replace(receipt=receipt))
     return plans
 

@@ -50,11 +50,11 @@ _FORGES = {
     "gitee": "https://gitee.com/",
     "gist": "https://gist.github.com/",
 }
-_FORGE_HOSTS = frozenset({
+FORGE_HOSTS = frozenset({
     "github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitee.com", "gist.github.com", "ssh.dev.azure.com",
 })  # fmt: skip
 # Hosts that show or send the files of another one
-_SAME_AS = {
+SAME_AS = {
     "www.github.com": "github.com",
     "github.dev": "github.com",
     "github1s.com": "github.com",
@@ -231,7 +231,7 @@ def _from_url(text: str) -> Source:
         host = name
     _refuse_host(scheme, host)
     if scheme == "https":
-        host = _SAME_AS.get(host.lower(), host.lower())
+        host = SAME_AS.get(host.lower(), host.lower())
         if page := _page(host, path.rstrip("/"), query):
             return _with_page(page, ref) if page.page or page.ref else replace(page, ref="" if "gist" in host else ref)
         if not query and (web := _published(scheme, host, path, ref)):
@@ -249,14 +249,14 @@ def _from_url(text: str) -> Source:
 def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
     """The site, its index of skills, or the archive that an address names; None for the address of a repository."""
     below = path.strip("/")
-    is_archive = below.lower().endswith(ARCHIVES) and (host not in _FORGE_HOSTS or "/releases/download/" in path)
+    is_archive = below.lower().endswith(ARCHIVES) and (host not in FORGE_HOSTS or "/releases/download/" in path)
     above, well_known, rest = f"{path}/".partition("/.well-known/")
     index, _, skill = rest.strip("/").partition("/")
     if well_known and index in {"", "skills", "agent-skills"}:
         url = f"{scheme}://{host}{above}/.well-known{f'/{index}/index.json' if index else ''}"
         skill = unquote(skill.partition("/")[0].removesuffix("index.json"))
         return Source(kind="web", url=url, label=url, ref=ref, skill=skill)
-    if not is_archive and (below or host in _FORGE_HOSTS):
+    if not is_archive and (below or host in FORGE_HOSTS):
         return None
     url = f"{scheme}://{host}{path.rstrip('/') or '/.well-known'}"
     return Source(kind="web", url=url, label=url, ref=ref)
@@ -385,7 +385,7 @@ def _from_scp(user: str, host: str, path: str, ref: str) -> Source:
 
 def _from_alias(host: str, path: str, ref: str) -> Source:
     """`host:path`, where the host is a name in the person's ssh settings, or a forge whose user is always `git`."""
-    if host.lower() in _FORGE_HOSTS:
+    if host.lower() in FORGE_HOSTS:
         return _from_scp("git", host, path, ref)
     _refuse_plain_host(host)
     _refuse_climbing(path)

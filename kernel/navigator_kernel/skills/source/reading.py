@@ -42,16 +42,18 @@ def open_source(
     offline: bool = False,
     auth: bool = False,
     ahead: Sequence[Callable[[], object]] = (),
+    leads: Callable[[str], object] | None = None,
 ) -> Tree:
     """A context for the tree of `source`; FetchFailed on entry if it cannot be read.
 
     `cache` keeps what is fetched, `offline` uses no network, `auth` allows the person's own credentials for its host.
     `ahead` are preparations for later, one of which runs during each fetch, because git only waits then.
+    `leads` raises an error for an address that the source must not lead to; with it, git follows no redirect.
     """
     if source.kind in ("folder", "archive"):
         return _open_local(source)
     if source.kind == "web":
-        return _open_published(source, offline=offline)
+        return _open_published(source, offline=offline, leads=leads)
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -67,6 +69,7 @@ def open_source(
         offline=offline,
         auth=auth,
         meanwhile=meanwhile,
+        redirects=leads is None,
     )
 
 
@@ -76,10 +79,11 @@ def _open_local(source: Source) -> Tree:
     return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
 
 
-def _open_published(source: Source, *, offline: bool) -> Tree:
+def _open_published(source: Source, *, offline: bool, leads: Callable[[str], object] | None) -> Tree:
     from navigator_kernel.adapters.sources.published import PublishedSource
 
-    return PublishedSource(source.url, source.ref, offline=offline)
+    is_package = source.url.startswith("npm:")  # its registry is the one that the person's npm uses
+    return PublishedSource(source.url, source.ref, offline=offline, leads=None if is_package else leads)
 
 
 def ready_to_look() -> None:

@@ -1,0 +1,84 @@
+"""The policy file of a person decides on the command line; a file of a clone decides nothing (issue 50, item 6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place, place_in
+from skill_repositories import skill_text
+
+pytestmark = pytest.mark.sample(1)
+
+STRICT = 'sources = ["github.com/acme/*"]\n'
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    place = place_in(tmp_path)
+    place.write({"../source/SKILL.md": skill_text("greet")})
+    return place
+
+
+@pytest.fixture
+def policy(home: Path) -> Path:
+    file = home / ".config" / "navigator" / "policy.toml"
+    file.parent.mkdir(parents=True)
+    return file
+
+
+def test_a_refusal_names_the_rule_its_file_and_what_to_do(here: Place, policy: Path) -> None:
+    policy.write_text(STRICT)
+    for words in (["install", "../source"], ["install", "evil/tools"], ["ask", "install ../source", "--yes"]):
+        done = here.run(*words)
+        assert done.code == 3, (words, done)
+        assert str(policy) in done.err + done.out
+    document = here.json("install", "../source", "--accept", "bad")
+    assert (document["error"]["rule"], document["error"]["path"]) == ("folders", str(policy))
+    assert not (here.root / ".claude" / "skills" / "greet").exists()
+
+
+def test_no_file_of_a_clone_is_a_policy_file(here: Place, policy: Path) -> None:
+    loose = 'sources = ["*"]\nfolders = true\n'
+    names = (
+        "policy.toml",
+        "navigator.toml",
+        ".navigator/policy.toml",
+        ".config/navigator/policy.toml",
+        "mybox/policy.toml",
+    )
+    here.write(dict.fromkeys(names, loose))
+    policy.write_text(STRICT)
+    assert here.run("install", "../source").code == 3
+    assert [one["path"] for one in here.json("policy", "show")["rules"]] == [str(policy)]
+
+
+def test_the_rules_are_shown_with_their_file(here: Place, policy: Path) -> None:
+    assert "no policy file exists" in here.run("policy", "show").err
+    policy.write_text(STRICT + 'scan = "warning"\n')
+    shown = here.said("policy", "show")
+    assert all(word in shown for word in ("github.com/acme/*", "scan", "warning", str(policy)))
+
+
+def test_verify_and_explain_name_an_installed_skill_that_the_rules_do_not_allow(here: Place, policy: Path) -> None:
+    here.said("install", "../source")
+    policy.write_text(STRICT)
+    done = here.run("verify")
+    assert (done.code, str(policy) in done.out) == (3, True)
+    decisions = here.json("policy", "explain", "greet")["decisions"]
+    assert [one["verdict"] for one in decisions if one["what"] == "be installed"] == ["deny"]
+
+
+def test_a_damaged_policy_file_refuses_installs_and_nothing_else(here: Place, policy: Path) -> None:
+    policy.write_text("sources = [\n")
+    assert here.run("install", "../source").code == 6
+    assert here.run("list").code == here.run("route", "count words").code == 0
+    assert "policy.toml" in here.run("doctor").out
+
+
+def test_doctor_names_a_policy_file_that_others_may_write(here: Place, policy: Path) -> None:
+    policy.write_text(STRICT)
+    assert "others may write" not in here.run("doctor").out
+    policy.chmod(0o666)
+    assert "others may write" in here.run("doctor").out
