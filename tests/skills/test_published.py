@@ -36,7 +36,8 @@ def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
     """A site over https, whose certificate is trusted."""
     pem = tmp_path / "site.pem"
     pem.write_text(KEY_AND_CERTIFICATE)
-    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    for name in ("SSL_CERT_FILE", "GIT_SSL_CAINFO"):
+        monkeypatch.setenv(name, str(pem))
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with pages(pem) as served:
@@ -235,6 +236,32 @@ def test_a_site_is_read_over_https(project: Any, secure: Pages) -> None:
     secure.replies["/moved.zip"] = Reply(status=302, headers={"Location": f"http://127.0.0.1:{secure.port}/x.zip"})
     with pytest.raises(FetchFailed, match="leads to"):
         project.run("install", source=f"{secure.url}/moved.zip")
+
+
+def test_an_address_below_a_site_that_git_does_not_know_is_a_place_of_skills(project: Any, secure: Pages) -> None:
+    publish_files(secure, {"fold": {"SKILL.md": skill_text("fold")}})
+    secure.replies = {f"/docs{path}": reply for path, reply in secure.replies.items()}
+    address = f"{secure.url}/docs"
+    assert project.run("info", source=address)["url"] == f"{address}/.well-known"
+    assert names_of(project.run("install", source=address, all=True)) == ["fold"]
+    lock = json.loads((project.root / "skills.lock.json").read_text())["skills"]
+    assert lock["fold"]["source"] == f"{address}/.well-known"
+    assert project.run("update", check=True)["skills"][0]["state"] == "current"
+
+
+def test_the_error_for_an_address_that_is_no_repository_is_gits_and_says_where_skills_were_looked_for(
+    project: Any, secure: Pages
+) -> None:
+    secure.replies["/docs/info/refs"] = Reply(b"<!doctype html>\n<html></html>\n")
+    for path in ("none", "docs"):
+        with pytest.raises(FetchFailed, match="git fetch") as raised:
+            project.run("install", source=f"{secure.url}/{path}", all=True)
+        assert f"{secure.url}/{path}/.well-known" in raised.value.hint
+    for more in (".git", "#v1"):
+        secure.asked.clear()
+        with pytest.raises(FetchFailed):
+            project.run("install", source=f"{secure.url}/none{more}", all=True)
+        assert not [path for path, _ in secure.asked if ".well-known" in path]
 
 
 def test_what_is_exported_for_a_site_is_installed_from_it(project: Any, site: Pages, tmp_path: Path) -> None:

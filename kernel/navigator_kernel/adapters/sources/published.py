@@ -62,7 +62,7 @@ class PublishedSource:
     tree = ""
 
     def __init__(self, url: str, version: str = "", *, offline: bool = False, seconds: float = SECONDS) -> None:
-        self._url, self._version, self._offline, self._seconds = url, version, offline, seconds
+        self.url, self._version, self._offline, self._seconds = url, version, offline, seconds
         self.commit = ""
         self._documents: dict[str, _Document] = {}
         self._files: dict[str, bytes] = {}
@@ -72,13 +72,13 @@ class PublishedSource:
 
     def __enter__(self) -> Self:
         if self._offline:
-            message = f"{self._url!r} is on the network"
+            message = f"{self.url!r} is on the network"
             raise FetchFailed(message, hint="leave --offline out", reason="network")
         with ExitStack() as stack:
-            if self._url.startswith("npm:"):
-                entries = self._unpacked(stack, "", self._package(self._url.removeprefix("npm:")))
-            elif is_archive(self._url):
-                entries = self._unpacked(stack, "", self._fetched(self._url, ARCHIVE_LIMIT))
+            if self.url.startswith("npm:"):
+                entries = self._unpacked(stack, "", self._package(self.url.removeprefix("npm:")))
+            elif is_archive(self.url):
+                entries = self._unpacked(stack, "", self._fetched(self.url, ARCHIVE_LIMIT))
             else:
                 entries = tuple(self._of_index(stack, *self._index()))
             self.entries = tuple(sorted(entries, key=lambda entry: entry.path))
@@ -145,8 +145,8 @@ class PublishedSource:
 
     def _index(self) -> tuple[str, list[Any]]:
         """The address of the index, and its entries."""
-        is_named = self._url.endswith(".json")
-        places = [self._url] if is_named else [f"{self._url}/{index}" for index in INDEXES]
+        is_named = self.url.endswith(".json")
+        places = [self.url] if is_named else [f"{self.url}/{index}" for index in INDEXES]
         try:
             index, data = places[0], self._fetched(places[0], INDEX_LIMIT)
         except FetchFailed:
@@ -198,7 +198,7 @@ class PublishedSource:
             yield from (TreeEntry(path=file, mode="100644", kind="blob", oid=file) for file in files)
 
     def _unpacked(self, stack: ExitStack, name: str, data: bytes) -> tuple[TreeEntry, ...]:
-        self._archives[name] = stack.enter_context(ArchiveSource(data, name or self._url))
+        self._archives[name] = stack.enter_context(ArchiveSource(data, name or self.url))
         return self._archives[name].entries
 
     def _all_of(self, documents: Iterable[_Document]) -> Iterator[tuple[_Document, bytes | KernelError]]:

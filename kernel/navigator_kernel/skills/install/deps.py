@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from navigator_kernel.errors import KernelError
+from navigator_kernel.errors import FetchFailed, KernelError
 from navigator_kernel.ports import NullAudit
 from navigator_kernel.text import clean
 
@@ -114,13 +115,30 @@ class InstallDeps:
         return ""
 
 
-def open_source_tree(source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool = False) -> Tree:
-    """Opens the tree of `source` as a context, to install skills or only to list them."""
+@contextmanager
+def open_source_tree(
+    source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool = False
+) -> Iterator[Tree]:
+    """Opens the tree of `source` as a context, to install skills or only to list them. Where git finds no repository,
+    it is the tree of the skills that a site publishes below that address, if it does."""
     from navigator_kernel.adapters.sources.git_process import host_of
+    from navigator_kernel.skills.source.address import site_below
     from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
 
     if install and deps.scanner is not None:
         deps.scanner.start()
     auth = options.auth or host_of(source.url) in deps.private
     ahead = (ready_to_change if install else ready_to_look,)
-    return open_source(source, cache=deps.repositories, offline=options.offline, auth=auth, ahead=ahead)
+    with ExitStack() as stack:
+        tree = open_source(source, cache=deps.repositories, offline=options.offline, auth=auth, ahead=ahead)
+        try:
+            opened: Tree = stack.enter_context(tree)
+        except FetchFailed as error:
+            if error.data.get("reason") != "no-repository" or (site := site_below(source)) is None:
+                raise
+            try:
+                opened = stack.enter_context(open_source(site, offline=options.offline))
+            except KernelError:
+                error.hint += f"; no skills are published at {site.url!r} either, https://HOST asks the whole site"
+                raise error from None
+        yield opened

@@ -157,6 +157,17 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
     return source
 
 
+def site_below(source: Source) -> Source | None:
+    """Where a site may publish skills, if git finds no repository at the address of `source`; None for an address that
+    can only be a repository's."""
+    host = source.url.removeprefix("https://").partition("/")[0]
+    is_plain = source.url == source.label and not (source.ref or source.page or source.subpath)
+    if not is_plain or not source.url.startswith("https://") or source.url.endswith(".git") or host in _FORGE_HOSTS:
+        return None
+    url = f"{source.url}/.well-known"
+    return Source(kind="web", url=url, label=url)
+
+
 def _parsed(text: str, base: Path) -> Source:
     packed = text.lower().endswith(ARCHIVES)
     if text in {".", ".."} or text.startswith(("./", "../", "/", "~/")) or (packed and not _PUNCTUATION.search(text)):
@@ -256,9 +267,9 @@ def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
         url = f"{scheme}://{host}{above}/.well-known{f'/{index}/index.json' if index else ''}"
         skill = unquote(skill.partition("/")[0].removesuffix("index.json"))
         return Source(kind="web", url=url, label=url, ref=ref, skill=skill)
-    if not is_archive and (below or host in _FORGE_HOSTS):
-        return None
-    url = f"{scheme}://{host}{path.rstrip('/') or '/.well-known'}"
+    if not is_archive and (host in _FORGE_HOSTS or (below and scheme == "https")):
+        return None  # `site_below` is what it is where git finds no repository
+    url = f"{scheme}://{host}{path.rstrip('/')}{'' if is_archive else '/.well-known'}"
     return Source(kind="web", url=url, label=url, ref=ref)
 
 

@@ -14,7 +14,7 @@ from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import FetchFailed, KernelError, Refused, SkillNotFound
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
-from navigator_kernel.skills.source.address import parse_source
+from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.discover import LINK, Found, candidate_manifests, find_skills, select_skills
 from navigator_kernel.skills.source.gate import FILE_LIMIT
 from navigator_kernel.values.resource import Diagnostic
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.published import PublishedSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.skills.formats.plugin_manifests import Elsewhere
-    from navigator_kernel.skills.source.address import Source
     from navigator_kernel.values.resource import SkillDef
 
     # All have `commit`, `tree`, `entries`, `contents()`, `fingerprint()`
@@ -112,6 +111,8 @@ class SourceReader(Struct):
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.source.kind == "git" and (site := getattr(self.tree, "url", "")):  # see `open_source_tree`
+            self.source = Source(kind="web", url=site, label=site)
         if self.source.page and isinstance(self.tree, GitSource):
             self.source = replace(self.source, page="", ref=self.tree.ref, subpath=self.tree.subpath)
         if self.source.skill and isinstance(self.tree, GitSource):
