@@ -93,8 +93,8 @@ class GitProcess(Struct, kw_only=True):
     `scratch` is an existing private folder; `auth` allows the person's own ssh settings and credential helpers, for the
     host of `url` only. `meanwhile` is called during each fetch. All fetches together may receive `most` bytes.
 
-    FetchFailed carries `reason`: ref, access, no-repository, network, timeout, owner, refused, objects (the contents of `folder`
-    cannot be read), or an empty string.
+    FetchFailed carries `reason`: ref, access, no-repository, network, timeout, owner, refused, objects (the contents of
+    `folder` cannot be read), or an empty string.
     """
 
     folder: Path

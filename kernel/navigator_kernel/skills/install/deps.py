@@ -132,12 +132,13 @@ def open_source_tree(
     with ExitStack() as stack:
         tree = open_source(source, cache=deps.repositories, offline=options.offline, auth=auth, ahead=ahead)
         try:
-            opened: Tree = stack.enter_context(tree)
+            opened = stack.enter_context(tree)
         except FetchFailed as error:
             if error.data.get("reason") != "no-repository" or (site := site_below(source)) is None:
                 raise
             try:
-                opened = stack.enter_context(open_source(site, offline=options.offline))
+                tree = open_source(site, offline=options.offline)
+                opened = stack.enter_context(tree)
             except KernelError:
                 error.hint += f"; no skills are published at {site.url!r} either, https://HOST asks the whole site"
                 raise error from None

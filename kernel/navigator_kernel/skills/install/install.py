@@ -46,8 +46,7 @@ _FOR_AUTHORS = frozenset({"allowed-tools-form", "crlf", "name-folder", "not-text
 class PreparedInstall(NamedTuple):
     """The plans of the skills that can be installed, the skills that cannot, and all skills seen in the source.
     `several` says that a problem of one skill is reported and not raised, `named` that the person named the skills:
-    then it is an error if none can be installed. `elsewhere` is the place of the one that they named, in place of all
-    else, if it belongs to a plugin in another repository: its source, and its name there, or no name for all of it."""
+    then it is an error if none can be installed."""
 
     made: Sequence[PlannedSkill]
     left: Sequence[LeftOut]
@@ -56,7 +55,6 @@ class PreparedInstall(NamedTuple):
     label: str
     several: bool = False
     named: bool = False
-    elsewhere: tuple[Source, str] | None = None
 
 
 class InstalledSkill(Struct, frozen=True, kw_only=True):
@@ -110,8 +108,6 @@ def collect(reader: SourceReader, names: Sequence[str], deps: InstallDeps, optio
         message = f"the source is at {commit[:12] or 'no commit'} now, and {options.commit[:12]} was shown"
         raise Refused(message, hint="look at it again", reason="moved")
     reader.find()
-    if len(names) == 1 and (moved := reader.place_of(names[0])):
-        return PreparedInstall([], [], (), "", reader.source.label, elsewhere=moved)
     selection = Selection(reader)
     picked = selection.named(names, options.exclude) if names else _everything(selection, options)
     several = len(picked.skills) + len(picked.left) > 1
@@ -152,9 +148,6 @@ def install_prepared(
     prepared: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
 ) -> InstallResult:
     """Installs all prepared skills that can be installed, together, or none."""
-    if prepared.elsewhere is not None:
-        message = f"{prepared.label!r} says that it lies in {prepared.elsewhere[0].label!r}"
-        raise SkillNotFound(message, hint="install it from there", suggestions=[])
     made: list[PlannedSkill] = []
     fresh: list[PlannedSkill] = []
     left = list(prepared.left)

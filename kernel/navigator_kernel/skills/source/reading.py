@@ -21,6 +21,7 @@ from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
     from navigator_kernel.adapters.sources.published import PublishedSource
@@ -41,7 +42,7 @@ def open_source(
     offline: bool = False,
     auth: bool = False,
     ahead: Sequence[Callable[[], object]] = (),
-) -> Tree:
+) -> AbstractContextManager[Tree]:
     """A context for the tree of `source`; FetchFailed on entry if it cannot be read.
 
     `cache` keeps what is fetched, `offline` uses no network, `auth` allows the person's own credentials for its host.
@@ -108,6 +109,7 @@ class SourceReader(Struct):
     told: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     unread: Mapping[str, KernelError] = field(default_factory=dict)
     elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
+    is_read: bool = False
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -122,6 +124,9 @@ class SourceReader(Struct):
     def find(self) -> Sequence[Found]:
         """Finds the skills of the tree; SkillNotFound if there are none, or the error of the only one."""
         entries = self.tree.entries
+        if self.is_read:
+            return self.found
+        self.is_read = True
         self.unread = getattr(self.tree, "left_out", {})
         if self.unread and not entries:
             raise next(iter(self.unread.values()))
@@ -134,7 +139,8 @@ class SourceReader(Struct):
             Diagnostic(code="not-read", level="warning", path=name, message=error.message)
             for name, error in self.unread.items()
         ]
-        self.notes, self.about, self.elsewhere = (*plugins.diagnostics, *unread), plugins.about, plugins.elsewhere
+        self.notes += (*plugins.diagnostics, *unread)
+        self.about, self.elsewhere = plugins.about, plugins.elsewhere
         if self.elsewhere:
             message = f"--skill NAME also installs these plugins from other repositories: {', '.join(self.elsewhere)}"
             note = Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=message)
