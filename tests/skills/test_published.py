@@ -249,7 +249,7 @@ def test_an_address_below_a_site_that_git_does_not_know_is_a_place_of_skills(pro
     assert project.run("update", check=True)["skills"][0]["state"] == "current"
 
 
-def test_the_error_for_an_address_that_is_no_repository_is_gits_and_says_where_skills_were_looked_for(
+def test_the_error_for_an_address_without_repository_and_skills_is_gits_and_names_both_places(
     project: Any, secure: Pages
 ) -> None:
     secure.replies["/docs/info/refs"] = Reply(b"<!doctype html>\n<html></html>\n")

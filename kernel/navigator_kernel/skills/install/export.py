@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.project_files import refuse_named
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
-from navigator_kernel.errors import IntegrityMismatch, Refused, UsageProblem
+from navigator_kernel.errors import IntegrityMismatch, KernelError, Refused, UsageProblem
 from navigator_kernel.skills.catalog.place import at_rest
 from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, tree_digest
 from navigator_kernel.skills.source.gate import SKILL_LIMIT
@@ -120,6 +120,25 @@ def publish(
             writer.write(path, file.data, mode=file.mode)
     rows = [copy.to_dict(target) for copy in copies]
     return {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": rows}
+
+
+def served_site(skills: Iterable[Installed], limit: int) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The files of a site that publishes the skills, by path below `INDEX`, and why the others are left out: they
+    cannot be read, were changed since they were installed, or are over `limit` bytes together."""
+    copies: list[_Copy] = []
+    left_out: dict[str, str] = {}
+    for one in skills:
+        try:
+            copy = _copied(one)
+        except (KernelError, OSError) as error:
+            left_out[one.skill.name] = str(error)
+            continue
+        limit -= sum(len(file.data) for file in copy.files.values())
+        if copy.changed or limit < 0:
+            left_out[copy.name] = "it was changed since it was installed" if copy.changed else "the site is too large"
+        else:
+            copies.append(copy)
+    return {path.removeprefix(f"{INDEX}/"): file.data for path, file in _site(copies).items()}, left_out
 
 
 def _site(copies: Sequence[_Copy]) -> dict[str, _File]:
