@@ -292,6 +292,24 @@ def test_an_exported_marketplace_is_read_as_one(project: Any, tmp_path: Path) ->
     assert names_of(result) == ["a"]
 
 
+def test_an_exported_plugin_is_one_of_claude_code_and_of_agent_plugins(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": skill_text("b"), "b/x.txt": "x\n"})
+    project.run("install", source=f"file://{repo}", all=True)
+    before = {name: files_of(project.skills / name) for name in ("a", "b")}
+    out = tmp_path / "Our tools"
+    project.lifecycle.export((), out, _everything(), form="plugin")
+    claude, agents = (json.loads((out / path).read_text()) for path in (".claude-plugin/plugin.json", "plugin.json"))
+    assert agents == {"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json", **claude}
+    assert claude == {"name": "our-tools", "description": "The skills a, b"}
+    project.run("uninstall", name=["a", "b"])
+    for other in (".claude-plugin/plugin.json", "plugin.json"):
+        assert {one["plugin"] for one in project.run("info", source=str(out))["skills"]} == {"our-tools"}
+        assert names_of(project.run("install", source=str(out), skill="our-tools:*")) == ["a", "b"]
+        assert {name: files_of(project.skills / name) for name in ("a", "b")} == before
+        (out / other).unlink()  # each of the two manifests is enough
+    assert {one["plugin"] for one in project.run("info", source=str(out))["skills"]} == {""}
+
+
 def test_an_exported_lock_is_imported_again(project: Any, site: Pages, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"skills/a/SKILL.md": skill_text("a")})
     publish(site, {"greet.md": skill_text("greet").encode()})

@@ -24,6 +24,7 @@ WORDS_LIMIT, WORD_LIMIT = 16, 64  # words about a plugin, and characters of one
 _NAME = lazy_compile(r"[^\W_](?:[\w .-]{0,62}[\w])?")
 _SKILL_FILE = lazy_compile(r"/skill\.md$", re.IGNORECASE)
 _FOLDERS = frozenset({".claude-plugin", ".codex-plugin"})
+_AGENT_PLUGINS = "https://agent-plugins.org/schemas/"  # their skills lie in `skills/`, and no manifest names them
 _REGULAR = frozenset({"100644", "100755"})
 
 
@@ -115,7 +116,8 @@ def _read(path: str, data: bytes, gathered: _Gathered) -> None:
         gathered.note("plugin-form", path, "it is not a JSON object")
     elif name == "marketplace.json":
         _marketplace(path, root, value, gathered)
-    elif own in _FOLDERS or "skills" in value:  # other tools have a plugin.json, too, without skills
+    elif own in _FOLDERS or "skills" in value or str(value.get("$schema", "")).startswith(_AGENT_PLUGINS):
+        # other tools have a plugin.json, too
         _plugin(path, root, value, gathered, own=True)
 
 
