@@ -364,6 +364,50 @@ def test_what_is_not_the_name_of_a_package_is_refused(text: str) -> None:
         source_of(text)
 
 
+def entry(name: str, media: str, address: str, **more: Any) -> dict[str, Any]:
+    """An entry of an AI Catalog."""
+    return {
+        "identifier": f"urn:air:example.org:skill:{name}",
+        "displayName": name,
+        "type": media,
+        "url": address,
+        **more,
+    }
+
+
+def test_the_skills_of_an_ai_catalog_are_installed_and_found_by_its_queries(project: Any, site: Pages) -> None:
+    from navigator_kernel.skills.catalog.aliases import sidecar_path, with_sidecar
+    from navigator_kernel.skills.formats.manifest import read_manifest
+
+    markdown = 'text/markdown; profile="urn:air:agent-skills"'
+    entries = [
+        entry("greet", markdown, "/s/greet.md", representativeQueries=["say hello to my aunt", "x" * 300, 1]),
+        entry("fold", "application/agent-skills+zip", "/s/fold.zip"),
+        entry("page", markdown, "/s/page.md"),
+        entry("notes", "text/markdown", "/s/notes.md"),
+        entry("tools", "application/mcp-server-card+json", "/s/card.json"),
+        entry("inline", markdown, "", url=None, data={}),
+        entry("inner", markdown, "http://10.0.0.1/SKILL.md"),
+    ]
+    site.replies = {
+        "/.well-known/ai-catalog.json": Reply(json.dumps({"specVersion": "1.0", "entries": entries}).encode()),
+        "/s/greet.md": Reply(skill_text("greet").encode()),
+        "/s/fold.zip": Reply(zipped({"fold/SKILL.md": skill_text("fold")})),
+        "/s/page.md": Reply(b"\n<!doctype html><p>sign in"),
+    }
+    result = project.run("install", source=site.url, all=True)
+    assert names_of(result) == ["fold", "greet"]
+    left = {one["name"]: (one["reason"], one["failure"]) for one in result["left_out"]}
+    assert {left[f"urn:air:example.org:skill:{name}"] for name in ("notes", "tools")} == {("no-skill", False)}
+    assert {name for name, (_, is_failure) in left.items() if is_failure} == {"page", "inline", "inner"}
+    path = project.skills / "greet" / "SKILL.md"
+    manifest = read_manifest(path.read_bytes(), path=path, folder=path.parent)
+    sidecar = sidecar_path(project.skills / ".navigator", "greet")
+    assert with_sidecar(manifest, sidecar).examples == (*manifest.examples, "say hello to my aunt")
+    assert project.run("update", check=True)["skills"][0]["state"] == "current"
+    assert names_of(project.run("info", source=f"{site.url}/.well-known/ai-catalog.json", skill="greet")) == ["greet"]
+
+
 def test_an_index_with_too_many_files_is_refused_before_any_is_fetched(project: Any, site: Pages) -> None:
     skills = {f"s{at}": ["SKILL.md", *(f"{number}" for number in range(1_500))] for at in range(100)}
     rows = [{"name": name, "files": files} for name, files in skills.items()]

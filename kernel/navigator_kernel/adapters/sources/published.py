@@ -2,7 +2,8 @@
 a site under `/.well-known/`, or a package of an npm registry.
 
 Shapes of the index: `agent-skills/index.json` of version 0.2.0 of the discovery RFC, where each skill is one document
-with its digest, and `skills/index.json` of 0.1.0, where each skill is a list of files.
+with its digest, `skills/index.json` of 0.1.0, where each skill is a list of files, and `ai-catalog.json` of AI Catalog
+1.0 (Agentic Resource Discovery), where some entries are skills, without a digest.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from navigator_kernel.adapters.web import fetch, get
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, Refused
 from navigator_kernel.text import clean, lazy_compile
 
-INDEXES = ("agent-skills/index.json", "skills/index.json")  # below `/.well-known`, the newer version first
+# Below `/.well-known`, the best first
+INDEXES = ("agent-skills/index.json", "skills/index.json", "ai-catalog.json")
 ARCHIVE_LIMIT = 128 * 1024 * 1024  # bytes
 INDEX_LIMIT = 16 * 1024 * 1024  # bytes
 DOCUMENT_LIMIT = 10 * 1024 * 1024  # bytes of a file
@@ -37,6 +39,15 @@ SECONDS = 120.0  # seconds for a document
 _AT_ONCE = 8
 _NAME = lazy_compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _DIGEST = lazy_compile(r"sha256:[0-9a-f]{64}")
+_MEDIA = {  # media types of skills in an AI Catalog, without parameters
+    "text/markdown": "skill-md",
+    "application/agent-skills+md": "skill-md",
+    "application/ai-skill": "skill-md",
+    "application/ai-skill+md": "skill-md",
+    "application/agent-skills+zip": "archive",
+    "application/agent-skills+gzip": "archive",
+}
+QUERIES, QUERY = 8, 200  # requests that an AI Catalog names for a skill, and characters of one
 _WANTED = '{"skills": [{"name", "type": "skill-md" or "archive", "description", "url", "digest"}]}'
 
 
@@ -57,6 +68,7 @@ class PublishedSource:
     Entering it fetches the archive, or the index and the manifest or archive of each skill; FetchFailed if the archive
     or the index cannot be read. The other files of a skill are fetched when they are read. `left_out` are the skills of
     the index that cannot be read, by name; IntegrityMismatch is the reason for bytes that differ from their digest.
+    `queries` are requests that the index names for a skill, by its name.
     """
 
     tree = ""
@@ -69,6 +81,7 @@ class PublishedSource:
         self._archives: dict[str, ArchiveSource] = {}
         self.entries: tuple[TreeEntry, ...] = ()
         self.left_out: dict[str, KernelError] = {}
+        self.queries: dict[str, tuple[str, ...]] = {}
 
     def __enter__(self) -> Self:
         if self._offline:
@@ -147,21 +160,42 @@ class PublishedSource:
         """The address of the index, and its entries."""
         is_named = self.url.endswith(".json")
         places = [self.url] if is_named else [f"{self.url}/{index}" for index in INDEXES]
-        try:
-            index, data = places[0], self._fetched(places[0], INDEX_LIMIT)
-        except FetchFailed:
-            index, data = places[-1], self._fetched(places[-1], INDEX_LIMIT)
+        problems: list[FetchFailed] = []
+        for index in places:
+            try:
+                data = self._fetched(index, INDEX_LIMIT)
+                break
+            except FetchFailed as error:
+                problems.append(error)
+        else:
+            raise problems[0]
         try:
             whole = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise FetchFailed(f"{index!r} is not JSON", hint=f"it should hold {_WANTED}") from error
-        skills = whole.get("skills") if isinstance(whole, dict) else None
+        skills = whole.get("skills", whole.get("entries")) if isinstance(whole, dict) else None
         rows = [one for one in skills if isinstance(one, dict)] if isinstance(skills, list) else []
         count = sum(len(row["files"]) for row in rows if isinstance(row.get("files"), list))
         if not isinstance(skills, list) or len(skills) > COUNT_LIMIT or count > FILES_LIMIT:
             message = f"{index!r} is not an index of up to {COUNT_LIMIT} skills and {FILES_LIMIT} files"
             raise FetchFailed(message, hint=f"it should hold {_WANTED}")
-        return index, skills
+        return index, skills if "skills" in whole else [*self._of_catalogue(rows)]
+
+    def _of_catalogue(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The skills among the entries of an AI Catalog; each is called as the end of its identifier."""
+        for row in rows:
+            identifier, media = (clean(str(row.get(key, "")), lines=False)[:200] for key in ("identifier", "type"))
+            base, _, parameters = media.partition(";")
+            kind = _MEDIA.get(base.strip().lower())
+            if kind is None or (base.strip().lower() == "text/markdown" and "agent-skills" not in parameters):
+                why = FetchFailed(f"it is {media!r} and not a skill", hint="only skills are read", reason="no-skill")
+                self.left_out[identifier] = why
+                continue
+            name = identifier.rpartition(":")[2].lower()
+            queries = row.get("representativeQueries")
+            texts = [one for one in queries if isinstance(one, str)] if isinstance(queries, list) else []
+            self.queries[name] = tuple(clean(one, lines=False) for one in texts if 0 < len(one) <= QUERY)[:QUERIES]
+            yield {"name": name, "type": kind, "url": row.get("url"), "digest": ""}
 
     def _of_index(self, stack: ExitStack, index: str, skills: list[Any]) -> Iterator[TreeEntry]:
         """The entries of all skills that can be read."""
@@ -171,7 +205,7 @@ class PublishedSource:
             try:
                 if name in listed:
                     raise FetchFailed(f"{index!r} has two skills called {name!r}", hint="tell its owner")
-                listed[name] = _documents(skill, name, index)
+                listed[name] = _documents(skill, name, index, pinned=name not in self.queries)
             except KernelError as error:
                 self.left_out[name or f"entry {at}"] = error
         first = [one for documents in listed.values() for one in documents if one.path in {"", "SKILL.md"}]
@@ -219,6 +253,8 @@ class PublishedSource:
             if document.digest not in {"", digest}:
                 message = f"{document.url!r} is not what the index says: {digest}"
                 return IntegrityMismatch(message, hint="it was changed on its way or by its owner; ask its owner")
+            if document.name in self.queries and data[:200].lstrip()[:1] == b"<":
+                return FetchFailed(f"{document.url!r} is a web page and not a skill", hint="tell its owner")
             if not document.path:
                 return data
             self._files[oid] = data
@@ -235,8 +271,9 @@ def is_archive(url: str) -> bool:
     return urlsplit(url).path.lower().endswith((".skill", ".zip", ".tar", ".tar.gz", ".tgz"))
 
 
-def _documents(skill: object, name: str, index: str) -> list[_Document]:
-    """The documents of an entry of an index; FetchFailed or Refused if it cannot be used."""
+def _documents(skill: object, name: str, index: str, *, pinned: bool) -> list[_Document]:
+    """The documents of an entry of an index, which has digests if it is `pinned`; FetchFailed or Refused if the entry
+    cannot be used."""
     if not isinstance(skill, dict) or not _NAME.fullmatch(name) or len(name) > 64 or skill["name"] != name:
         raise FetchFailed(f"an entry of {index!r} has no name that a skill can have", hint="tell its owner")
     if isinstance(files := skill.get("files"), list):  # version 0.1.0
@@ -250,7 +287,7 @@ def _documents(skill: object, name: str, index: str) -> list[_Document]:
     if kind not in {"skill-md", "archive"} or not isinstance(address, str) or not isinstance(digest, str):
         message = f"the entry {name!r} of {index!r} is neither a skill-md nor an archive with url and digest"
         raise FetchFailed(message, hint=f"it should hold {_WANTED}")
-    if not _DIGEST.fullmatch(digest):
+    if pinned and not _DIGEST.fullmatch(digest):
         raise FetchFailed(f"the digest of {name!r} in {index!r} is not a SHA-256", hint="tell its owner")
     try:
         url = _allowed(urljoin(index, address), index)

@@ -267,6 +267,9 @@ def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
         url = f"{scheme}://{host}{above}/.well-known{f'/{index}/index.json' if index else ''}"
         skill = unquote(skill.partition("/")[0].removesuffix("index.json"))
         return Source(kind="web", url=url, label=url, ref=ref, skill=skill)
+    if well_known and rest.strip("/") in {"ai-catalog.json", "ard.json"}:
+        url = f"{scheme}://{host}{path.rstrip('/')}"
+        return Source(kind="web", url=url, label=url, ref=ref)
     if not is_archive and (host in _FORGE_HOSTS or (below and scheme == "https")):
         return None  # `site_below` is what it is where git finds no repository
     url = f"{scheme}://{host}{path.rstrip('/')}{'' if is_archive else '/.well-known'}"
