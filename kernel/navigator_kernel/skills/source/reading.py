@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,7 +15,14 @@ from navigator_kernel.errors import FetchFailed, KernelError, Refused, SkillNotF
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
 from navigator_kernel.skills.source.address import Source, parse_source
-from navigator_kernel.skills.source.discover import LINK, Found, candidate_manifests, find_skills, select_skills
+from navigator_kernel.skills.source.discover import (
+    LINK,
+    REGULAR,
+    Found,
+    candidate_manifests,
+    find_skills,
+    select_skills,
+)
 from navigator_kernel.skills.source.gate import FILE_LIMIT
 from navigator_kernel.values.resource import Diagnostic
 
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.published import PublishedSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.skills.formats.plugin_manifests import Elsewhere
+    from navigator_kernel.skills.formats.plugin_parts import PluginParts
     from navigator_kernel.values.resource import SkillDef
 
     # All have `commit`, `tree`, `entries`, `contents()`, `fingerprint()`
@@ -97,7 +105,8 @@ class SourceReader(Struct):
     `source` is split into ref and subpath if its URL was the page of a folder; `links` are the small files that
     discovery has read: links that may lead to skills, and manifests of plugins. `notes` are the problems of these
     manifests, `about` the words in them about each plugin. `told` is what was noticed of the files of a skill. `unread`
-    are the skills that the tree lists and cannot give, by name, `elsewhere` the plugins in other repositories.
+    are the skills that the tree lists and cannot give, by name, `elsewhere` the plugins in other repositories, `roots`
+    the folder and the manifest of each plugin in this one.
     """
 
     source: Source
@@ -109,6 +118,7 @@ class SourceReader(Struct):
     told: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     unread: Mapping[str, KernelError] = field(default_factory=dict)
     elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
+    roots: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     is_read: bool = False
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
@@ -140,7 +150,7 @@ class SourceReader(Struct):
             for name, error in self.unread.items()
         ]
         self.notes += (*plugins.diagnostics, *unread)
-        self.about, self.elsewhere = plugins.about, plugins.elsewhere
+        self.about, self.elsewhere, self.roots = plugins.about, plugins.elsewhere, plugins.roots
         if self.elsewhere:
             message = f"--skill NAME also installs these plugins from other repositories: {', '.join(self.elsewhere)}"
             note = Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=message)
@@ -172,6 +182,20 @@ class SourceReader(Struct):
         if not is_remote or (source.url.startswith("file:") and not is_here):
             raise Refused(f"plugin {plugin!r} names {source.label!r} as its source", hint="tell its owner")
         return replace(source, subpath=place.subpath or source.subpath), name.strip("*")
+
+    def parts_of(self, plugins: Iterable[str]) -> list[PluginParts]:
+        """What the plugins bring beside their skills."""
+        from navigator_kernel.skills.formats.plugin_parts import plugin_parts
+
+        roots = {plugin: self.roots[plugin] for plugin in plugins if plugin in self.roots}
+        entries = {entry.path: entry for entry in self.tree.entries} if roots else {}
+
+        def read(path: str) -> bytes:
+            return self.read([entries[path].oid])[entries[path].oid]
+
+        files = [entry.path for entry in entries.values() if entry.mode in (*REGULAR, "040000")]
+        parts = (plugin_parts(plugin, *place, frozenset(files), read) for plugin, place in roots.items())
+        return [one for one in parts if one is not None]
 
     def _called(self, name: str) -> tuple[Found, ...]:
         """The one skill that the source's address names."""
