@@ -1,5 +1,5 @@
 """Reads skills that a web server publishes as a tree of entries, like a commit: an archive at an address, the index of
-a site under `/.well-known/`, or a package of an npm registry.
+a site under `/.well-known/`, a package of an npm registry, or the skills that an MCP server serves (SEP-2640).
 
 Shapes of the index: `agent-skills/index.json` of version 0.2.0 of the discovery RFC, where each skill is one document
 with its digest, `skills/index.json` of 0.1.0, where each skill is a list of files, and `ai-catalog.json` of AI Catalog
@@ -13,14 +13,14 @@ import hashlib
 import ipaddress
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.adapters.sources.local import ArchiveSource
@@ -28,6 +28,7 @@ from navigator_kernel.adapters.web import fetch, get
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, Refused
 from navigator_kernel.text import clean, lazy_compile
 
+Ask = Callable[[str, str, Mapping[str, str]], Mapping[str, Any]]  # an MCP server, an operation and its parameters
 # Below `/.well-known`, the best first
 INDEXES = ("agent-skills/index.json", "skills/index.json", "ai-catalog.json")
 ARCHIVE_LIMIT = 128 * 1024 * 1024  # bytes
@@ -62,8 +63,8 @@ class _Document(NamedTuple):
 
 class PublishedSource:
     """The same interface as `ArchiveSource`, over the address of an archive, of an index, or of a site's `/.well-known`
-    with an index of either version, or over `npm:PACKAGE`, whose `commit` is its version; the id of an entry is its
-    path. In the tree of an index, each skill has a folder with its name.
+    with an index of any version, over `npm:PACKAGE`, whose `commit` is its version, or over `mcp:SERVER`, which `ask`
+    asks; the id of an entry is its path. In the tree of an index, each skill has a folder with its name.
 
     Entering it fetches the archive, or the index and the manifest or archive of each skill; FetchFailed if the archive
     or the index cannot be read. The other files of a skill are fetched when they are read. `left_out` are the skills of
@@ -73,7 +74,10 @@ class PublishedSource:
 
     tree = ""
 
-    def __init__(self, url: str, version: str = "", *, offline: bool = False, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, url: str, version: str = "", *, offline: bool = False, seconds: float = SECONDS, ask: Ask | None = None
+    ) -> None:
+        self._ask = ask
         self.url, self._version, self._offline, self._seconds = url, version, offline, seconds
         self.commit = ""
         self._documents: dict[str, _Document] = {}
@@ -90,6 +94,11 @@ class PublishedSource:
         with ExitStack() as stack:
             if self.url.startswith("npm:"):
                 entries = self._unpacked(stack, "", self._package(self.url.removeprefix("npm:")))
+            elif self.url.startswith("mcp:"):
+                skills = self._asked("skills", {})["skills"][:COUNT_LIMIT]
+                names = [str(row.get("uri")).removesuffix("/SKILL.md").rpartition("/")[2] for row in skills]
+                rows = [{**row, "name": name} for name, row in zip(names, skills, strict=True)]
+                entries = tuple(self._of_index(stack, self.url, rows))
             elif is_archive(self.url):
                 entries = self._unpacked(stack, "", self._fetched(self.url, ARCHIVE_LIMIT))
             else:
@@ -260,7 +269,23 @@ class PublishedSource:
             self._files[oid] = data
         return self._files[oid]
 
+    def _asked(self, operation: str, params: Mapping[str, str]) -> Mapping[str, Any]:
+        """The answer of the MCP server. Refused for an answer that is too large."""
+        if self._ask is None:
+            raise FetchFailed(f"{self.url!r} cannot be asked here", hint="run it in a project")
+        answer = self._ask(self.url.removeprefix("mcp:"), operation, params)
+        if answer.get("truncated"):
+            raise Refused(f"the answer of {self.url!r} is too large", hint="tell its owner", reason="too-large")
+        return answer
+
     def _fetched(self, url: str, limit: int) -> bytes:
+        if self.url.startswith("mcp:"):
+            contents = self._asked("read", {"uri": url})["contents"]
+            item = contents[0] if len(contents) == 1 else {}
+            data: object = item.get("text", item.get("blob"))
+            if not isinstance(data, str):
+                raise FetchFailed(f"{self.url!r} sends no file for {url!r}", hint="tell its owner")
+            return data.encode() if "text" in item else base64.b64decode(data)
         parts = urlsplit(url)
         if parts.scheme == "https":
             return fetch(self._seconds, url, limit)
@@ -276,6 +301,8 @@ def _documents(skill: object, name: str, index: str, *, pinned: bool) -> list[_D
     cannot be used."""
     if not isinstance(skill, dict) or not _NAME.fullmatch(name) or len(name) > 64 or skill["name"] != name:
         raise FetchFailed(f"an entry of {index!r} has no name that a skill can have", hint="tell its owner")
+    if index.startswith("mcp:"):
+        return _resources(skill, name, index)
     if isinstance(files := skill.get("files"), list):  # version 0.1.0
         texts = [path for path in files if isinstance(path, str) and path.isprintable() and len(path) <= 1_000]
         paths = [path for path in texts if "\\" not in path and not {"", ".", ".."} & {*path.split("/")}]
@@ -294,6 +321,24 @@ def _documents(skill: object, name: str, index: str, *, pinned: bool) -> list[_D
     except ValueError as error:
         raise FetchFailed(f"the address of {name!r} in {index!r} cannot be read", hint="tell its owner") from error
     return [_Document(name, "SKILL.md" if kind == "skill-md" else "", url, digest)]
+
+
+def _resources(skill: dict[str, Any], name: str, server: str) -> list[_Document]:
+    """The documents of a skill of an MCP server; FetchFailed if one has no digest or lies outside the skill."""
+    above, resources = str(skill["uri"]).removesuffix("SKILL.md"), skill.get("resources")
+    documents: list[_Document] = []
+    for row in resources if isinstance(resources, list) else ():
+        uri, digest = (str(row.get(key)) if isinstance(row, dict) else "" for key in ("uri", "digest"))
+        path = unquote(uri.removeprefix(above)) if uri.startswith(above) else ""
+        is_plain = path.isprintable() and len(path) <= 1_000 and "\\" not in path
+        if not is_plain or {"", ".", ".."} & {*path.split("/")} or not _DIGEST.fullmatch(digest):
+            message = f"a file of {name!r} of {server!r} has no digest or no path inside the skill"
+            raise FetchFailed(message, hint="tell its owner")
+        documents.append(_Document(name, path, uri, digest))
+    if "SKILL.md" not in {document.path for document in documents}:
+        message = f"{server!r} does not list the files of {name!r}"
+        raise FetchFailed(message, hint="only a skill with a list of its files and their digests can be installed")
+    return documents
 
 
 def _allowed(url: str, index: str) -> str:

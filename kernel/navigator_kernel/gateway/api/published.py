@@ -35,8 +35,18 @@ _HEADERS: Mapping[str, str] = {
 async def read_skill_index(gateway: Gateway, _call: Call) -> Answer:
     """Lists the skills that are switched on and that you installed or trust as they are now, and those of this release,
     each with the SHA-256 of its document."""
+
+    def site() -> Mapping[str, bytes]:
+        catalogue = gateway.project.catalogue
+        rows, _ = lifecycle_of(gateway.project).found(InstallOptions())
+        skills = (one for one in rows if one.skill.enabled and catalogue.standing(one.skill) != "unknown")
+        documents, left_out = served_site(skills, SITE_LIMIT)
+        for name, why in left_out.items():
+            logging.getLogger("navigator").warning("the skill %s is not published: %s", name, why)
+        return documents
+
     if gateway.site is None or time.monotonic() - gateway.site[0] > KEPT:
-        gateway.site = await asyncio.to_thread(lambda: (time.monotonic(), _site(gateway)))
+        gateway.site = time.monotonic(), await asyncio.to_thread(site)
     return Answer(value=json.loads(gateway.site[1]["index.json"]), headers={"cache-control": "no-cache"})
 
 
@@ -48,16 +58,6 @@ async def read_published_skill(gateway: Gateway, call: Call) -> Response:
     if (data := documents.get(call.path["file"])) is None:
         raise NotFound("no skill is published at this address", hint=f"/{INDEX}/index.json names those that are")
     return Response(data, headers=_HEADERS, media_type=BINARY)
-
-
-def _site(gateway: Gateway) -> Mapping[str, bytes]:
-    catalogue = gateway.project.catalogue
-    rows, _ = lifecycle_of(gateway.project).found(InstallOptions())
-    skills = (one for one in rows if one.skill.enabled and catalogue.standing(one.skill) != "unknown")
-    documents, left_out = served_site(skills, SITE_LIMIT)
-    for name, why in left_out.items():
-        logging.getLogger("navigator").warning("the skill %s is not published: %s", name, why)
-    return documents
 
 
 _get: Any = partial(Endpoint, "GET", role="read", tag="skills")

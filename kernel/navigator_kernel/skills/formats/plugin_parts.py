@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -46,9 +47,14 @@ def plugin_parts(
         left_out["mcpServers"] = f"the servers are read from {' and '.join(FILES)} only"
     for file in FILES:
         if f"{above}{file}" in paths:
-            try:
-                tables.append(_table(read(f"{above}{file}")))
-            except (ValueError, RecursionError, KernelError):
+            table = None
+            with suppress(ValueError, RecursionError, KernelError):
+                data = read(f"{above}{file}")
+                whole = json.loads(data.decode("utf-8-sig")) if len(data) <= FILE_LIMIT else None
+                table = whole.get("mcpServers", whole) if isinstance(whole, dict) else None
+            if isinstance(table, dict):
+                tables.append(table)
+            else:
                 left_out[file] = "it cannot be read as a table of servers"
     for name, body in [pair for table in tables for pair in table.items()][:COUNT_LIMIT]:
         shown = clean(str(name), lines=False)[:64]
@@ -59,17 +65,6 @@ def plugin_parts(
     others = (key for key, place in _OTHERS.items() if key in manifest or f"{above}{place}" in paths)
     left_out |= dict.fromkeys(others, "only skills are installed")
     return PluginParts(plugin=plugin, servers=servers, left_out=left_out) if servers or left_out else None
-
-
-def _table(data: bytes) -> dict[str, Any]:
-    """The servers in a file; ValueError if it is not a table."""
-    if len(data) > FILE_LIMIT:
-        raise ValueError("too large")
-    whole = json.loads(data.decode("utf-8-sig"))
-    table = whole.get("mcpServers", whole) if isinstance(whole, dict) else None
-    if not isinstance(table, dict):
-        raise ValueError("no table")  # noqa: TRY004 - the same error as for invalid JSON
-    return table
 
 
 def _command(name: str, body: object) -> str:

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from navigator_kernel.errors import FetchFailed, KernelError
+from navigator_kernel.errors import FetchFailed, KernelError, NotFound
 from navigator_kernel.ports import NullAudit
 from navigator_kernel.text import clean
 
@@ -89,6 +89,10 @@ class InstallDeps:
         """What the router finds for a query; None if there is no router."""
         return None
 
+    def ask_server(self, server: str, _operation: str, _params: Mapping[str, str]) -> Mapping[str, Any]:
+        """The answer of a configured MCP server; ConsentNeeded if the person did not agree to it."""
+        raise NotFound(f"no MCP server is called {server!r}", hint="navigator mcp list")
+
     @property
     def agreed(self) -> frozenset[str]:
         """The subjects of all consents."""
@@ -130,7 +134,8 @@ def open_source_tree(
     auth = options.auth or host_of(source.url) in deps.private
     ahead = (ready_to_change if install else ready_to_look,)
     with ExitStack() as stack:
-        tree = open_source(source, cache=deps.repositories, offline=options.offline, auth=auth, ahead=ahead)
+        cache, ask = deps.repositories, deps.ask_server
+        tree = open_source(source, cache=cache, offline=options.offline, auth=auth, ahead=ahead, ask=ask)
         try:
             opened = stack.enter_context(tree)
         except FetchFailed as error:

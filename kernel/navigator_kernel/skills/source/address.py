@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.sources.git import is_ref
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.text import clean, lazy_compile, strip_url_credentials
+from navigator_kernel.values.mcp import NAME as SERVER
 
 GITHUB = "https://github.com/"
 FORMS = (
@@ -101,10 +102,11 @@ _OTHER_PAGES = frozenset(
 
 class Source(Struct, frozen=True, kw_only=True):
     """A source of skills. `url` is git's URL, the real path of a folder or an archive, or the address of an archive, of
-    an index of skills, or of the `/.well-known` of a site, or `npm:PACKAGE`. `ref` is the requested branch, tag, commit
-    or version, `subpath` the named part of the tree, `label` the name for people: owner/repo, or the URL. `page` is a
-    ref and a subpath in one, from a page's URL: only the server knows where the ref ends. `skill` is the name of the
-    skill that is meant; if `ref` is the same word, that is so only if the server knows no such ref."""
+    an index of skills, or of the `/.well-known` of a site, or `npm:PACKAGE`, or `mcp:SERVER`. `ref` is the requested
+    branch, tag, commit or version, `subpath` the named part of the tree, `label` the name for people: owner/repo, or
+    the URL. `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends. `skill`
+    is the name of the skill that is meant; if `ref` is the same word, that is so only if the server knows no such
+    ref."""
 
     kind: Literal["git", "folder", "archive", "web"]
     url: str
@@ -188,6 +190,11 @@ def _parsed(text: str, base: Path) -> Source:
                 f"{text!r} is not a package of npm", hint="npm:NAME, npm:@SCOPE/NAME or npm:NAME@VERSION"
             )
         return Source(kind="web", url=f"npm:{package[1]}", label=f"npm:{package[1]}", ref=package[2] or "")
+    if colon and forge.lower() == "mcp":
+        server, _, skill = below.partition("/")
+        if not SERVER.fullmatch(server) or "/" in skill:
+            raise UsageProblem(f"{text!r} is not an MCP server", hint="mcp:SERVER or mcp:SERVER/SKILL")
+        return Source(kind="web", url=f"mcp:{server}", label=f"mcp:{server}", skill=skill)
     if colon and (beginning := _FORGES.get(forge.lower())):
         return _from_url(f"{beginning}{below.strip('/')}")
     if hit := _ALIAS.fullmatch(text):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
-    from navigator_kernel.adapters.sources.published import PublishedSource
+    from navigator_kernel.adapters.sources.published import Ask, PublishedSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.skills.formats.plugin_manifests import Elsewhere
     from navigator_kernel.skills.formats.plugin_parts import PluginParts
@@ -50,16 +50,18 @@ def open_source(
     offline: bool = False,
     auth: bool = False,
     ahead: Sequence[Callable[[], object]] = (),
+    ask: Ask | None = None,
 ) -> AbstractContextManager[Tree]:
     """A context for the tree of `source`; FetchFailed on entry if it cannot be read.
 
     `cache` keeps what is fetched, `offline` uses no network, `auth` allows the person's own credentials for its host.
-    `ahead` are preparations for later, one of which runs during each fetch, because git only waits then.
+    `ahead` are preparations for later, one of which runs during each fetch, because git only waits then. `ask` asks an
+    MCP server.
     """
     if source.kind in ("folder", "archive"):
         return _open_local(source)
     if source.kind == "web":
-        return _open_published(source, offline=offline)
+        return _open_published(source, offline=offline, ask=ask)
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -84,10 +86,10 @@ def _open_local(source: Source) -> Tree:
     return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
 
 
-def _open_published(source: Source, *, offline: bool) -> Tree:
+def _open_published(source: Source, *, offline: bool, ask: Ask | None) -> Tree:
     from navigator_kernel.adapters.sources.published import PublishedSource
 
-    return PublishedSource(source.url, source.ref, offline=offline)
+    return PublishedSource(source.url, source.ref, offline=offline, ask=ask)
 
 
 def ready_to_look() -> None:
