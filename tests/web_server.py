@@ -73,7 +73,8 @@ def pages(pem: Path | None = None, host: str = "localhost") -> Iterator[Pages]:
             reply = held.replies.get(self.path.partition("?")[0], Reply(status=404))
             reply.after()
             self.send_response(reply.status)
-            for name, value in {"Content-Type": reply.kind, **reply.headers}.items():
+            sizes = {"Content-Length": str(len(reply.body))}
+            for name, value in {"Content-Type": reply.kind, **sizes, **reply.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(reply.body)

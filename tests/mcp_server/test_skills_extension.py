@@ -12,7 +12,7 @@ import yaml
 from mcp_types import BlobResourceContents, TextResourceContents
 
 from cli.support import Place, place_in
-from mcp_server.hosts import asked, digest, every, hosted, refused
+from mcp_server.hosts import ERAS, asked, digest, every, hosted, refused
 from person_state import accept
 from skill_repositories import skill_text
 from tables import table
@@ -201,3 +201,11 @@ def test_the_texts_are_listed_as_resources_for_hosts_that_know_no_skills(here: P
         "Writes songs about boats",
     )
     assert [one.uri_template for one in templates.resource_templates] == ["skill://{name}/{+path}"]
+
+
+def test_the_extension_is_declared_in_the_handshake_of_each_era(here: Place) -> None:
+    async def declared(client: Any) -> Any:
+        return client.session.server_capabilities
+
+    now, before = (hosted(here, declared, era) for era in ERAS)
+    assert now.extensions == before.experimental == {"io.modelcontextprotocol/skills": {"directoryRead": True}}

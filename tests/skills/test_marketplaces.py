@@ -71,6 +71,17 @@ def test_all_skills_of_a_marketplace_are_those_in_it_and_the_other_plugins_are_n
     assert "climbs" in problems["plugin-source"]
 
 
+@cases("word, there, source")
+def test_info_and_scan_look_at_a_plugin_where_it_lies(
+    project: Any, market: str, word: str, there: list[str], source: str
+) -> None:
+    info = project.run("info", source=market, skill=word)
+    assert (names_of(info), Path(info["source"]).name) == (list(there), source)
+    (note,) = [one for one in info["problems"] if one["code"] == "plugin-elsewhere"]
+    assert (market in note["message"], note["level"]) == (True, "note")
+    assert names_of(project.run("scan", source=market, skill=word)) == list(there)
+
+
 def test_a_marketplace_may_hold_no_skills_itself(project: Any, tmp_path: Path) -> None:
     tools = make_repo(tmp_path, {"SKILL.md": skill_text("pack")}, name="tools")
     market = market_in(tmp_path, {"tools": {"source": "url", "url": f"file://{tools}"}})

@@ -36,7 +36,8 @@ def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pages]:
     """A site over https, whose certificate is trusted."""
     pem = tmp_path / "site.pem"
     pem.write_text(KEY_AND_CERTIFICATE)
-    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    for name in ("SSL_CERT_FILE", "GIT_SSL_CAINFO"):
+        monkeypatch.setenv(name, str(pem))
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with pages(pem) as served:
@@ -237,6 +238,32 @@ def test_a_site_is_read_over_https(project: Any, secure: Pages) -> None:
         project.run("install", source=f"{secure.url}/moved.zip")
 
 
+def test_an_address_below_a_site_that_git_does_not_know_is_a_place_of_skills(project: Any, secure: Pages) -> None:
+    publish_files(secure, {"fold": {"SKILL.md": skill_text("fold")}})
+    secure.replies = {f"/docs{path}": reply for path, reply in secure.replies.items()}
+    address = f"{secure.url}/docs"
+    assert project.run("info", source=address)["url"] == f"{address}/.well-known"
+    assert names_of(project.run("install", source=address, all=True)) == ["fold"]
+    lock = json.loads((project.root / "skills.lock.json").read_text())["skills"]
+    assert lock["fold"]["source"] == f"{address}/.well-known"
+    assert project.run("update", check=True)["skills"][0]["state"] == "current"
+
+
+def test_the_error_for_an_address_without_repository_and_skills_is_gits_and_names_both_places(
+    project: Any, secure: Pages
+) -> None:
+    secure.replies["/docs/info/refs"] = Reply(b"<!doctype html>\n<html></html>\n")
+    for path in ("none", "docs"):
+        with pytest.raises(FetchFailed, match="git fetch") as raised:
+            project.run("install", source=f"{secure.url}/{path}", all=True)
+        assert f"{secure.url}/{path}/.well-known" in raised.value.hint
+    for more in (".git", "#v1"):
+        secure.asked.clear()
+        with pytest.raises(FetchFailed):
+            project.run("install", source=f"{secure.url}/none{more}", all=True)
+        assert not [path for path, _ in secure.asked if ".well-known" in path]
+
+
 def test_what_is_exported_for_a_site_is_installed_from_it(project: Any, site: Pages, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": skill_text("b"), "b/x.txt": "x\n"})
     project.run("install", source=f"file://{repo}", all=True)
@@ -263,6 +290,24 @@ def test_an_exported_marketplace_is_read_as_one(project: Any, tmp_path: Path) ->
     project.run("uninstall", name=["a", "b"])
     result = project.run("install", source=str(out), skill="our-skills:a")
     assert names_of(result) == ["a"]
+
+
+def test_an_exported_plugin_is_one_of_claude_code_and_of_agent_plugins(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": skill_text("b"), "b/x.txt": "x\n"})
+    project.run("install", source=f"file://{repo}", all=True)
+    before = {name: files_of(project.skills / name) for name in ("a", "b")}
+    out = tmp_path / "Our tools"
+    project.lifecycle.export((), out, _everything(), form="plugin")
+    claude, agents = (json.loads((out / path).read_text()) for path in (".claude-plugin/plugin.json", "plugin.json"))
+    assert agents == {"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json", **claude}
+    assert claude == {"name": "our-tools", "description": "The skills a, b"}
+    project.run("uninstall", name=["a", "b"])
+    for other in (".claude-plugin/plugin.json", "plugin.json"):
+        assert {one["plugin"] for one in project.run("info", source=str(out))["skills"]} == {"our-tools"}
+        assert names_of(project.run("install", source=str(out), skill="our-tools:*")) == ["a", "b"]
+        assert {name: files_of(project.skills / name) for name in ("a", "b")} == before
+        (out / other).unlink()  # each of the two manifests is enough
+    assert {one["plugin"] for one in project.run("info", source=str(out))["skills"]} == {""}
 
 
 def test_an_exported_lock_is_imported_again(project: Any, site: Pages, tmp_path: Path) -> None:
@@ -317,6 +362,50 @@ def test_a_package_of_npm_is_pinned_to_its_version_and_its_digest(
 def test_what_is_not_the_name_of_a_package_is_refused(text: str) -> None:
     with pytest.raises((Refused, UsageProblem)):
         source_of(text)
+
+
+def entry(name: str, media: str, address: str, **more: Any) -> dict[str, Any]:
+    """An entry of an AI Catalog."""
+    return {
+        "identifier": f"urn:air:example.org:skill:{name}",
+        "displayName": name,
+        "type": media,
+        "url": address,
+        **more,
+    }
+
+
+def test_the_skills_of_an_ai_catalog_are_installed_and_found_by_its_queries(project: Any, site: Pages) -> None:
+    from navigator_kernel.skills.catalog.aliases import sidecar_path, with_sidecar
+    from navigator_kernel.skills.formats.manifest import read_manifest
+
+    markdown = 'text/markdown; profile="urn:air:agent-skills"'
+    entries = [
+        entry("greet", markdown, "/s/greet.md", representativeQueries=["say hello to my aunt", "x" * 300, 1]),
+        entry("fold", "application/agent-skills+zip", "/s/fold.zip"),
+        entry("page", markdown, "/s/page.md"),
+        entry("notes", "text/markdown", "/s/notes.md"),
+        entry("tools", "application/mcp-server-card+json", "/s/card.json"),
+        entry("inline", markdown, "", url=None, data={}),
+        entry("inner", markdown, "http://10.0.0.1/SKILL.md"),
+    ]
+    site.replies = {
+        "/.well-known/ai-catalog.json": Reply(json.dumps({"specVersion": "1.0", "entries": entries}).encode()),
+        "/s/greet.md": Reply(skill_text("greet").encode()),
+        "/s/fold.zip": Reply(zipped({"fold/SKILL.md": skill_text("fold")})),
+        "/s/page.md": Reply(b"\n<!doctype html><p>sign in"),
+    }
+    result = project.run("install", source=site.url, all=True)
+    assert names_of(result) == ["fold", "greet"]
+    left = {one["name"]: (one["reason"], one["failure"]) for one in result["left_out"]}
+    assert {left[f"urn:air:example.org:skill:{name}"] for name in ("notes", "tools")} == {("no-skill", False)}
+    assert {name for name, (_, is_failure) in left.items() if is_failure} == {"page", "inline", "inner"}
+    path = project.skills / "greet" / "SKILL.md"
+    manifest = read_manifest(path.read_bytes(), path=path, folder=path.parent)
+    sidecar = sidecar_path(project.skills / ".navigator", "greet")
+    assert with_sidecar(manifest, sidecar).examples == (*manifest.examples, "say hello to my aunt")
+    assert project.run("update", check=True)["skills"][0]["state"] == "current"
+    assert names_of(project.run("info", source=f"{site.url}/.well-known/ai-catalog.json", skill="greet")) == ["greet"]
 
 
 def test_an_index_with_too_many_files_is_refused_before_any_is_fetched(project: Any, site: Pages) -> None:

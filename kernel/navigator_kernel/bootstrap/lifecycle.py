@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from navigator_kernel.bootstrap.places import (
     standing_places,
 )
 from navigator_kernel.config.settings import policy_files, user_cache, user_state
-from navigator_kernel.errors import KernelError, NotFound
+from navigator_kernel.errors import ConsentNeeded, FetchFailed, KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.skills.catalog.aliases import other_words
 from navigator_kernel.skills.install.deps import InstallDeps, SearchSpace
@@ -116,6 +116,20 @@ class ProjectDeps(InstallDeps):
     @cached_property
     def reserved(self) -> Iterable[str]:
         return shipped_digests()
+
+    def ask_server(self, server: str, operation: str, params: Mapping[str, str]) -> Mapping[str, Any]:
+        import asyncio
+
+        call = self._project.mcp.call(server, operation, params, self._project.ids.new())
+        try:
+            return asyncio.run(asyncio.wait_for(call, self._project.settings.timeout))
+        except ConsentNeeded as error:
+            error.hint = f"navigator mcp approve {server}"
+            raise
+        except TimeoutError as error:
+            raise FetchFailed(
+                f"the MCP server {server!r} did not answer", hint="try again", reason="timeout"
+            ) from error
 
     def seek(self, query: str) -> SearchSpace | None:
         return _sought(self._project, query)

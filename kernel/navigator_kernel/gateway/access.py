@@ -91,7 +91,8 @@ class OpenRequests:
 
 class Access:
     """ASGI middleware. `places` are the hosts, with ports, that a client may name; `caller` looks up a token, and
-    `requests` ends the requests of a token that has ended."""
+    `requests` ends the requests of a token that has ended. `open_paths` and what is below `open_folder` need no
+    token."""
 
     def __init__(
         self,
@@ -101,10 +102,11 @@ class Access:
         requests: OpenRequests,
         buckets: Buckets,
         open_paths: Collection[str] = OPEN,
+        open_folder: str | None = None,
     ) -> None:
         self.app, self._places, self._caller, self._buckets = app, frozenset(places), caller, buckets
         self._requests = requests
-        self._open_paths = frozenset(open_paths)
+        self._open_paths, self._open_folder = frozenset(open_paths), open_folder
         self._origins = frozenset(f"{scheme}://{place}" for place in self._places for scheme in ("http", "https"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -159,7 +161,7 @@ class Access:
             return ProblemResponse(403, "origin", "requests from other sites are rejected")
         if _length(held.get(b"content-length", "0")) > BODY:
             return ProblemResponse(413, "too_large", f"a body has at most {BODY} bytes")
-        if scope["path"] in self._open_paths:
+        if scope["path"] in self._open_paths or (self._open_folder and scope["path"].startswith(self._open_folder)):
             return None
         return self._token_refusal(scope, held.get(b"authorization", ""))
 

@@ -21,7 +21,7 @@ from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.http.endpoint import SESSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.bootstrap.project import Project
@@ -34,7 +34,7 @@ _NAME = lazy_compile(SESSION)
 class Gateway:
     """The shared state of the endpoints; created before the event loop starts, and opened in it."""
 
-    def __init__(self, project: Project, *, most: int = MOST, ping: float = PING) -> None:
+    def __init__(self, project: Project, *, most: int = MOST, ping: float = PING, publishes: bool = False) -> None:
         self.project, self.root, self.settings = project, project.root, project.settings
         self.clock, self.ids, self.log = project.clock, project.ids, project.run_log
         self.workers = TurnWorkers(project, most=most)
@@ -47,6 +47,8 @@ class Gateway:
         self.is_warm = False
         self.endings: list[Callable[[], None]] = []  # called when the server ends, before a signal ends the process
         self.listed: tuple[float, Sequence[dict[str, Any]]] | None = None  # when all skills were read, and the skills
+        self.site: tuple[float, Mapping[str, bytes]] | None = None  # when it was made, and its files
+        self.publishes = publishes  # without a token
         self._ping = ping
 
     @property

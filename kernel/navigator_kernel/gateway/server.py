@@ -17,7 +17,7 @@ from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.bootstrap.upkeep import collect_daily
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import OPEN, Access, Buckets, OpenRequests
-from navigator_kernel.gateway.api import chat, choices, files, runs, sessions, skills, status, workflows
+from navigator_kernel.gateway.api import chat, choices, files, published, runs, sessions, skills, status, workflows
 from navigator_kernel.gateway.endpoints import not_found, routes_of
 from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.page_files import page_files, page_routes
@@ -26,6 +26,7 @@ from navigator_kernel.gateway.problems import ProblemResponse
 from navigator_kernel.gateway.projections import openai_chat, openai_models, openai_responses
 from navigator_kernel.gateway.projections.openai_errors import OpenAIErrors
 from navigator_kernel.gateway.served_turns import GatewayTurns
+from navigator_kernel.skills.install.export import INDEX
 from navigator_kernel.values.http.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     *runs.WORK_ENDPOINTS,
     *sessions.ENDPOINTS,
     *skills.ENDPOINTS,
+    *published.ENDPOINTS,
     *workflows.ENDPOINTS,
     *workflows.FILE_ENDPOINTS,
     *status.ENDPOINTS,
@@ -107,6 +109,7 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
         requests=requests,
         buckets=buckets or Buckets(),
         open_paths={*OPEN, *page_files()},
+        open_folder=f"/{INDEX}/" if gateway.publishes else None,
     )
     return Starlette(
         routes=[*page_routes(), *routes_of(endpoints_of(gateway), gateway)],

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import jsonschema
 import mcp_types as types
 from mcp.server.lowlevel import Server
+from mcp.server.models import InitializationOptions
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EXTENSION = "io.modelcontextprotocol/skills"
+FEATURES = {"directoryRead": True}
 FRESH = 5_000  # milliseconds that a host may cache a list
 INSTRUCTIONS = (
     "Skills of this project and this person, under one router. Before a task call `route` with the person's message "
@@ -115,7 +117,7 @@ def mcp_server(tools: KernelTools, shelf: SkillResources) -> Server[Any]:
         yield {}
         made.cancel()
 
-    server: Server[Any] = Server(
+    server: Server[Any] = _Server(
         "navigator",
         version=__version__,
         title="Navigator Kernel",
@@ -127,11 +129,19 @@ def mcp_server(tools: KernelTools, shelf: SkillResources) -> Server[Any]:
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
     )
-    server.extensions[EXTENSION] = {"directoryRead": True}
+    server.extensions[EXTENSION] = FEATURES
     server.add_request_handler("skills/list", ListSkills, handlers.list_skills)
     server.add_request_handler("skills/get", GetSkill, handlers.get_skill)
     server.add_request_handler("resources/directory/read", ReadFolder, handlers.read_folder)
     return server
+
+
+class _Server(Server[Any]):
+    """Declares the extension in the handshake of earlier versions of the protocol, too, which have no extensions."""
+
+    def create_initialization_options(self, *args: Any, **options: Any) -> InitializationOptions:
+        options.setdefault("experimental_capabilities", {EXTENSION: FEATURES})
+        return super().create_initialization_options(*args, **options)
 
 
 class _Handlers(Struct, frozen=True):

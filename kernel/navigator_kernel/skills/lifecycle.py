@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
     from navigator_kernel.skills.source.address import Source
-    from navigator_kernel.skills.source.reading import Tree
+    from navigator_kernel.skills.source.reading import SourceReader
     from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
 
@@ -274,8 +274,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             address, names = self.sourced(source, skills, options)
             if names and deps.scanner is not None:
                 deps.scanner.start()
-            with open_source_tree(address, deps, options) as tree:
-                return _analysed(address, tree, names, deps)
+            with _reader(address, names, deps, options) as (reader, own):
+                return _analysed(reader, own, deps)
 
     def search(
         self,
@@ -394,7 +394,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         """Scans an installed skill or a source, and with `everything` all installed skills; `here` excludes sources.
         Only the cache of repositories is written."""
         from navigator_kernel.skills.install.info import scan_installed, scan_source
-        from navigator_kernel.skills.source.reading import SourceReader
 
         with self._command(options, source) as deps:
             if deps.scanner is not None:
@@ -413,8 +412,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 raise self.unknown(source)
             else:
                 address, names = self.sourced(source, skills, options)
-                with open_source_tree(address, deps, options) as tree:
-                    rows = scan_source(SourceReader(address, tree), names, deps)
+                with _reader(address, names, deps, options) as (reader, own):
+                    rows = scan_source(reader, own, deps)
         unsafe = sum(row.verdict in UNSAFE for row in rows)
         blocked = sum(row.verdict == "block" for row in rows)
         return ScanResult(count=len(rows), blocked=blocked, skills=rows, exit_code=1 if unsafe else 0)
@@ -531,13 +530,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             address, names = self.sourced(source, skills, options)
             place = self.target(options)
             refuse_rename(options.rename, names)
-            with open_source_tree(address, deps, options, install=True) as tree:
-                prepared = _collected(address, tree, names, deps, options)
-            if prepared.elsewhere is not None:  # of a plugin in another repository
-                address, name = prepared.elsewhere
-                names, options = ([name], options) if name else ([], replace(options, everything=True))
-                with open_source_tree(address, deps, options, install=True) as tree:
-                    prepared = _collected(address, tree, names, deps, options)
+            with _reader(address, names, deps, options, install=True) as (reader, own):
+                options = replace(options, everything=options.everything or (bool(names) and not own))
+                prepared = _collected(reader, own, deps, options)
             return _installed(prepared, place, deps, options)
 
     def restore(
@@ -916,20 +911,41 @@ def _unused(now: Switches) -> Switches:
 # These imports happen while git runs (see `reading.ready_to_change`)
 
 
-def _analysed(source: Source, tree: Tree, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
-    from navigator_kernel.skills.install.info import analyse
-    from navigator_kernel.skills.source.reading import SourceReader
+@contextmanager
+def _reader(
+    source: Source, names: Sequence[str], deps: InstallDeps, options: InstallOptions, *, install: bool = False
+) -> Iterator[tuple[SourceReader, Sequence[str]]]:
+    """A context for the reader of `source` and the wanted skills of it. If the one name is that of a plugin in another
+    repository, it is the reader of that one, with no names for all of its skills."""
+    with ExitStack() as stack:
+        tree = stack.enter_context(open_source_tree(source, deps, options, install=install))
+        from navigator_kernel.skills.source.reading import SourceReader
+        from navigator_kernel.values.resource import Diagnostic
 
-    return analyse(SourceReader(source, tree), names, deps)
+        reader = SourceReader(source, tree)
+        reader.find()
+        if len(names) == 1 and (moved := reader.place_of(names[0])):
+            stack.close()
+            there, name = moved
+            message = f"{source.label!r} says that {names[0]!r} lies in {there.label!r}"
+            note = Diagnostic(code="plugin-elsewhere", level="note", path="marketplace.json", message=message)
+            tree = stack.enter_context(open_source_tree(there, deps, options, install=install))
+            reader, names = SourceReader(there, tree, notes=(note,)), [name] if name else []
+        yield reader, names
+
+
+def _analysed(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> SourceInfo:
+    from navigator_kernel.skills.install.info import analyse
+
+    return analyse(reader, names, deps)
 
 
 def _collected(
-    source: Source, tree: Tree, names: Sequence[str], deps: InstallDeps, options: InstallOptions
+    reader: SourceReader, names: Sequence[str], deps: InstallDeps, options: InstallOptions
 ) -> PreparedInstall:
     from navigator_kernel.skills.install.install import collect
-    from navigator_kernel.skills.source.reading import SourceReader
 
-    return collect(SourceReader(source, tree), names, deps, options)
+    return collect(reader, names, deps, options)
 
 
 def _installed(

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 import anyio
 import httpx2
@@ -37,7 +37,10 @@ from mcp_types import (
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
+    Request,
+    RequestParams,
     ResourceUpdatedNotification,
+    Result,
     SubscribeRequest,
     SubscribeRequestParams,
     Tool,
@@ -132,7 +135,7 @@ class Connection:
     async def tools(self, client: Client) -> tuple[Tool, ...]:
         """The tools of the server; they are listed again only after the server reports a change."""
         if self._tools is None:
-            self._tools = tuple(await every(client.list_tools, "tools"))
+            self._tools = tuple(await _listed(client.list_tools, "tools"))
         return self._tools
 
     @asynccontextmanager
@@ -431,6 +434,12 @@ async def perform(
             case "read":
                 read = await client.read_resource(params["uri"])
                 return {"uri": params["uri"], "contents": [_dumped(item) for item in read.contents]}
+            case "skills":
+
+                def listed(cursor: str | None) -> Any:
+                    return client.session.send_request(_ListSkills(params=_Page(cursor=cursor)), _Skills)
+
+                return {"skills": await every(listed, "skills")}
             case "prompt":
                 words = {name: str(value) for name, value in params.get("args", {}).items()}
                 prompt = await client.get_prompt(params["prompt"], words)
@@ -444,6 +453,22 @@ async def perform(
         problem = error.errors(include_url=False, include_input=False)[0]
         hint = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
         raise FetchFailed(f"the MCP server {connection.name!r} answered {operation!r}: {what}", hint=hint) from None
+
+
+class _Page(RequestParams):
+    """The parameters of `skills/list` of the extension `io.modelcontextprotocol/skills`."""
+
+    cursor: str | None = None
+
+
+class _ListSkills(Request[_Page, Literal["skills/list"]]):
+    method: Literal["skills/list"] = "skills/list"
+    params: _Page
+
+
+class _Skills(Result):
+    skills: list[dict[str, Any]]
+    next_cursor: str | None = None
 
 
 async def subscribe(connection: Connection, client: Client, uri: str) -> None:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 # Each operation with its required parameter
 OPERATIONS: Mapping[str, str] = {
-    "list": "", "read": "uri", "tools": "", "call": "tool", "prompts": "", "prompt": "prompt",
+    "list": "", "read": "uri", "tools": "", "call": "tool", "prompts": "", "prompt": "prompt", "skills": "",
 }  # fmt: skip
-SAFE = ("list", "read", "tools", "prompts", "prompt")  # operations that can be repeated
+SAFE = ("list", "read", "tools", "prompts", "prompt", "skills")  # operations that can be repeated
 LARGE = 1024 * 1024  # bytes of an answer that are passed on; a file keeps a longer answer as a whole
 FAILURES, REST = 3, 30.0  # consecutive failures of a connection, and the seconds without another attempt after them
 
@@ -66,8 +66,8 @@ class Servers(Struct, frozen=True, kw_only=True):
         self, server: str, operation: str, params: Mapping[str, Any], run: str, progress: Any = None
     ) -> Mapping[str, Any]:
         """`list` → {resources, templates}, `read` → {contents}, `tools` → {tools}, `call` → {content, is_error},
-        `prompts` → {prompts}, `prompt` → {messages}. Over `LARGE` bytes an answer is cut and `truncated`; `file` has
-        all of it."""
+        `prompts` → {prompts}, `prompt` → {messages}, `skills` → {skills}. Over `LARGE` bytes an answer is cut and
+        `truncated`; `file` has all of it."""
         _checked(operation, params)
         opened = self._opener(server, run)
 

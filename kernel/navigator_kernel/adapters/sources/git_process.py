@@ -67,6 +67,7 @@ _CAUSES = [
      "connect once with ssh, and compare its fingerprint with the published one"),
     (r"Permission denied \([^)\n]{0,100}publickey", "access", "the host knows none of the keys that ssh offered"),
     (r"Could not resolve hostname", "network", ""),
+    (r"repository '[^'\n]{0,2000}' not found|is this a git repository\?", "no-repository", ""),
     (r"fsck error", "refused", "the repository holds objects that git refuses"),
     (r"dubious ownership", "owner", "the folder belongs to somebody else; clone it yourself first"),
     (r"certificate|SSL|TLS", "network", "check the certificate of the host; GIT_SSL_CAINFO names a CA file of yours"),
@@ -93,8 +94,8 @@ class GitProcess(Struct, kw_only=True):
     host of `url` only. `redirects` lets a server lead to another one. `meanwhile` is called during each fetch. All
     fetches together may receive `most` bytes.
 
-    FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (the contents of `folder`
-    cannot be read), or an empty string.
+    FetchFailed carries `reason`: ref, access, no-repository, network, timeout, owner, refused, objects (the contents of
+    `folder` cannot be read), or an empty string.
     """
 
     folder: Path
@@ -241,7 +242,7 @@ class GitProcess(Struct, kw_only=True):
         lines.sort(key=lambda line: pattern is None or not pattern.search(line))
         cause = shorten(" ".join(dict.fromkeys(lines)), 300) or shorten(text, 300) or "no reason given"
         if not hint:
-            spelling = "check the spelling" if reason == "access" else "check the name of the host"
+            spelling = "check the spelling" if reason in {"access", "no-repository"} else "check the name of the host"
             own = "your own git access" if self.scheme != "ssh" else "your own keys and ssh settings"
             hint = f"{spelling} and your rights" if self.auth else f"{spelling}; --auth lets {own} in"
         elif reason == "access" and not self.auth:

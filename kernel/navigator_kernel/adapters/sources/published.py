@@ -1,8 +1,9 @@
 """Reads skills that a web server publishes as a tree of entries, like a commit: an archive at an address, the index of
-a site under `/.well-known/`, or a package of an npm registry.
+a site under `/.well-known/`, a package of an npm registry, or the skills that an MCP server serves (SEP-2640).
 
 Shapes of the index: `agent-skills/index.json` of version 0.2.0 of the discovery RFC, where each skill is one document
-with its digest, and `skills/index.json` of 0.1.0, where each skill is a list of files.
+with its digest, `skills/index.json` of 0.1.0, where each skill is a list of files, and `ai-catalog.json` of AI Catalog
+1.0 (Agentic Resource Discovery), where some entries are skills, without a digest.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.adapters.sources.local import ArchiveSource
@@ -27,7 +28,9 @@ from navigator_kernel.adapters.web import fetch, get
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, Refused
 from navigator_kernel.text import clean, lazy_compile
 
-INDEXES = ("agent-skills/index.json", "skills/index.json")  # below `/.well-known`, the newer version first
+Ask = Callable[[str, str, Mapping[str, str]], Mapping[str, Any]]  # an MCP server, an operation and its parameters
+# Below `/.well-known`, the best first
+INDEXES = ("agent-skills/index.json", "skills/index.json", "ai-catalog.json")
 ARCHIVE_LIMIT = 128 * 1024 * 1024  # bytes
 INDEX_LIMIT = 16 * 1024 * 1024  # bytes
 DOCUMENT_LIMIT = 10 * 1024 * 1024  # bytes of a file
@@ -37,6 +40,15 @@ SECONDS = 120.0  # seconds for a document
 _AT_ONCE = 8
 _NAME = lazy_compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _DIGEST = lazy_compile(r"sha256:[0-9a-f]{64}")
+_MEDIA = {  # media types of skills in an AI Catalog, without parameters
+    "text/markdown": "skill-md",
+    "application/agent-skills+md": "skill-md",
+    "application/ai-skill": "skill-md",
+    "application/ai-skill+md": "skill-md",
+    "application/agent-skills+zip": "archive",
+    "application/agent-skills+gzip": "archive",
+}
+QUERIES, QUERY = 8, 200  # requests that an AI Catalog names for a skill, and characters of one
 _WANTED = '{"skills": [{"name", "type": "skill-md" or "archive", "description", "url", "digest"}]}'
 
 
@@ -51,13 +63,14 @@ class _Document(NamedTuple):
 
 class PublishedSource:
     """The same interface as `ArchiveSource`, over the address of an archive, of an index, or of a site's `/.well-known`
-    with an index of either version, or over `npm:PACKAGE`, whose `commit` is its version; the id of an entry is its
-    path. In the tree of an index, each skill has a folder with its name.
+    with an index of any version, over `npm:PACKAGE`, whose `commit` is its version, or over `mcp:SERVER`, which `ask`
+    asks; the id of an entry is its path. In the tree of an index, each skill has a folder with its name.
 
     Entering it fetches the archive, or the index and the manifest or archive of each skill; FetchFailed if the archive
     or the index cannot be read. The other files of a skill are fetched when they are read. `left_out` are the skills of
     the index that cannot be read, by name; IntegrityMismatch is the reason for bytes that differ from their digest.
     `leads` raises an error for an address that nothing may be fetched from, also after a redirect.
+    `queries` are requests that the index names for a skill, by its name.
     """
 
     tree = ""
@@ -69,26 +82,33 @@ class PublishedSource:
         *,
         offline: bool = False,
         seconds: float = SECONDS,
+        ask: Ask | None = None,
         leads: Callable[[str], object] | None = None,
     ) -> None:
-        self._leads = leads or (lambda _url: None)
-        self._url, self._version, self._offline, self._seconds = url, version, offline, seconds
+        self._ask, self._leads = ask, leads or (lambda _url: None)
+        self.url, self._version, self._offline, self._seconds = url, version, offline, seconds
         self.commit = ""
         self._documents: dict[str, _Document] = {}
         self._files: dict[str, bytes] = {}
         self._archives: dict[str, ArchiveSource] = {}
         self.entries: tuple[TreeEntry, ...] = ()
         self.left_out: dict[str, KernelError] = {}
+        self.queries: dict[str, tuple[str, ...]] = {}
 
     def __enter__(self) -> Self:
         if self._offline:
-            message = f"{self._url!r} is on the network"
+            message = f"{self.url!r} is on the network"
             raise FetchFailed(message, hint="leave --offline out", reason="network")
         with ExitStack() as stack:
-            if self._url.startswith("npm:"):
-                entries = self._unpacked(stack, "", self._package(self._url.removeprefix("npm:")))
-            elif is_archive(self._url):
-                entries = self._unpacked(stack, "", self._fetched(self._url, ARCHIVE_LIMIT))
+            if self.url.startswith("npm:"):
+                entries = self._unpacked(stack, "", self._package(self.url.removeprefix("npm:")))
+            elif self.url.startswith("mcp:"):
+                skills = self._asked("skills", {})["skills"][:COUNT_LIMIT]
+                names = [str(row.get("uri")).removesuffix("/SKILL.md").rpartition("/")[2] for row in skills]
+                rows = [{**row, "name": name} for name, row in zip(names, skills, strict=True)]
+                entries = tuple(self._of_index(stack, self.url, rows))
+            elif is_archive(self.url):
+                entries = self._unpacked(stack, "", self._fetched(self.url, ARCHIVE_LIMIT))
             else:
                 entries = tuple(self._of_index(stack, *self._index()))
             self.entries = tuple(sorted(entries, key=lambda entry: entry.path))
@@ -155,23 +175,44 @@ class PublishedSource:
 
     def _index(self) -> tuple[str, list[Any]]:
         """The address of the index, and its entries."""
-        is_named = self._url.endswith(".json")
-        places = [self._url] if is_named else [f"{self._url}/{index}" for index in INDEXES]
-        try:
-            index, data = places[0], self._fetched(places[0], INDEX_LIMIT)
-        except FetchFailed:
-            index, data = places[-1], self._fetched(places[-1], INDEX_LIMIT)
+        is_named = self.url.endswith(".json")
+        places = [self.url] if is_named else [f"{self.url}/{index}" for index in INDEXES]
+        problems: list[FetchFailed] = []
+        for index in places:
+            try:
+                data = self._fetched(index, INDEX_LIMIT)
+                break
+            except FetchFailed as error:
+                problems.append(error)
+        else:
+            raise problems[0]
         try:
             whole = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise FetchFailed(f"{index!r} is not JSON", hint=f"it should hold {_WANTED}") from error
-        skills = whole.get("skills") if isinstance(whole, dict) else None
+        skills = whole.get("skills", whole.get("entries")) if isinstance(whole, dict) else None
         rows = [one for one in skills if isinstance(one, dict)] if isinstance(skills, list) else []
         count = sum(len(row["files"]) for row in rows if isinstance(row.get("files"), list))
         if not isinstance(skills, list) or len(skills) > COUNT_LIMIT or count > FILES_LIMIT:
             message = f"{index!r} is not an index of up to {COUNT_LIMIT} skills and {FILES_LIMIT} files"
             raise FetchFailed(message, hint=f"it should hold {_WANTED}")
-        return index, skills
+        return index, skills if "skills" in whole else [*self._of_catalogue(rows)]
+
+    def _of_catalogue(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The skills among the entries of an AI Catalog; each is called as the end of its identifier."""
+        for row in rows:
+            identifier, media = (clean(str(row.get(key, "")), lines=False)[:200] for key in ("identifier", "type"))
+            base, _, parameters = media.partition(";")
+            kind = _MEDIA.get(base.strip().lower())
+            if kind is None or (base.strip().lower() == "text/markdown" and "agent-skills" not in parameters):
+                why = FetchFailed(f"it is {media!r} and not a skill", hint="only skills are read", reason="no-skill")
+                self.left_out[identifier] = why
+                continue
+            name = identifier.rpartition(":")[2].lower()
+            queries = row.get("representativeQueries")
+            texts = [one for one in queries if isinstance(one, str)] if isinstance(queries, list) else []
+            self.queries[name] = tuple(clean(one, lines=False) for one in texts if 0 < len(one) <= QUERY)[:QUERIES]
+            yield {"name": name, "type": kind, "url": row.get("url"), "digest": ""}
 
     def _of_index(self, stack: ExitStack, index: str, skills: list[Any]) -> Iterator[TreeEntry]:
         """The entries of all skills that can be read."""
@@ -181,7 +222,7 @@ class PublishedSource:
             try:
                 if name in listed:
                     raise FetchFailed(f"{index!r} has two skills called {name!r}", hint="tell its owner")
-                listed[name] = _documents(skill, name, index)
+                listed[name] = _documents(skill, name, index, pinned=name not in self.queries)
             except KernelError as error:
                 self.left_out[name or f"entry {at}"] = error
         first = [one for documents in listed.values() for one in documents if one.path in {"", "SKILL.md"}]
@@ -208,7 +249,7 @@ class PublishedSource:
             yield from (TreeEntry(path=file, mode="100644", kind="blob", oid=file) for file in files)
 
     def _unpacked(self, stack: ExitStack, name: str, data: bytes) -> tuple[TreeEntry, ...]:
-        self._archives[name] = stack.enter_context(ArchiveSource(data, name or self._url))
+        self._archives[name] = stack.enter_context(ArchiveSource(data, name or self.url))
         return self._archives[name].entries
 
     def _all_of(self, documents: Iterable[_Document]) -> Iterator[tuple[_Document, bytes | KernelError]]:
@@ -229,12 +270,30 @@ class PublishedSource:
             if document.digest not in {"", digest}:
                 message = f"{document.url!r} is not what the index says: {digest}"
                 return IntegrityMismatch(message, hint="it was changed on its way or by its owner; ask its owner")
+            if document.name in self.queries and data[:200].lstrip()[:1] == b"<":
+                return FetchFailed(f"{document.url!r} is a web page and not a skill", hint="tell its owner")
             if not document.path:
                 return data
             self._files[oid] = data
         return self._files[oid]
 
+    def _asked(self, operation: str, params: Mapping[str, str]) -> Mapping[str, Any]:
+        """The answer of the MCP server. Refused for an answer that is too large."""
+        if self._ask is None:
+            raise FetchFailed(f"{self.url!r} cannot be asked here", hint="run it in a project")
+        answer = self._ask(self.url.removeprefix("mcp:"), operation, params)
+        if answer.get("truncated"):
+            raise Refused(f"the answer of {self.url!r} is too large", hint="tell its owner", reason="too-large")
+        return answer
+
     def _fetched(self, url: str, limit: int) -> bytes:
+        if self.url.startswith("mcp:"):
+            contents = self._asked("read", {"uri": url})["contents"]
+            item = contents[0] if len(contents) == 1 else {}
+            data: object = item.get("text", item.get("blob"))
+            if not isinstance(data, str):
+                raise FetchFailed(f"{self.url!r} sends no file for {url!r}", hint="tell its owner")
+            return data.encode() if "text" in item else base64.b64decode(data)
         self._leads(url)
         parts = urlsplit(url)
         if parts.scheme == "https":
@@ -248,10 +307,13 @@ def is_archive(url: str) -> bool:
     return urlsplit(url).path.lower().endswith((".skill", ".zip", ".tar", ".tar.gz", ".tgz"))
 
 
-def _documents(skill: object, name: str, index: str) -> list[_Document]:
-    """The documents of an entry of an index; FetchFailed or Refused if it cannot be used."""
+def _documents(skill: object, name: str, index: str, *, pinned: bool) -> list[_Document]:
+    """The documents of an entry of an index, which has digests if it is `pinned`; FetchFailed or Refused if the entry
+    cannot be used."""
     if not isinstance(skill, dict) or not _NAME.fullmatch(name) or len(name) > 64 or skill["name"] != name:
         raise FetchFailed(f"an entry of {index!r} has no name that a skill can have", hint="tell its owner")
+    if index.startswith("mcp:"):
+        return _resources(skill, name, index)
     if isinstance(files := skill.get("files"), list):  # version 0.1.0
         texts = [path for path in files if isinstance(path, str) and path.isprintable() and len(path) <= 1_000]
         paths = [path for path in texts if "\\" not in path and not {"", ".", ".."} & {*path.split("/")}]
@@ -263,13 +325,31 @@ def _documents(skill: object, name: str, index: str) -> list[_Document]:
     if kind not in {"skill-md", "archive"} or not isinstance(address, str) or not isinstance(digest, str):
         message = f"the entry {name!r} of {index!r} is neither a skill-md nor an archive with url and digest"
         raise FetchFailed(message, hint=f"it should hold {_WANTED}")
-    if not _DIGEST.fullmatch(digest):
+    if pinned and not _DIGEST.fullmatch(digest):
         raise FetchFailed(f"the digest of {name!r} in {index!r} is not a SHA-256", hint="tell its owner")
     try:
         url = _allowed(urljoin(index, address), index)
     except ValueError as error:
         raise FetchFailed(f"the address of {name!r} in {index!r} cannot be read", hint="tell its owner") from error
     return [_Document(name, "SKILL.md" if kind == "skill-md" else "", url, digest)]
+
+
+def _resources(skill: dict[str, Any], name: str, server: str) -> list[_Document]:
+    """The documents of a skill of an MCP server; FetchFailed if one has no digest or lies outside the skill."""
+    above, resources = str(skill["uri"]).removesuffix("SKILL.md"), skill.get("resources")
+    documents: list[_Document] = []
+    for row in resources if isinstance(resources, list) else ():
+        uri, digest = (str(row.get(key)) if isinstance(row, dict) else "" for key in ("uri", "digest"))
+        path = unquote(uri.removeprefix(above)) if uri.startswith(above) else ""
+        is_plain = path.isprintable() and len(path) <= 1_000 and "\\" not in path
+        if not is_plain or {"", ".", ".."} & {*path.split("/")} or not _DIGEST.fullmatch(digest):
+            message = f"a file of {name!r} of {server!r} has no digest or no path inside the skill"
+            raise FetchFailed(message, hint="tell its owner")
+        documents.append(_Document(name, path, uri, digest))
+    if "SKILL.md" not in {document.path for document in documents}:
+        message = f"{server!r} does not list the files of {name!r}"
+        raise FetchFailed(message, hint="only a skill with a list of its files and their digests can be installed")
+    return documents
 
 
 def _allowed(url: str, index: str) -> str:

@@ -41,6 +41,7 @@ _LIFE = "How long a new token lives: 30m, 12h, 90d."
 @click.option("--certificate", type=click.Path(exists=True, dir_okay=False), help="A TLS certificate, in PEM.")
 @click.option("--key", type=click.Path(exists=True, dir_okay=False), help="The certificate's key, in PEM.")
 @click.option("--insecure", is_flag=True, help="Allow an address that other machines can reach, without TLS.")
+@click.option("--publish", is_flag=True, help="Publish the skills without a token: navigator install URL reads them.")
 @click.option("--patience", type=click.FloatRange(0, 600), default=10.0, show_default=True, help=_SECONDS)
 @click.option("--logs", type=click.Choice(["text", "json"]), default="text", show_default=True, help=_LOGS)
 @click.option("--new-token", is_flag=True, help="Make a token, print it once, and exit.")
@@ -60,6 +61,7 @@ def command(
     certificate: str | None,
     key: str | None,
     insecure: bool,
+    publish: bool,
     patience: float,
     logs: str,
     new_token: bool,
@@ -88,7 +90,16 @@ def command(
             _log_as_json()
         tls = (certificate, key) if certificate is not None and key is not None else None
         _serve(
-            app, _tokens(app), host, port, tls, is_shown=is_shown, is_open=insecure, patience=patience, as_json=as_json
+            app,
+            _tokens(app),
+            host,
+            port,
+            tls,
+            is_shown=is_shown,
+            is_open=insecure,
+            publishes=publish,
+            patience=patience,
+            as_json=as_json,
         )
 
 
@@ -107,6 +118,7 @@ def _serve(
     *,
     is_shown: bool,
     is_open: bool,
+    publishes: bool,
     patience: float,
     as_json: bool,
 ) -> None:
@@ -126,7 +138,7 @@ def _serve(
     if not is_shown and not tokens.listed():
         note("there is no token yet: navigator serve --new-token")
     project = Project(app.root, app.settings, here=app.root, stays=True)
-    gateway, opener = Gateway(project), PageOpener(project)
+    gateway, opener = Gateway(project, publishes=publishes), PageOpener(project)
     gateway.endings.append(opener.close)
     serve(gateway, host, port, ready, certificate=tls, is_open=is_open, patience=patience)
 

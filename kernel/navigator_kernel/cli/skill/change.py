@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.formats.plugin_parts import PluginParts
     from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
     from navigator_kernel.skills.install.plans import PlannedSkill
@@ -424,6 +425,7 @@ class Report(Struct, frozen=True):
         meant = [one for one in left if not one["failure"]]
         self._left_out(meant) if self.verbose else self._groups(meant)
         self._left_out(failures)
+        self._plugins(result.plugins)
         self._findings(skills)
         self.unscanned(skills)
 
@@ -456,6 +458,14 @@ class Report(Struct, frozen=True):
             accept = f"; {one['hint']}" if one.get("blocked_by") else ""
             name, state = one["path"] or one["name"], self._say(f"left.{one['state']}")
             note(f"{state} {name}{COLON[self.language]}{one['msg']}{accept}")
+
+    def _plugins(self, plugins: Sequence[PluginParts]) -> None:
+        """Prints how to add the MCP servers that the plugins bring, and their other parts."""
+        for one in plugins:
+            for server, command in one.servers.items():
+                note(self._say("install.server", plugin=one.plugin, server=server, command=command))
+            for (why, _), parts in _grouped(((why, ""), part) for part, why in one.left_out.items()):
+                note(self._say("install.parts", plugin=one.plugin, parts=self._some(parts), why=why))
 
     def _groups(self, left: Sequence[Mapping[str, Any]]) -> None:
         for (state, why), names in _grouped(((one["state"], self._why(one)), one["name"]) for one in left):

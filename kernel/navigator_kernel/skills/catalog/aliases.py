@@ -2,8 +2,8 @@
 
 `.claude/skills/.navigator/<name>.aliases.json` contains `aliases`, names that a person gives it and that count like its
 own, `words`, which an install finds in the glossary of the other language and in the manifests of the skill's plugin,
-and `examples`, requests that a model wrote for it (`navigator skill learn`). An install writes `words` again and leaves
-the others alone.
+`queries`, requests that its publisher names for it in an AI Catalog, and `examples`, requests that a model wrote for it
+(`navigator skill learn`). An install writes `words` and `queries` again and leaves the others alone.
 """
 
 from __future__ import annotations
@@ -47,25 +47,27 @@ def skill_folder(sidecar: str) -> str:
     return os.path.join(os.path.dirname(folder), name.removesuffix(SIDECAR))  # noqa: PTH118, PTH120 - 5 times as fast
 
 
-def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None, about: Sequence[str] = ()) -> bytes | None:
+def sidecar_bytes(
+    skill: SkillDef, name: str, held: bytes | None, about: Sequence[str] = (), queries: Sequence[str] = ()
+) -> bytes | None:
     """The new content of the sidecar of `skill`, installed as `name`; `held` is the old content, `about` the words
-    about its plugin. None if it would have nothing in it. Content that cannot be read is returned
-    unchanged, for a person to fix."""
+    about its plugin, `queries` the requests that its publisher names. None if it would have nothing in it. Content that
+    cannot be read is returned unchanged, for a person to fix."""
     try:
         read = {} if held is None else json.loads(held)
         aliases, examples = _listed(read, "aliases"), _listed(read, "examples", EXAMPLE)
     except (ValueError, RecursionError):
         return held
     words = list(dict.fromkeys((*other_words([name, *skill.tags]), *about)))
-    if not aliases and not words and not examples:
+    if not aliases and not words and not examples and not queries:
         return None
-    return _written(aliases, words, examples)
+    return _written(aliases, words, examples, queries)
 
 
 def with_examples(held: bytes | None, examples: Sequence[str]) -> bytes:
     """The file's new content with these examples. Damaged if it cannot be read."""
     read = _read(held)
-    return _written(_listed(read, "aliases"), _listed(read, "words"), list(examples))
+    return _written(_listed(read, "aliases"), _listed(read, "words"), list(examples), _listed(read, "queries", EXAMPLE))
 
 
 def kept_examples(held: bytes | None) -> list[str]:
@@ -82,8 +84,9 @@ def _read(held: bytes | None) -> Any:
     return read
 
 
-def _written(aliases: Sequence[str], words: Sequence[str], examples: Sequence[str]) -> bytes:
-    body = {"v": 1, "aliases": aliases, "words": words, **({"examples": examples} if examples else {})}
+def _written(aliases: Sequence[str], words: Sequence[str], examples: Sequence[str], queries: Sequence[str]) -> bytes:
+    more = {key: held for key, held in (("examples", examples), ("queries", queries)) if held}
+    body = {"v": 1, "aliases": aliases, "words": words, **more}
     return (json.dumps(body, ensure_ascii=False, indent=1) + "\n").encode("utf-8", errors="replace")
 
 
@@ -92,7 +95,7 @@ def with_sidecar(skill: SkillDef, path: Path) -> SkillDef:
     try:
         held = msgspec.json.decode(read_bounded(path, SIZE_LIMIT))
         aliases, words = _listed(held, "aliases"), _listed(held, "words")
-        examples = _listed(held, "examples", EXAMPLE)
+        examples = [*_listed(held, "examples", EXAMPLE), *_listed(held, "queries", EXAMPLE)]
     except (OSError, ValueError, RecursionError, Refused):
         return skill
     chinese = [word for word in words if _is_chinese(word)]

@@ -24,6 +24,7 @@ WORDS_LIMIT, WORD_LIMIT = 16, 64  # words about a plugin, and characters of one
 _NAME = lazy_compile(r"[^\W_](?:[\w .-]{0,62}[\w])?")
 _SKILL_FILE = lazy_compile(r"/skill\.md$", re.IGNORECASE)
 _FOLDERS = frozenset({".claude-plugin", ".codex-plugin"})
+_AGENT_PLUGINS = "https://agent-plugins.org/schemas/"  # their skills lie in `skills/`, and no manifest names them
 _REGULAR = frozenset({"100644", "100755"})
 
 
@@ -38,13 +39,15 @@ class Elsewhere(NamedTuple):
 class Plugins(NamedTuple):
     """`owners` maps folders to the plugin that everything below them belongs to, `declared` are folders that are named
     as skills, or as folders of skills, `diagnostics` report what could not be used. `about` has the words about each
-    plugin, `elsewhere` the places of those that are not in the repository."""
+    plugin, `elsewhere` the places of those that are not in the repository, `roots` the folder and the manifest of those
+    that are."""
 
     owners: Mapping[str, str] = MappingProxyType({})
     declared: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
     about: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     elsewhere: Mapping[str, Elsewhere] = MappingProxyType({})
+    roots: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType({})
 
     def owner(self, folder: str) -> str:
         """The plugin of the skill in `folder`: that of the nearest folder that has one; empty if none has."""
@@ -60,6 +63,7 @@ class _Gathered(Struct):
     notes: list[Diagnostic] = field(default_factory=list)
     about: dict[str, tuple[str, ...]] = field(default_factory=dict)
     elsewhere: dict[str, Elsewhere] = field(default_factory=dict)
+    roots: dict[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def note(self, code: str, path: str, message: str, line: int | None = None) -> None:
         shown = clean(path, lines=False)
@@ -86,7 +90,8 @@ def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Pl
             shown = clean(path, lines=False)
             gathered.note("plugin-path-missing", path, f"plugin {plugin!r} declares {shown!r}, which does not exist")
     owners = {**gathered.defaults, **gathered.named}
-    return Plugins(owners, frozenset(gathered.named), tuple(gathered.notes), gathered.about, gathered.elsewhere)
+    notes = tuple(gathered.notes)
+    return Plugins(owners, frozenset(gathered.named), notes, gathered.about, gathered.elsewhere, gathered.roots)
 
 
 def plugin_words(name: str, *manifests: Mapping[str, Any]) -> tuple[str, ...]:
@@ -115,7 +120,8 @@ def _read(path: str, data: bytes, gathered: _Gathered) -> None:
         gathered.note("plugin-form", path, "it is not a JSON object")
     elif name == "marketplace.json":
         _marketplace(path, root, value, gathered)
-    elif own in _FOLDERS or "skills" in value:  # other tools have a plugin.json, too, without skills
+    elif own in _FOLDERS or "skills" in value or str(value.get("$schema", "")).startswith(_AGENT_PLUGINS):
+        # other tools have a plugin.json, too
         _plugin(path, root, value, gathered, own=True)
 
 
@@ -179,6 +185,7 @@ def _plugin(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered,
         return
     words = (*gathered.about.get(name, ()), *plugin_words(name, value))
     gathered.about[name] = tuple(dict.fromkeys(words))[:WORDS_LIMIT]
+    gathered.roots[name] = (root, {**gathered.roots.get(name, (root, {}))[1], **value})
     if own:
         gathered.defaults.setdefault(root, name)
     for declared in _paths(value.get("skills"), path, gathered):

@@ -128,7 +128,7 @@ class Change:
                 name = plan.receipt.name
                 aliases = held_bytes(sidecar_path(place.inner, name))
                 change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
-                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases, plan.about))
+                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases, plan.about, plan.queries))
         receipts |= {plan.receipt.name: plan.receipt for plan in coming}
         if coming or going:
             skills = {plan.receipt.name: plan.skill for plan in coming}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from navigator_kernel.errors import KernelError
+from navigator_kernel.errors import FetchFailed, KernelError, NotFound
 from navigator_kernel.ports import NullAudit
 from navigator_kernel.text import clean
 
@@ -94,6 +95,10 @@ class InstallDeps:
         """What the router finds for a query; None if there is no router."""
         return None
 
+    def ask_server(self, server: str, _operation: str, _params: Mapping[str, str]) -> Mapping[str, Any]:
+        """The answer of a configured MCP server; ConsentNeeded if the person did not agree to it."""
+        raise NotFound(f"no MCP server is called {server!r}", hint="navigator mcp list")
+
     @property
     def agreed(self) -> frozenset[str]:
         """The subjects of all consents."""
@@ -120,10 +125,15 @@ class InstallDeps:
         return ""
 
 
-def open_source_tree(source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool = False) -> Tree:
-    """Opens the tree of `source` as a context, to install skills or only to list them. A source that the rules allow
+@contextmanager
+def open_source_tree(
+    source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool = False
+) -> Iterator[Tree]:
+    """Opens the tree of `source` as a context, to install skills or only to list them. Where git finds no repository,
+    it is the tree of the skills that a site publishes below that address, if it does. A source that the rules allow
     leads to no other one; Refused before it is read if they do not allow it to `install`."""
     from navigator_kernel.adapters.sources.git_process import host_of
+    from navigator_kernel.skills.source.address import site_below
     from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
 
     leads = None
@@ -137,4 +147,18 @@ def open_source_tree(source: Source, deps: InstallDeps, options: InstallOptions,
         deps.scanner.start()
     auth = options.auth or host_of(source.url) in deps.private
     ahead = (ready_to_change if install else ready_to_look,)
-    return open_source(source, cache=deps.repositories, offline=options.offline, auth=auth, ahead=ahead, leads=leads)
+    with ExitStack() as stack:
+        cache, ask = deps.repositories, deps.ask_server
+        tree = open_source(source, cache=cache, offline=options.offline, auth=auth, ahead=ahead, ask=ask, leads=leads)
+        try:
+            opened = stack.enter_context(tree)
+        except FetchFailed as error:
+            if error.data.get("reason") != "no-repository" or (site := site_below(source)) is None:
+                raise
+            try:
+                tree = open_source(site, offline=options.offline, leads=leads)
+                opened = stack.enter_context(tree)
+            except KernelError:
+                error.hint += f"; no skills are published at {site.url!r} either, https://HOST asks the whole site"
+                raise error from None
+        yield opened

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.files.project_files import refuse_named
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
-from navigator_kernel.errors import IntegrityMismatch, Refused, UsageProblem
+from navigator_kernel.errors import IntegrityMismatch, KernelError, Refused, UsageProblem
 from navigator_kernel.skills.catalog.place import at_rest
 from navigator_kernel.skills.catalog.receipts import folder_files, read_receipt, tree_digest
 from navigator_kernel.skills.source.gate import SKILL_LIMIT
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.inventory import Installed
     from navigator_kernel.values.receipt import Receipt
 
-Form = Literal["well-known", "marketplace", "skills-lock"]
+Form = Literal["well-known", "plugin", "marketplace", "skills-lock"]
 
 ENDINGS = (".skill", ".zip")
 INDEX = ".well-known/agent-skills"  # a folder; discovery RFC 0.2.0
 _SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MARKETPLACE = ".claude-plugin/marketplace.json"
+PLUGIN = ".claude-plugin/plugin.json"
+AGENT_PLUGIN = "plugin.json"  # Agent Plugins 1.0.0, whose skills lie where Claude Code's plugins have theirs
+_PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 LOCK = "skills-lock.json"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can store
 _LEFT_OUT = frozenset({".git", "__pycache__"})
@@ -92,7 +95,8 @@ def publish(
     skills: Sequence[Installed], target: Path, kept: Sequence[Path], form: Form, *, force: bool, dry_run: bool
 ) -> dict[str, Any]:
     """The same as `export`, in a form that others read: below the folder `target` the files of a site with its index
-    (`well-known`) or of a repository that is a marketplace of Claude Code, or its lock of the npm package `skills`.
+    (`well-known`), of a plugin (of Claude Code and of Agent Plugins 1.0.0) or of a repository that is a marketplace of
+    Claude Code, or its lock of the npm package `skills`.
 
     Refused if one of the files is there (`force` replaces it); UsageProblem for a lock if the source of a skill has no
     form in it.
@@ -102,8 +106,8 @@ def publish(
     copies = sorted(map(_copied, skills), key=lambda copy: copy.name)
     if form == "well-known":
         files = _site(copies)
-    elif form == "marketplace":
-        files = _marketplace(copies, target.name)
+    elif form != "skills-lock":
+        files = _plugin(copies, target.name, form)
     else:
         entries = {
             copy.name: foreign_entry(copy.name, copy.receipt, {path: file.data for path, file in copy.files.items()})
@@ -122,6 +126,25 @@ def publish(
     return {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": rows}
 
 
+def served_site(skills: Iterable[Installed], limit: int) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The files of a site that publishes the skills, by path below `INDEX`, and why the others are left out: they
+    cannot be read, were changed since they were installed, or are over `limit` bytes together."""
+    copies: list[_Copy] = []
+    left_out: dict[str, str] = {}
+    for one in skills:
+        try:
+            copy = _copied(one)
+        except (KernelError, OSError) as error:
+            left_out[one.skill.name] = str(error)
+            continue
+        limit -= sum(len(file.data) for file in copy.files.values())
+        if copy.changed or limit < 0:
+            left_out[copy.name] = "it was changed since it was installed" if copy.changed else "the site is too large"
+        else:
+            copies.append(copy)
+    return {path.removeprefix(f"{INDEX}/"): file.data for path, file in _site(copies).items()}, left_out
+
+
 def _site(copies: Sequence[_Copy]) -> dict[str, _File]:
     """A skill that is only a manifest is published as that, any other one as an archive with its files at the top."""
     files: dict[str, _File] = {}
@@ -137,16 +160,18 @@ def _site(copies: Sequence[_Copy]) -> dict[str, _File]:
     return {**files, f"{INDEX}/index.json": _json({"$schema": _SCHEMA, "skills": rows})}
 
 
-def _marketplace(copies: Sequence[_Copy], folder: str) -> dict[str, _File]:
-    """One plugin with all skills, both named after the folder."""
+def _plugin(copies: Sequence[_Copy], folder: str, form: Form) -> dict[str, _File]:
+    """One plugin with all skills, named after the folder, or a marketplace with it, of the same name."""
     name = "-".join("".join(mark if mark.isascii() and mark.isalnum() else " " for mark in folder.lower()).split())
+    name = name[:64].strip("-") or "skills"
     files = {f"skills/{copy.name}/{path}": file for copy in copies for path, file in copy.files.items()}
-    paths = [f"./skills/{copy.name}" for copy in copies]
-    plugin = {"name": name or "skills", "source": "./", "strict": False, "skills": paths}
-    return {
-        **files,
-        MARKETPLACE: _json({"name": name or "skills", "owner": {"name": folder}, "plugins": [plugin]}),
-    }
+    if form == "marketplace":
+        paths = [f"./skills/{copy.name}" for copy in copies]
+        plugin = {"name": name, "source": "./", "strict": False, "skills": paths}
+        return {**files, MARKETPLACE: _json({"name": name, "owner": {"name": folder}, "plugins": [plugin]})}
+    about = copies[0].description if len(copies) == 1 else f"The skills {', '.join(copy.name for copy in copies)}"
+    manifest = {"name": name, "description": about}
+    return {**files, PLUGIN: _json(manifest), AGENT_PLUGIN: _json({"$schema": _PLUGIN_SCHEMA, **manifest})}
 
 
 def _json(value: object) -> _File:

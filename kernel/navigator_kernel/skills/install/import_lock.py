@@ -168,7 +168,7 @@ def foreign_entry(name: str, receipt: Receipt | None, files: Files) -> dict[str,
         or source is None
         or source.kind in {"folder", "archive"}
         or is_archive(source.url)
-        or source.url.startswith("npm:")
+        or source.url.startswith(("npm:", "mcp:"))
     ):
         message = f"the source of {name!r} has no form in a {FILE}"
         raise UsageProblem(message, hint="leave out what was not installed from a repository or a site")

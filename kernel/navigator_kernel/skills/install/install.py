@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from navigator_kernel.skills.catalog.place import InstallScope
+    from navigator_kernel.skills.formats.plugin_parts import PluginParts
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.skills.source.address import Source
@@ -46,8 +47,7 @@ _FOR_AUTHORS = frozenset({"allowed-tools-form", "crlf", "name-folder", "not-text
 class PreparedInstall(NamedTuple):
     """The plans of the skills that can be installed, the skills that cannot, and all skills seen in the source.
     `several` says that a problem of one skill is reported and not raised, `named` that the person named the skills:
-    then it is an error if none can be installed. `elsewhere` is the place of the one that they named, in place of all
-    else, if it belongs to a plugin in another repository: its source, and its name there, or no name for all of it."""
+    then it is an error if none can be installed. `plugins` is what the plugins of the skills bring beside them."""
 
     made: Sequence[PlannedSkill]
     left: Sequence[LeftOut]
@@ -56,7 +56,7 @@ class PreparedInstall(NamedTuple):
     label: str
     several: bool = False
     named: bool = False
-    elsewhere: tuple[Source, str] | None = None
+    plugins: Sequence[PluginParts] = ()
 
 
 class InstalledSkill(Struct, frozen=True, kw_only=True):
@@ -92,6 +92,8 @@ class Counts(Struct, frozen=True, kw_only=True):
 
 
 class InstallResult(Struct, frozen=True, kw_only=True):
+    """`plugins` is what the plugins of the skills bring beside them; nothing of it is installed."""
+
     source: str
     commit: str
     level: str
@@ -101,6 +103,7 @@ class InstallResult(Struct, frozen=True, kw_only=True):
     counts: Counts
     skills: list[InstalledSkill]
     left_out: list[dict[str, Any]]
+    plugins: list[PluginParts]
     exit_code: int
 
 
@@ -110,8 +113,6 @@ def collect(reader: SourceReader, names: Sequence[str], deps: InstallDeps, optio
         message = f"the source is at {commit[:12] or 'no commit'} now, and {options.commit[:12]} was shown"
         raise Refused(message, hint="look at it again", reason="moved")
     reader.find()
-    if len(names) == 1 and (moved := reader.place_of(names[0])):
-        return PreparedInstall([], [], (), "", reader.source.label, elsewhere=moved)
     selection = Selection(reader)
     picked = selection.named(names, options.exclude) if names else _everything(selection, options)
     several = len(picked.skills) + len(picked.left) > 1
@@ -145,16 +146,14 @@ def collect(reader: SourceReader, names: Sequence[str], deps: InstallDeps, optio
     if not made and (names or not several):
         raise _none(left)
     seen_rows, source = observe_catalogue(reader), reader.source
-    return PreparedInstall(made, left, seen_rows, reader.tree.commit, source.label, several, bool(names))
+    plugins = reader.parts_of(dict.fromkeys(by_folder[plan.receipt.subpath].plugin for plan in made))
+    return PreparedInstall(made, left, seen_rows, reader.tree.commit, source.label, several, bool(names), plugins)
 
 
 def install_prepared(
     prepared: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
 ) -> InstallResult:
     """Installs all prepared skills that can be installed, together, or none."""
-    if prepared.elsewhere is not None:
-        message = f"{prepared.label!r} says that it lies in {prepared.elsewhere[0].label!r}"
-        raise SkillNotFound(message, hint="install it from there", suggestions=[])
     made: list[PlannedSkill] = []
     fresh: list[PlannedSkill] = []
     left = list(prepared.left)
@@ -212,6 +211,7 @@ def install_prepared(
         ),
         skills=skills,
         left_out=[one.to_dict() for one in sorted(left, key=lambda one: (one.path, one.name))],
+        plugins=list(prepared.plugins),
         exit_code=1 if any(one.is_failure for one in left) else 0,
     )
 

@@ -37,7 +37,8 @@ _NAME_LINE = lazy_compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
 
 class PlannedSkill(NamedTuple):
     """One skill as it will be on disk: `contents` by path inside it. `verdict` is the result of this scan; the
-    receipt's may come from a lock file. `about` are words about the plugin that brings it."""
+    receipt's may come from a lock file. `about` are words about the plugin that brings it, `queries` are
+    requests that its publisher names for it."""
 
     skill: SkillDef
     receipt: Receipt
@@ -46,6 +47,7 @@ class PlannedSkill(NamedTuple):
     verdict: Verdict = "not_scanned"
     granted: tuple[str, ...] = ()  # findings that the person accepts by name in this command
     about: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
 
     @property
     def agreements(self) -> tuple[str, ...]:
@@ -200,7 +202,8 @@ def _plan(
         installed_at=now,
     )
     about = reader.about.get(skill.plugin, ())
-    return PlannedSkill(skill=manifest, receipt=receipt, contents=contents, about=about)
+    queries = getattr(reader.tree, "queries", {}).get(skill.folder.partition("/")[0], ())
+    return PlannedSkill(skill=manifest, receipt=receipt, contents=contents, about=about, queries=queries)
 
 
 def _renamed(

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.sources.git import is_ref
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.text import clean, lazy_compile, strip_url_credentials
+from navigator_kernel.values.mcp import NAME as SERVER
 
 GITHUB = "https://github.com/"
 FORMS = (
@@ -101,10 +102,11 @@ _OTHER_PAGES = frozenset(
 
 class Source(Struct, frozen=True, kw_only=True):
     """A source of skills. `url` is git's URL, the real path of a folder or an archive, or the address of an archive, of
-    an index of skills, or of the `/.well-known` of a site, or `npm:PACKAGE`. `ref` is the requested branch, tag, commit
-    or version, `subpath` the named part of the tree, `label` the name for people: owner/repo, or the URL. `page` is a
-    ref and a subpath in one, from a page's URL: only the server knows where the ref ends. `skill` is the name of the
-    skill that is meant; if `ref` is the same word, that is so only if the server knows no such ref."""
+    an index of skills, or of the `/.well-known` of a site, or `npm:PACKAGE`, or `mcp:SERVER`. `ref` is the requested
+    branch, tag, commit or version, `subpath` the named part of the tree, `label` the name for people: owner/repo, or
+    the URL. `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends. `skill`
+    is the name of the skill that is meant; if `ref` is the same word, that is so only if the server knows no such
+    ref."""
 
     kind: Literal["git", "folder", "archive", "web"]
     url: str
@@ -157,6 +159,17 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
     return source
 
 
+def site_below(source: Source) -> Source | None:
+    """Where a site may publish skills, if git finds no repository at the address of `source`; None for an address that
+    can only be a repository's."""
+    host = source.url.removeprefix("https://").partition("/")[0]
+    is_plain = source.url == source.label and not (source.ref or source.page or source.subpath)
+    if not is_plain or not source.url.startswith("https://") or source.url.endswith(".git") or host in FORGE_HOSTS:
+        return None
+    url = f"{source.url}/.well-known"
+    return Source(kind="web", url=url, label=url)
+
+
 def _parsed(text: str, base: Path) -> Source:
     packed = text.lower().endswith(ARCHIVES)
     if text in {".", ".."} or text.startswith(("./", "../", "/", "~/")) or (packed and not _PUNCTUATION.search(text)):
@@ -177,6 +190,11 @@ def _parsed(text: str, base: Path) -> Source:
                 f"{text!r} is not a package of npm", hint="npm:NAME, npm:@SCOPE/NAME or npm:NAME@VERSION"
             )
         return Source(kind="web", url=f"npm:{package[1]}", label=f"npm:{package[1]}", ref=package[2] or "")
+    if colon and forge.lower() == "mcp":
+        server, _, skill = below.partition("/")
+        if not SERVER.fullmatch(server) or "/" in skill:
+            raise UsageProblem(f"{text!r} is not an MCP server", hint="mcp:SERVER or mcp:SERVER/SKILL")
+        return Source(kind="web", url=f"mcp:{server}", label=f"mcp:{server}", skill=skill)
     if colon and (beginning := _FORGES.get(forge.lower())):
         return _from_url(f"{beginning}{below.strip('/')}")
     if hit := _ALIAS.fullmatch(text):
@@ -256,9 +274,12 @@ def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
         url = f"{scheme}://{host}{above}/.well-known{f'/{index}/index.json' if index else ''}"
         skill = unquote(skill.partition("/")[0].removesuffix("index.json"))
         return Source(kind="web", url=url, label=url, ref=ref, skill=skill)
-    if not is_archive and (below or host in FORGE_HOSTS):
-        return None
-    url = f"{scheme}://{host}{path.rstrip('/') or '/.well-known'}"
+    if well_known and rest.strip("/") in {"ai-catalog.json", "ard.json"}:
+        url = f"{scheme}://{host}{path.rstrip('/')}"
+        return Source(kind="web", url=url, label=url, ref=ref)
+    if not is_archive and (host in FORGE_HOSTS or (below and scheme == "https")):
+        return None  # `site_below` is what it is where git finds no repository
+    url = f"{scheme}://{host}{path.rstrip('/')}{'' if is_archive else '/.well-known'}"
     return Source(kind="web", url=url, label=url, ref=ref)
 
 

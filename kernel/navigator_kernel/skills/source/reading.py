@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,19 +14,27 @@ from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import FetchFailed, KernelError, Refused, SkillNotFound
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
-from navigator_kernel.skills.source.address import parse_source
-from navigator_kernel.skills.source.discover import LINK, Found, candidate_manifests, find_skills, select_skills
+from navigator_kernel.skills.source.address import Source, parse_source
+from navigator_kernel.skills.source.discover import (
+    LINK,
+    REGULAR,
+    Found,
+    candidate_manifests,
+    find_skills,
+    select_skills,
+)
 from navigator_kernel.skills.source.gate import FILE_LIMIT
 from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from navigator_kernel.adapters.sources.local import ArchiveSource, FolderSource
-    from navigator_kernel.adapters.sources.published import PublishedSource
+    from navigator_kernel.adapters.sources.published import Ask, PublishedSource
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.skills.formats.plugin_manifests import Elsewhere
-    from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.skills.formats.plugin_parts import PluginParts
     from navigator_kernel.values.resource import SkillDef
 
     # All have `commit`, `tree`, `entries`, `contents()`, `fingerprint()`
@@ -42,18 +50,20 @@ def open_source(
     offline: bool = False,
     auth: bool = False,
     ahead: Sequence[Callable[[], object]] = (),
+    ask: Ask | None = None,
     leads: Callable[[str], object] | None = None,
-) -> Tree:
+) -> AbstractContextManager[Tree]:
     """A context for the tree of `source`; FetchFailed on entry if it cannot be read.
 
     `cache` keeps what is fetched, `offline` uses no network, `auth` allows the person's own credentials for its host.
-    `ahead` are preparations for later, one of which runs during each fetch, because git only waits then.
-    `leads` raises an error for an address that the source must not lead to; with it, git follows no redirect.
+    `ahead` are preparations for later, one of which runs during each fetch, because git only waits then. `ask` asks an
+    MCP server. `leads` raises an error for an address that the source must not lead to; with it, git follows no
+    redirect.
     """
     if source.kind in ("folder", "archive"):
         return _open_local(source)
     if source.kind == "web":
-        return _open_published(source, offline=offline, leads=leads)
+        return _open_published(source, offline=offline, ask=ask, leads=leads)
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -79,11 +89,12 @@ def _open_local(source: Source) -> Tree:
     return (FolderSource if source.kind == "folder" else ArchiveSource)(Path(source.url))
 
 
-def _open_published(source: Source, *, offline: bool, leads: Callable[[str], object] | None) -> Tree:
+def _open_published(source: Source, *, offline: bool, ask: Ask | None, leads: Callable[[str], object] | None) -> Tree:
     from navigator_kernel.adapters.sources.published import PublishedSource
 
     is_package = source.url.startswith("npm:")  # its registry is the one that the person's npm uses
-    return PublishedSource(source.url, source.ref, offline=offline, leads=None if is_package else leads)
+    leads = None if is_package else leads
+    return PublishedSource(source.url, source.ref, offline=offline, ask=ask, leads=leads)
 
 
 def ready_to_look() -> None:
@@ -101,7 +112,8 @@ class SourceReader(Struct):
     `source` is split into ref and subpath if its URL was the page of a folder; `links` are the small files that
     discovery has read: links that may lead to skills, and manifests of plugins. `notes` are the problems of these
     manifests, `about` the words in them about each plugin. `told` is what was noticed of the files of a skill. `unread`
-    are the skills that the tree lists and cannot give, by name, `elsewhere` the plugins in other repositories.
+    are the skills that the tree lists and cannot give, by name, `elsewhere` the plugins in other repositories, `roots`
+    the folder and the manifest of each plugin in this one.
     """
 
     source: Source
@@ -113,9 +125,13 @@ class SourceReader(Struct):
     told: dict[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     unread: Mapping[str, KernelError] = field(default_factory=dict)
     elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
+    roots: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    is_read: bool = False
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.source.kind == "git" and (site := getattr(self.tree, "url", "")):  # see `open_source_tree`
+            self.source = Source(kind="web", url=site, label=site)
         if self.source.page and isinstance(self.tree, GitSource):
             self.source = replace(self.source, page="", ref=self.tree.ref, subpath=self.tree.subpath)
         if self.source.skill and isinstance(self.tree, GitSource):
@@ -125,6 +141,9 @@ class SourceReader(Struct):
     def find(self) -> Sequence[Found]:
         """Finds the skills of the tree; SkillNotFound if there are none, or the error of the only one."""
         entries = self.tree.entries
+        if self.is_read:
+            return self.found
+        self.is_read = True
         self.unread = getattr(self.tree, "left_out", {})
         if self.unread and not entries:
             raise next(iter(self.unread.values()))
@@ -137,7 +156,8 @@ class SourceReader(Struct):
             Diagnostic(code="not-read", level="warning", path=name, message=error.message)
             for name, error in self.unread.items()
         ]
-        self.notes, self.about, self.elsewhere = (*plugins.diagnostics, *unread), plugins.about, plugins.elsewhere
+        self.notes += (*plugins.diagnostics, *unread)
+        self.about, self.elsewhere, self.roots = plugins.about, plugins.elsewhere, plugins.roots
         if self.elsewhere:
             message = f"--skill NAME also installs these plugins from other repositories: {', '.join(self.elsewhere)}"
             note = Diagnostic(code="plugin-elsewhere", level="warning", path="marketplace.json", message=message)
@@ -169,6 +189,20 @@ class SourceReader(Struct):
         if not is_remote or (source.url.startswith("file:") and not is_here):
             raise Refused(f"plugin {plugin!r} names {source.label!r} as its source", hint="tell its owner")
         return replace(source, subpath=place.subpath or source.subpath), name.strip("*")
+
+    def parts_of(self, plugins: Iterable[str]) -> list[PluginParts]:
+        """What the plugins bring beside their skills."""
+        from navigator_kernel.skills.formats.plugin_parts import plugin_parts
+
+        roots = {plugin: self.roots[plugin] for plugin in plugins if plugin in self.roots}
+        entries = {entry.path: entry for entry in self.tree.entries} if roots else {}
+
+        def read(path: str) -> bytes:
+            return self.read([entries[path].oid])[entries[path].oid]
+
+        files = [entry.path for entry in entries.values() if entry.mode in (*REGULAR, "040000")]
+        parts = (plugin_parts(plugin, *place, frozenset(files), read) for plugin, place in roots.items())
+        return [one for one in parts if one is not None]
 
     def _called(self, name: str) -> tuple[Found, ...]:
         """The one skill that the source's address names."""

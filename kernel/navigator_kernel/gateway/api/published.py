@@ -1,0 +1,68 @@
+"""The skills of this project as a site publishes them: an index with digests, archives and manifests (the discovery RFC
+0.2.0), for `navigator install URL` and other clients."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from navigator_kernel.bootstrap.lifecycle import lifecycle_of
+from navigator_kernel.errors import NotFound
+from navigator_kernel.gateway.api.files import BINARY
+from navigator_kernel.skills.install.export import INDEX, served_site
+from navigator_kernel.skills.options import InstallOptions
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
+
+if TYPE_CHECKING:
+    from navigator_kernel.gateway.gateway import Gateway
+
+KEPT = 10.0  # seconds for which a site is not made again
+SITE_LIMIT = 64 * 1024 * 1024  # bytes of all skills, which stay in memory
+_HEADERS: Mapping[str, str] = {
+    "cache-control": "no-cache",
+    "content-security-policy": "default-src 'none'; sandbox",
+    "x-content-type-options": "nosniff",
+}
+
+
+async def read_skill_index(gateway: Gateway, _call: Call) -> Answer:
+    """Lists the skills that are switched on and that you installed or trust as they are now, and those of this release,
+    each with the SHA-256 of its document."""
+
+    def site() -> Mapping[str, bytes]:
+        catalogue = gateway.project.catalogue
+        rows, _ = lifecycle_of(gateway.project).found(InstallOptions())
+        skills = (one for one in rows if one.skill.enabled and catalogue.standing(one.skill) != "unknown")
+        documents, left_out = served_site(skills, SITE_LIMIT)
+        for name, why in left_out.items():
+            logging.getLogger("navigator").warning("the skill %s is not published: %s", name, why)
+        return documents
+
+    if gateway.site is None or time.monotonic() - gateway.site[0] > KEPT:
+        gateway.site = time.monotonic(), await asyncio.to_thread(site)
+    return Answer(value=json.loads(gateway.site[1]["index.json"]), headers={"cache-control": "no-cache"})
+
+
+async def read_published_skill(gateway: Gateway, call: Call) -> Response:
+    """Sends a document of the index, with the bytes that it had when the index was made."""
+    if gateway.site is None:
+        await read_skill_index(gateway, call)
+    documents = gateway.site[1] if gateway.site else {}
+    if (data := documents.get(call.path["file"])) is None:
+        raise NotFound("no skill is published at this address", hint=f"/{INDEX}/index.json names those that are")
+    return Response(data, headers=_HEADERS, media_type=BINARY)
+
+
+_get: Any = partial(Endpoint, "GET", role="read", tag="skills")
+
+ENDPOINTS = (
+    _get(f"/{INDEX}/index.json", "List the skills that this server publishes", read_skill_index, answer=dict),
+    _get(f"/{INDEX}/{{file:path}}", "Download a published skill", read_published_skill, media=BINARY, errors=(404,)),
+)

@@ -1,0 +1,66 @@
+"""`navigator serve` publishes the skills that the person trusts as a site does: other projects install them from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from cli.support import Place
+from gateway.served import LIMIT, Person, Served, serving
+from person_state import accept
+from skill_repositories import skill_text
+
+INDEX = "/.well-known/agent-skills/index.json"
+
+
+@pytest.fixture(scope="module")
+def publishing(person: Person) -> Iterator[Served]:
+    """A server that publishes a skill of two files and a skill of one; another one is not trusted, one is off."""
+    texts = {name: skill_text(name) for name in ("fold", "secret", "off")}
+    person.here.write({f".claude/skills/{name}/SKILL.md": text for name, text in texts.items()})
+    person.here.write({".claude/skills/fold/scripts/fold.py": "print(1)\n"})
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in person.env.items():
+            patch.setenv(name, value)
+        accept(person.here.root, "fold", "off")
+    assert person.here.run("skill", "disable", "off", env=person.env).code == 0
+    with serving(person, "--publish", roles=("read",)) as held:
+        yield held
+
+
+def test_another_project_installs_what_is_published_byte_for_byte(
+    publishing: Served, person: Person, new_folder: Callable[[str], Path]
+) -> None:
+    there = Place(root=new_folder("there"))
+    (there.root / "mybox").mkdir()
+    result = there.json("install", publishing.url, "--skill", "fold", "--skill", "song-writer", env=person.env)
+    assert sorted(one["name"] for one in result["skills"]) == ["fold", "song-writer"]
+    for path in ("fold/SKILL.md", "fold/scripts/fold.py", "song-writer/SKILL.md"):
+        here = (person.here.root / ".claude" / "skills" / path).read_bytes()
+        assert (there.root / ".claude" / "skills" / path).read_bytes() == here
+
+
+def test_only_skills_that_are_trusted_and_on_are_published_with_their_digests(publishing: Served) -> None:
+    with httpx2.Client(base_url=publishing.url, timeout=LIMIT) as anybody:
+        rows = {row["name"]: row for row in anybody.get(INDEX).json()["skills"]}
+        assert {"fold", "song-writer", "word-count"} <= rows.keys()
+        assert not {"secret", "off"} & rows.keys()
+        for row in (rows["fold"], rows["song-writer"]):
+            data = anybody.get(f"/.well-known/agent-skills/{row['url']}").content
+            assert row["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+        for path in ("secret/SKILL.md", "../../api/skills", "%2e%2e/%2e%2e/api/skills", "fold"):
+            assert anybody.get(f"/.well-known/agent-skills/{path}").status_code in {401, 404}
+        assert anybody.post(INDEX).status_code == 405
+        assert anybody.get("/api/skills").status_code == 401
+
+
+def test_the_index_needs_a_token_unless_the_person_says_publish(served: Served) -> None:
+    with httpx2.Client(base_url=served.url, timeout=LIMIT) as anybody:
+        assert anybody.get(INDEX).status_code == 401
+        assert anybody.get("/.well-known/agent-skills/song-writer/SKILL.md").status_code == 401
+    with served.client("read") as reader:
+        assert reader.get(INDEX).status_code == 200
