@@ -68,7 +68,9 @@ def test_the_folders_of_all_hosts_are_known(tmp_path: Path, home: Path) -> None:
     assert [status.get(f"ada-{at}") for at in range(len(ALSO))] == ["unmanaged"] * len(ALSO)
 
 
-def test_the_environment_names_the_folder_of_a_host(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_the_folder_of_a_host(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for at, name in enumerate(("CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME", "XDG_CONFIG_HOME")):
         folder = tmp_path / name / ("opencode" if name.startswith("XDG") else "")
         Place(root=folder).write({f"skills/ada-{at}/SKILL.md": skill_text(f"ada-{at}", "Paints boats")})

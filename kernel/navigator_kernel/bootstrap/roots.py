@@ -53,7 +53,7 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
 
 def _own_folders(home: Path) -> Iterator[Path]:
     """The person's folders of hosts that have `skills` below them. Sources: the pages on skills of Codex, Copilot CLI,
-    Cursor, opencode, goose, Amp, Qwen Code, Kimi Code and Windsurf, and the table of hosts of the npm package skills."""
+    Cursor, opencode, goose, Amp, Qwen Code, Kimi Code and Windsurf, and the hosts of the npm package skills."""
     yield from (home / host for host in HOSTS)
     yield from (home / ".copilot", home / ".codeium/windsurf")
     yield from (_place(name, home / ".codex") for name in ("CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME"))

@@ -13,8 +13,8 @@ SERVERS_FILE, OWN_SERVERS_FILE = ".mcp.json", "mcp.json"  # the project's MCP se
 MARKS = ("navigator.toml", "mybox", ".claude", ".git")
 # The folders of hosts that have `skills` below them, in the order of reading
 HOSTS = (
-    ".claude", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github", ".goose", ".qwen", ".kimi-code", ".kimi",
-    ".windsurf",
+    ".claude", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github", ".goose", ".qwen", ".kimi-code",
+    ".kimi", ".windsurf",
 )  # fmt: skip
 _READ = (*MARKS, SERVERS_FILE, *HOSTS[1:], "agents", "bin", "docs", "skills.lock.json")
 _WRITABLE_BY_OTHERS = 0o022

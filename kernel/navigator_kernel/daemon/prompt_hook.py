@@ -1,8 +1,9 @@
 """The hook that a coding agent runs for each message: it prints matching skills, or nothing.
 
-It reads the hook's JSON from stdin (`prompt`, `cwd`, `hook_event_name`), asks the project's resident process, and
-prints the text to add to the context. On any failure it prints nothing and exits with 0. The first message of a session
-starts the process and waits for it up to FIRST_PATIENCE; each later message waits up to PATIENCE.
+It reads the hook's JSON from stdin (`prompt`, `cwd` or Cursor's `workspace_roots`, `hook_event_name`), asks the
+project's resident process, and prints the text to add to the context. On any failure it prints nothing and exits with
+0. The first message of a session starts the process and waits for it up to FIRST_PATIENCE; each later message waits up
+to PATIENCE.
 """
 
 from __future__ import annotations
@@ -32,17 +33,23 @@ def main() -> None:
 
 
 def _said(data: bytes) -> str:
-    """The JSON for the host; empty if there is nothing to say."""
+    """What the host adds to the context, in the form that it reads; empty if there is nothing to say."""
     held = json.loads(data)
-    text, folder = held["prompt"], held.get("cwd") or os.curdir
+    text, folder = held["prompt"], held.get("cwd") or (held.get("workspace_roots") or [os.curdir])[0]
+    is_kimi = isinstance(text, list) or str(held.get("client_type")).startswith("kimi")
+    if isinstance(text, list):  # Kimi Code sends a message in parts
+        text = " ".join(part["text"] for part in text if part.get("type") == "text")
     root = os.environ.get("NAVIGATOR_ROOT") or nearest(os.path.realpath(folder))
     if not text.strip() or not os.path.isdir(root):  # noqa: PTH112 - importing pathlib takes 4 ms
         return ""
     found = ask(text, root, 5, PATIENCE, start=True, wait=FIRST_PATIENCE)
     hint = render_hint(found) if found else ""
     event = str(held.get("hook_event_name") or "UserPromptSubmit")
-    told = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": hint}}
-    return json.dumps(told) if hint else ""
+    if not hint or is_kimi:  # it adds plain text to the context (docs/en/customization/hooks.md of kimi-code)
+        return hint
+    if event == "beforeSubmitPrompt":  # Cursor, since 3.20; docs/cursor-hooks.md of ponytail read it in the client
+        return json.dumps({"continue": True, "additional_context": hint})
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": hint}})
 
 
 def render_hint(found: dict[str, object]) -> str:

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
-from navigator_kernel.errors import Damaged, Refused
+from navigator_kernel.errors import Damaged, KernelError, Refused
+from navigator_kernel.hosts import jsonc
 from navigator_kernel.hosts.hosts import Entry, Host
-from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -65,7 +64,8 @@ class Installer(Struct, frozen=True, kw_only=True):
                 now = _read(file)
                 held = Change(file, now, now)
             if held.after is not None:
-                found[file] = held._replace(after=remove_entry(self._ours(entry, file), held.after))
+                after = remove_entry(self._ours(entry, file), held.after, self._before(file))
+                found[file] = held._replace(after=after)
         return [
             change._replace(after=self._as_it_was(change, host))
             for change in found.values()
@@ -90,12 +90,15 @@ class Installer(Struct, frozen=True, kw_only=True):
         note = self._noted(change.file)
         if note.get("after") != _digest(change.before):
             return change.after
-        before = note.get("before")
-        data = base64.b64decode(before) if isinstance(before, str) else None
+        data = self._before(change.file)
         for entry in host.entries if data is not None else ():
             if self._file(entry.file, host) == change.file:
                 data = remove_entry(self._ours(entry, change.file), data or b"")
         return data
+
+    def _before(self, file: Path) -> bytes | None:
+        before = self._noted(file).get("before")
+        return base64.b64decode(before) if isinstance(before, str) else None
 
     def _ours(self, entry: Entry, file: Path) -> Entry:
         """The entry with the names that installs have set; without a note of these, with its own."""
@@ -152,124 +155,149 @@ def _mode(file: Path) -> int:
 
 
 BY_HAND = "correct it, or write by hand what --dry-run shows for an empty project"
-_INDENT = lazy_compile(r"^[ \t]+(?=\S)", re.MULTILINE)
 
 
 def set_entry(entry: Entry, data: bytes | None) -> bytes:
     """The file with the entry in it; the same bytes if it is there already. Damaged if the file cannot be parsed,
     Refused if another value is at the entry's place."""
-    if entry.form == "toml":
-        return _put_toml(entry, data)
-    held = _json(entry, data)
-    place = _place(entry, held)
-    key = entry.keys[-1]
-    if entry.names is not None:
-        new = absent_names(entry, data)
-        if not new:
-            return data or b""
-        place.setdefault(key, {}).update(dict.fromkeys(new, entry.value))
-    elif entry.joins:
-        there = place.setdefault(key, [])
-        if not isinstance(there, list):
-            raise _taken(entry)
-        if entry.value in there:
-            return data or b""
-        there.append(entry.value)
-    elif key in place:
-        if place[key] != entry.value:
-            raise _taken(entry)
-        return data or b""
-    else:
-        place[key] = entry.value
-    return _dumped(held, data)
+    put = {"toml": _put_toml, "yaml": _put_yaml}.get(entry.form, _put_json)
+    return put(entry, data)
 
 
 def absent_names(entry: Entry, data: bytes | None) -> list[str]:
     """The names of the entry that have no value yet; Refused if something else than an object is at its place."""
-    there = _place(entry, _json(entry, data)).get(entry.keys[-1], {})
-    if not isinstance(there, dict):
+    place = _toml(entry, data)[0] if entry.form == "toml" else _json(entry, data)[1].value
+    for key in entry.keys:
+        place = place.get(key, {}) if isinstance(place, dict) else place
+    if entry.joins:
+        there = {element.get("path") for element in place or () if isinstance(element, dict)}
+    elif isinstance(place, dict):
+        there = set(place)
+    else:
         raise _taken(entry)
     return [name for name in entry.names or () if name not in there]
 
 
-def remove_entry(entry: Entry, data: bytes) -> bytes:
-    """The file without the entry, and without what this would leave empty; the same bytes if it is not there."""
-    if entry.form == "toml":
-        return _taken_from_toml(entry, data)
-    held = _json(entry, data)
-    chain: list[Any] = [held]
-    for key in entry.keys[:-1]:
-        below = chain[-1].get(key) if isinstance(chain[-1], dict) else None
-        if not isinstance(below, dict):
-            return data
-        chain.append(below)
-    place, key = chain[-1], entry.keys[-1]
-    if entry.names is not None:
-        there = place.get(key)
-        ours = [name for name in entry.names if isinstance(there, dict) and there.get(name) == entry.value]
-        if not ours:
-            return data
-        for name in ours:
-            del there[name]
-    elif entry.joins:
-        there = place.get(key)
-        if not isinstance(there, list) or entry.value not in there:
-            return data
-        there.remove(entry.value)
-    elif key not in place:
+def remove_entry(entry: Entry, data: bytes, before: bytes | None = None) -> bytes:
+    """The file without the entry, and without what this would leave empty, unless the file had it `before` the install;
+    the same bytes if it is not there."""
+    if entry.form in {"json", "jsonc"}:
+        return _taken_from_json(entry, data, before)
+    load, take = (_toml, _taken_from_toml) if entry.form == "toml" else (_yaml, _taken_from_yaml)
+    shorter = take(entry, data)
+    if shorter == data:
         return data
-    else:
-        del place[key]
-    _prune(chain, entry.keys)
-    return _dumped(held, data)
-
-
-def _prune(chain: Sequence[Any], keys: Sequence[str]) -> None:
-    for place, key in zip(reversed(chain), reversed(keys), strict=True):
-        if key in place and place[key] in ({}, []):
-            del place[key]
-
-
-def _json(entry: Entry, data: bytes | None) -> dict[str, Any]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ValueError("a key stands twice")
-        return found
-
+    # The install added one piece of text: if it is there unchanged, the rest stays byte for byte
+    before = before or b""
+    after = set_entry(entry, before)
+    start = _shared(before, after)
+    end = len(after) - _shared(before[start:][::-1], after[start:][::-1])
+    if data.count(after[start:end]) != 1:
+        return shorter
+    cut = data.replace(after[start:end], b"")
     try:
-        held = json.loads(data.decode("utf-8"), object_pairs_hook=once) if data and data.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise Damaged(
-            f"{str(entry.file)!r} is not plain JSON: {error}", hint="correct it, or write the entry by hand"
-        ) from error
-    if not isinstance(held, dict):
-        raise Damaged(f"{str(entry.file)!r} holds no object", hint="correct it, or write the entry by hand")
-    return held
+        return cut if load(entry, set_entry(entry, cut))[0] == load(entry, data)[0] else shorter
+    except KernelError:
+        return shorter
 
 
-def _place(entry: Entry, held: dict[str, Any]) -> dict[str, Any]:
-    for key in entry.keys[:-1]:
-        below = held.setdefault(key, {})
-        if not isinstance(below, dict):
+def _shared(one: bytes, other: bytes) -> int:
+    """The number of bytes at the beginning that both have."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _put_json(entry: Entry, data: bytes | None) -> bytes:
+    text, node = _json(entry, data)
+    new: list[tuple[str | None, Any]] = [(entry.keys[-1], entry.value)]
+    if entry.joins:
+        new = [(None, element) for element in _elements(entry)]
+    elif entry.names is not None:
+        new = [(name, entry.value) for name in absent_names(entry, data)]
+    path = entry.keys if entry.joins or entry.names is not None else entry.keys[:-1]
+    for at, key in enumerate(path):
+        child = next((child for child in node.children if child.key == key), None)
+        if child is None:
+            value: Any = [element for _, element in new] if entry.joins else dict(new)
+            for inner in reversed(path[at + 1 :]):
+                value = {inner: value}
+            return jsonc.add(text, node, [(key, value)]).encode() if new else data or b""
+        node = child.node
+        if not isinstance(node.value, list if entry.joins and at == len(path) - 1 else dict):
             raise _taken(entry)
-        held = below
-    return held
+    if entry.joins:
+        new = [(None, element) for _, element in new if element not in node.value]
+    elif entry.names is None and entry.keys[-1] in node.value:
+        if not _is_in(node.value[entry.keys[-1]], entry.value):
+            raise _taken(entry)
+        new = []
+    return jsonc.add(text, node, new).encode() if new else data or b""
 
 
-def _dumped(held: dict[str, Any], data: bytes | None) -> bytes:
-    """The JSON text, with the indentation of the file before and a final newline only if it had one."""
-    before = data.decode("utf-8") if data else "\n"
-    found = _INDENT.search(before)
-    indent: str | int | None = found.group() if found else (2 if "\n" in before.strip() or not before.strip() else None)
-    text = json.dumps(held, indent=indent, ensure_ascii=False)
-    return (text + ("\n" if before.endswith("\n") else "")).encode()
+def _taken_from_json(entry: Entry, data: bytes, before: bytes | None) -> bytes:
+    text, node = _json(entry, data)
+    path = entry.keys if entry.joins or entry.names is not None else entry.keys[:-1]
+    chain = [node]
+    for key in path:
+        child = next((child for child in node.children if child.key == key), None)
+        if child is None:
+            return data
+        node = child.node
+        chain.append(node)
+    gone = [
+        at
+        for at, child in enumerate(node.children)
+        if (entry.joins and child.node.value in _elements(entry))
+        or (entry.names is not None and child.key in entry.names and child.node.value == entry.value)
+        or (entry.names is None and not entry.joins and child.key == entry.keys[-1])
+    ]
+    was = jsonc.parse(before.decode()).value if before and before.strip() else {}
+    if not gone or (entry.is_frame and (entry.keys[0] in was or node.value.keys() - was.keys() != set(entry.keys))):
+        return data
+    while len(chain) > 1 and len(gone) == len(node.children) and (len(gone) > 1 or jsonc.is_bare(text, node)):
+        held = was
+        for key in path[: len(chain) - 1]:
+            held = held.get(key) if isinstance(held, dict) else None
+        if held is not None:
+            break
+        chain.pop()
+        key, node = path[len(chain) - 1], chain[-1]
+        gone = [at for at, child in enumerate(node.children) if child.key == key]
+    return jsonc.remove(text, node, gone).encode()
+
+
+def _json(entry: Entry, data: bytes | None) -> tuple[str, jsonc.Node]:
+    try:
+        text = data.decode("utf-8") if data and data.strip() else "{}\n"
+        if entry.form == "json":
+            json.loads(text)
+        node = jsonc.parse(text)
+    except (ValueError, RecursionError) as error:
+        kind = "plain JSON" if entry.form == "json" else "JSON with comments"
+        hint = "correct it, or write the entry by hand"
+        raise Damaged(f"{str(entry.file)!r} is not {kind}: {error}", hint=hint) from error
+    if not isinstance(node.value, dict):
+        raise Damaged(f"{str(entry.file)!r} holds no object", hint="correct it, or write the entry by hand")
+    return text, node
+
+
+def _elements(entry: Entry) -> list[Any]:
+    """The elements that the entry adds to a list: with names, one for each path."""
+    return [entry.value] if entry.names is None else [{"path": name, **entry.value} for name in entry.names]
+
+
+def _is_in(there: Any, value: Any) -> bool:
+    """Whether the value is there, or all of its members are: hosts add members of their own."""
+    if isinstance(there, dict) and isinstance(value, dict):
+        return all(key in there and there[key] == value[key] for key in value)
+    return bool(there == value)
 
 
 def _put_toml(entry: Entry, data: bytes | None) -> bytes:
     import tomlkit
+    from tomlkit.items import AoT
 
-    held = _toml(entry, data)
+    _, held = _toml(entry, data)
     place: Any = held
     for key in entry.keys[:-1]:
         if key not in place:
@@ -278,8 +306,20 @@ def _put_toml(entry: Entry, data: bytes | None) -> bytes:
         if not isinstance(place, dict):
             raise _taken(entry)
     key = entry.keys[-1]
+    if entry.joins:
+        there = place.get(key, [])
+        if not isinstance(there, list):
+            raise _taken(entry)
+        new = [element for element in _elements(entry) if element not in _plain(there)]
+        if new and key not in place:
+            place[key] = there = tomlkit.aot()
+        for element in new:
+            table = tomlkit.table() if isinstance(there, AoT) else tomlkit.inline_table()
+            table.update(element)
+            there.append(table)
+        return tomlkit.dumps(held).encode() if new else data or b""
     if key in place:
-        if place[key].unwrap() != entry.value:
+        if not _is_in(_plain(place[key]), entry.value):
             raise _taken(entry)
         return data or b""
     place[key] = entry.value
@@ -289,29 +329,138 @@ def _put_toml(entry: Entry, data: bytes | None) -> bytes:
 def _taken_from_toml(entry: Entry, data: bytes) -> bytes:
     import tomlkit
 
-    held = _toml(entry, data)
+    _, held = _toml(entry, data)
     chain: list[Any] = [held]
     for key in entry.keys[:-1]:
         if key not in chain[-1]:
             return data
         chain.append(chain[-1][key])
-    if entry.keys[-1] not in chain[-1]:
+    key = entry.keys[-1]
+    if key not in chain[-1]:
         return data
-    del chain[-1][entry.keys[-1]]
+    there, ours = chain[-1][key], _elements(entry)
+    if entry.joins:
+        gone = [at for at, element in enumerate(_plain(there)) if element in ours]
+        if not gone:
+            return data
+        for at in reversed(gone):
+            del there[at]
+    if not entry.joins or not there:
+        del chain[-1][key]
     for place, key in zip(reversed(chain[:-1]), reversed(entry.keys[:-1]), strict=True):
         if not place[key]:
             del place[key]
     return tomlkit.dumps(held).encode()
 
 
-def _toml(entry: Entry, data: bytes | None) -> Any:
+def _plain(item: Any) -> Any:
+    return item.unwrap() if hasattr(item, "unwrap") else item
+
+
+def _toml(entry: Entry, data: bytes | None) -> tuple[Any, Any]:
+    """The plain values, and the document."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
     try:
-        return tomlkit.parse((data or b"").decode("utf-8"))
+        document = tomlkit.parse((data or b"").decode("utf-8"))
+        return document.unwrap(), document
     except (TOMLKitError, UnicodeDecodeError) as error:
         raise Damaged(f"{str(entry.file)!r} is not TOML: {error}", hint=BY_HAND) from error
+
+
+def _put_yaml(entry: Entry, data: bytes | None) -> bytes:
+    """The entry on one line, in the form of JSON, which is YAML, too."""
+    import yaml
+
+    there, text, root = _yaml(entry, data)
+    key, name = entry.keys
+    table = _yaml_member(root, key)
+    held = there.get(key) or {}
+    if not isinstance(held, dict) or (name in held and not _is_in(held[name], entry.value)):
+        raise _taken(entry)
+    if name in held:
+        return data or b""
+    line = "\r\n" if "\r\n" in text else "\n"
+    value = json.dumps(entry.value, ensure_ascii=False)
+    if table is None:
+        at, added = len(text), f"{'' if text.endswith(line) or not text else line}{key}:{line}  {name}: {value}{line}"
+    elif not isinstance(table[1], yaml.MappingNode):  # the key has no value
+        at, added = table[0].end_mark.index + 1, f"{line}  {name}: {value}"
+    elif table[1].flow_style:
+        at, added = table[1].start_mark.index + 1, f"{json.dumps(name)}: {value}{', ' if table[1].value else ''}"
+    else:
+        first = table[1].value[0][0].start_mark
+        at, added = first.index, f"{name}: {value}{line}{' ' * first.column}"
+    new = text[:at] + added + text[at:]
+    if _loaded(new) != {**there, key: {**held, name: entry.value}}:
+        raise Refused(f"{str(entry.file)!r} cannot be edited safely", hint=BY_HAND)
+    return new.encode()
+
+
+def _taken_from_yaml(entry: Entry, data: bytes) -> bytes:
+    there, text, root = _yaml(entry, data)
+    key, name = entry.keys
+    table = _yaml_member(root, key)
+    member = _yaml_member(table[1], name) if table else None
+    if table is None or member is None:
+        return data
+    del there[key][name]
+    rest = [node for node, _ in table[1].value if node is not member[0]]
+    start, end = member[0].start_mark.index, member[1].end_mark.index
+    after = next((node.start_mark.index for node in rest if node.start_mark.index > start), None)
+    if table[1].flow_style:
+        end = after or end
+        start = start if after or not rest else text.rindex(",", 0, start)
+    elif after is not None:
+        end = after
+    elif rest:
+        start = text.rindex("\n", 0, start)
+        end = start + len(text[start:end].rstrip())
+    else:  # the key goes as well
+        del there[key]
+        start, end = table[0].start_mark.index, end
+        end = (
+            end
+            if end == len(text) or text[end - 1] == "\n"
+            else text.index("\n", end) + 1
+            if "\n" in text[end:]
+            else end
+        )
+    new = text[:start] + text[end:]
+    if (_loaded(new) or {}) != there:
+        raise Refused(f"{str(entry.file)!r} cannot be edited safely", hint="remove the entry by hand")
+    return new.encode()
+
+
+def _yaml(entry: Entry, data: bytes | None) -> tuple[Any, str, Any]:
+    """The plain values, the text, and its nodes."""
+    import yaml
+
+    try:
+        text = (data or b"").decode("utf-8")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if root is None or (isinstance(root, yaml.MappingNode) and not root.flow_style):
+            return yaml.safe_load(text) or {}, text, root
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        problem = " ".join(str(error).split())
+        raise Damaged(f"{str(entry.file)!r} is not YAML: {problem}", hint=BY_HAND) from error
+    raise Refused(f"{str(entry.file)!r} cannot be edited safely", hint=BY_HAND)
+
+
+def _yaml_member(node: Any, key: str) -> Any:
+    """The nodes of the key and its value, or None."""
+    pairs = node.value if node is not None and isinstance(node.value, list) else ()
+    return next((pair for pair in pairs if isinstance(pair, tuple) and pair[0].value == key), None)
+
+
+def _loaded(text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
 
 
 def _taken(entry: Entry) -> Refused:
