@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,22 +117,17 @@ def _other_plugins(codex: Path, gemini: Path) -> Iterator[Root]:
     """The folders of skills of Codex's plugins (`plugins/cache/MARKET/NAME/VERSION`) that its config.toml does not
     switch off, and of Gemini CLI's extensions (`extensions/NAME`)."""
     found = dict(islice(_cached(codex / "plugins").items(), _PLUGINS)) if _is_folder(codex / "plugins/cache") else {}
-    switched = _switched_off(codex / "config.toml") if found else frozenset()
+    switched: Mapping[str, Any] = {}
+    if found:
+        import tomllib
+
+        with suppress(OSError, ValueError, RecursionError):
+            switched = _table(tomllib.loads((codex / "config.toml").read_bytes()[:_BYTES].decode()).get("plugins"))
     for (market, plugin), folders in found.items():
-        if f"{plugin}@{market}" not in switched:
+        if _table(switched.get(f"{plugin}@{market}")).get("enabled") is not False:
             yield from _of_plugin(folders[0], plugin, {})
     for skills in islice(sorted(gemini.glob("extensions/*/skills")), _PLUGINS):
         yield from _of_plugin(skills.parent, skills.parent.name, {})
-
-
-def _switched_off(file: Path) -> frozenset[str]:
-    import tomllib
-
-    try:
-        plugins = _table(tomllib.loads(file.read_bytes()[:_BYTES].decode()).get("plugins"))
-    except (OSError, ValueError, RecursionError):
-        return frozenset()
-    return frozenset(key for key, held in plugins.items() if _table(held).get("enabled") is False)
 
 
 def marketplace(name: str) -> str:

@@ -13,6 +13,8 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.errors import Refused
+
 NAME = "navigator"
 SECONDS = 5  # a host's time limit for the hook, which needs a fiftieth of it
 
@@ -30,6 +32,23 @@ class Entry(Struct, frozen=True, kw_only=True):
     joins: bool = False
     names: tuple[str, ...] | None = None
     is_frame: bool = False
+
+    def elements(self) -> list[Any]:
+        """The elements to add to a list: with names, one for each path."""
+        return [self.value] if self.names is None else [{"path": name, **self.value} for name in self.names]
+
+    def is_in(self, there: Any) -> bool:
+        """Whether `there` is the value, or has all of its members: hosts add members of their own."""
+        if isinstance(there, dict) and isinstance(self.value, dict):
+            return all(key in there and there[key] == self.value[key] for key in self.value)
+        return bool(there == self.value)
+
+    def refusal(self) -> Refused:
+        """The error for something else at the entry's place."""
+        where = ".".join(self.keys)
+        return Refused(
+            f"{where} of {str(self.file)!r} has unexpected contents", hint="remove it, or write the entry by hand"
+        )
 
 
 class Host(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Damaged, KernelError, Refused
-from navigator_kernel.hosts import jsonc
+from navigator_kernel.hosts import jsonc, toml_yaml
 from navigator_kernel.hosts.hosts import Entry, Host
 
 if TYPE_CHECKING:
@@ -154,27 +154,25 @@ def _mode(file: Path) -> int:
         return 0o644
 
 
-BY_HAND = "correct it, or write by hand what --dry-run shows for an empty project"
-
-
 def set_entry(entry: Entry, data: bytes | None) -> bytes:
     """The file with the entry in it; the same bytes if it is there already. Damaged if the file cannot be parsed,
     Refused if another value is at the entry's place."""
-    put = {"toml": _put_toml, "yaml": _put_yaml}.get(entry.form, _put_json)
+    put = {"toml": toml_yaml.put_toml, "yaml": toml_yaml.put_yaml}.get(entry.form, _put_json)
     return put(entry, data)
 
 
 def absent_names(entry: Entry, data: bytes | None) -> list[str]:
     """The names of the entry that have no value yet; Refused if something else than an object is at its place."""
-    place = _toml(entry, data)[0] if entry.form == "toml" else _json(entry, data)[1].value
+    place = toml_yaml.load_toml(entry, data)[0] if entry.form == "toml" else _json(entry, data)[1].value
     for key in entry.keys:
         place = place.get(key, {}) if isinstance(place, dict) else place
     if entry.joins:
-        there = {element.get("path") for element in place or () if isinstance(element, dict)}
+        elements = place if isinstance(place, list) else ()
+        there = {element.get("path") for element in elements if isinstance(element, dict)}
     elif isinstance(place, dict):
         there = set(place)
     else:
-        raise _taken(entry)
+        raise entry.refusal()
     return [name for name in entry.names or () if name not in there]
 
 
@@ -183,7 +181,11 @@ def remove_entry(entry: Entry, data: bytes, before: bytes | None = None) -> byte
     the same bytes if it is not there."""
     if entry.form in {"json", "jsonc"}:
         return _taken_from_json(entry, data, before)
-    load, take = (_toml, _taken_from_toml) if entry.form == "toml" else (_yaml, _taken_from_yaml)
+    load, take = (
+        (toml_yaml.load_toml, toml_yaml.take_toml)
+        if entry.form == "toml"
+        else (toml_yaml.load_yaml, toml_yaml.take_yaml)
+    )
     shorter = take(entry, data)
     if shorter == data:
         return data
@@ -211,7 +213,7 @@ def _put_json(entry: Entry, data: bytes | None) -> bytes:
     text, node = _json(entry, data)
     new: list[tuple[str | None, Any]] = [(entry.keys[-1], entry.value)]
     if entry.joins:
-        new = [(None, element) for element in _elements(entry)]
+        new = [(None, element) for element in entry.elements()]
     elif entry.names is not None:
         new = [(name, entry.value) for name in absent_names(entry, data)]
     path = entry.keys if entry.joins or entry.names is not None else entry.keys[:-1]
@@ -224,12 +226,12 @@ def _put_json(entry: Entry, data: bytes | None) -> bytes:
             return jsonc.add(text, node, [(key, value)]).encode() if new else data or b""
         node = child.node
         if not isinstance(node.value, list if entry.joins and at == len(path) - 1 else dict):
-            raise _taken(entry)
+            raise entry.refusal()
     if entry.joins:
         new = [(None, element) for _, element in new if element not in node.value]
     elif entry.names is None and entry.keys[-1] in node.value:
-        if not _is_in(node.value[entry.keys[-1]], entry.value):
-            raise _taken(entry)
+        if not entry.is_in(node.value[entry.keys[-1]]):
+            raise entry.refusal()
         new = []
     return jsonc.add(text, node, new).encode() if new else data or b""
 
@@ -247,7 +249,7 @@ def _taken_from_json(entry: Entry, data: bytes, before: bytes | None) -> bytes:
     gone = [
         at
         for at, child in enumerate(node.children)
-        if (entry.joins and child.node.value in _elements(entry))
+        if (entry.joins and child.node.value in entry.elements())
         or (entry.names is not None and child.key in entry.names and child.node.value == entry.value)
         or (entry.names is None and not entry.joins and child.key == entry.keys[-1])
     ]
@@ -279,192 +281,3 @@ def _json(entry: Entry, data: bytes | None) -> tuple[str, jsonc.Node]:
     if not isinstance(node.value, dict):
         raise Damaged(f"{str(entry.file)!r} holds no object", hint="correct it, or write the entry by hand")
     return text, node
-
-
-def _elements(entry: Entry) -> list[Any]:
-    """The elements that the entry adds to a list: with names, one for each path."""
-    return [entry.value] if entry.names is None else [{"path": name, **entry.value} for name in entry.names]
-
-
-def _is_in(there: Any, value: Any) -> bool:
-    """Whether the value is there, or all of its members are: hosts add members of their own."""
-    if isinstance(there, dict) and isinstance(value, dict):
-        return all(key in there and there[key] == value[key] for key in value)
-    return bool(there == value)
-
-
-def _put_toml(entry: Entry, data: bytes | None) -> bytes:
-    import tomlkit
-    from tomlkit.items import AoT
-
-    _, held = _toml(entry, data)
-    place: Any = held
-    for key in entry.keys[:-1]:
-        if key not in place:
-            place[key] = tomlkit.table(is_super_table=True)
-        place = place[key]
-        if not isinstance(place, dict):
-            raise _taken(entry)
-    key = entry.keys[-1]
-    if entry.joins:
-        there = place.get(key, [])
-        if not isinstance(there, list):
-            raise _taken(entry)
-        new = [element for element in _elements(entry) if element not in _plain(there)]
-        if new and key not in place:
-            place[key] = there = tomlkit.aot()
-        for element in new:
-            table = tomlkit.table() if isinstance(there, AoT) else tomlkit.inline_table()
-            table.update(element)
-            there.append(table)
-        return tomlkit.dumps(held).encode() if new else data or b""
-    if key in place:
-        if not _is_in(_plain(place[key]), entry.value):
-            raise _taken(entry)
-        return data or b""
-    place[key] = entry.value
-    return tomlkit.dumps(held).encode()
-
-
-def _taken_from_toml(entry: Entry, data: bytes) -> bytes:
-    import tomlkit
-
-    _, held = _toml(entry, data)
-    chain: list[Any] = [held]
-    for key in entry.keys[:-1]:
-        if key not in chain[-1]:
-            return data
-        chain.append(chain[-1][key])
-    key = entry.keys[-1]
-    if key not in chain[-1]:
-        return data
-    there, ours = chain[-1][key], _elements(entry)
-    if entry.joins:
-        gone = [at for at, element in enumerate(_plain(there)) if element in ours]
-        if not gone:
-            return data
-        for at in reversed(gone):
-            del there[at]
-    if not entry.joins or not there:
-        del chain[-1][key]
-    for place, key in zip(reversed(chain[:-1]), reversed(entry.keys[:-1]), strict=True):
-        if not place[key]:
-            del place[key]
-    return tomlkit.dumps(held).encode()
-
-
-def _plain(item: Any) -> Any:
-    return item.unwrap() if hasattr(item, "unwrap") else item
-
-
-def _toml(entry: Entry, data: bytes | None) -> tuple[Any, Any]:
-    """The plain values, and the document."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        document = tomlkit.parse((data or b"").decode("utf-8"))
-        return document.unwrap(), document
-    except (TOMLKitError, UnicodeDecodeError) as error:
-        raise Damaged(f"{str(entry.file)!r} is not TOML: {error}", hint=BY_HAND) from error
-
-
-def _put_yaml(entry: Entry, data: bytes | None) -> bytes:
-    """The entry on one line, in the form of JSON, which is YAML, too."""
-    import yaml
-
-    there, text, root = _yaml(entry, data)
-    key, name = entry.keys
-    table = _yaml_member(root, key)
-    held = there.get(key) or {}
-    if not isinstance(held, dict) or (name in held and not _is_in(held[name], entry.value)):
-        raise _taken(entry)
-    if name in held:
-        return data or b""
-    line = "\r\n" if "\r\n" in text else "\n"
-    value = json.dumps(entry.value, ensure_ascii=False)
-    if table is None:
-        at, added = len(text), f"{'' if text.endswith(line) or not text else line}{key}:{line}  {name}: {value}{line}"
-    elif not isinstance(table[1], yaml.MappingNode):  # the key has no value
-        at, added = table[0].end_mark.index + 1, f"{line}  {name}: {value}"
-    elif table[1].flow_style:
-        at, added = table[1].start_mark.index + 1, f"{json.dumps(name)}: {value}{', ' if table[1].value else ''}"
-    else:
-        first = table[1].value[0][0].start_mark
-        at, added = first.index, f"{name}: {value}{line}{' ' * first.column}"
-    new = text[:at] + added + text[at:]
-    if _loaded(new) != {**there, key: {**held, name: entry.value}}:
-        raise Refused(f"{str(entry.file)!r} cannot be edited safely", hint=BY_HAND)
-    return new.encode()
-
-
-def _taken_from_yaml(entry: Entry, data: bytes) -> bytes:
-    there, text, root = _yaml(entry, data)
-    key, name = entry.keys
-    table = _yaml_member(root, key)
-    member = _yaml_member(table[1], name) if table else None
-    if table is None or member is None:
-        return data
-    del there[key][name]
-    rest = [node for node, _ in table[1].value if node is not member[0]]
-    start, end = member[0].start_mark.index, member[1].end_mark.index
-    after = next((node.start_mark.index for node in rest if node.start_mark.index > start), None)
-    if table[1].flow_style:
-        end = after or end
-        start = start if after or not rest else text.rindex(",", 0, start)
-    elif after is not None:
-        end = after
-    elif rest:
-        start = text.rindex("\n", 0, start)
-        end = start + len(text[start:end].rstrip())
-    else:  # the key goes as well
-        del there[key]
-        start, end = table[0].start_mark.index, end
-        end = (
-            end
-            if end == len(text) or text[end - 1] == "\n"
-            else text.index("\n", end) + 1
-            if "\n" in text[end:]
-            else end
-        )
-    new = text[:start] + text[end:]
-    if (_loaded(new) or {}) != there:
-        raise Refused(f"{str(entry.file)!r} cannot be edited safely", hint="remove the entry by hand")
-    return new.encode()
-
-
-def _yaml(entry: Entry, data: bytes | None) -> tuple[Any, str, Any]:
-    """The plain values, the text, and its nodes."""
-    import yaml
-
-    try:
-        text = (data or b"").decode("utf-8")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        if root is None or (isinstance(root, yaml.MappingNode) and not root.flow_style):
-            return yaml.safe_load(text) or {}, text, root
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        problem = " ".join(str(error).split())
-        raise Damaged(f"{str(entry.file)!r} is not YAML: {problem}", hint=BY_HAND) from error
-    raise Refused(f"{str(entry.file)!r} cannot be edited safely", hint=BY_HAND)
-
-
-def _yaml_member(node: Any, key: str) -> Any:
-    """The nodes of the key and its value, or None."""
-    pairs = node.value if node is not None and isinstance(node.value, list) else ()
-    return next((pair for pair in pairs if isinstance(pair, tuple) and pair[0].value == key), None)
-
-
-def _loaded(text: str) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return None
-
-
-def _taken(entry: Entry) -> Refused:
-    where = ".".join(entry.keys)
-    return Refused(
-        f"{where} of {str(entry.file)!r} has unexpected contents", hint="remove it, or write the entry by hand"
-    )
