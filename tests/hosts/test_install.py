@@ -101,7 +101,7 @@ def test_all_else_stays_as_it_says(here: Place, home: Path, host: str) -> None:
         old, new = read(name, SAMPLES["servers and hooks of others"][name]), read(name, data)
         new.get("mcpServers", {}).pop("navigator", None)
         new.get("mcp_servers", {}).pop("navigator", None)
-        for event in ("UserPromptSubmit", "BeforeAgent"):
+        for event in ("UserPromptSubmit", "BeforeAgent", "SessionStart"):
             held = new.get("hooks", {}).get(event, [])
             held[:] = [one for one in held if "prompt_hook" not in str(one) and "navigator-hook" not in str(one)]
             if not held and event not in old.get("hooks", {}):

@@ -26,16 +26,21 @@ _KIND, _FOLDER, _OTHERS = 0o170000, 0o040000, 0o077  # as in the module `stat`
 
 
 def ask(
-    text: str, root: str, k: int = 5, timeout: float = 0.05, *, start: bool = False, wait: float = 0
+    text: str, root: str, k: int = 5, timeout: float = 0.05, *, session: str = "", start: bool = False, wait: float = 0
 ) -> dict[str, object] | None:
     """The document that `navigator route --json` prints for `text` in the project at `root`, within `timeout` seconds.
 
-    None for every failure. With `start`, a process is started if none answers, and its answer is waited for up to
-    `wait` seconds; there is no wait if a process was started within the last AGAIN seconds and has ended.
+    With `session`, a host's own name of one, the process remembers the skill that fits; an empty text gets that answer
+    again. None for every failure.
+
+    With `start`, a process is started if none answers, and its answer is waited for up to `wait` seconds; there is no
+    wait if a process was started within the last AGAIN seconds and has ended.
     """
     try:
         root = os.path.realpath(root)
         request = {"v": PROTOCOL, "root": root, "base": os.path.realpath(os.curdir), "text": text, "k": k}
+        if session:
+            request["session"] = session
         line = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
         path = socket_path(root)
         try:

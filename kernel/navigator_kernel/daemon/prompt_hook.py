@@ -35,16 +35,24 @@ def main() -> None:
 def _said(data: bytes) -> str:
     """What the host adds to the context, in the form that it reads; empty if there is nothing to say."""
     held = json.loads(data)
-    text, folder = held["prompt"], held.get("cwd") or (held.get("workspace_roots") or [os.curdir])[0]
+    event = str(held.get("hook_event_name") or "UserPromptSubmit")
+    is_compacted = event == "SessionStart" and held.get("source") == "compact"
+    text, folder = (
+        "" if is_compacted else held["prompt"],
+        held.get("cwd") or (held.get("workspace_roots") or [os.curdir])[0],
+    )
     is_kimi = isinstance(text, list) or str(held.get("client_type")).startswith("kimi")
     if isinstance(text, list):  # Kimi Code sends a message in parts
         text = " ".join(part["text"] for part in text if part.get("type") == "text")
     root = os.environ.get("NAVIGATOR_ROOT") or nearest(os.path.realpath(folder))
-    if not text.strip() or not os.path.isdir(root):  # noqa: PTH112 - importing pathlib takes 4 ms
+    if not (text.strip() or is_compacted) or not os.path.isdir(root):  # noqa: PTH112 - importing pathlib takes 4 ms
         return ""
-    found = ask(text, root, 5, PATIENCE, start=True, wait=FIRST_PATIENCE)
-    hint = render_hint(found) if found else ""
-    event = str(held.get("hook_event_name") or "UserPromptSubmit")
+    session = str(held.get("session_id") or "")[:200]
+    if is_compacted:
+        found = ask("", root, 5, PATIENCE, session=session) if session else None
+    else:
+        found = ask(text, root, 5, PATIENCE, session=session, start=True, wait=FIRST_PATIENCE)
+    hint = render_hint(found, is_compacted=is_compacted) if found else ""
     if not hint or is_kimi:  # it adds plain text to the context (docs/en/customization/hooks.md of kimi-code)
         return hint
     if event == "beforeSubmitPrompt":  # Cursor, since 3.20; docs/cursor-hooks.md of ponytail read it in the client
@@ -52,8 +60,9 @@ def _said(data: bytes) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": hint}})
 
 
-def render_hint(found: dict[str, object]) -> str:
-    """The text with the skill that fits, or with up to SHOWN that may fit, one per line; empty if there is none."""
+def render_hint(found: dict[str, object], *, is_compacted: bool = False) -> str:
+    """The text with the skill that fits, or with up to SHOWN that may fit, one per line; empty if there is none. If the
+    host has compacted its context, the skill is the last one that fitted in the session."""
     options, skill = found.get("options"), found.get("entity")
     taken = found.get("kind") == "skills" and isinstance(skill, str)
     names = [skill] if taken else options if isinstance(options, list) else []
@@ -61,6 +70,9 @@ def render_hint(found: dict[str, object]) -> str:
     if not shown:
         return ""
     how = "load it with the tool load_skill of the MCP server navigator and follow it"
+    if is_compacted:
+        last = f"the context was compacted, and the last skill of this session is {shown[0]}"
+        return f"Navigator: {last}. If its task has open steps, {how}."
     if taken:
         return f"Navigator: the installed skill {shown[0]} fits this message. Before anything else, {how}."
     listed = "".join(f"\n- {name}" for name in shown)

@@ -106,6 +106,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
             entries=(
                 _at(root / ".mcp.json", "mcpServers", NAME, value=plain),
                 _joins(root / ".claude" / "settings.local.json", "UserPromptSubmit", in_seconds),
+                _joins(root / ".claude" / "settings.local.json", "SessionStart", {"matcher": "compact", **in_seconds}),
             ),
             programs=("claude",),
             folders=(claude_home,),
@@ -116,6 +117,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
             entries=(
                 Entry(file=codex / "config.toml", form="toml", keys=("mcp_servers", NAME), value=bare),
                 _joins(codex / "hooks.json", "UserPromptSubmit", in_seconds),
+                _joins(codex / "hooks.json", "SessionStart", {"matcher": "compact", **in_seconds}),
             ),
             mine=True,
             programs=("codex",),
@@ -203,7 +205,16 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
         ),
         "qwen": Host(
             title="Qwen Code",
-            entries=_as_gemini(root / ".qwen" / "settings.json", "UserPromptSubmit", bare, in_milliseconds),
+            entries=(
+                *_as_gemini(root / ".qwen" / "settings.json", "UserPromptSubmit", bare, in_milliseconds),
+                Entry(
+                    file=root / ".qwen" / "settings.json",
+                    form="jsonc",
+                    keys=("hooks", "SessionStart"),
+                    value={"matcher": "compact", **in_milliseconds},
+                    joins=True,
+                ),
+            ),
             programs=("qwen",),
             folders=(qwen,),
         ),
@@ -242,7 +253,7 @@ def hiding(host: Host, skills: Sequence[Path]) -> Host:
     """The host, with an entry that keeps the `skills` (folders) out of the list that it shows its model. Sources: the
     setting skillOverrides of Claude Code, since 2.1.129, by which the person can still call them; `[[skills.config]]`
     of Codex (codex-rs/config/src/skills_config.rs), which switches them off there."""
-    server, hook = host.entries
+    server, hook, *_ = host.entries
     if server.form == "toml":
         names = sorted({os.path.realpath(folder / "SKILL.md") for folder in skills})
         entry = Entry(
