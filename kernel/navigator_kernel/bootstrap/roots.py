@@ -116,11 +116,11 @@ def _claude_plugins(home: Path, root: Path) -> Iterator[Root]:
 def _other_plugins(codex: Path, gemini: Path) -> Iterator[Root]:
     """The folders of skills of Codex's plugins (`plugins/cache/MARKET/NAME/VERSION`) that its config.toml does not
     switch off, and of Gemini CLI's extensions (`extensions/NAME`)."""
+    import tomllib
+
     found = dict(islice(_cached(codex / "plugins").items(), _PLUGINS)) if _is_folder(codex / "plugins/cache") else {}
     switched: Mapping[str, Any] = {}
     if found:
-        import tomllib
-
         with suppress(OSError, ValueError, RecursionError):
             switched = _table(tomllib.loads((codex / "config.toml").read_bytes()[:_BYTES].decode()).get("plugins"))
     for (market, plugin), folders in found.items():

@@ -19,7 +19,8 @@ ANSWER_LIMIT = 4 * 1024 * 1024  # bytes of a line
 AGAIN = 300.0  # seconds after a start in which the client does not wait for another start
 _PAUSE = 0.02  # seconds between attempts to connect
 
-_HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")  # settings and trust are below these
+# Settings, trust and the person's skills are below these
+_HOMES = "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME"
 _SHARED = "/tmp", "/var/tmp"  # noqa: S108 - is_private checks a folder in them before use
 _FNV, _PRIME = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits; hashlib would cost 5 ms
 _KIND, _FOLDER, _OTHERS = 0o170000, 0o040000, 0o077  # as in the module `stat`
