@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -163,7 +163,7 @@ def set_entry(entry: Entry, data: bytes | None) -> bytes:
 
 def absent_names(entry: Entry, data: bytes | None) -> list[str]:
     """The names of the entry that have no value yet; Refused if something else than an object is at its place."""
-    place = toml_yaml.load_toml(entry, data)[0] if entry.form == "toml" else _json(entry, data)[1].value
+    place = toml_yaml.load_toml(entry, data)[0] if entry.form == "toml" else _json(entry, data)[0]
     for key in entry.keys:
         place = place.get(key, {}) if isinstance(place, dict) else place
     if entry.joins:
@@ -179,22 +179,21 @@ def absent_names(entry: Entry, data: bytes | None) -> list[str]:
 def remove_entry(entry: Entry, data: bytes, before: bytes | None = None) -> bytes:
     """The file without the entry, and without what this would leave empty, unless the file had it `before` the install;
     the same bytes if it is not there."""
-    if entry.form in {"json", "jsonc"}:
-        return _taken_from_json(entry, data, before)
-    load, take = (
-        (toml_yaml.load_toml, toml_yaml.take_toml)
-        if entry.form == "toml"
-        else (toml_yaml.load_yaml, toml_yaml.take_yaml)
-    )
-    shorter = take(entry, data)
+    load: Callable[[Entry, bytes], tuple[Any, ...]] = _json
+    if entry.form == "toml":
+        load, shorter = toml_yaml.load_toml, toml_yaml.take_toml(entry, data)
+    elif entry.form == "yaml":
+        load, shorter = toml_yaml.load_yaml, toml_yaml.take_yaml(entry, data)
+    else:
+        shorter = _taken_from_json(entry, data, before)
     if shorter == data:
         return data
-    # The install added one piece of text: if it is there unchanged, the rest stays byte for byte
+    # If the install added one piece of text, and it is there unchanged, the rest stays byte for byte
     before = before or b""
     after = set_entry(entry, before)
     start = _shared(before, after)
     end = len(after) - _shared(before[start:][::-1], after[start:][::-1])
-    if data.count(after[start:end]) != 1:
+    if after[:start] + after[end:] != before or data.count(after[start:end]) != 1:
         return shorter
     cut = data.replace(after[start:end], b"")
     try:
@@ -210,7 +209,7 @@ def _shared(one: bytes, other: bytes) -> int:
 
 
 def _put_json(entry: Entry, data: bytes | None) -> bytes:
-    text, node = _json(entry, data)
+    _, text, node = _json(entry, data)
     new: list[tuple[str | None, Any]] = [(entry.keys[-1], entry.value)]
     if entry.joins:
         new = [(None, element) for element in entry.elements()]
@@ -237,7 +236,7 @@ def _put_json(entry: Entry, data: bytes | None) -> bytes:
 
 
 def _taken_from_json(entry: Entry, data: bytes, before: bytes | None) -> bytes:
-    text, node = _json(entry, data)
+    _, text, node = _json(entry, data)
     path = entry.keys if entry.joins or entry.names is not None else entry.keys[:-1]
     chain = [node]
     for key in path:
@@ -268,7 +267,8 @@ def _taken_from_json(entry: Entry, data: bytes, before: bytes | None) -> bytes:
     return jsonc.remove(text, node, gone).encode()
 
 
-def _json(entry: Entry, data: bytes | None) -> tuple[str, jsonc.Node]:
+def _json(entry: Entry, data: bytes | None) -> tuple[Any, str, jsonc.Node]:
+    """The plain values, the text, and its nodes."""
     try:
         text = data.decode("utf-8") if data and data.strip() else "{}\n"
         if entry.form == "json":
@@ -280,4 +280,4 @@ def _json(entry: Entry, data: bytes | None) -> tuple[str, jsonc.Node]:
         raise Damaged(f"{str(entry.file)!r} is not {kind}: {error}", hint=hint) from error
     if not isinstance(node.value, dict):
         raise Damaged(f"{str(entry.file)!r} holds no object", hint="correct it, or write the entry by hand")
-    return text, node
+    return node.value, text, node

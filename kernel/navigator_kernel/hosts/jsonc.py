@@ -70,7 +70,10 @@ def remove(text: str, node: Node, gone: Collection[int]) -> str:
     cuts = []
     for child in (node.children[at] for at in gone):
         before = text[: child.start].rstrip(" \t")
-        cuts.append((len(before.removesuffix("\n").removesuffix("\r")), child.comma or child.node.end))
+        start, end = len(before.removesuffix("\n").removesuffix("\r")), child.comma or child.node.end
+        if start == node.start + 1 == child.start and child.comma:  # the next one follows the bracket, too
+            end += len(text[end:]) - len(text[end:].lstrip(" "))
+        cuts.append((start, end))
     if not rest and is_bare(text, node):
         last = node.children[-1]
         end, outer = last.comma or last.node.end, "\n" + _margin(text, node.start)
