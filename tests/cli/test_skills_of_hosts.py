@@ -10,7 +10,7 @@ from cli.support import Place, below, place_in, type_a
 from skill_repositories import skill_text
 from tables import table
 
-PLACES = list(table(__file__, "PLACES"))
+PLACES, ALSO = list(table(__file__, "PLACES")), list(table(__file__, "ALSO"))
 
 
 def put(place: Path, home: Path, files: dict[str, str]) -> Place:
@@ -59,3 +59,39 @@ def test_a_skill_of_a_plugin_has_the_name_that_claude_code_gives_it(tmp_path: Pa
     for message in ("/paint:ada-painter a boat", "paint:ada-painter"):
         assert here.json("route", message)["entity"] == "ada-painter"
     assert here.json("route", "/paint:ada-printer a boat")["kind"] == "clarify"
+
+
+def test_the_folders_of_all_hosts_are_known(tmp_path: Path, home: Path) -> None:
+    files = {f"{folder}/ada-{at}/SKILL.md": skill_text(f"ada-{at}", "Paints boats") for at, folder in enumerate(ALSO)}
+    here = put(tmp_path, home, files)
+    status = {one["name"]: one["status"] for one in here.json("skill", "list")["skills"]}
+    assert [status.get(f"ada-{at}") for at in range(len(ALSO))] == ["unmanaged"] * len(ALSO)
+
+
+def test_the_environment_names_the_folder_of_a_host(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at, name in enumerate(("CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME", "XDG_CONFIG_HOME")):
+        folder = tmp_path / name / ("opencode" if name.startswith("XDG") else "")
+        Place(root=folder).write({f"skills/ada-{at}/SKILL.md": skill_text(f"ada-{at}", "Paints boats")})
+        monkeypatch.setenv(name, str(tmp_path / name))
+    names = [one["name"] for one in place_in(tmp_path).json("skill", "list")["skills"]]
+    assert {f"ada-{at}" for at in range(5)} <= set(names)
+
+
+def test_the_same_skill_in_several_folders_is_listed_once_and_the_projects_own_comes_first(
+    tmp_path: Path, home: Path
+) -> None:
+    text = skill_text("ada-painter", "Paints watercolours of boats at sea")
+    folders = ("project/.claude/skills", *PLACES, *ALSO)
+    here = put(tmp_path, home, {f"{folder}/ada-painter/SKILL.md": text for folder in folders})
+    rows = [one for one in here.json("skill", "list")["skills"] if one["name"] == "ada-painter"]
+    assert [one["path"] for one in rows] == [".claude/skills/ada-painter"]
+
+
+def test_a_plugin_that_is_switched_off_in_codex_is_left_out(tmp_path: Path, home: Path) -> None:
+    text = skill_text("ada-painter", "Paints watercolours of boats at sea")
+    cache = "home/.codex/plugins/cache/market/paint/1.0.0"
+    settings = '[plugins."paint@market"]\nenabled = false\n'
+    here = put(tmp_path, home, {f"{cache}/skills/ada-painter/SKILL.md": text, "home/.codex/config.toml": settings})
+    assert here.run("skill", "info", "ada-painter").code == 4

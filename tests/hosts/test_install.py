@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from cli.support import Place, place_in
+from navigator_kernel.cli.commands.host import HOSTS as EVERY
+from navigator_kernel.hosts.hosts import hosts
 from skill_repositories import skill_text
 from tables import cases
 
@@ -99,7 +101,7 @@ def test_all_else_stays_as_it_says(here: Place, home: Path, host: str) -> None:
         old, new = read(name, SAMPLES["servers and hooks of others"][name]), read(name, data)
         new.get("mcpServers", {}).pop("navigator", None)
         new.get("mcp_servers", {}).pop("navigator", None)
-        for event in ("UserPromptSubmit", "BeforeAgent"):
+        for event in ("UserPromptSubmit", "BeforeAgent", "SessionStart"):
             held = new.get("hooks", {}).get(event, [])
             held[:] = [one for one in held if "prompt_hook" not in str(one) and "navigator-hook" not in str(one)]
             if not held and event not in old.get("hooks", {}):
@@ -130,20 +132,24 @@ def test_the_list_says_which_hosts_have_navigator(here: Place, home: Path, host:
     def installed() -> dict[str, str]:
         return {row["host"]: row["installed"] for row in here.json("host", "list")["hosts"]}
 
-    assert set(installed().values()) == {"no"} and installed().keys() == set(HOSTS)
+    assert set(installed().values()) == {"no"} and installed().keys() == set(EVERY)
     here.said("host", "install", host)
     also = {"claude-code": "generic", "generic": "claude-code"}.get(host)  # they share .mcp.json
-    expected = {**dict.fromkeys(HOSTS, "no"), host: "yes"}
+    expected = {**dict.fromkeys(EVERY, "no"), host: "yes"}
     if also:
         expected[also] = "yes" if also == "generic" else "partly"
     assert installed() == expected
     assert f"{host} " in here.said("host", "list")
 
 
+def test_the_command_line_knows_every_host(tmp_path: Path) -> None:
+    assert list(EVERY) == list(hosts(tmp_path))
+
+
 def test_a_host_whose_file_cannot_be_read_is_listed_as_unknown_with_the_reason(here: Place, home: Path) -> None:
-    lay({".gemini/settings.json": b"{ // mine\n}"}, here, home)
+    lay({".cursor/mcp.json": b"{ // mine\n}"}, here, home)
     done = here.run("host", "list")
-    assert (done.code, "gemini: " in done.err and "not plain JSON" in done.err) == (0, True)
+    assert (done.code, "cursor: " in done.err and "not plain JSON" in done.err) == (0, True)
 
 
 @cases("words, said")
@@ -203,8 +209,14 @@ def test_the_persons_own_overrides_stay_through_installs_and_edits(here: Place, 
     assert json.loads(file.read_text()) == {"skillOverrides": own, "model": "x"}
 
 
-def test_only_claude_code_can_hide_skills(here: Place, home: Path) -> None:
-    assert here.run("host", "install", "codex", "--hide-skills").code == 2
+def test_codex_hides_the_skills_that_it_reads_and_other_hosts_hide_none(here: Place, home: Path) -> None:
+    here.write({".agents/skills/s1/SKILL.md": skill_text("s1")})
+    here.said("host", "install", "codex", "--hide-skills")
+    rows = tomllib.loads((home / ".codex/config.toml").read_text())["skills"]["config"]
+    assert rows == [{"path": str(here.root / ".agents/skills/s1/SKILL.md"), "enabled": False}]
+    here.said("host", "uninstall", "codex")
+    assert seen(here, home) == {}
+    assert here.run("host", "install", "gemini", "--hide-skills").code == 2
     lay({".claude/settings.local.json": b'{"skillOverrides": []}'}, here, home)
     here.write(SKILLS)
     assert here.run("host", "install", "claude-code", "--hide-skills").code == 3

@@ -64,6 +64,32 @@ def test_the_skill_that_fits_is_named_in_either_language(here: Place, prompt: st
     assert "code-review" in said(here, prompt, event) or "code-review" in warm(here, prompt)
 
 
+def test_the_last_skill_of_a_session_is_named_again_after_the_host_compacted_its_context(here: Place) -> None:
+    assert warm(here, "please review this code")
+
+    def after(session: str, **more: str) -> str:
+        data = {"session_id": session, "cwd": str(here.root), **more}
+        told = hooked(here, json.dumps(data).encode()).stdout
+        return str(json.loads(told)["hookSpecificOutput"]["additionalContext"]) if told else ""
+
+    compacted = {"hook_event_name": "SessionStart", "source": "compact"}
+    assert after("a", **compacted) == ""
+    assert "code-review" in after("a", prompt="please review this code", hook_event_name="UserPromptSubmit")
+    assert after("a", prompt="why is the sky blue?", hook_event_name="UserPromptSubmit") == ""
+    assert "the last skill of this session is code-review" in after("a", **compacted)
+    assert (after("b", **compacted), after("a", hook_event_name="SessionStart", source="startup")) == ("", "")
+
+
+def test_cursor_and_kimi_code_get_the_hint_in_their_own_form(here: Place) -> None:
+    assert warm(here, "please review this code")
+    message = "please review this code"
+    cursor = {"prompt": message, "workspace_roots": [str(here.root)], "hook_event_name": "beforeSubmitPrompt"}
+    kimi = {"prompt": [{"type": "text", "text": message}], "cwd": str(here.root), "client_type": "kimi_code_cli"}
+    told = json.loads(hooked(here, json.dumps(cursor).encode()).stdout)
+    assert told["continue"] is True and "code-review" in told["additional_context"]
+    assert hooked(here, json.dumps(kimi).encode()).stdout.startswith(b"Navigator: the installed skill code-review fits")
+
+
 @pytest.mark.wide
 def test_a_message_that_needs_no_skill_gets_nothing(here: Place) -> None:
     assert warm(here, "please review this code")

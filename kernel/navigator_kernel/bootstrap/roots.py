@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,14 +28,16 @@ _BYTES = 1024 * 1024  # of one file about plugins
 
 def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ...]:
     """Every folder of resources, each real folder once: the project's before those of its packages, the person's, the
-    plugins' of Claude Code, those that our own `plugins` bring, and the shipped one."""
+    plugins' and extensions' of Claude Code, Codex and Gemini CLI, those that our own `plugins` bring, and the shipped
+    one."""
     home = Path.home()
     found = [Root(path=root / host / "skills", level="project") for host in HOSTS]
     if is_project(os.path.realpath(root)):
         for package in islice(_packages(str(root), 2), _PACKAGES):
             found += _of_package(package, root)
-    found += [Root(path=home / host / "skills", level="user") for host in (*HOSTS, ".copilot")]
+    found += [Root(path=path / "skills", level="user") for path in _own_folders(home)]
     found += _claude_plugins(home / ".claude", root)
+    found += _other_plugins(_place("CODEX_HOME", home / ".codex"), home / ".gemini")
     found += [Root(path=path, level="plugin") for path in plugins]
     found.append(Root(path=shipped_home().skills, level="shipped"))
     levels: tuple[tuple[Level, Path], ...] = (("project", root), ("user", home))
@@ -47,6 +50,21 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
     for item in found:
         kept.setdefault((os.path.realpath(item.path), item.type), item)
     return tuple(kept.values())
+
+
+def _own_folders(home: Path) -> Iterator[Path]:
+    """The person's folders of hosts that have `skills` below them. Sources: the pages on skills of Codex, Copilot CLI,
+    Cursor, opencode, goose, Amp, Qwen Code, Kimi Code and Windsurf, and the hosts of the npm package skills."""
+    yield from (home / host for host in HOSTS)
+    yield from (home / ".copilot", home / ".codeium/windsurf")
+    yield from (_place(name, home / ".codex") for name in ("CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME"))
+    settings = _place("XDG_CONFIG_HOME", home / ".config")
+    yield from (settings / name for name in ("opencode", "goose", "agents", "amp"))
+
+
+def _place(name: str, usual: Path) -> Path:
+    """The folder that the environment names, if it is an absolute path."""
+    return Path(named) if (named := os.environ.get(name, "")).startswith("/") else usual
 
 
 def _packages(folder: str, depth: int) -> Iterator[str]:
@@ -95,6 +113,23 @@ def _claude_plugins(home: Path, root: Path) -> Iterator[Root]:
             yield from _of_plugin(folder, plugin, markets[market].get(plugin, {}))
 
 
+def _other_plugins(codex: Path, gemini: Path) -> Iterator[Root]:
+    """The folders of skills of Codex's plugins (`plugins/cache/MARKET/NAME/VERSION`) that its config.toml does not
+    switch off, and of Gemini CLI's extensions (`extensions/NAME`)."""
+    import tomllib
+
+    found = dict(islice(_cached(codex / "plugins").items(), _PLUGINS)) if _is_folder(codex / "plugins/cache") else {}
+    switched: Mapping[str, Any] = {}
+    if found:
+        with suppress(OSError, ValueError, RecursionError):
+            switched = _table(tomllib.loads((codex / "config.toml").read_bytes()[:_BYTES].decode()).get("plugins"))
+    for (market, plugin), folders in found.items():
+        if _table(switched.get(f"{plugin}@{market}")).get("enabled") is not False:
+            yield from _of_plugin(folders[0], plugin, {})
+    for skills in islice(sorted(gemini.glob("extensions/*/skills")), _PLUGINS):
+        yield from _of_plugin(skills.parent, skills.parent.name, {})
+
+
 def marketplace(name: str) -> str:
     """The address of a marketplace that the person has added to Claude Code; empty without one of that name."""
     known = _json(Path.home() / ".claude" / "plugins" / "known_marketplaces.json")
@@ -117,6 +152,12 @@ def _installed(base: Path, root: Path) -> Mapping[tuple[str, str], list[Path]]:
                         base / path for path in _paths(one.get("installPath"))
                     )
         return found
+    return _cached(base)
+
+
+def _cached(base: Path) -> dict[tuple[str, str], list[Path]]:
+    """The newest version of each plugin in the cache, by marketplace and name."""
+    found: dict[tuple[str, str], list[Path]] = {}
     for path in sorted((base / "cache").glob("*/*")):
         versions = [one for one in islice(path.glob("*"), _VERSIONS) if _is_folder(one)]
         if versions:
@@ -129,7 +170,8 @@ def _of_plugin(folder: Path, plugin: str, row: Mapping[str, Any]) -> Iterator[Ro
     marketplace, names; without any, the plugin's own folder."""
     from navigator_kernel.skills.formats.plugin_manifests import plugin_words  # most people have no plugins
 
-    manifest = _json(folder / ".claude-plugin" / "plugin.json") or _json(folder / "plugin.json")
+    named = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "plugin.json", "gemini-extension.json")
+    manifest = next(filter(None, (_json(folder / name) for name in named)), {})
     places, inside = [folder / "skills"], os.path.realpath(folder)
     for path in (*_paths(manifest.get("skills")), *_paths(row.get("skills"))):
         place = Path(os.path.realpath(folder / path))

@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 SERVERS_FILE, OWN_SERVERS_FILE = ".mcp.json", "mcp.json"  # the project's MCP servers, and the person's own
 MARKS = ("navigator.toml", "mybox", ".claude", ".git")
-HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github")  # in the order of reading
+# The folders of hosts that have `skills` below them, in the order of reading
+HOSTS = (
+    ".claude", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github", ".goose", ".qwen", ".kimi-code",
+    ".kimi", ".windsurf",
+)  # fmt: skip
 _READ = (*MARKS, SERVERS_FILE, *HOSTS[1:], "agents", "bin", "docs", "skills.lock.json")
 _WRITABLE_BY_OTHERS = 0o022
 _KIND, _LINK = 0o170000, 0o120000  # as in the module `stat`

@@ -19,23 +19,29 @@ ANSWER_LIMIT = 4 * 1024 * 1024  # bytes of a line
 AGAIN = 300.0  # seconds after a start in which the client does not wait for another start
 _PAUSE = 0.02  # seconds between attempts to connect
 
-_HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")  # settings and trust are below these
+# Settings, trust and the person's skills are below these
+_HOMES = "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "KIMI_CODE_HOME"
 _SHARED = "/tmp", "/var/tmp"  # noqa: S108 - is_private checks a folder in them before use
 _FNV, _PRIME = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits; hashlib would cost 5 ms
 _KIND, _FOLDER, _OTHERS = 0o170000, 0o040000, 0o077  # as in the module `stat`
 
 
 def ask(
-    text: str, root: str, k: int = 5, timeout: float = 0.05, *, start: bool = False, wait: float = 0
+    text: str, root: str, k: int = 5, timeout: float = 0.05, *, session: str = "", start: bool = False, wait: float = 0
 ) -> dict[str, object] | None:
     """The document that `navigator route --json` prints for `text` in the project at `root`, within `timeout` seconds.
 
-    None for every failure. With `start`, a process is started if none answers, and its answer is waited for up to
-    `wait` seconds; there is no wait if a process was started within the last AGAIN seconds and has ended.
+    With `session`, a host's own name of one, the process remembers the skill that fits; an empty text gets that answer
+    again. None for every failure.
+
+    With `start`, a process is started if none answers, and its answer is waited for up to `wait` seconds; there is no
+    wait if a process was started within the last AGAIN seconds and has ended.
     """
     try:
         root = os.path.realpath(root)
         request = {"v": PROTOCOL, "root": root, "base": os.path.realpath(os.curdir), "text": text, "k": k}
+        if session:
+            request["session"] = session
         line = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
         path = socket_path(root)
         try:

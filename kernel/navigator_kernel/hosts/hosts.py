@@ -13,77 +13,275 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.errors import Refused
+
 NAME = "navigator"
 SECONDS = 5  # a host's time limit for the hook, which needs a fiftieth of it
 
 
 class Entry(Struct, frozen=True, kw_only=True):
     """One value in a settings file: `value` at `keys`, or with `joins` as an additional element of the list there. With
-    `names` it is set for each of these keys of the object there that has none, and an existing value is kept."""
+    `names` it is set for each of these keys of the object there that has none, and an existing value is kept; with
+    both, an element is added for each of these paths. `is_frame`: the file needs it, and it goes with the last entry.
+    """
 
     file: Path
-    form: Literal["json", "toml"]
+    form: Literal["json", "jsonc", "toml", "yaml"]
     keys: tuple[str, ...]
     value: Any
     joins: bool = False
     names: tuple[str, ...] | None = None
+    is_frame: bool = False
+
+    def elements(self) -> list[Any]:
+        """The elements to add to a list: with names, one for each path."""
+        return [self.value] if self.names is None else [{"path": name, **self.value} for name in self.names]
+
+    def is_in(self, there: Any) -> bool:
+        """Whether `there` is the value, or has all of its members: hosts add members of their own."""
+        if isinstance(there, dict) and isinstance(self.value, dict):
+            return all(key in there and there[key] == self.value[key] for key in self.value)
+        return bool(there == self.value)
+
+    def refusal(self) -> Refused:
+        """The error for something else at the entry's place."""
+        where = ".".join(self.keys)
+        return Refused(
+            f"{where} of {str(self.file)!r} has unexpected contents", hint="remove it, or write the entry by hand"
+        )
 
 
 class Host(Struct, frozen=True, kw_only=True):
-    """`mine` is true if its files are the person's own, not the project's; `entries` are the values for its files."""
+    """`mine` is true if its files are the person's own, not the project's; `entries` are the values for its files. The
+    host is on this machine if one of `programs` or of `folders` exists. `skills` are the folders of skills that it
+    lists itself, if a setting of it hides some of them."""
 
     title: str
     entries: tuple[Entry, ...]
     mine: bool = False
+    programs: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+    skills: tuple[Path, ...] = ()
+
+    def is_here(self) -> bool:
+        return any(map(shutil.which, self.programs)) or any(folder.exists() for folder in self.folders)
 
 
 def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
-    """The coding agents by their names on the command line, for a project at `root`."""
+    """The coding agents by their names on the command line, for a project at `root`.
+
+    Each one's place and shape are from its own documentation: code.visualstudio.com/docs/agents/reference,
+    docs.github.com (copilot-cli-reference, hooks-reference), opencode.ai/docs/mcp-servers and the types of
+    @opencode-ai/sdk, the guide config-files of goose, ampcode.com/docs/cli/settings, the pages in the npm package of
+    Qwen Code, moonshotai.github.io/kimi-code, docs.windsurf.com, cursor.com/docs (mcp, hooks). A prompt hook is set
+    where the host gives its output to the model: Copilot, VS Code, goose and Windsurf drop it (their pages on hooks,
+    2026), opencode and Amp have plugins in JavaScript only.
+    """
     env = os.environ if env is None else env
     home = Path(env.get("HOME") or Path.home())
-    codex = Path(env.get("CODEX_HOME") or home / ".codex")
-    server, hook = [*_called(NAME, "cli.main"), "mcp", "serve"], shlex.join(_called(f"{NAME}-hook", "prompt_hook"))
-    plain: dict[str, Any] = {"type": "stdio", "command": server[0], "args": server[1:]}
-    bare = {key: held for key, held in plain.items() if key != "type"}
+
+    def own(name: str, usual: str) -> Path:
+        """The person's folder of a host, which the environment may name."""
+        return Path(env.get(name) or home / usual)
+
+    codex, qwen, kimi = own("CODEX_HOME", ".codex"), own("QWEN_HOME", ".qwen"), own("KIMI_CODE_HOME", ".kimi-code")
+    copilot, claude_home, settings = (
+        own("COPILOT_HOME", ".copilot"),
+        own("CLAUDE_CONFIG_DIR", ".claude"),
+        own("XDG_CONFIG_HOME", ".config"),
+    )
+    goose = Path(env["GOOSE_PATH_ROOT"], "config") if env.get("GOOSE_PATH_ROOT") else settings / "goose"
+    server, hook = (
+        [*_called(NAME, "cli.main"), "mcp", "serve"],
+        shlex.join(_called(f"{NAME}-hook", "daemon.prompt_hook")),
+    )
+    bare: dict[str, Any] = {"command": server[0], "args": server[1:]}
+    plain: dict[str, Any] = {"type": "stdio", **bare}
     run: dict[str, Any] = {"type": "command", "command": hook}
-    claude, gemini = root / ".claude" / "settings.local.json", root / ".gemini" / "settings.json"
+    in_seconds = {"hooks": [{**run, "timeout": SECONDS}]}
+    in_milliseconds = {"hooks": [{**run, "name": NAME, "timeout": SECONDS * 1000}]}
     return {
         "claude-code": Host(
             title="Claude Code",
             entries=(
                 _at(root / ".mcp.json", "mcpServers", NAME, value=plain),
-                _joins(claude, "UserPromptSubmit", {"hooks": [{**run, "timeout": SECONDS}]}),
+                _joins(root / ".claude" / "settings.local.json", "UserPromptSubmit", in_seconds),
+                _joins(root / ".claude" / "settings.local.json", "SessionStart", {"matcher": "compact", **in_seconds}),
             ),
+            programs=("claude",),
+            folders=(claude_home,),
+            skills=(root / ".claude" / "skills",),
         ),
         "codex": Host(
             title="Codex",
             entries=(
                 Entry(file=codex / "config.toml", form="toml", keys=("mcp_servers", NAME), value=bare),
-                _joins(codex / "hooks.json", "UserPromptSubmit", {"hooks": [{**run, "timeout": SECONDS}]}),
+                _joins(codex / "hooks.json", "UserPromptSubmit", in_seconds),
+                _joins(codex / "hooks.json", "SessionStart", {"matcher": "compact", **in_seconds}),
             ),
             mine=True,
+            programs=("codex",),
+            folders=(codex,),
+            skills=(root / ".agents" / "skills", home / ".agents" / "skills", codex / "skills"),
         ),
         "gemini": Host(
             title="Gemini CLI",
+            entries=_as_gemini(root / ".gemini" / "settings.json", "BeforeAgent", bare, in_milliseconds),
+            programs=("gemini",),
+            folders=(home / ".gemini",),
+        ),
+        "cursor": Host(
+            title="Cursor",
             entries=(
-                _at(gemini, "mcpServers", NAME, value=bare),
-                _joins(gemini, "BeforeAgent", {"hooks": [{**run, "name": NAME, "timeout": SECONDS * 1000}]}),
+                _at(root / ".cursor" / "mcp.json", "mcpServers", NAME, value=bare),
+                _joins(root / ".cursor" / "hooks.json", "beforeSubmitPrompt", {"command": hook, "timeout": SECONDS}),
+                Entry(file=root / ".cursor" / "hooks.json", form="json", keys=("version",), value=1, is_frame=True),
             ),
+            programs=("cursor", "cursor-agent"),
+            folders=(home / ".cursor",),
+        ),
+        "vscode": Host(
+            title="Copilot in VS Code",
+            entries=(Entry(file=root / ".vscode" / "mcp.json", form="jsonc", keys=("servers", NAME), value=plain),),
+            programs=("code", "code-insiders", "codium"),
+            folders=(home / ".vscode", settings / "Code"),
+        ),
+        "copilot": Host(
+            title="Copilot CLI",
+            entries=(
+                _at(copilot / "mcp-config.json", "mcpServers", NAME, value={"type": "local", **bare, "tools": ["*"]}),
+            ),
+            mine=True,
+            programs=("copilot",),
+            folders=(copilot,),
+        ),
+        "opencode": Host(
+            title="opencode",
+            entries=(
+                Entry(
+                    file=_existing(root / "opencode.json", root / "opencode.jsonc"),
+                    form="jsonc",
+                    keys=("mcp", NAME),
+                    value={"type": "local", "command": server, "enabled": True},
+                ),
+            ),
+            programs=("opencode",),
+            folders=(settings / "opencode",),
+        ),
+        "goose": Host(
+            title="goose",
+            entries=(
+                Entry(
+                    file=goose / "config.yaml",
+                    form="yaml",
+                    keys=("extensions", NAME),
+                    value={
+                        "type": "stdio",
+                        "name": NAME,
+                        "description": "Finds and loads the installed skill that fits",
+                        "cmd": server[0],
+                        "args": server[1:],
+                        "enabled": True,
+                        "timeout": 300,
+                    },
+                ),
+            ),
+            mine=True,
+            programs=("goose",),
+            folders=(goose,),
+        ),
+        "amp": Host(
+            title="Amp",
+            entries=(
+                Entry(
+                    file=_existing(root / ".amp" / "settings.json", root / ".amp" / "settings.jsonc"),
+                    form="jsonc",
+                    keys=("amp.mcpServers", NAME),
+                    value=bare,
+                ),
+            ),
+            programs=("amp",),
+            folders=(settings / "amp",),
+        ),
+        "qwen": Host(
+            title="Qwen Code",
+            entries=(
+                *_as_gemini(root / ".qwen" / "settings.json", "UserPromptSubmit", bare, in_milliseconds),
+                Entry(
+                    file=root / ".qwen" / "settings.json",
+                    form="jsonc",
+                    keys=("hooks", "SessionStart"),
+                    value={"matcher": "compact", **in_milliseconds},
+                    joins=True,
+                ),
+            ),
+            programs=("qwen",),
+            folders=(qwen,),
+        ),
+        "kimi": Host(
+            title="Kimi Code",
+            entries=(
+                _at(kimi / "mcp.json", "mcpServers", NAME, value=bare),
+                Entry(
+                    file=kimi / "config.toml",
+                    form="toml",
+                    keys=("hooks",),
+                    value={"event": "UserPromptSubmit", "command": hook, "timeout": SECONDS},
+                    joins=True,
+                ),
+            ),
+            mine=True,
+            programs=("kimi",),
+            folders=(kimi,),
+        ),
+        "windsurf": Host(
+            title="Windsurf",
+            entries=(_at(home / ".codeium" / "windsurf" / "mcp_config.json", "mcpServers", NAME, value=bare),),
+            mine=True,
+            programs=("windsurf",),
+            folders=(home / ".codeium" / "windsurf",),
         ),
         "generic": Host(
-            title="the hosts that read .mcp.json", entries=(_at(root / ".mcp.json", "mcpServers", NAME, value=plain),)
+            title="the hosts that read .mcp.json",
+            entries=(_at(root / ".mcp.json", "mcpServers", NAME, value=plain),),
+            folders=(root / ".mcp.json",),
         ),
     }
 
 
-def hiding(host: Host, root: Path, names: Sequence[str]) -> Host:
-    """Claude Code, with an entry that keeps the skills `names` out of the list that it shows its model; the person can
-    still call them. Source: the setting skillOverrides of Claude Code, since 2.1.129."""
-    file = root / ".claude" / "settings.local.json"
-    entry = Entry(
-        file=file, form="json", keys=("skillOverrides",), value="user-invocable-only", names=tuple(sorted(names))
-    )
+def hiding(host: Host, skills: Sequence[Path]) -> Host:
+    """The host, with an entry that keeps the `skills` (folders) out of the list that it shows its model. Sources: the
+    setting skillOverrides of Claude Code, since 2.1.129, by which the person can still call them; `[[skills.config]]`
+    of Codex (codex-rs/config/src/skills_config.rs), which switches them off there."""
+    server, hook, *_ = host.entries
+    if server.form == "toml":
+        names = sorted({os.path.realpath(folder / "SKILL.md") for folder in skills})
+        entry = Entry(
+            file=server.file,
+            form="toml",
+            keys=("skills", "config"),
+            value={"enabled": False},
+            joins=True,
+            names=tuple(names),
+        )
+    else:
+        names = sorted(folder.name for folder in skills)
+        entry = Entry(
+            file=hook.file, form="json", keys=("skillOverrides",), value="user-invocable-only", names=tuple(names)
+        )
     return replace(host, entries=(*host.entries, entry))
+
+
+def _as_gemini(file: Path, event: str, server: Any, hook: Any) -> tuple[Entry, ...]:
+    """The entries of Gemini CLI and of Qwen Code, which began as a copy of it; both allow comments."""
+    return (
+        Entry(file=file, form="jsonc", keys=("mcpServers", NAME), value=server),
+        Entry(file=file, form="jsonc", keys=("hooks", event), value=hook, joins=True),
+    )
+
+
+def _existing(file: Path, other: Path) -> Path:
+    return other if other.exists() and not file.exists() else file
 
 
 def _at(file: Path, *keys: str, value: Any) -> Entry:

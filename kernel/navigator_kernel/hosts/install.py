@@ -6,8 +6,7 @@ import base64
 import hashlib
 import json
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
-from navigator_kernel.errors import Damaged, Refused
+from navigator_kernel.errors import Damaged, KernelError, Refused
+from navigator_kernel.hosts import jsonc, toml_yaml
 from navigator_kernel.hosts.hosts import Entry, Host
-from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -65,7 +64,8 @@ class Installer(Struct, frozen=True, kw_only=True):
                 now = _read(file)
                 held = Change(file, now, now)
             if held.after is not None:
-                found[file] = held._replace(after=remove_entry(self._ours(entry, file), held.after))
+                after = remove_entry(self._ours(entry, file), held.after, self._before(file))
+                found[file] = held._replace(after=after)
         return [
             change._replace(after=self._as_it_was(change, host))
             for change in found.values()
@@ -90,12 +90,15 @@ class Installer(Struct, frozen=True, kw_only=True):
         note = self._noted(change.file)
         if note.get("after") != _digest(change.before):
             return change.after
-        before = note.get("before")
-        data = base64.b64decode(before) if isinstance(before, str) else None
+        data = self._before(change.file)
         for entry in host.entries if data is not None else ():
             if self._file(entry.file, host) == change.file:
                 data = remove_entry(self._ours(entry, change.file), data or b"")
         return data
+
+    def _before(self, file: Path) -> bytes | None:
+        before = self._noted(file).get("before")
+        return base64.b64decode(before) if isinstance(before, str) else None
 
     def _ours(self, entry: Entry, file: Path) -> Entry:
         """The entry with the names that installs have set; without a note of these, with its own."""
@@ -151,171 +154,130 @@ def _mode(file: Path) -> int:
         return 0o644
 
 
-BY_HAND = "correct it, or write by hand what --dry-run shows for an empty project"
-_INDENT = lazy_compile(r"^[ \t]+(?=\S)", re.MULTILINE)
-
-
 def set_entry(entry: Entry, data: bytes | None) -> bytes:
     """The file with the entry in it; the same bytes if it is there already. Damaged if the file cannot be parsed,
     Refused if another value is at the entry's place."""
-    if entry.form == "toml":
-        return _put_toml(entry, data)
-    held = _json(entry, data)
-    place = _place(entry, held)
-    key = entry.keys[-1]
-    if entry.names is not None:
-        new = absent_names(entry, data)
-        if not new:
-            return data or b""
-        place.setdefault(key, {}).update(dict.fromkeys(new, entry.value))
-    elif entry.joins:
-        there = place.setdefault(key, [])
-        if not isinstance(there, list):
-            raise _taken(entry)
-        if entry.value in there:
-            return data or b""
-        there.append(entry.value)
-    elif key in place:
-        if place[key] != entry.value:
-            raise _taken(entry)
-        return data or b""
-    else:
-        place[key] = entry.value
-    return _dumped(held, data)
+    put = {"toml": toml_yaml.put_toml, "yaml": toml_yaml.put_yaml}.get(entry.form, _put_json)
+    return put(entry, data)
 
 
 def absent_names(entry: Entry, data: bytes | None) -> list[str]:
     """The names of the entry that have no value yet; Refused if something else than an object is at its place."""
-    there = _place(entry, _json(entry, data)).get(entry.keys[-1], {})
-    if not isinstance(there, dict):
-        raise _taken(entry)
+    place = toml_yaml.load_toml(entry, data)[0] if entry.form == "toml" else _json(entry, data)[0]
+    for key in entry.keys:
+        place = place.get(key, {}) if isinstance(place, dict) else place
+    if entry.joins:
+        elements = place if isinstance(place, list) else ()
+        there = {element.get("path") for element in elements if isinstance(element, dict)}
+    elif isinstance(place, dict):
+        there = set(place)
+    else:
+        raise entry.refusal()
     return [name for name in entry.names or () if name not in there]
 
 
-def remove_entry(entry: Entry, data: bytes) -> bytes:
-    """The file without the entry, and without what this would leave empty; the same bytes if it is not there."""
+def remove_entry(entry: Entry, data: bytes, before: bytes | None = None) -> bytes:
+    """The file without the entry, and without what this would leave empty, unless the file had it `before` the install;
+    the same bytes if it is not there."""
+    load: Callable[[Entry, bytes], tuple[Any, ...]] = _json
     if entry.form == "toml":
-        return _taken_from_toml(entry, data)
-    held = _json(entry, data)
-    chain: list[Any] = [held]
-    for key in entry.keys[:-1]:
-        below = chain[-1].get(key) if isinstance(chain[-1], dict) else None
-        if not isinstance(below, dict):
-            return data
-        chain.append(below)
-    place, key = chain[-1], entry.keys[-1]
-    if entry.names is not None:
-        there = place.get(key)
-        ours = [name for name in entry.names if isinstance(there, dict) and there.get(name) == entry.value]
-        if not ours:
-            return data
-        for name in ours:
-            del there[name]
-    elif entry.joins:
-        there = place.get(key)
-        if not isinstance(there, list) or entry.value not in there:
-            return data
-        there.remove(entry.value)
-    elif key not in place:
-        return data
+        load, shorter = toml_yaml.load_toml, toml_yaml.take_toml(entry, data)
+    elif entry.form == "yaml":
+        load, shorter = toml_yaml.load_yaml, toml_yaml.take_yaml(entry, data)
     else:
-        del place[key]
-    _prune(chain, entry.keys)
-    return _dumped(held, data)
-
-
-def _prune(chain: Sequence[Any], keys: Sequence[str]) -> None:
-    for place, key in zip(reversed(chain), reversed(keys), strict=True):
-        if key in place and place[key] in ({}, []):
-            del place[key]
-
-
-def _json(entry: Entry, data: bytes | None) -> dict[str, Any]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ValueError("a key stands twice")
-        return found
-
-    try:
-        held = json.loads(data.decode("utf-8"), object_pairs_hook=once) if data and data.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise Damaged(
-            f"{str(entry.file)!r} is not plain JSON: {error}", hint="correct it, or write the entry by hand"
-        ) from error
-    if not isinstance(held, dict):
-        raise Damaged(f"{str(entry.file)!r} holds no object", hint="correct it, or write the entry by hand")
-    return held
-
-
-def _place(entry: Entry, held: dict[str, Any]) -> dict[str, Any]:
-    for key in entry.keys[:-1]:
-        below = held.setdefault(key, {})
-        if not isinstance(below, dict):
-            raise _taken(entry)
-        held = below
-    return held
-
-
-def _dumped(held: dict[str, Any], data: bytes | None) -> bytes:
-    """The JSON text, with the indentation of the file before and a final newline only if it had one."""
-    before = data.decode("utf-8") if data else "\n"
-    found = _INDENT.search(before)
-    indent: str | int | None = found.group() if found else (2 if "\n" in before.strip() or not before.strip() else None)
-    text = json.dumps(held, indent=indent, ensure_ascii=False)
-    return (text + ("\n" if before.endswith("\n") else "")).encode()
-
-
-def _put_toml(entry: Entry, data: bytes | None) -> bytes:
-    import tomlkit
-
-    held = _toml(entry, data)
-    place: Any = held
-    for key in entry.keys[:-1]:
-        if key not in place:
-            place[key] = tomlkit.table(is_super_table=True)
-        place = place[key]
-        if not isinstance(place, dict):
-            raise _taken(entry)
-    key = entry.keys[-1]
-    if key in place:
-        if place[key].unwrap() != entry.value:
-            raise _taken(entry)
-        return data or b""
-    place[key] = entry.value
-    return tomlkit.dumps(held).encode()
-
-
-def _taken_from_toml(entry: Entry, data: bytes) -> bytes:
-    import tomlkit
-
-    held = _toml(entry, data)
-    chain: list[Any] = [held]
-    for key in entry.keys[:-1]:
-        if key not in chain[-1]:
-            return data
-        chain.append(chain[-1][key])
-    if entry.keys[-1] not in chain[-1]:
+        shorter = _taken_from_json(entry, data, before)
+    if shorter == data:
         return data
-    del chain[-1][entry.keys[-1]]
-    for place, key in zip(reversed(chain[:-1]), reversed(entry.keys[:-1]), strict=True):
-        if not place[key]:
-            del place[key]
-    return tomlkit.dumps(held).encode()
-
-
-def _toml(entry: Entry, data: bytes | None) -> Any:
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
+    # If the install added one piece of text, and it is there unchanged, the rest stays byte for byte
+    before = before or b""
+    after = set_entry(entry, before)
+    start = _shared(before, after)
+    end = len(after) - _shared(before[start:][::-1], after[start:][::-1])
+    if after[:start] + after[end:] != before or data.count(after[start:end]) != 1:
+        return shorter
+    cut = data.replace(after[start:end], b"")
     try:
-        return tomlkit.parse((data or b"").decode("utf-8"))
-    except (TOMLKitError, UnicodeDecodeError) as error:
-        raise Damaged(f"{str(entry.file)!r} is not TOML: {error}", hint=BY_HAND) from error
+        return cut if load(entry, set_entry(entry, cut))[0] == load(entry, data)[0] else shorter
+    except KernelError:
+        return shorter
 
 
-def _taken(entry: Entry) -> Refused:
-    where = ".".join(entry.keys)
-    return Refused(
-        f"{where} of {str(entry.file)!r} has unexpected contents", hint="remove it, or write the entry by hand"
-    )
+def _shared(one: bytes, other: bytes) -> int:
+    """The number of bytes at the beginning that both have."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _put_json(entry: Entry, data: bytes | None) -> bytes:
+    _, text, node = _json(entry, data)
+    new: list[tuple[str | None, Any]] = [(entry.keys[-1], entry.value)]
+    if entry.joins:
+        new = [(None, element) for element in entry.elements()]
+    elif entry.names is not None:
+        new = [(name, entry.value) for name in absent_names(entry, data)]
+    path = entry.keys if entry.joins or entry.names is not None else entry.keys[:-1]
+    for at, key in enumerate(path):
+        child = next((child for child in node.children if child.key == key), None)
+        if child is None:
+            value: Any = [element for _, element in new] if entry.joins else dict(new)
+            for inner in reversed(path[at + 1 :]):
+                value = {inner: value}
+            return jsonc.add(text, node, [(key, value)]).encode() if new else data or b""
+        node = child.node
+        if not isinstance(node.value, list if entry.joins and at == len(path) - 1 else dict):
+            raise entry.refusal()
+    if entry.joins:
+        new = [(None, element) for _, element in new if element not in node.value]
+    elif entry.names is None and entry.keys[-1] in node.value:
+        if not entry.is_in(node.value[entry.keys[-1]]):
+            raise entry.refusal()
+        new = []
+    return jsonc.add(text, node, new).encode() if new else data or b""
+
+
+def _taken_from_json(entry: Entry, data: bytes, before: bytes | None) -> bytes:
+    _, text, node = _json(entry, data)
+    path = entry.keys if entry.joins or entry.names is not None else entry.keys[:-1]
+    chain = [node]
+    for key in path:
+        child = next((child for child in node.children if child.key == key), None)
+        if child is None:
+            return data
+        node = child.node
+        chain.append(node)
+    gone = [
+        at
+        for at, child in enumerate(node.children)
+        if (entry.joins and child.node.value in entry.elements())
+        or (entry.names is not None and child.key in entry.names and child.node.value == entry.value)
+        or (entry.names is None and not entry.joins and child.key == entry.keys[-1])
+    ]
+    was = jsonc.parse(before.decode()).value if before and before.strip() else {}
+    if not gone or (entry.is_frame and (entry.keys[0] in was or node.value.keys() - was.keys() != set(entry.keys))):
+        return data
+    while len(chain) > 1 and len(gone) == len(node.children) and (len(gone) > 1 or jsonc.is_bare(text, node)):
+        held = was
+        for key in path[: len(chain) - 1]:
+            held = held.get(key) if isinstance(held, dict) else None
+        if held is not None:
+            break
+        chain.pop()
+        key, node = path[len(chain) - 1], chain[-1]
+        gone = [at for at, child in enumerate(node.children) if child.key == key]
+    return jsonc.remove(text, node, gone).encode()
+
+
+def _json(entry: Entry, data: bytes | None) -> tuple[Any, str, jsonc.Node]:
+    """The plain values, the text, and its nodes."""
+    try:
+        text = data.decode("utf-8") if data and data.strip() else "{}\n"
+        if entry.form == "json":
+            json.loads(text)
+        node = jsonc.parse(text)
+    except (ValueError, RecursionError) as error:
+        kind = "plain JSON" if entry.form == "json" else "JSON with comments"
+        hint = "correct it, or write the entry by hand"
+        raise Damaged(f"{str(entry.file)!r} is not {kind}: {error}", hint=hint) from error
+    if not isinstance(node.value, dict):
+        raise Damaged(f"{str(entry.file)!r} holds no object", hint="correct it, or write the entry by hand")
+    return node.value, text, node

@@ -204,6 +204,7 @@ ENTRIES = 5_000  # entries of a folder in which a name is looked for
 # The folders in which coding agents keep skills: the parts before a skill's name that lead nowhere else
 _BEFORE = frozenset("/ ~ $HOME mnt home root skills public private user users examples plugins data".split())
 _BEFORE |= frozenset(".claude .agents .codex .cursor .gemini .github .opencode .config agent claude".split())
+_BEFORE |= frozenset(".goose .qwen .kimi .kimi-code .windsurf .codeium windsurf goose opencode".split())
 
 
 def plain_path(written: str) -> str:

@@ -41,6 +41,7 @@ _TABLE = {
         .lvimrc .gvimrc .vimrc.lua .local.vimrc .dir-locals.el .dir-locals-2.el .kakrc .helix *.code-workspace""",
     "coding agents": """
         .claude .cursor .codex .gemini .windsurf .agents .qwen .roo .kiro .continue .aider.conf.yml .opencode .mcp.json
+        .goose .amp .kimi .kimi-code
         opencode.json opencode.jsonc .cursorrules .windsurfrules .clinerules .goosehints claude.md claude.local.md
         agents.md agents.override.md gemini.md qwen.md crush.md warp.md""",
     "interpreters and debuggers": """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,12 +18,17 @@ from navigator_kernel.language.wording import BETWEEN, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from navigator_kernel.hosts.hosts import Host
     from navigator_kernel.hosts.install import Change, Installer
     from navigator_kernel.values.resource import SkillDef
 
-HOSTS = ("claude-code", "codex", "gemini", "generic")
+HOSTS = (
+    "claude-code", "codex", "gemini", "cursor", "vscode", "copilot", "opencode", "goose", "amp", "qwen", "kimi",
+    "windsurf", "generic",
+)  # fmt: skip
+HIDING = ("claude-code", "codex")
 
 host_argument = click.argument("host", type=click.Choice(HOSTS))
 dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be written.")
@@ -38,10 +43,10 @@ def command() -> None:
 @json_option
 @pass_app
 def listed(app: App, *, as_json: bool) -> None:
-    """List the hosts, and whether Navigator is in their settings."""
+    """List the hosts, whether they are on this machine, and whether Navigator is in their settings."""
     from navigator_kernel.hosts.hosts import hosts
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, host in hosts(app.root).items():
         files = [str(file) for file in dict.fromkeys(entry.file for entry in host.entries)]
         try:
@@ -50,14 +55,22 @@ def listed(app: App, *, as_json: bool) -> None:
             problem = ""
         except KernelError as error:
             state, problem = "unknown", error.message
-        rows.append({"host": name, "title": host.title, "installed": state, "files": files, "problem": problem})
+        row = {"host": name, "title": host.title, "found": host.is_here(), "installed": state, "files": files}
+        rows.append({**row, "problem": problem})
     if as_json:
         document({"hosts": rows})
         return
-    shown = ((row["host"], say(f"host.is.{row['installed']}", app.spoken), row["files"]) for row in rows)
     table(
-        ("host", "installed", "files"),
-        [(str(host), state, BETWEEN[app.spoken].join(files)) for host, state, files in shown],
+        ("host", "found", "installed", "files"),
+        [
+            (
+                str(row["host"]),
+                say(f"host.is.{'yes' if row['found'] else 'no'}", app.spoken),
+                say(f"host.is.{row['installed']}", app.spoken),
+                BETWEEN[app.spoken].join(row["files"]),
+            )
+            for row in rows
+        ],
         language=app.spoken,
     )
     for row in rows:
@@ -70,7 +83,7 @@ def listed(app: App, *, as_json: bool) -> None:
 @click.option(
     "--hide-skills",
     is_flag=True,
-    help="For claude-code: hide the skills of .claude/skills from its own list (skillOverrides); /NAME still works.",
+    help="Hide the skills from the own list of claude-code (/NAME still works) or of codex.",
 )
 @dry_option
 @click.option("--uninstall", "undo", is_flag=True, hidden=True)
@@ -79,7 +92,7 @@ def listed(app: App, *, as_json: bool) -> None:
 def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool, as_json: bool) -> None:
     """Add the MCP server and, where HOST has hooks, the prompt hook to HOST's settings.
 
-    The project's files for Claude Code, Gemini CLI and hosts that read .mcp.json; your own for Codex.
+    Your own files for Codex, Copilot CLI, goose, Kimi Code and Windsurf; the project's for the others.
     """
     from navigator_kernel.hosts.hosts import hiding, hosts
 
@@ -87,11 +100,11 @@ def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool
     if undo:
         _uninstall(app, host, held, dry_run=dry_run, as_json=as_json)
         return
-    if hide_skills and host != "claude-code":
+    if hide_skills and host not in HIDING:
         raise UsageProblem(f"{host} has no setting that hides a skill", hint="leave --hide-skills out")
-    skills = _listed_by_claude(app) if host == "claude-code" else []
+    skills = _listed(app, held) if host == "claude-code" or hide_skills else {}
     if hide_skills:
-        held = hiding(held, app.root, [skill.folder.name for skill in skills if skill.folder])
+        held = hiding(held, list(skills))
     installer = _installer(app, held)
     changes = installer.install(held)
     if not dry_run:
@@ -102,9 +115,7 @@ def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool
     if not dry_run:
         note(say("host.restart" if changes else "host.has", app.spoken, host=held.title))
     if skills and not hide_skills:
-        _note_cost(
-            app, installer, hiding(held, app.root, [skill.folder.name for skill in skills if skill.folder]), skills
-        )
+        _note_cost(app, installer, hiding(held, list(skills)), list(skills.values()))
 
 
 def _note_cost(app: App, installer: Installer, hidden: Host, skills: Sequence[SkillDef]) -> None:
@@ -138,8 +149,8 @@ def uninstall(app: App, *, host: str, dry_run: bool, as_json: bool) -> None:
 def _uninstall(app: App, host: str, held: Host, *, dry_run: bool, as_json: bool) -> None:
     from navigator_kernel.hosts.hosts import hiding
 
-    if host == "claude-code":
-        held = hiding(held, app.root, [skill.folder.name for skill in _listed_by_claude(app) if skill.folder])
+    if host in HIDING:
+        held = hiding(held, list(_listed(app, held)))
     installer = _installer(app, held)
     changes = installer.uninstall(held)
     if not dry_run:
@@ -158,14 +169,12 @@ def _installer(app: App, host: Host) -> Installer:
     return Installer(root=app.root, kept=kept, writer=writer)
 
 
-def _listed_by_claude(app: App) -> list[SkillDef]:
-    """The skills that Claude Code itself loads from this project, and Navigator has, too."""
-
-    folder = app.root / ".claude" / "skills"
-    if not folder.is_dir():
-        return []
-    found = app.bare.catalogue.list_resources()
-    return [skill for skill in found if skill.folder is not None and skill.folder.parent == folder]
+def _listed(app: App, host: Host) -> dict[Path, SkillDef]:
+    """The skills that the host itself loads, and Navigator has, too, by their folders in the host's own."""
+    tops = [folder for folder in host.skills if folder.is_dir()]
+    skills = app.bare.catalogue.list_resources() if tops else []
+    names = [(skill.folder.name, skill) for skill in skills if skill.folder is not None]
+    return {top / name: skill for top in tops for name, skill in names if (top / name / "SKILL.md").is_file()}
 
 
 def _tell(changes: list[Change], host: str, held: Host, *, dry_run: bool, as_json: bool) -> None:

@@ -27,6 +27,7 @@ Routed = Callable[[App, str, int, "ProjectFiles | None"], Mapping[str, Any]]
 
 PATIENCE = 5.0  # seconds that a client has to send its request, and again to read the answer
 PATH_LIMIT = 107  # bytes of a socket's path, the system's limit
+SESSIONS = 200  # sessions of hosts whose skill is remembered
 LOOK = 1.0  # seconds between two checks for changed files
 _TICK = 1.0  # seconds between two checks of the clock and the socket
 _QUEUE = 64  # clients that can wait for a connection
@@ -100,13 +101,23 @@ class _Answers(Struct, kw_only=True):
     _app: App | None = None
     _seen: tuple[Stamp | None, ...] = ()
     _looked: float = float("-inf")
+    _named: dict[str, bytes] = {}
 
     def to(self, line: bytes) -> bytes:
         try:
-            text, k, base = self._asked(line)
+            text, k, base, session = self._asked(line)
+            if session and not text:
+                return self._named.get(session) or _line({"exit_code": NotFound.exit_code})
             app = self.refresh()
             with app.bare.catalogue.glance():
-                return _line({"exit_code": 0, **self.routed(app, text, k, ProjectFiles(app.root, base))})
+                route = self.routed(app, text, k, ProjectFiles(app.root, base))
+            answer = _line({"exit_code": 0, **route})
+            if session and route.get("kind") == "skills":
+                self._named.pop(session, None)
+                self._named[session] = answer
+                if len(self._named) > SESSIONS:
+                    del self._named[next(iter(self._named))]
+            return answer
         except KernelError as error:
             return _refusal(error)
 
@@ -131,19 +142,21 @@ class _Answers(Struct, kw_only=True):
             self._app, self._seen = app, seen
         return self._app
 
-    def _asked(self, line: bytes) -> tuple[str, int, Path]:
-        """The message, the number of candidates wanted, and the folder that file names are relative to."""
+    def _asked(self, line: bytes) -> tuple[str, int, Path, str]:
+        """The message, the number of candidates wanted, the folder that file names are relative to, and the session."""
         try:
             held = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise UsageProblem("the request is not a line of JSON", hint="one object, one line") from error
-        match {"k": 5, "base": str(self.root), **held} if isinstance(held, dict) else held:
+        match {"k": 5, "base": str(self.root), "session": "", **held} if isinstance(held, dict) else held:
             case {"v": version} if version != PROTOCOL:
                 raise UsageProblem(f"protocol {version!r} is not supported", hint=f"protocol {PROTOCOL} is")
             case {"v": _, "root": str(root)} if root != str(self.root):
                 raise NotFound(f"{root!r} is not served here", hint=f"this is {str(self.root)!r}")
-            case {"v": _, "root": _, "text": str(text), "k": int(k), "base": str(base)} if 1 <= k <= 100:
-                return text, k, Path(base)
+            case {"v": _, "root": _, "text": str(text), "k": int(k), "base": str(base), "session": str(session)} if (
+                1 <= k <= 100
+            ):
+                return text, k, Path(base), session
         raise UsageProblem("the request does not fit", hint='{"v": 1, "root": …, "text": …, "k": 1 to 100}')
 
 

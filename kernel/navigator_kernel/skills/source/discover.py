@@ -170,6 +170,7 @@ PART_LIMIT = 256  # names left to resolve in one path
 
 _HOSTS = frozenset({
     ".claude", ".claude-plugin", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github", ".curated",
+    ".goose", ".qwen", ".kimi-code", ".kimi", ".windsurf",
 })  # fmt: skip
 _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("example", "examples", "sample", "samples", "template", "templates"), "example"),
