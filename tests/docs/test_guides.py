@@ -17,6 +17,8 @@ from tables import cases
 pytestmark = pytest.mark.ci
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+UPDATES = ".github/workflows/skill-updates.yml"
+PIPELINES = [".github/workflows/skills.yml", UPDATES, ".gitlab-ci.yml", ".pre-commit-config.yaml"]
 GUIDES = sorted(DOCS.glob("guides/*.md"))
 
 
@@ -25,7 +27,7 @@ def test_the_fences_of_a_guide_run(guide: Path, tmp_path: Path) -> None:
     assert project_in(tmp_path).follow(guide.read_text("utf-8")) > 0
 
 
-@pytest.mark.parametrize("file", [".github/workflows/skills.yml", ".gitlab-ci.yml", ".pre-commit-config.yaml"])
+@pytest.mark.parametrize("file", PIPELINES)
 def test_the_steps_of_a_pipeline_run_in_a_fresh_clone(file: str, tmp_path: Path) -> None:
     held = list(fences((DOCS / "guides" / "ci.md").read_text("utf-8")))
     (written,) = (yaml.safe_load(fence.body) for fence in held if fence.title == file)
@@ -44,6 +46,30 @@ def test_the_steps_of_a_pipeline_run_in_a_fresh_clone(file: str, tmp_path: Path)
     begin = next(fence.body for fence in held if fence.language == "bash")
     script = "\n".join(["set -e", clone, *own])
     assert project_in(tmp_path).follow(f"```bash\n{begin}```\n\n```bash\n{script}\n```\n") == 2
+
+
+def test_the_action_opens_a_pull_request_for_each_update(tmp_path: Path) -> None:
+    held = list(fences((DOCS / "guides" / "ci.md").read_text("utf-8")))
+    (written,) = (yaml.safe_load(fence.body) for fence in held if fence.title == UPDATES)
+    steps = [step["run"] for step in written["jobs"]["skills"]["steps"] if "pip" not in step.get("run", "pip")]
+    begin = next(fence.body for fence in held if fence.language == "bash")
+    update = """\
+set -e
+git add skills.lock.json && git -c user.name=a -c user.email=a@b.example commit -qm x
+git clone -q --bare . team.git && git clone -q team.git clone
+printf 'Then wave.\\n```\\r\\n@everybody\\n' >> up/greet/SKILL.md
+git -C up -c user.name=eve -c user.email=e@b.example commit -qam wave
+mkdir tools && printf '#!/bin/sh\\necho "$@" >> "%s/opened"\\ncat body.md >> "%s/opened"\\n' "$PWD" "$PWD" > tools/gh
+chmod +x tools/gh && export PATH="$PWD/tools:$PATH" && cd clone
+"""
+    project = project_in(tmp_path)
+    twice = "\n".join([*steps, "rm -r updates; git checkout -qf main", steps[-2], steps[-1]])
+    project.follow(f"```bash\n{begin}```\n\n```bash\n{update}{twice}\n```\n")
+    opened = (project.root / "opened").read_text().splitlines()
+    assert opened[0].startswith("pr create --head skills/greet-")
+    assert sum("pr create" in line for line in opened) == 1
+    assert all(line.startswith("    ") for line in opened[1:])
+    assert any("+Then wave." in line for line in opened)
 
 
 @cases("text, told")

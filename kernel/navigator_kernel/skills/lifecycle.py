@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.export import Form
     from navigator_kernel.skills.install.info import ScannedSkill, SourceInfo
     from navigator_kernel.skills.install.install import InstallResult, PreparedInstall, UninstallResult
+    from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
     from navigator_kernel.skills.source.address import Source
@@ -357,13 +358,13 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
     def refusal(self, receipt: Receipt, *, is_locked: bool) -> Refused | None:
         """Why an installed skill could not be installed today, by the rules of the policy files; None if it could."""
-        if rules := self.deps.rules:
-            from navigator_kernel.skills.source.rules import refuse_skill
+        from navigator_kernel.skills.source.rules import refuse_skill
 
-            try:
-                refuse_skill(rules, receipt, "block" if receipt.accepted else receipt.verdict, is_locked=is_locked)
-            except Refused as error:
-                return error
+        verdict = "block" if receipt.accepted else receipt.verdict
+        try:
+            refuse_skill(self.deps.rules, receipt, verdict, is_locked=is_locked)
+        except Refused as error:
+            return error
         return None
 
     def check(self) -> int:
@@ -578,13 +579,18 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return None
 
     def outdated(
-        self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, diffs: bool = False
+        self,
+        names: Sequence[str] = (),
+        options: InstallOptions = _NO_OPTIONS,
+        *,
+        diffs: bool = False,
+        plans: dict[str, PlannedSkill] | None = None,
     ) -> OutdatedResult:
-        """Shows what an update would find; nothing is written anywhere."""
+        """Shows what an update would find; nothing is written anywhere. It scans if it fills `plans`."""
         from navigator_kernel.skills.install.update import outdated
 
-        with self._command(options):
-            return outdated(names, self.target(options), self.deps.without_traces(), options, diffs=diffs)
+        with self._command(options), closing(self.deps.without_traces()) as deps:
+            return outdated(names, self.target(options), deps, options, diffs=diffs, plans=plans)
 
     def update(
         self, names: Sequence[str] = (), options: InstallOptions = _NO_OPTIONS, *, diffs: bool = False

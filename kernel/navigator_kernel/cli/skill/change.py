@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
     from navigator_kernel.skills.install.conflict import Side
     from navigator_kernel.skills.install.install import Counts, InstalledSkill, InstallResult
+    from navigator_kernel.skills.install.plans import PlannedSkill
     from navigator_kernel.skills.install.restore import RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, SkillChange, UpdatedSkill, UpdateResult
     from navigator_kernel.skills.lifecycle import Lifecycle, RepairResult
@@ -269,14 +271,32 @@ def _changes(name: str, change: SkillChange, language: Language) -> list[str]:
 
 @click.command("outdated")
 @click.argument("names", nargs=-1, shell_complete=skill_names.installed)
+@click.option(
+    "--pr",
+    "folder",
+    type=click.Path(path_type=Path, resolve_path=True),
+    help="Also write a JSON file for each update into this new or empty folder: what a bot needs for a pull request.",
+)
 @reach_options
 @place_options
 @json_option
 @pass_app
-def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
-    """List installed skills that have updates; changes nothing."""
+def outdated(app: App, /, *, names: tuple[str, ...], folder: Path | None, as_json: bool, **given: Any) -> int:
+    """List installed skills that have updates; changes none of them."""
+    from navigator_kernel.cli.skill.pull_request import write_updates
+
+    if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageProblem(
+            f"{str(folder)!r} is not an empty folder",
+            hint="name a new folder: files of an earlier time may be in this one",
+        )
+    plans: dict[str, PlannedSkill] | None = None if folder is None else {}
     with busy(app, "outdated", quiet=as_json) as lifecycle:
-        return _show_outdated(app, lifecycle.outdated(names, InstallOptions(**given)), as_json=as_json)
+        result = lifecycle.outdated(names, InstallOptions(**given), diffs=folder is not None, plans=plans)
+    if folder is not None and plans is not None:
+        count = write_updates(app, result, plans, folder)
+        note(f"{numbered(count, 'file')} written to {str(folder)!r}")
+    return _show_outdated(app, result, as_json=as_json)
 
 
 def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:

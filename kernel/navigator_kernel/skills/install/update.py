@@ -192,16 +192,34 @@ class _News(Struct, frozen=True, kw_only=True):
 
 
 def outdated(
-    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, diffs: bool = False
+    names: Sequence[str],
+    place: InstallScope,
+    deps: InstallDeps,
+    options: InstallOptions,
+    *,
+    diffs: bool = False,
+    plans: dict[str, PlannedSkill] | None = None,
 ) -> OutdatedResult:
-    """Compares installed skills with their sources, with `diffs` line by line. Writes nothing, and scans nothing."""
+    """Compares installed skills with their sources, with `diffs` line by line. Writes nothing, and scans nothing unless
+    it fills `plans`, by name: the problem of a skill then says why an update would be refused."""
     news, damaged = _news(names, place, deps, options)
     skills = []
     for one in news:
         if one.plan is not None:
             can = abilities(one.plan.skill, one.plan.contents)
             plan = one.plan._replace(receipt=replace(one.plan.receipt, can=can))
-            one = replace(one, change=changed_by(one, plan, place, deps))
+            findings: list[dict[str, Any]] = []
+            if plans is not None:
+                try:
+                    plan = scanned(
+                        plan, deps, options, is_locked=one.lock != "extra" and one.plan.receipt == one.receipt
+                    )
+                except Refused as error:
+                    findings = list(error.data.get("findings", ()))
+                    one = replace(one, problem=error.message)
+                plans[one.receipt.name] = plan
+            change = changed_by(one, plan, place, deps)
+            one = replace(one, change=replace(change, findings=findings or change.findings))
         skills.append(one.shown(_diff_of(one, place) if diffs else UNSET))
     skills += [_unreadable(name, place, "" if diffs else UNSET) for name in damaged]
     count = sum(one.state != "current" or one.lock != "same" for one in skills)
