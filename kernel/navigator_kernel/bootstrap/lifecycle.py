@@ -107,11 +107,10 @@ class ProjectDeps(InstallDeps):
     @property
     def rules(self) -> Sequence[Rules]:
         """Read again each time: a server runs for days."""
-        if not (files := policy_files()):
-            return ()
         from navigator_kernel.skills.source.rules import read_rules
 
-        return read_rules(files)
+        files = policy_files()
+        return read_rules(files) if files else ()
 
     @cached_property
     def reserved(self) -> Iterable[str]:

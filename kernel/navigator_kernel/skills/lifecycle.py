@@ -358,13 +358,13 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
     def refusal(self, receipt: Receipt, *, is_locked: bool) -> Refused | None:
         """Why an installed skill could not be installed today, by the rules of the policy files; None if it could."""
-        if rules := self.deps.rules:
-            from navigator_kernel.skills.source.rules import refuse_skill
+        from navigator_kernel.skills.source.rules import refuse_skill
 
-            try:
-                refuse_skill(rules, receipt, "block" if receipt.accepted else receipt.verdict, is_locked=is_locked)
-            except Refused as error:
-                return error
+        verdict = "block" if receipt.accepted else receipt.verdict
+        try:
+            refuse_skill(self.deps.rules, receipt, verdict, is_locked=is_locked)
+        except Refused as error:
+            return error
         return None
 
     def check(self) -> int:

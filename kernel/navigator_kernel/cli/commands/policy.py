@@ -8,6 +8,7 @@ from msgspec import to_builtins
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, table
 from navigator_kernel.cli.project import App
+from navigator_kernel.config.settings import MACHINE_POLICY, policy_files, user_file
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.values.job import consent_subject
 
@@ -54,8 +55,6 @@ def explain(app: App, *, skill: str, tool: str, as_json: bool) -> None:
 @pass_app
 def show(app: App, *, as_json: bool) -> None:
     """Show the rules for installing skills, and the file in which each stands."""
-    from navigator_kernel.config.settings import MACHINE_POLICY, policy_files, user_file
-
     rules = app.bare.lifecycle.deps.rules
     if as_json:
         document({"rules": [to_builtins(one) for one in rules]})

@@ -284,14 +284,17 @@ def _changes(name: str, change: SkillChange, language: Language) -> list[str]:
 @pass_app
 def outdated(app: App, /, *, names: tuple[str, ...], folder: Path | None, as_json: bool, **given: Any) -> int:
     """List installed skills that have updates; changes none of them."""
+    from navigator_kernel.cli.skill.pull_request import write_updates
+
     if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageProblem(f"{str(folder)!r} is not an empty folder", hint="name a new one: an old file is no update")
+        raise UsageProblem(
+            f"{str(folder)!r} is not an empty folder",
+            hint="name a new folder: files of an earlier time may be in this one",
+        )
     plans: dict[str, PlannedSkill] | None = None if folder is None else {}
     with busy(app, "outdated", quiet=as_json) as lifecycle:
         result = lifecycle.outdated(names, InstallOptions(**given), diffs=folder is not None, plans=plans)
     if folder is not None and plans is not None:
-        from navigator_kernel.cli.skill.pull_request import write_updates
-
         count = write_updates(app, result, plans, folder)
         note(f"{numbered(count, 'file')} written to {str(folder)!r}")
     return _show_outdated(app, result, as_json=as_json)

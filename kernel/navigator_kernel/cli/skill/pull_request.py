@@ -6,16 +6,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.project import App
-from navigator_kernel.cli.skill.eval import tried
-from navigator_kernel.evals.cases import cases_in
-from navigator_kernel.evals.score import score
 from navigator_kernel.skills.install.plans import PlannedSkill
 from navigator_kernel.skills.install.update import OutdatedResult
 from navigator_kernel.text import clean
@@ -24,33 +20,29 @@ from navigator_kernel.text import clean
 def write_updates(app: App, result: OutdatedResult, plans: Mapping[str, PlannedSkill], folder: Path) -> int:
     """Writes `NAME.json` for each skill with an update, and returns how many. `evals` are the figures of the update's
     own evals with its new description, null if it has none; `problem` says why the update would be refused."""
+    from navigator_kernel.cli.skill.eval import tried
+    from navigator_kernel.evals.cases import cases_in
+    from navigator_kernel.evals.score import score
+
     writer = FolderWriter([folder])
     writer.make_folder(folder)
     updates = [one for one in result.skills if one.state in {"changed", "moved"} and one.name in plans]
     for one in updates:
-        plan = plans[one.name]
+        plan, here, figures = plans[one.name], app.bare.catalogue.find(one.name), None
+        with TemporaryDirectory(prefix="navigator-") as scratch:
+            evals, index, inner = Path(scratch) / "evals", Path(scratch) / "index", FolderWriter([Path(scratch)])
+            inner.make_folder(index)
+            for path, data in plan.contents.items():
+                above, _, file = path.rpartition("/")
+                if above == "evals" and file.endswith(".json"):
+                    inner.write(evals / file, data)
+            cases, _ = cases_in(one.name, evals)
+            if cases and here is not None:
+                place = {"path": here.path, "folder": here.folder, "level": here.level, "enabled": here.enabled}
+                skill = replace(plan.skill, name=one.name, **place)
+                figures = score(tried(app.bare, cases, app.settings, [skill], index)).to_dict()
         source = clean(plan.receipt.source, lines=False)
-        body = {"v": 1, **to_builtins(one), "source": source, "ref": plan.receipt.ref, "evals": _evals(app, plan)}
+        body = {"v": 1, **to_builtins(one), "source": source, "ref": plan.receipt.ref, "evals": figures}
         text = json.dumps(body, ensure_ascii=False, indent=1)
         writer.write(folder / f"{one.name}.json", f"{text}\n".encode("utf-8", errors="backslashreplace"))
     return len(updates)
-
-
-def _evals(app: App, plan: PlannedSkill) -> dict[str, Any] | None:
-    name, files = plan.receipt.name, plan.contents
-    with TemporaryDirectory(prefix="navigator-") as scratch:
-        evals, index = Path(scratch) / "evals", Path(scratch) / "index"
-        evals.mkdir()
-        index.mkdir()
-        for path, data in files.items():
-            above, _, file = path.rpartition("/")
-            if above == "evals" and file.endswith(".json"):
-                (evals / file).write_bytes(data)
-        cases, _ = cases_in(name, evals)
-        here = app.bare.catalogue.find(name)
-        if not cases or here is None:
-            return None
-        skill = replace(
-            plan.skill, name=name, path=here.path, folder=here.folder, level=here.level, enabled=here.enabled
-        )
-        return score(tried(app.bare, cases, app.settings, [skill], index)).to_dict()

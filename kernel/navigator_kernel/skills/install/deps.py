@@ -135,11 +135,10 @@ def open_source_tree(
     from navigator_kernel.adapters.sources.git_process import host_of
     from navigator_kernel.skills.source.address import site_below
     from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
+    from navigator_kernel.skills.source.rules import refuse_source
 
     leads = None
     if rules := deps.rules:
-        from navigator_kernel.skills.source.rules import refuse_source
-
         if install:
             refuse_source(rules, source.url)
         leads = partial(refuse_source, [one for one in rules if one.sources is not None and one.allows(source.url)])

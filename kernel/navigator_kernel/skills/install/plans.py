@@ -17,6 +17,7 @@ from navigator_kernel.skills.scan.commands import findings as command_findings
 from navigator_kernel.skills.scan.finding import Judged, facts, judged, refusal
 from navigator_kernel.skills.source.discover import Found, Tree
 from navigator_kernel.skills.source.gate import SKILL_LIMIT, PlannedFile, admit, dead_links, unread_links
+from navigator_kernel.skills.source.rules import refuse_skill
 from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.job import consent_subject
 from navigator_kernel.values.receipt import NOT_SCANNED, Accepted, InstalledFile, Receipt, Verdict
@@ -145,8 +146,6 @@ def scanned(
     seen = None if deps.scanner is None else deps.scanner(plan.skill, plan.contents)
     findings = () if seen is None else (*seen, *command_findings(plan.skill, plan.contents))
     if is_install and (rules := deps.rules):
-        from navigator_kernel.skills.source.rules import refuse_skill
-
         verdict = verdict_of(None if seen is None else findings)
         refuse_skill(rules, plan.receipt, verdict, findings, is_locked=is_locked)
     if seen is None:

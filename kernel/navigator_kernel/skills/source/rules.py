@@ -4,7 +4,6 @@ files of the machine and of the person, never in a project; a skill must satisfy
 from __future__ import annotations
 
 import re
-import tomllib
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, get_args
 
@@ -67,6 +66,8 @@ class Rules(Struct, frozen=True, kw_only=True):
 def read_rules(files: Iterable[Path]) -> tuple[Rules, ...]:
     """The rules of those `files` that exist. Damaged for one that cannot be read or is a link, UsageProblem for a key
     or a value that means nothing: then nothing can be installed."""
+    import tomllib  # takes 14 ms
+
     rules = []
     for path in files:
         try:
@@ -79,7 +80,7 @@ def read_rules(files: Iterable[Path]) -> tuple[Rules, ...]:
             hint = "nothing is installed until the file can be read; fix it, or remove it"
             raise Damaged(f"the policy file cannot be used: {why}", hint=hint, path=str(path)) from error
         for key, value in table.items():
-            begin = re.compile(rf"\s*\[*\s*[\"']?{re.escape(key)}[\"'\s=.\]]")
+            begin = lazy_compile(rf"\s*\[*\s*[\"']?{re.escape(key)}[\"'\s=.\]]")
             line = next((number for number, row in enumerate(text.splitlines(), 1) if begin.match(row)), 1)
             where = f"{str(path)!r}, line {line}"
             if key not in _HINTS:
