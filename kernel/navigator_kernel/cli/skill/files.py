@@ -15,6 +15,7 @@ from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, dry_option, filter_options, place_options, reach_options, show_json
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.language.wording import fixes
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import numbered
 
@@ -180,6 +181,8 @@ def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
         return result.exit_code
     for one in result.skills:
         lines([f"{one.path}{_line(finding)}" for finding in one.findings])
+    for fix in fixes((finding["code"] for one in result.skills for finding in one.findings), app.spoken):
+        note(fix)
     note(f"{numbered(result.count, 'skill')}, {numbered(result.errors, 'error')}")
     return result.exit_code
 
