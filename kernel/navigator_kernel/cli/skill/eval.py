@@ -18,6 +18,7 @@ from navigator_kernel.config.settings import checked, field_of
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.evals.cases import Problem, cases_in
 from navigator_kernel.evals.score import FIGURES, Choice, Outcome, better, confusions, junit_xml, outcomes, score
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import fixes
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
@@ -175,7 +176,9 @@ def _show(body: Mapping[str, Any], language: Language) -> None:
         whose, query = one["skill"] or one["file"], shorten(one["query"], 80)
         lines(f"{whose}: {query!r} wanted {wanted}, went to {chosen}{asked}")
     for one in body["problems"]:
-        lines(f"{one['level']}: {one['code']}: {': '.join(part for part in (one['skill'], one['message']) if part)}")
+        message = in_language(one["message"], language)
+        whose = f"{one['skill']}:{one['line']}" if one["line"] else one["skill"]
+        lines(f"{one['level']}: {one['code']}: {': '.join(part for part in (whose, message) if part)}")
     for fix in fixes((one["code"] for one in body["problems"]), language):
         note(fix)
     for one in body["overlaps"][:10]:
@@ -204,8 +207,7 @@ def gathered(
             cases += held
             problems += wrong
         for one in form_findings(skill.path, strict=False):
-            line = "" if one.line is None else f"line {one.line}: "
-            problems.append(Problem(one.code, one.level, skill.name, f"{line}{one.message}", str(skill.path)))
+            problems.append(Problem(one.code, one.level, skill.name, one.message, str(skill.path), one.line))
     if whole:
         held, wrong = cases_in("", app.root / "evals")
         cases += held
