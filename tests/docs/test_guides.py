@@ -25,12 +25,20 @@ def test_the_fences_of_a_guide_run(guide: Path, tmp_path: Path) -> None:
     assert project_in(tmp_path).follow(guide.read_text("utf-8")) > 0
 
 
-@pytest.mark.parametrize("file", [".github/workflows/skills.yml", ".gitlab-ci.yml", ".pre-commit-config.yaml"])
+@pytest.mark.parametrize(
+    "file", [".github/workflows/skills.yml", ".gitlab-ci.yml", ".pre-commit-config.yaml", "Containerfile"]
+)
 def test_the_steps_of_a_pipeline_run_in_a_fresh_clone(file: str, tmp_path: Path) -> None:
     held = list(fences((DOCS / "guides" / "ci.md").read_text("utf-8")))
-    (written,) = (yaml.safe_load(fence.body) for fence in held if fence.title == file)
+    (body,) = (fence.body for fence in held if fence.title == file)
+    written = body if file == "Containerfile" else yaml.safe_load(body)
     hooks = {hook["id"]: hook["entry"] for hook in yaml.safe_load((DOCS.parent / ".pre-commit-hooks.yaml").read_text())}
-    if file == ".gitlab-ci.yml":
+    settings = ""
+    if file == "Containerfile":
+        steps = re.findall("^RUN (.+)", body, re.MULTILINE)
+        (variables,) = re.findall("^ENV (.+)", body, re.MULTILINE)
+        settings = f"export {variables.replace('/tmp', str(tmp_path))}"
+    elif file == ".gitlab-ci.yml":
         steps = written["skills"]["script"]
     elif file == ".pre-commit-config.yaml":
         steps = [hooks[hook["id"]] for hook in written["repos"][0]["hooks"]]
@@ -42,7 +50,7 @@ def test_the_steps_of_a_pipeline_run_in_a_fresh_clone(file: str, tmp_path: Path)
         "git add -A && git -c user.name=a -c user.email=a@b.example commit -qm x && git clone -q . clone && cd clone"
     )
     begin = next(fence.body for fence in held if fence.language == "bash")
-    script = "\n".join(["set -e", clone, *own])
+    script = "\n".join(["set -e", clone, settings, *own])
     assert project_in(tmp_path).follow(f"```bash\n{begin}```\n\n```bash\n{script}\n```\n") == 2
 
 
