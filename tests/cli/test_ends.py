@@ -13,6 +13,7 @@ import pytest
 
 from cli.support import LIMIT, NOBODY, Done, Place, as_nobody, below, environment, open_to_nobody, place_in, type_a
 from processes import filled_below
+from skill_repositories import skill_text
 
 SLEEP = """\
 import os, pathlib, time
@@ -98,6 +99,20 @@ def test_reading_commands_work_without_a_home_that_can_be_written(nobodys: Place
     assert homeless(nobodys, home, "route", "count the words").out.startswith("skills: word-count")
     assert "word-count" in homeless(nobodys, home, "search", "count words").out
     assert homeless(nobodys, home, "skill", "verify").code == 0
+
+
+@pytest.mark.ci
+def test_pipelines_work_without_a_home_that_can_be_written(nobodys: Place) -> None:
+    folder = nobodys.root / ".claude/skills/greet"
+    (folder / "evals").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("greet", "Greets people. Use when someone comes in"))
+    (folder / "evals" / "trigger-eval.json").write_text('[{"query": "greet people", "should_trigger": true}]')
+    done = homeless(nobodys, "/nonexistent", "eval", "greet")
+    assert (done.code, "1 of 1 evals passed" in done.err) == (0, True), done
+    assert "routing by words only" in done.err
+    assert homeless(nobodys, "/nonexistent", "skill", "validate", "--strict", ".claude/skills").code == 0
+    assert homeless(nobodys, "/nonexistent", "skill", "scan", "--all", "--sarif").code == 0
+    assert homeless(nobodys, "/nonexistent", "skill", "outdated", "--json").code == 0
 
 
 @pytest.mark.ci

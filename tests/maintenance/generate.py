@@ -223,6 +223,18 @@ def state_rows() -> Iterator[str]:
         yield f"| `{state}` | {EMOJI[state]} | `{ASCII[state]}` | {report.exit_code} |"
 
 
+def linter_rows(language: str) -> Iterator[str]:
+    """Every rule of the linter: its id, what is wrong, the fix and an example."""
+    from navigator_kernel.language.wording import linter_rules
+
+    head = "| rule | what is wrong | the fix | example |" if language == "en" else "| 规则 | 问题 | 修改 | 示例 |"
+    yield from (head, "|---|---|---|---|")
+    for code, (what, fix, chinese_what, chinese_fix, example) in sorted(linter_rules().items()):
+        told = (what, fix) if language == "en" else (chinese_what, chinese_fix)
+        shown = "<br>".join(f"`{line}`" for line in example.replace("|", "\\|").split("\\n") if line.strip())
+        yield f"| `{code}` | {told[0]} | {told[1]} | {'' if example == '-' else shown} |"
+
+
 def _rows(prefix: str, group: click.Group) -> Iterator[str]:
     yield "| Intent | Command Signature | Note |"
     yield "|---|---|---|"

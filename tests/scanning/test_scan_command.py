@@ -138,7 +138,7 @@ def test_json_is_one_document_with_all_facts(here: Place, source: Path) -> None:
     found = here.json("skill", "scan", str(source))
     assert (found["count"], found["blocked"], found["exit_code"]) == (3, 1, 1)
     (grabber,) = (one for one in found["skills"] if one["name"] == "grabber")
-    assert grabber["path"].endswith("/source grabber")
+    assert grabber["path"].endswith("/source/grabber")
     finding = {"code": "credential-flow", "level": "error", "path": "setup.sh", "line": 1}
     finding |= {"message": "reads secrets and sends them to another machine", "text": FETCH.strip()}
     (found_one,) = grabber["findings"]
@@ -169,6 +169,22 @@ def test_each_result_of_sarif_says_what_and_where(sarif: Any) -> None:
         assert one["message"]["text"]
         assert place["physicalLocation"]["artifactLocation"]["uri"].endswith("/setup.sh")
         assert place["physicalLocation"]["region"] == {"startLine": 1}
+
+
+def test_a_path_of_sarif_begins_at_the_top_of_the_repository_and_is_an_address_outside_of_it(
+    here: Place, source: Path
+) -> None:
+    here.write(below("我的 app/.claude/skills/grabber", BLOCKED) | {"我的 app/skills.lock.json": ""})
+    (here.root / ".git").mkdir()
+    laid(here.root / "more", {"other": BLOCKED})
+
+    def addresses(*words: str) -> set[str]:
+        found = here.run("skill", "scan", *words, "--sarif", cwd=here.root / "我的 app").document["runs"][0]["results"]
+        return {one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in found}
+
+    assert addresses("grabber") == {"%E6%88%91%E7%9A%84%20app/.claude/skills/grabber/setup.sh"}
+    assert addresses(str(here.root / "more")) == {"more/other/setup.sh"}
+    assert (source / "grabber/setup.sh").as_uri() in addresses(str(source))
 
 
 def test_sarif_names_each_rule_once(sarif: Any) -> None:

@@ -60,6 +60,12 @@ def test_git_is_asked_for_the_repository_and_the_ref_of_an_address(
     assert len(requests) == (2 if ref.startswith("refs/") else 1)  # only the server can divide a page
 
 
+@cases("address, skill, ref")
+def test_the_skill_that_an_address_or_a_pasted_line_names_is_meant(address: str, skill: str, ref: str) -> None:
+    source = parse_source(address, base=Path("/srv"))
+    assert (source.skill, source.ref) == (skill, ref)
+
+
 @cases("address, hint")
 def test_the_error_for_an_address_without_a_repository_says_how_to_write_it(address: str, hint: str) -> None:
     with pytest.raises(KernelError) as caught:

@@ -72,6 +72,17 @@ def test_repair_of_intact_records_writes_nothing(project: Any, tmp_path: Path) -
     assert snapshot(project.root) == before
 
 
+def test_a_lock_of_a_newer_program_is_neither_read_nor_rebuilt(project: Any, tmp_path: Path) -> None:
+    project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
+    lock = project.root / "skills.lock.json"
+    lock.write_text(newer := lock.read_text().replace('"version": 1', '"version": 2'))
+    for operation in ("repair", "verify"):
+        with pytest.raises(Damaged, match="has the version 2, not 1") as caught:
+            getattr(project.lifecycle, operation)()
+        assert "update this one" in caught.value.hint
+    assert lock.read_text() == newer
+
+
 def test_lock_entries_of_skills_that_are_not_here_are_kept(project: Any, tmp_path: Path) -> None:
     lock = project.root / "skills.lock.json"
     lock.write_text(json.dumps({"version": 1, "skills": {"elsewhere": {"digest": "sha256:0"}}}))

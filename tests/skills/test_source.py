@@ -97,3 +97,8 @@ def test_a_host_that_only_begins_like_another_is_simply_another() -> None:
 )
 def test_the_base_name_is_the_last_part(url: str, name: str) -> None:
     assert Source(kind="git", url=url, label=url).base_name == name
+
+
+@pytest.mark.parametrize("text", ["./a!", "/srv/技能：甲", "./npx skills add x", "./a (b)", "../a。"])
+def test_a_folder_may_have_any_name(text: str) -> None:
+    assert parsed(text)[:2] == ("folder", str((BASE / text).resolve()))

@@ -104,14 +104,14 @@ def test_advice_is_not_an_error(text: str) -> None:
     assert [note.level for note in check(text)] == ["warning"]
 
 
-def test_without_strict_only_what_cannot_be_used_is_an_error() -> None:
+def test_without_strict_only_what_cannot_be_used_here_or_elsewhere_is_an_error() -> None:
     odd = head("tags: a\nallowed-tools: [Read]\nmetadata:\n  version: 1.0", name="Other", description="use when: asked")
     notes = check(odd, strict=False)
     assert [(note.code, note.level) for note in notes] == [
         ("name-folder", "warning"),
-        ("yaml-unquoted", "warning"),
+        ("yaml-unquoted", "error"),
         ("allowed-tools-form", "warning"),
-        ("not-text", "warning"),
+        ("not-text", "error"),
     ]
 
 

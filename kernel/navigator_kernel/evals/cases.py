@@ -34,6 +34,7 @@ class Problem(NamedTuple):
     skill: str
     message: str
     file: str = ""
+    line: int | None = None
 
 
 def cases_in(skill: str, folder: Path) -> tuple[list[EvalCase], list[Problem]]:

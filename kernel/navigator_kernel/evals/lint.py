@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -12,10 +11,11 @@ from msgspec import Struct
 
 from navigator_kernel.evals.cases import EvalCase, Problem
 from navigator_kernel.routing.words import content_terms
-from navigator_kernel.text import fold, lazy_compile
+from navigator_kernel.skills.formats.validate import description_findings
+from navigator_kernel.text import fold
 from navigator_kernel.values.resource import SkillDef
 
-SHORT, LONG = 30, 1024  # characters of a description; 1,024 is the specification's limit
+LONG = 1024  # characters of a description, the specification's limit
 SHOWN = 0.5  # the least overlap to report
 AROUND = 4  # characters that a host adds to a name and a description
 NAMED = 200  # most names of skills that do not fit
@@ -32,19 +32,6 @@ class Budget(NamedTuple):
 # Claude Code: 1 % of 200,000 tokens of 4 characters, 1,536 per description (anthropics/claude-code issue 64606).
 # Codex: 2 % of the window, 8,000 characters if the window is unknown (openai/codex pull request 18298).
 BUDGETS: Mapping[str, Budget] = {"claude-code": Budget(8_000, 1_536), "codex": Budget(8_000, LONG)}
-
-# RTE-37 and RTE-39: when to use the skill, in English or in Chinese
-_HINT = lazy_compile(
-    r"\b(?:use|used|invoked?|triggers?|triggered|activated?|appl(?:y|ies))\b[^.。]{0,40}\b(?:when|whenever|if|before|after)\b"
-    r"|\buse (?:it |this |this skill )?(?:for|on)\b"
-    r"|\bwhen(?:ever)?\b[^.。]{0,20}\b(?:user|you|someone|somebody|asked|asks|working)\b"
-    r"|（(?=[^（）]*）)[^（）]*?(?:时|场景|用于|适用)|当[^。]{1,60}时|用于|适用于|时(?:候)?使用|时触发",
-    re.IGNORECASE,
-)
-_HAN = lazy_compile(r"[\u3400-\u9fff]")  # a Chinese character says at least as much as two letters
-_PERSON = lazy_compile(
-    r"\b(?:I|I'm|I'll|my|we|our)\b (?:can|will|am|help|do|make|write)|我(?:可以|能|会)", re.IGNORECASE
-)
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -72,17 +59,8 @@ class Overlap(NamedTuple):
 def of_descriptions(skills: Sequence[SkillDef]) -> Iterator[Problem]:
     """Finds descriptions that are too short, in the first person, or without a trigger hint (RTE-37, RTE-39)."""
     for skill in skills:
-        text = skill.description.strip()
-        size = len(text) + len(_HAN.findall(text))
-        found = {
-            "trigger-missing": (not _HINT.search(text), "the description does not say when to use it"),
-            "description-short": (size < SHORT, "the description is too short to tell it from others"),
-            "description-person": (_PERSON.search(text), "the description speaks in the first person"),
-        }
-        for code, (holds, message) in found.items():
-            if holds:
-                level = "warning" if code == "description-person" else "error"
-                yield Problem(code, level, skill.name, message)
+        for one in description_findings(skill.description, strict=True):
+            yield Problem(one.code, one.level, skill.name, one.message)
 
 
 def of_names(skills: Sequence[SkillDef]) -> Iterator[Problem]:

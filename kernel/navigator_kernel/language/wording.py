@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,19 @@ def sentences() -> Mapping[str, tuple[str, str]]:
     """Key → the sentence in English and in Chinese."""
     rows = (line.split("\t") for line in FILE.read_text("utf-8").split("\n") if line and line[0] != "#")
     return {key: (_read(english), _read(chinese)) for key, english, chinese in rows}
+
+
+@cache
+def linter_rules() -> Mapping[str, Sequence[str]]:
+    """Rule of the linter → what is wrong, the fix, both in Chinese, and an example."""
+    rows = FILE.with_name("linter.tsv").read_text("utf-8").split("\n")
+    return {row[0]: row[1:] for row in (line.split("\t") for line in rows if line and line[0] != "#")}
+
+
+def fixes(codes: Iterable[str], language: Language) -> list[str]:
+    """The fix of each rule of the linter among `codes`."""
+    rules, column = linter_rules(), 1 if language == "en" else 3
+    return [f"{code}{COLON[language]}{rules[code][column]}" for code in sorted({*codes} & rules.keys())]
 
 
 def _read(text: str) -> str:

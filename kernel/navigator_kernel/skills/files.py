@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType
 
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
-from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.skills.formats.frontmatter import FILE_LIMIT
 from navigator_kernel.skills.formats.layouts import detect_format, to_canonical
 from navigator_kernel.skills.formats.manifest import read_manifest
@@ -106,13 +107,24 @@ def _manifests_below(path: Path) -> list[Path]:
     return [path / skill.manifest.path for skill in chosen]
 
 
-def _validated(path: Path, *, strict: bool) -> ValidatedSkill:
+def form_findings(path: Path, *, strict: bool) -> list[Diagnostic]:
+    """The rules that the manifest at `path` breaks, which `validate` and `eval` judge alike."""
     from navigator_kernel.skills.formats.validate import validate
 
     whole = path.name.lower() == "skill.md"
     files = _files(path.parent) if whole else {}
-    name = path.parent.name if whole else path.stem
-    findings = [_finding(one) for one in validate(read_bounded(path, _LIMIT), name, files, strict=strict)]
+    return validate(read_bounded(path, _LIMIT), path.parent.name if whole else path.stem, files, strict=strict)
+
+
+def _validated(path: Path, *, strict: bool) -> ValidatedSkill:
+    from navigator_kernel.skills.formats.validate import description_findings
+
+    name = path.parent.name if path.name.lower() == "skill.md" else path.stem
+    notes = form_findings(path, strict=strict)
+    with suppress(KernelError):
+        skill = read_manifest(read_bounded(path, _LIMIT), path=path, folder=path.parent)
+        notes += description_findings(skill.description, strict=strict)
+    findings = [_finding(one) for one in notes]
     ok = not any(one["level"] == "error" for one in findings)
     return ValidatedSkill(name=clean(name, lines=False), path=str(path), ok=ok, findings=findings)
 

@@ -764,7 +764,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
         text, names = _named(text, "source"), list(skills)
         plugin, at, market = text.partition("@")
-        if at and "/" not in text and ":" not in text:
+        if at and "/" not in text and ":" not in text and " " not in text:
             if not (address := self.marketplace(market)):
                 message = f"no marketplace called {clean(market, lines=False)!r} is known to Claude Code here"
                 hint = f"name its repository: navigator install OWNER/REPO --skill {clean(plugin, lines=False)}"

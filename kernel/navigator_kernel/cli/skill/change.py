@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 
 
 @click.command("install")
-@click.argument("source", required=False)
+@click.argument(  # a line for another program may be pasted without quotes
+    "source", nargs=-1, metavar="[SOURCE]", callback=lambda _context, _parameter, words: " ".join(words) or None
+)
 @click.option(
     "--skill",
     "skills",

@@ -18,6 +18,8 @@ from navigator_kernel.config.settings import checked, field_of
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.evals.cases import Problem, cases_in
 from navigator_kernel.evals.score import FIGURES, Choice, Outcome, better, confusions, junit_xml, outcomes, score
+from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.wording import fixes
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.ports import Catalogue
+    from navigator_kernel.text import Language
     from navigator_kernel.values.request import FileReference
     from navigator_kernel.values.resource import SkillDef
 
@@ -107,7 +110,7 @@ def command(
     if as_json:
         document(body)
     else:
-        _show(body)
+        _show(body, app.spoken)
     return int(body["exit_code"])
 
 
@@ -160,7 +163,7 @@ def _judged(
     }
 
 
-def _show(body: Mapping[str, Any]) -> None:
+def _show(body: Mapping[str, Any], language: Language) -> None:
     rows = [
         (str(one["skill"]), f"{one['passed']}/{one['cases']}", f"{one['precision']:.2f}", f"{one['recall']:.2f}")
         for one in body["skills"]
@@ -173,7 +176,11 @@ def _show(body: Mapping[str, Any]) -> None:
         whose, query = one["skill"] or one["file"], shorten(one["query"], 80)
         lines(f"{whose}: {query!r} wanted {wanted}, went to {chosen}{asked}")
     for one in body["problems"]:
-        lines(f"{one['level']}: {one['code']}: {': '.join(part for part in (one['skill'], one['message']) if part)}")
+        message = in_language(one["message"], language)
+        whose = f"{one['skill']}:{one['line']}" if one["line"] else one["skill"]
+        lines(f"{one['level']}: {one['code']}: {': '.join(part for part in (whose, message) if part)}")
+    for fix in fixes((one["code"] for one in body["problems"]), language):
+        note(fix)
     for one in body["overlaps"][:10]:
         note(f"{one['one']} and {one['other']} have similar descriptions: {one['likeness']:.0%}")
     for host, held in body["budgets"].items():
@@ -184,18 +191,12 @@ def _show(body: Mapping[str, Any]) -> None:
 
 # Routes the messages of evals.
 
-# Findings of validate --strict that hide a skill from every host; others may be due to a host's own keys
-BREACHES = (
-    *("frontmatter-missing", "unclosed", "yaml-unquoted", "not-text", "name-missing", "name-odd"),
-    *("description-missing", "description-length"),
-)
-
 
 def gathered(
     app: App, project: Project, chosen: Sequence[SkillDef], *, whole: bool
 ) -> tuple[list[EvalCase], list[Problem]]:
     """The evals of the skills and, with `whole`, of the project; and the problems in their files."""
-    from navigator_kernel.skills.formats.validate import validate
+    from navigator_kernel.skills.files import form_findings
 
     cases: list[EvalCase] = []
     problems: list[Problem] = []
@@ -205,9 +206,8 @@ def gathered(
             held, wrong = cases_in(skill.name, folder / "evals")
             cases += held
             problems += wrong
-        for one in validate(skill.path.read_bytes(), folder.name if folder else "", {}, strict=True):
-            if one.code in BREACHES:
-                problems.append(Problem(one.code, "error", skill.name, one.message, str(skill.path)))
+        for one in form_findings(skill.path, strict=False):
+            problems.append(Problem(one.code, one.level, skill.name, one.message, str(skill.path), one.line))
     if whole:
         held, wrong = cases_in("", app.root / "evals")
         cases += held

@@ -15,8 +15,10 @@ from navigator_kernel.cli.output import document, lines, note, say_lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, dry_option, filter_options, place_options, reach_options, show_json
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.wording import fixes
 from navigator_kernel.skills.options import InstallOptions
-from navigator_kernel.text import numbered
+from navigator_kernel.text import Language, numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.install.export import Form
@@ -179,15 +181,17 @@ def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
         show_json(result)
         return result.exit_code
     for one in result.skills:
-        lines([f"{one.path}{_line(finding)}" for finding in one.findings])
+        lines([f"{one.path}{_line(finding, app.spoken)}" for finding in one.findings])
+    for fix in fixes((finding["code"] for one in result.skills for finding in one.findings), app.spoken):
+        note(fix)
     note(f"{numbered(result.count, 'skill')}, {numbered(result.errors, 'error')}")
     return result.exit_code
 
 
-def _line(finding: Mapping[str, Any]) -> str:
+def _line(finding: Mapping[str, Any], language: Language) -> str:
     at = f":{finding['line']}" if finding["line"] else ""
     where = "" if finding["path"] == "SKILL.md" else f" {finding['path']}"
-    return f"{at}: {finding['level']}: {finding['code']}:{where} {finding['message']}"
+    return f"{at}: {finding['level']}: {finding['code']}:{where} {in_language(finding['message'], language)}"
 
 
 COMMANDS: Mapping[str, click.Command] = {

@@ -71,7 +71,7 @@ def scan(
     with busy(app, "scan", quiet=as_json or as_sarif, source=source) as lifecycle:
         result = lifecycle.scan(source, skills, options)
     if as_sarif:
-        document(sarif(to_builtins(result.skills), __version__), whole=True)
+        document(sarif(to_builtins(result.skills), __version__, app.root), whole=True)
     elif as_json:
         show_json(result)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -32,7 +33,13 @@ NAME_LIMIT = 64  # characters
 COMPATIBILITY_LIMIT = 500  # characters
 BODY_LIMIT = 500  # lines that the specification recommends
 
-_ADVICE = frozenset({"crlf", "body-long", "body-empty", "hidden-character"})  # they break no rule of the specification
+_ADVICE = frozenset(
+    {"crlf", "description-person", "body-long", "body-empty", "hidden-character"}
+)  # they break no rule of the specification
+# Hide a skill from every host; other breaches of the specification may be a host's own keys
+_HIDES = frozenset(
+    "frontmatter-missing unclosed yaml-unquoted not-text name-missing description-missing description-length".split()
+)
 _TOLD_BY_RULES = frozenset(
     {"name-odd", "name-folder", "no-description", "description-long", "no-frontmatter", "header-form"}
 )
@@ -51,6 +58,20 @@ _AFTER_PATH = lazy_compile(r"[#?]")
 _FENCE = lazy_compile(r"\s*(```+|~~~+)")
 _CODE = lazy_compile(r"`[^`\n]*`")
 
+SHORT = 30  # characters of a description that tells a skill from others
+# RTE-37 and RTE-39: when to use the skill, in English or in Chinese
+_HINT = lazy_compile(
+    r"\b(?:use|used|invoked?|triggers?|triggered|activated?|appl(?:y|ies))\b[^.。]{0,40}\b(?:when|whenever|if|before|after)\b"
+    r"|\buse (?:it |this |this skill )?(?:for|on)\b"
+    r"|\bwhen(?:ever)?\b[^.。]{0,20}\b(?:user|you|someone|somebody|asked|asks|working)\b"
+    r"|（(?=[^（）]*）)[^（）]*?(?:时|场景|用于|适用)|当[^。]{1,60}时|用于|适用于|时(?:候)?使用|时触发",
+    re.IGNORECASE,
+)
+_HAN = lazy_compile(r"[\u3400-\u9fff]")  # a Chinese character says at least as much as two letters
+_PERSON = lazy_compile(
+    r"\b(?:I|I'm|I'll|my|we|our)\b (?:can|will|am|help|do|make|write)|我(?:可以|能|会)", re.IGNORECASE
+)
+
 Files = Mapping[str, bytes | None]
 
 
@@ -61,7 +82,8 @@ class _Findings(Struct):
     def add(
         self, code: str, message: str, line: int | None = None, path: str = MANIFEST, *, fatal: bool = False
     ) -> None:
-        level: Literal["error", "warning"] = "error" if fatal or (self.strict and code not in _ADVICE) else "warning"
+        is_error = fatal or code in _HIDES or (self.strict and code not in _ADVICE)
+        level: Literal["error", "warning"] = "error" if is_error else "warning"
         text = clean(message, lines=False)
         self.found.append(Diagnostic(code=code, level=level, path=path, message=text, line=line))
 
@@ -70,7 +92,8 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
     """Every rule that the manifest in `data` breaks, by file and line; empty if it breaks none.
 
     `files` maps each path inside the skill to its bytes, or None if they were not read. With `strict`, every rule of
-    the specification counts, and each breach is an error; otherwise only one that makes the skill unusable is.
+    the specification counts, and each breach is an error; otherwise only one that makes the skill unusable, here or in
+    every host, is.
     """
     findings = _Findings(strict)
     try:
@@ -78,15 +101,21 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
     except NotLoadable as error:
         _add_reason(error, findings)
         return findings.found
-    if strict:
-        _check_specification(parts, folder_name, files, findings)
+    _check_specification(parts, folder_name, files, findings)
+    if not strict:
+        is_flat = not any(path.lower() == "skill.md" for path in files)  # of another layout, perhaps
+        findings.found = [
+            one for one in findings.found if one.code in _HIDES and not (is_flat and one.code == "frontmatter-missing")
+        ]
+    told = _TOLD_BY_RULES if strict or findings.found else frozenset()
+    told -= frozenset() if strict else {"name-odd", "name-folder"}
     try:
         skill = read_manifest(data, path=Path(MANIFEST), folder=Path(folder_name or "skill"))
     except NotLoadable as error:
         _add_reason(error, findings)
     else:
         for note in skill.diagnostics:
-            if not (strict and note.code in _TOLD_BY_RULES) and (folder_name or note.code != "name-folder"):
+            if note.code not in told and (folder_name or note.code != "name-folder"):
                 findings.add(note.code, note.message, note.line)
         _check_keys(parts, findings)
         if not skill.command and not parts.body.strip():
@@ -96,6 +125,19 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
         _check_evals(skill, files, findings)
     _check_links(parts.body, _first_line(data, parts.body), files, findings)
     return sorted(findings.found, key=lambda note: (note.path != MANIFEST, note.path, note.line or 0, note.code))
+
+
+def description_findings(description: str, *, strict: bool) -> list[Diagnostic]:
+    """What keeps a description from leading messages to its skill (RTE-37, RTE-39)."""
+    text, findings = description.strip(), _Findings(strict)
+    size = len(text) + len(_HAN.findall(text))
+    if not _HINT.search(text):
+        findings.add("trigger-missing", "the description does not say when to use it")
+    if size < SHORT:
+        findings.add("description-short", "the description is too short to tell it from others")
+    if _PERSON.search(text):
+        findings.add("description-person", "the description speaks in the first person")
+    return findings.found
 
 
 def _add_reason(error: NotLoadable, findings: _Findings) -> None:

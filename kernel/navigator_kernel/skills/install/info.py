@@ -86,15 +86,18 @@ def scan_source(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -
     if names:
         chosen = select_skills(chosen, names, reader.named, reader.contents)
     source = reader.source
+    label = f"{source.label}{'/' if source.kind == 'folder' else ' '}"
     return [
-        _scanned(folder.rpartition("/")[2] or source.base_name, f"{source.label} {folder}".strip(), *judgement)
+        _scanned(folder.rpartition("/")[2] or source.base_name, f"{label}{folder}".rstrip(" /"), *judgement)
         for folder, judgement in judge(chosen, reader, deps).items()
     ]
 
 
 def scan_installed(one: Installed, root: Path, deps: InstallDeps, options: InstallOptions) -> list[ScannedSkill]:
     """Scans an installed skill by reading its folder as a source."""
-    skill, path = one.skill, one.place.told(one.skill.folder or one.skill.path)
+    skill, path = one.skill, str(one.skill.folder or one.skill.path)
+    if one.place.level == "project":
+        path = one.place.told(skill.folder or skill.path)
     if skill.folder is None:
         files = {skill.path.name: read_bounded(skill.path, FILE_LIMIT)}
         findings = None if deps.scanner is None else deps.scanner(skill, files)

@@ -59,8 +59,13 @@ def entries_in(held: bytes, path: Path) -> Entries:
     entries = data.get("skills") if isinstance(data, dict) else None
     if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
         raise _damaged(path, "is not a lock of skills")
-    if data.get("version") != VERSION:
-        raise _damaged(path, f"has the version {data.get('version')!r}, not {VERSION}")
+    if (version := data.get("version")) != VERSION:
+        if isinstance(version, int) and version > VERSION:
+            hint = "a newer navigator wrote it: update this one, or take the file from version control"
+            raise Damaged(
+                f"{str(path)!r} has the version {version}, not {VERSION}", hint=hint, path=str(path), newer=True
+            )
+        raise _damaged(path, f"has the version {version!r}, not {VERSION}")
     return entries
 
 

@@ -346,7 +346,9 @@ def _mended(
         return here
     try:
         entries = entries_in(held, place.lock)
-    except Damaged:
+    except Damaged as error:
+        if error.data.get("newer"):
+            raise
         sides = sides_of(place.lock, held)
         entries = merged(sides, take) if sides is not None else {**here, **saved(held)}
     return {

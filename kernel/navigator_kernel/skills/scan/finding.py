@@ -4,6 +4,7 @@ block."""
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -15,6 +16,7 @@ from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
 
     from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.values.receipt import Receipt
@@ -80,8 +82,10 @@ def told(found: Mapping[str, Any], folder: str = "") -> str:
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(skills: Sequence[Mapping[str, Any]], version: str) -> dict[str, Any]:
-    """One SARIF run for `skills`, in the form of `skill scan`. A path is the skill's path followed by the file's."""
+def sarif(skills: Sequence[Mapping[str, Any]], version: str, root: Path) -> dict[str, Any]:
+    """One SARIF run for `skills`, in the form of `skill scan`. A path is that of the file from the top of the
+    repository that the project at `root` is in; of a file elsewhere it is a `file:` address."""
+    top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), root)
     found = [(one, finding) for one in skills for finding in one["findings"]]
     rules = {finding["code"]: finding["message"] for _, finding in reversed(found)}
     driver = {
@@ -89,12 +93,17 @@ def sarif(skills: Sequence[Mapping[str, Any]], version: str) -> dict[str, Any]:
         "version": version,
         "rules": [{"id": code, "shortDescription": {"text": rules[code]}} for code in sorted(rules)],
     }
-    results = [_result(one, finding) for one, finding in found]
+    results = [_result(one, finding, root, top) for one, finding in found]
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
 
 
-def _result(skill: Mapping[str, Any], finding: Mapping[str, Any]) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(str(skill["path"]), str(finding["path"]))}}
+def _result(skill: Mapping[str, Any], finding: Mapping[str, Any], root: Path, top: Path) -> dict[str, Any]:
+    written = "/".join(part for part in (str(skill["path"]), str(finding["path"])) if part)
+    path = root / written
+    if path.is_relative_to(top) and os.path.lexists(root / str(skill["path"])):
+        written = path.relative_to(top).as_posix()
+    uri = path.as_uri() if written.startswith("/") else quote(written, safe="/:.~")
+    place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if finding["line"]:
         place["region"] = {"startLine": finding["line"]}
     return {
@@ -103,10 +112,6 @@ def _result(skill: Mapping[str, Any], finding: Mapping[str, Any]) -> dict[str, A
         "message": {"text": f"{skill['name']}: {finding['message']}"},
         "locations": [{"physicalLocation": place}],
     }
-
-
-def _uri(skill: str, file: str) -> str:
-    return quote("/".join(part for part in (skill, file) if part), safe="/:.~")
 
 
 REFUSAL_SHOWS = 5  # findings that a refusal shows

@@ -58,27 +58,28 @@ _COMPUTED = lazy_compile(
     r"(?:getenv\(|environ(?:\.get\(|\[)|process\.env\[)\s?(?![\"'])\w"
 )  # with a name from elsewhere
 _HELD_FILE = lazy_compile(
-    r"[\"'/]\.(?:ssh|aws|kube|gnupg|docker)\b|[\"'/](?:id_rsa|id_ed25519|credentials|hosts\.yml)[\"']|[\"'/]\.(?:netrc|npmrc|pypirc|git-credentials)\b"
+    r"[\"'/\\]\.(?:ssh|aws|kube|gnupg|docker)\b|[\"'/](?:id_rsa|id_ed25519|credentials|hosts\.yml)[\"']|[\"'/]\.(?:netrc|npmrc|pypirc|git-credentials)\b"
 )
 _NETWORK = lazy_compile(
     r"\bcurl\b|\bwget\b|\b(?:requests|httpx|session|client|http|aiohttp|urllib3|axios|got|superagent)\.(?:get|post|put|patch|request)\b"
     r"|\burlopen\(|\burllib\.request\b|\bsmtplib\b|\.sendmail\(|\.send_message\(|\.sendall\(|\.storbinary\(|\bfetch\(|\baxios\(|\$fetch\(|http\.Post"
     r"|Invoke-(?:WebRequest|RestMethod)|\b(?:irm|iwr)\b|\baws s3 cp\b|\bgsutil cp\b|\brclone copy|\bnc\s|\bncat\s|WebSocket\(|sendBeacon\("
     r"|\bHttpClient\b|\bhttps? (?:POST|PUT|PATCH|GET)\s|\bhttps?\.request\(|\bfile_get_contents\(\s?[\"']https?:|\bcurl_(?:exec|setopt)\b|Net::HTTP|\b(?:dig|nslookup|host)\s[^\n]{0,80}[$`{]"
+    r"|\bgit\s+(?:push|clone|fetch|pull|remote\s+(?:add|set-url))\b[^\n]{0,60}https?://[^\s/@]{1,120}@"
     r"|\b(?:s|sock|socket|conn|req|ws|smtp|server|ftp)\.(?:send|write|storbinary|sendmail)\w*\("
 )
 _MAILS = lazy_compile(
     r"\.send_message\(|\.sendmail\(|\.sendall\(|\.sendto\(|\bnc\s|\bncat\s|\bmailx?\s+-s|\bsendmail\b|/dev/tcp/"
 )
 _PUBLIC = lazy_compile(
-    r"\bgh (?:issue|pr) (?:comment|create|edit|review)\b|\bgh gist create\b|\bgh api\b[^\n]{0,120}(?:comments|issues)"
+    r"\bgh (?:issue|pr) (?:comment|create|edit|review)\b|\bgh gist create\b|\bgh api\b[^\n]{0,120}(?:comments|issues|contents|gists)"
     r"|\bglab (?:mr|issue) (?:note|create)\b|(?i:\bcreate_?(?:issue_?|review_?)?comment\(|\bcreate_?(?:issue|review|discussion)\(|\badd_?comment\()|\bgit commit\b[^\n]{0,40}-\w{0,4}m"
 )
 _IMAGE = lazy_compile(
     r"!\[[^\]\n]{0,200}\]\(\s?<?https?://|<img\b[^>\n]{0,200}src\s?=|\.src\s?=[^=]|background(?:-image)?\s?:\s?url\("
 )
 _AUTH = lazy_compile(
-    r"(?:authorization|bearer|\bx-[\w-]{1,30}|api-?key[\"']?\s?[:=]|private-token|headers?\b|\bauth\b|\s-u\s?|--user\b|-H\s|--header)[^,;\n]{0,120}$",
+    r"(?:authorization|bearer|\bx-[\w-]{1,30}|api-?key[\"']?\s?[:=]|private-token|headers?\b|\bauth\b|\s-u(?!ri\b)\s?|--user\b|-H\s|--header)[^,;\n]{0,120}$",
     re.IGNORECASE,
 )
 _HEADER_NAME = lazy_compile(r"header|auth", re.IGNORECASE)
@@ -120,7 +121,7 @@ _ALSO = {  # hosts of a service whose name is not in them
 }  # fmt: skip
 # Secrets of services that many people have: to another host, one is told of even as a header
 _WIDE = lazy_compile(
-    r"^(?:GITHUB|GH|GITLAB|AWS|ANTHROPIC|OPENAI|CLAUDE|GOOGLE|GEMINI|GCP|AZURE|NPM|NODE_AUTH|PYPI|TWINE|SLACK|STRIPE|HF|HUGGING|DOCKER|SSH|KUBE|DATABASE|VAULT|VERCEL|CLOUDFLARE|CF)(?:_|$)"
+    r"^(?:GITHUB|GH|GITLAB|AWS|ANTHROPIC|OPENAI|CLAUDE|GOOGLE|GEMINI|GCP|AZURE|NPM|NODE_AUTH|PYPI|TWINE|SLACK|STRIPE|HF|HUGGING|DOCKER|SSH|KUBE|DATABASE|VERCEL|CLOUDFLARE|CF)(?:_|$)"
 )
 
 
@@ -206,8 +207,12 @@ def _leaks(text: str, about: str, saved: set[str]) -> Iterator[tuple[str, int, s
         yield "secret-leaves", at, message
 
 
+# With a name and a password before the host, as git writes them
+_ADDRESS = lazy_compile(r"\b(?:https?|wss?|ftp)://(?:[^\s/@\"'<>]{1,120}@)?([\w.-]{3,200})", re.IGNORECASE)
+
+
 def _hosts(text: str) -> frozenset[str]:
-    return frozenset((*ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
+    return frozenset((*_ADDRESS.findall(text), *(name for pair in _HOST.findall(text) for name in pair if name)))
 
 
 def _read(text: str, own: set[str]) -> frozenset[_Secret]:
@@ -243,7 +248,7 @@ def _signs_in(text: str, store: re.Match[str]) -> bool:
 
 def _carried(text: str, name: str, secrets: frozenset[_Secret]) -> frozenset[_Secret]:
     """The secrets of `name` as this statement uses it; one that stands in a header only signs in."""
-    at = max(text.rfind(name), 0)
+    at = max((hit.start() for hit in _NAME.finditer(text) if hit[0] == name), default=0)
     if not _AUTH.search(text, max(at - 160, 0), at):
         return secrets
     return frozenset(secret._replace(signs_in=True) for secret in secrets)
@@ -329,9 +334,9 @@ _LENT = frozenset(
 
 
 _FETCH = r"\b(?:fetch|download|retrieve|curl|load|read|open|visit|get|check|pull|request|webfetch)\b"
-_ORDERS = r"\b(?:instructions?|orders|commands?|directives?|prompts?|rules)\b"
+_ORDERS = r"\b(?:instructions?|orders|commands?|directives?|prompts?|(?<!naming )(?<!style )(?<!coding )(?<!formatting )(?<!validation )rules)\b"
 _OBEY = r"\b(?:follow|obey|execute|carry out|comply with|act on|adopt|do (?:exactly )?(?:what|whatever|as)|perform|treat|apply)\b"
-_ITS = r"\b(?:it (?:says|returns|contains|tells)|returned|responses?|(?:its|that) (?:contents?|output|text|instructions)|(?:in|of) (?:it|the (?:response|output|file|reply)))\b"
+_ITS = r"\b(?:it (?:says|returns|contains|tells)|returned|responses?|(?:its|that) (?:contents?|output|text|instructions)|(?:in|of) (?:it|the (?:response|output|file|reply))|what(?:ever)? (?:is|it) (?:written|says|said|asks?|tells?|there))\b"
 _ORDERED = lazy_compile(
     rf"{_FETCH}[^.!?\n]{{0,160}}https?://[^\s)`>]+[^\n]{{0,240}}?{_OBEY}[^.!?\n]{{0,80}}(?:{_ORDERS}|{_ITS})"
     rf"|{_FETCH}[^.!?\n]{{0,80}}{_ORDERS}[^.!?\n]{{0,60}}https?://[^\s)`>]+[^\n]{{0,120}}?{_OBEY}"

@@ -39,7 +39,20 @@ _HOST = lazy_compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,
 _DISGUISED = lazy_compile(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # a plain or encoded backslash, or an encoded control
 _PUNCTUATION = lazy_compile("[/:]")
 _SPECIAL = lazy_compile("[%?#]")
-_QUOTED = lazy_compile(r"""<([^<>]+)>|"([^"]+)"|'([^']+)'|`([^`]+)`|“([^“”]+)”|「([^「」]+)」""")
+_QUOTED = lazy_compile(
+    r"""<([^<>]+)>|"([^"]+)"|'([^']+)'|`([^`]+)`|“([^“”]+)”|‘([^‘’]+)’|「([^「」]+)」|《([^《》]+)》|（([^（）]+)）|【([^【】]+)】"""
+    r"""|\(([^()]+)\)|\[([^\[\]]+)\]|\[[^\[\]]*\]\(<?([^()<>\s]+)>?\)"""  # the last is a link of Markdown
+)
+_FOLDERS = ("./", "../", "/", "~/")
+_ASCII = str.maketrans("：／＠＃？＝＆．", ":/@#?=&.")  # marks as Chinese keyboards write them
+# Lines for other programs that people paste whole, and the words before the address in them
+_LINE = lazy_compile(
+    r"(?:[$>%] )?(?:cd \S+ (?:&&|;) )?(?:sudo )?(?:npx|bunx|pnpx|pnpm|yarn|npm|git|gh|glab|claude|codex|gemini|copilot"
+    r"|navigator|skills|openskills|/plugin|/skills?) (?s:.+)"
+)
+_VERBS = frozenset({"add", "add-skill", "clone", "install"})
+_FOLLOWED = lazy_compile(r"(.*/[^/@]+)@([^/@]+)")  # pip's and npm's way to write a ref behind an address
+_DRIVE = lazy_compile(r"/?([A-Za-z]):[/\\]+(.*)")
 
 # The beginnings that npm and others write instead of a host
 _FORGES = {
@@ -98,6 +111,8 @@ _OTHER_PAGES = frozenset(
     "settings stargazers forks branches tags releases packages activity milestones labels watchers downloads pipelines "
     "compare".split()
 )
+# Words in the place of an owner in pages of GitHub that show several repositories
+_OTHER_OWNERS = frozenset("orgs users topics search marketplace sponsors trending stars collections settings".split())
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -137,8 +152,12 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
     Refused for a text that git could take for an option, a helper or a secret; UsageProblem for one that names nothing.
     """
     text = text.strip()
-    if quoted := _QUOTED.fullmatch(text):
-        text = next(filter(None, quoted.groups()))
+    for _ in range(2):  # quotes before or behind the marks of a sentence; a folder may have any name
+        if not text.startswith(_FOLDERS):
+            text = text.translate(_ASCII).rstrip("。，、；！,;!").removesuffix("." if "://" in text else "")
+            text = text if "(" in text or "（" in text else text.rstrip(")）")
+        if quoted := _QUOTED.fullmatch(text):
+            text = next(filter(None, quoted.groups())).strip()
     if not text:
         raise UsageProblem("no source is named", hint=FORMS)
     if clean(text, lines=False) != text or any(mark in text for mark in "\n\r\t"):
@@ -146,10 +165,13 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
     if text.startswith("-"):
         raise Refused(f"the source {text!r} looks like an option", hint=FORMS)
     if _DISGUISED.search(text):
-        raise Refused(f"the source {_shown(text)!r} holds a backslash or an encoded control", hint="write it plainly")
-    if _HELPER.match(text):
-        raise Refused(f"the source {text!r} names a transport helper", hint=FORMS)
-    source = _parsed(text, base)
+        hint = "write it plainly" if "://" in text or "\\" not in text else _written(text.replace("\\", "/"))
+        raise Refused(f"the source {_shown(text)!r} holds a backslash or an encoded control", hint=hint)
+    if helper := _HELPER.match(text):
+        address = text[helper.end() :]
+        hint = f"write {_shown(address)}" if address.startswith("https://") else FORMS
+        raise Refused(f"the source {_shown(text)!r} names a transport helper", hint=hint)
+    source = _from_line(text, base) if _LINE.fullmatch(text) else _parsed(text, base)
     source = _at_page(source, ref) if source.page else replace(source, ref=source.ref or ref)
     if source.kind != "git" and source.ref and not source.url.startswith("npm:"):
         hint = f"file://{source.url} reads it as a repository" if source.kind == "folder" else "leave the ref out"
@@ -170,9 +192,30 @@ def site_below(source: Source) -> Source | None:
     return Source(kind="web", url=url, label=url)
 
 
+def _from_line(text: str, base: Path) -> Source:
+    """The source in a line for another program, such as `npx skills add …` or `git clone …`, with the branch and the
+    skill that its options name."""
+    words = iter(text.split())
+    next((word for word in words if word in _VERBS), "")
+    named: dict[str, list[str]] = {"-": []}
+    for word in words:
+        option, equals, value = word.partition("=")
+        if option in {"-b", "--branch", "--ref", "-s", "--skill"}:
+            named.setdefault(option.lstrip("-")[0], []).append(value if equals else next(words, ""))
+        elif not option.startswith("-"):
+            named["-"].append(word)
+    address = next((word for word in named["-"] if "/" in word or ":" in word), "")
+    if not address:
+        address = next(iter(named["-"]), "owner/repo")
+        raise UsageProblem(f"{_shown(text)!r} names no repository", hint=f"write {address}")
+    ref = next((word for key in "br" for word in named.get(key, ())), "")
+    source, skills = parse_source(address, base=base, ref=ref), named.get("s", [])
+    return replace(source, skill=skills[0]) if len(skills) == 1 and skills[0] != "*" else source
+
+
 def _parsed(text: str, base: Path) -> Source:
     packed = text.lower().endswith(ARCHIVES)
-    if text in {".", ".."} or text.startswith(("./", "../", "/", "~/")) or (packed and not _PUNCTUATION.search(text)):
+    if text in {".", ".."} or text.startswith(_FOLDERS) or (packed and not _PUNCTUATION.search(text)):
         path = (base / Path(text).expanduser()).resolve()
         if _is_repository(path):
             quoted = _SPECIAL.sub(lambda mark: f"%{ord(mark[0]):02x}", str(path))  # special in git's URLs
@@ -210,14 +253,24 @@ def _parsed(text: str, base: Path) -> Source:
     raise UsageProblem(f"{text!r} is not a source", hint=_written(text))
 
 
-def _written(text: str) -> str:
-    """How the source that `text` may mean is written."""
-    user, at, rest = text.partition("@")
+def _written(address: str) -> str:
+    """How the source that `address` may mean is written."""
+    user, at, rest = address.partition("@")
     host, slash, path = rest.partition("/")
     if at and slash and _USER.fullmatch(user) and _HOST.fullmatch(host):
         return f"write {user}@{host}:{path}"
-    if text[1:3] == ":/":
-        return "a folder of another drive is read from there: go to it and write ./folder"
+    if drive := _DRIVE.fullmatch(address):
+        return f"go to the folder and write ./folder; in WSL it is /mnt/{drive[1].lower()}/{drive[2]}"
+    if address.startswith(("./", "../", "~/")):
+        return f"write {address}"
+    first, *more = address.split()
+    repository, colon, below = first.partition(":")
+    if more and _SHORT.fullmatch(first):
+        return f"write {first}, with --skill NAME or a path behind it"
+    if colon and below and _NAME.fullmatch(repository):
+        return f"write {repository}/{below}"
+    if address.startswith("@") and _NAME.fullmatch(address[1:]):
+        return f"write {address[1:]}, or npm:{address} for a package of npm"
     return FORMS
 
 
@@ -231,6 +284,9 @@ def _from_url(text: str) -> Source:
     if not hit:
         raise UsageProblem(f"{_shown(text)!r} is not a URL", hint=FORMS)
     scheme, (host, path, query, ref) = hit[1].lower(), hit.groups(default="")[1:]
+    is_pip = ref.startswith(("subdirectory=", "egg="))
+    asked = {key: values[-1] for key, values in parse_qs(f"{query}&{ref}" if is_pip else query).items()}
+    ref = "" if is_pip else ref
     is_here = host.rpartition(":")[0] in {"127.0.0.1", "localhost", "[::1]"}
     if scheme == "http" and is_here and (web := _published(scheme, host, path, ref)):
         return web
@@ -249,19 +305,29 @@ def _from_url(text: str) -> Source:
         host = name
     _refuse_host(scheme, host)
     if scheme == "https":
-        host = SAME_AS.get(host.lower(), host.lower())
+        host = host.lower().removesuffix(":443")
+        host = SAME_AS.get(host, host)
         if page := _page(host, path.rstrip("/"), query):
             return _with_page(page, ref) if page.page or page.ref else replace(page, ref="" if "gist" in host else ref)
         if not query and (web := _published(scheme, host, path, ref)):
             return web
     if not path.strip("/"):
         raise UsageProblem(f"{_shown(text)!r} names no repository", hint=FORMS)
+    ref = next((asked[key] for key in ("ref", "branch", "tag", "version", "h") if key in asked), ref)
+    skill = ""
+    if followed := _FOLLOWED.fullmatch(path.rstrip("/")):
+        path, skill, ref = followed[1], "" if ref else followed[2], ref or followed[2]
+    path, _, below = (path, "", "") if path.startswith("//") else path.partition("//")
+    below = (below or asked.get("subdirectory", "") or asked.get("path", "")).strip("/")
     if scheme == "https" and host == "github.com":
-        return _on_github_at(path, ref)
-    if scheme == "https":
-        _refuse_other_page(host, path)
-    url = f"{scheme}://{host}{path.rstrip('/')}"
-    return Source(kind="git", url=url, label=url, ref=ref)
+        source = _on_github_at(path, ref)
+    else:
+        if scheme == "https":
+            _refuse_other_page(host, path)
+        url = f"{scheme}://{host}{path.rstrip('/')}"
+        source = Source(kind="git", url=url, label=url, ref=ref)
+    below = source.subpath or below
+    return replace(source, subpath=below, skill="" if below else skill)
 
 
 def _published(scheme: str, host: str, path: str, ref: str) -> Source | None:
@@ -297,12 +363,13 @@ def _page(host: str, path: str, query: str) -> Source | None:
     """The repository, ref and path of the web page of a repository's files; None for any other address."""
     asked = {key: values[-1] for key, values in parse_qs(query).items()}
     base = f"https://{host}"
-    if host in {"raw.githubusercontent.com", "codeload.github.com"}:
+    if host in {"raw.githubusercontent.com", "raw.github.com", "codeload.github.com"}:
         raw = (_GITHUB_RAW if host.startswith("raw") else _GITHUB_ARCHIVE).fullmatch(path)
         return _page_of(GITHUB[:-1], raw) if raw else None
     if host in {"gist.github.com", "gist.githubusercontent.com"}:
-        gist = _GIST.fullmatch(path)
-        return _plain_git(f"https://gist.github.com/{gist[1]}.git", gist[2] or "") if gist else None
+        if (gist := _GIST.fullmatch(path)) is None:
+            raise UsageProblem(f"{base + path!r} is not a gist", hint="open the gist and copy its address")
+        return _plain_git(f"https://gist.github.com/{gist[1]}.git", gist[2] or "")
     if host in {"skills.sh", "www.skills.sh"} and (listed := _DIRECTORY.fullmatch(path)):
         owner, name = listed[1].strip("/").split("/")
         return replace(_on_github(owner, name, ""), skill=unquote(listed["skill"] or ""))
@@ -361,15 +428,22 @@ def _on_github_at(path: str, ref: str) -> Source:
     """The repository at a path of GitHub, or the folder of it that a person wrote behind it."""
     owner, _, rest = path.strip("/").partition("/")
     name, _, below = rest.partition("/")
-    if not name:
-        raise UsageProblem(f"{GITHUB + path.strip('/')!r} is not a repository", hint=FORMS)
+    if not name or owner in _OTHER_OWNERS:
+        hint = "open the repository and copy its address" if name else f"write {owner}/REPOSITORY"
+        raise UsageProblem(f"{GITHUB + path.strip('/')!r} is not a repository", hint=hint)
     _refuse_other_page("github.com", path)
+    below = "" if below.strip("/") in {"tree", "blob", "raw", "commits"} else below
     return _on_github(owner, name.removesuffix(".git"), ref, subpath=unquote(below).strip("/"))
 
 
 def _refuse_other_page(host: str, path: str) -> None:
     """Raises UsageProblem for the page of an issue, a release and the like, and for a file to download."""
     parts = [part for part in path.split("/") if part]
+    if host == "dev.azure.com" and "_git" not in parts:
+        hint = (
+            f"write https://dev.azure.com/{'/'.join(parts[:2]) if parts[1:] else f'{parts[0]}/PROJECT'}/_git/REPOSITORY"
+        )
+        raise UsageProblem(f"{host + path!r} is not a repository", hint=hint)
     address = "/".join((f"https://{host}", *parts))
     if len(parts) > 2 and parts[2] in _OTHER_PAGES and not path.endswith(".git"):
         raise _not_of_files(address, "/".join((f"https://{host}", *parts[:2])))
@@ -391,6 +465,8 @@ def _local(host: str, path: str, ref: str) -> Source:
         raise Refused(f"a file URL names another machine: {host!r}", hint="file:///absolute/path")
     if not path.strip("/"):
         raise UsageProblem("the file URL names no folder", hint="file:///absolute/path")
+    if _DRIVE.fullmatch(path):
+        raise UsageProblem(f"{path[1:]!r} is a folder of Windows", hint=_written(path[1:]))
     url = f"file://{path.rstrip('/')}"
     return Source(kind="git", url=url, label=url, ref=ref)
 
