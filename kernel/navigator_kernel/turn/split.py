@@ -120,7 +120,7 @@ _LISTED = lazy_compile(
 # Words that say how many requests there are, and the rest of their sentence
 _ANNOUNCED = lazy_compile(
     r"(?:\b(?P<two>two|both)|\bthree)\s+(?:things|jobs|steps|pieces|parts|tasks|requests|favou?rs)\b[^.:!?\n]*[.:!?]?"
-    r"|分?(?:(?P<zh>[两二])|三)(?:件(?:事情?)?|步走?|个忙|样事?|关|块)(?![\u4e00-\u9fff]*[个次年])[^。：:！？\n]*[。：:！？]?",
+    r"|分?(?:(?P<zh>[两二])|三)(?:件(?:事情?)?|步走?|个忙|样事?|关|块)(?![\u4e00-\u9fff]{0,6}[个次年])[^。：:！？\n]*[。：:！？]?",
     re.IGNORECASE,
 )
 # A request that is to come before the one that is written before it
