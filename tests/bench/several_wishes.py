@@ -48,7 +48,11 @@ def several(folder: Path, encoder: Encoder) -> dict[str, float]:
         answered, ordered, apart = [], [], []
         for row in rows:
             listed = list_steps(preprocess(Message(text=row["query"]), files), row["query"], ground)
-            steps = [{step.skill, *step.offered} for step in listed.steps] if isinstance(listed, ListedSteps) else []
+            steps = (
+                [{step.skill} if step.skill else set(step.offered) for step in listed.steps]
+                if isinstance(listed, ListedSteps)
+                else []
+            )
             if row["kind"] == "long_several":
                 places = [_places(labels, steps) for labels in row["labels"]]
                 answered.append(all(places))

@@ -18,6 +18,11 @@ pytestmark = pytest.mark.sample(2)
 
 GAP = "run sum-column on @data.csv, then list the zibs, then draw a chart"
 GAP_ZH = "用 sum-column 处理 @data.csv，然后列出张三，最后画一张图表"
+CLUB = (
+    "Our club meets on Friday and I am late with everything, so please bear with me: nothing of it is on paper yet, and "
+    "on Thursday I will be away all day because of the dentist. We are forty people and most of us have known each "
+    "other since school. "
+)
 SCOPE = "scope: installed skills; docs/skills-mapping.md has more"
 SCOPE_ZH = "仅在已安装的技能中匹配；更多技能见 docs/skills-mapping.md"
 
@@ -164,3 +169,37 @@ def test_an_answer_is_not_split_into_steps(place: Routing) -> None:
     found = plan(place, "run count-words and then draw a chart", answer="eat, then run sum-column")
     assert [step.skill for step in found.steps] == ["count-words", "draw-chart"]
     assert found.description == "run count-words and then draw a chart"
+
+
+# The wishes of a long message
+
+
+@pytest.mark.requirement("WFL-1", "X-45")
+def test_each_of_several_wishes_without_a_sure_skill_has_an_offer_and_gets_the_skill_that_is_named(
+    place: Routing,
+) -> None:
+    wishes = "Take the table and see which numbers look odd. Then make something for the wall. And at the end mail it."
+    text = f"{CLUB}Three jobs, please keep the order. {wishes} No posters."
+    asked = question(place, text)
+    assert asked.missing == ("skill",)
+    assert not asked.rest
+    for wish in ("Take the table", "Then make something", "And at the end"):
+        assert re.search(rf"'{wish}[^']*' \([a-z-]+, [a-z-]+, [a-z-]+\?\)", asked.question)
+    named = proposed(place, text, answer="draw-chart, draw-chart, draw-chart")
+    assert isinstance(named, PlanProposal)
+    assert [step.skill for step in named.plan.steps] == ["draw-chart"] * 3
+
+
+@pytest.mark.requirement("WFL-1")
+def test_a_skill_that_one_wish_names_is_not_offered_for_another(place: Routing) -> None:
+    asked = question(place, f"{CLUB}First, run draw-chart on it. Second, tell each of them by mail what they owe.")
+    assert "tell each of them" in asked.question
+    offer = asked.question.partition("(")[2].partition("?)")[0]
+    assert offer
+    assert "draw-chart" not in offer
+    assert asked.rest == "First, run draw-chart on it."
+
+
+@pytest.mark.requirement("WFL-2")
+def test_two_sentences_that_only_then_joins_are_one_task_unless_each_surely_has_a_skill(place: Routing) -> None:
+    assert proposed(place, f"{CLUB}Draw a chart of our totals. Then a second one in blue for the wall.") is None

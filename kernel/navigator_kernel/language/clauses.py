@@ -71,7 +71,8 @@ _COMPARES = lazy_compile(
 # A clause of a long message, and words in one that say that something is not wanted or is there already
 _CLAUSE = lazy_compile(r"[^.!?;,:()。！？；，：（）\n]*[.!?;,:()。！？；，：（）\n]?")
 _EXCLUDES = lazy_compile(
-    r"\b(?:no|not|never|without|already|leave)\b|n['’]t\b|不用|不要|别|不碰|不在|不需要|已经|无需", re.IGNORECASE
+    r"\b(?:no|not|never|without|already|leave)\b|n['’]t\b|不用|不要|(?<![级类特分识区个性])别|不碰|不在|不需要|已经|无需",
+    re.IGNORECASE,
 )
 # A colon and what follows: a text that the words before it point to, one below an empty line, or code or data
 _DATA = lazy_compile(
@@ -146,6 +147,11 @@ def asked_for(text: str) -> str:
         hit = _DATA.search(text)
         rest = text[: hit.start("colon")].rstrip() if hit else text
         return rest if _substance(rest) >= 2 else text
+    return without_excluded(text)
+
+
+def without_excluded(text: str) -> str:
+    """A text without the clauses that exclude something, if it has much else."""
     rest = "".join(" " if _EXCLUDES.search(clause) else clause for clause in _CLAUSE.findall(text))
     return rest if len(rest) > _LEFT * len(text) else text
 

@@ -92,7 +92,7 @@ _WISH = lazy_compile(
     r"(?:^|(?<=[.!?;:)\n。！？；：）])|(?<=[，,、])(?=[ \t]*[\u4e00-\u9fff]))[ \t]*(?:and,?\s+|so,?\s+)?(?:"
     + "|".join(
         rf"(?P<{name}>{word}(?:ly)?(?:\s+(?:of\s+all|off|up))?(?=[\s,:])|{number}(?=[,:.])|[(（](?:{letter}|{digit})[)）]"
-        rf"|(?<![\w(]){letter}\)|{first}|第{han}(?=[\u4e00-\u9fff,，、:：])(?![{_NOT_WISHES}])|{han}、)"
+        rf"|(?<![\w(])(?:{letter}|{digit})\)|{first}|第{han}(?=[\u4e00-\u9fff,，、:：])(?![{_NOT_WISHES}])|{han}、)"
         for name, word, number, letter, digit, han, first in (
             ("one", "first", "one", "a", 1, "一", "首先|其一"),
             ("two", "second", "two", "b", 2, "二", "其次|其二"),
@@ -101,21 +101,36 @@ _WISH = lazy_compile(
         )
     )
     + r"|(?P<open>(?:please\s+)?(?:begin|start)\s+(?:with|by)\b|to\s+(?:begin|start)\s+with\b"
-    r"|[^，。；！？\n]{0,6}(?<![优事首原])先(?![生进前后天]))"
-    r"|(?P<next>(?:then|next|after\s+that|afterwards?|finally|lastly|last(?=[,:\s])|at\s+the\s+end|in\s+the\s+end|subsequently"
+    r"|[^，。；！？\n]{0,6}(?<![优事首原])先(?![生进前后天不别]))"
+    r"|(?P<next>(?:then|next(?!\s+(?:time|turn|day|week|month|quarter|year))|after\s+that|afterwards?|finally|lastly|last(?=[,:])|at\s+the\s+end|in\s+the\s+end|subsequently"
     r"|(?:when|once|as\s+soon\s+as)\s[^,.;\n]{1,40}\b(?:done|stands?|works?|through|finished|ready|known?|agreed?)\b"
     r"|(?:based\s+on|from|out\s+of|with)\s+(?:that|this|these|those|the\s+(?:results?|totals?|findings?|outcome))\b"
     r"|the\s+(?:second|third|last|next)\s+(?:thing|step|part|piece))(?![\w-])"
-    r"|然后|接着|接下来|随后|最后|末了"
-    r"|[^，。；：！？\n]{1,10}(?:完|好|定了?|出来|改完|做好)了?(?:[(（][^()（）\n]{1,20}[)）])?(?:之后|以后|后)|(?:这|那)?之后(?=[，,]))"
+    r"|然后|接着|接下来|随后|最后(?![几一两三\d])|末了"
+    r"|[^，。；：！？\n]{1,10}(?:完|好|定了?|出来|改完|做好)了?(?:[(（][^()（）\n]{1,20}[)）])?(?:之后|以后|后|再(?!说))|(?:这|那)?之后(?=[，,])"
+    r"|[^，。；：！？\n]{1,6}之前(?=[先把])|(?:in\s+(?:there|it)|whichever|whatever|either\s+way)(?=[\s,]))"
     r"|(?P<again>再(?![说见也三加次者怎])))",
     re.IGNORECASE,
 )
 # After words that announce an order, a colon and two or three parts between semicolons
 _LISTED = lazy_compile(
     r"(?:\bin\s+(?:this|that|the\s+following)?\s*order\b|\bin\s+a\s+row\b|\b(?:two|three)\s+(?:things|jobs|steps|pieces|parts)\b"
-    r"|按顺序|按时间|依次|先后|[两二三]件事|分[两二三]步|[两二三]步走)[^:：.。\n]{0,60}[:：](?P<parts>[^.。\n]+)"
+    r"|按顺序|按时间|依次|先后|[两二三]件事|分[两二三]步|[两二三]步走)[^:：.。\n]{0,60}[:：](?P<parts>(?:[^.。\n]|\.(?=\w))+)"
 )
+# Words that say how many requests there are, and the rest of their sentence
+_ANNOUNCED = lazy_compile(
+    r"(?:\b(?P<two>two|both)|\bthree)\s+(?:things|jobs|steps|pieces|parts|tasks|requests|favou?rs)\b[^.:!?\n]*[.:!?]?"
+    r"|分?(?:(?P<zh>[两二])|三)(?:件(?:事情?)?|步走?|个忙|样事?|关|块)(?![\u4e00-\u9fff]{0,6}[个次年])[^。：:！？\n]*[。：:！？]?",
+    re.IGNORECASE,
+)
+# A request that is to come before the one that is written before it
+_CORRECTS = lazy_compile(
+    r"(?:no,?\s+wait|wait|no|sorry|actually|不对|等等|等一下|不不?)[,，\s](?=[^.。\n]*(?:\b(?:first|second|before)\b|先|之前|第[一二]))",
+    re.IGNORECASE,
+)
+# The beginning of a second request that may as well be a part of the first one
+_WEAK = lazy_compile(r"(?:and,?\s+|so,?\s+)?(?:then|finally|lastly|next)(?![\w-])|再|然后|最后|末了", re.IGNORECASE)
+_REFUSES = lazy_compile(r"\s*(?:do\s+not|don['’]t|no|not)\b(?!,?\s+wait)|\s*[不别](?!对)", re.IGNORECASE)
 _SEMICOLON = lazy_compile(r"[;；]\s*")
 
 
@@ -125,9 +140,19 @@ def wishes(text: str) -> tuple[str, ...]:
     request around it."""
     masked = _BLOCKS.sub(lambda hit: "Q" * len(hit.group()), text)
     marks = list(_WISH.finditer(masked))
-    cuts = _counted(marks) or _listed(masked) or _followed(marks)
+    cuts = _counted(marks) or _listed(masked) or _followed(marks, masked)
     cuts = [begin for begin, end in pairwise([*cuts, len(text)]) if begin == cuts[0] or end - begin >= _SHORTEST]
-    return tuple(text[begin:end].strip(_EDGE) for begin, end in pairwise([*cuts, len(text)]))
+    parts = [text[begin:end].strip(_EDGE) for begin, end in pairwise([*cuts, len(text)])]
+    for at in range(1, len(parts)):
+        if _CORRECTS.match(parts[at]):
+            parts[at - 1 : at + 1] = parts[at], parts[at - 1]
+    return tuple(parts)
+
+
+def are_apart(text: str, parts: Sequence[str]) -> bool:
+    """Whether a message surely has several requests: it says so, has more than two `parts`, or the second one begins
+    with more than `then`."""
+    return len(parts) > 2 or _ANNOUNCED.search(text) is not None or _WEAK.match(parts[1]) is None
 
 
 def _counted(marks: Sequence[re.Match[str]]) -> list[int]:
@@ -149,16 +174,22 @@ def _listed(masked: str) -> list[int]:
         return []
     begin = listing.start("parts")
     cuts = [begin, *(begin + hit.end() for hit in _SEMICOLON.finditer(listing["parts"]))]
-    return cuts if 2 <= len(cuts) <= 3 else []
+    return cuts if 2 <= len(cuts) <= 3 and not any(_REFUSES.match(masked, cut) for cut in cuts) else []
 
 
-def _followed(marks: Sequence[re.Match[str]]) -> list[int]:
-    """Where a request begins after another one; the first of them begins at a word such as `先`, else at the start."""
+def _followed(marks: Sequence[re.Match[str]], masked: str) -> list[int]:
+    """Where a request begins after another one; the first of them begins at a word such as `先`, else after the words
+    that announce them, else at the start."""
+    heading = _ANNOUNCED.search(masked)
     opened = next((mark for mark in marks if mark.lastgroup in {"open", "one"}), None)
     after = 0 if opened is None else opened.end()
     kinds = {"next", "two", "three", "again"} if opened else {"next", "two", "three"}
     cuts = [mark.start() for mark in marks if mark.start() >= after and mark.lastgroup in kinds]
-    return [0 if opened is None else opened.start(), *cuts] if cuts else []
+    if heading and heading.lastgroup and len(cuts) > 1:  # two requests: of the words between them, `再` is the weakest
+        strong = [mark.start() for mark in marks if mark.start() in cuts and mark.lastgroup != "again"]
+        cuts = strong if len(strong) == 1 else cuts
+    begin = heading.end() if heading and cuts and heading.end() < cuts[0] else 0
+    return [begin if opened is None else opened.start(), *cuts] if cuts else []
 
 
 def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[str, ...]:

@@ -6,22 +6,24 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.language.clauses import asks_to_look, is_long
+from navigator_kernel.language.clauses import asks_to_look, is_long, without_excluded
 from navigator_kernel.language.parameters import Parameters, is_there, parameters
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import asked_values, plan, unusable
-from navigator_kernel.turn.split import split, wishes
-from navigator_kernel.turn.understand import BEHIND, NAMED, decide, understand_locally
+from navigator_kernel.turn.split import are_apart, split, wishes
+from navigator_kernel.turn.understand import BEHIND, FALLBACKS, NAMED, decide, understand_locally
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
+    Candidate,
     Direct,
     Lifecycle,
     Mcp,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 
 LIMIT = 4_000  # characters of a message that can spell out steps; a longer one is a text
+SHOWN = 160  # characters of a step in a question
 NAME_LIMIT = 72  # characters of a plan's name, with room for a number if it is taken
 
 _RUN_NAME = lazy_compile(
@@ -59,6 +62,7 @@ _TELLS = lazy_compile(
 )
 _QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^“”\n]+”|「[^「」\n]+」")
 _SEPARATORS = lazy_compile(r"[,;，；、\s]+")
+_SENTENCE = lazy_compile(r"\s*+.{12,}?(?:[.!?;](?=\s|[^\x00-\x7f])|[。！？；\n])", re.DOTALL)
 _NOT_WORD = lazy_compile(r"[^\w-]+")
 
 
@@ -106,25 +110,59 @@ def list_steps(
     if (unreadable := _unreadable(bound)) is not None:
         return unreadable
     if ordered:
-        bound = [_with_nearest(step) for step in bound]
-        leaders = {step.skill or next(iter(step.offered), "") for step in bound}
-        if len(leaders - {""}) < 2:
+        if not _are_several(bound, surely=are_apart(text, clauses)):
             return None  # one task in several sentences
+        bound = _with_nearest(bound, text, ground)
     elif is_long(text) and not alone and all(step.decision.tier == "retrieval" for step in bound):
         return None  # the requirements of one task
-    more = len(clauses) > ground.limit
-    if not any(step.skill for step in bound) or not (alone or more or not _covered(bound, text, ground)):
-        return None
+    else:
+        is_plan = alone or len(clauses) > ground.limit
+        if not any(step.skill for step in bound) or not (is_plan or not _covered(bound, text, ground)):
+            return None
     for answer in request.answers:
         bound = _answered(bound, answer, ground)
     return _unreadable(bound) or ListedSteps(said=text, steps=bound, left=tuple(clauses[ground.limit :]))
 
 
-def _with_nearest(step: BoundStep) -> BoundStep:
-    """The step; if it surely wants a skill but none is likely, with those that come nearest."""
-    if step.skill or step.offered or step.decision.reason != "unlikely":
-        return step
-    return replace(step, offered=step.decision.candidates)
+def _are_several(bound: Sequence[BoundStep], *, surely: bool) -> bool:
+    """Whether the parts of a long message are wishes for different skills; if they are not `surely` apart and no skill
+    is named, each must have its own."""
+    wanted = [step for step in bound if step.decision.reason != "unwanted"]
+    leaders = {step.candidates[0].name if step.candidates else step.skill for step in wanted} - {""}
+    if not surely and all(step.decision.tier == "retrieval" for step in bound):
+        leaders &= {step.skill for step in bound}
+    return len(leaders) > 1
+
+
+def _with_nearest(bound: Sequence[BoundStep], text: str, ground: PlanningContext) -> list[BoundStep]:
+    """Each step that is for a named or sure skill, once for each skill; else with those of the other skills that fit it
+    best, and a little also what the whole message is about, in turn with those that fit its first sentence."""
+    about, sure = ground.router.retrieve(text).candidates, dict[str, BoundStep]()
+    for step in bound:
+        if step.skill and (step.decision.tier != "retrieval" or step.decision.confidence >= SURE_OF_WISH):
+            sure.setdefault(step.skill, step)
+    steps: list[BoundStep] = []
+    for step in bound:
+        if step.decision.tier == "retrieval" and sure.get(step.skill) is not step:
+            first = _SENTENCE.match(step.text)
+            begins = ground.router.retrieve(first[0]).candidates if first and first.end() < len(step.text) else ()
+            pairs = zip_longest(_together(step.candidates, about), _together(begins))
+            names = [name for pair in pairs for name in pair if name and (name not in sure or name == step.skill)]
+            offered = tuple(dict.fromkeys(names))[:FALLBACKS]
+            step = replace(step, skill="", agent="", result=Direct(), offered=offered)
+        steps.append(step)
+    return steps
+
+
+def _together(candidates: Sequence[Candidate], about: Sequence[Candidate] = ()) -> list[str]:
+    """The names of `candidates`, and of those of the whole message, best first."""
+    totals: dict[str, float] = {}
+    for share, ranked in ((1.0, candidates), (ABOUT, about)):
+        scores = {each.name: each.score for each in ranked}
+        least = min(scores.values(), default=0.0) - UNLISTED
+        for name in {each.name for each in (*candidates, *about)}:
+            totals[name] = totals.get(name, 0.0) + share * scores.get(name, least)
+    return sorted(totals, key=lambda name: -totals[name])
 
 
 def propose(listed: ListedSteps, ground: PlanningContext) -> PlanProposal | NeedClarification:
@@ -232,7 +270,8 @@ def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarif
         steps = "; ".join(_with_offer(step) for step in unbound)
         fitting = [step for step in bound if step.skill]
         others = "; ".join(f"{step.text} → {step.skill}" for step in fitting)
-        question = say("workflow.rest", language, steps=steps, scope=scope, others=others)
+        key = "workflow.rest" if fitting else "workflow.which"
+        question = say(key, language, steps=steps, scope=scope, others=others)
         return NeedClarification(question=question, missing=("skill",), rest=_rest(fitting))
     questions = [asked_for for step in bound if (asked_for := missing_params(step, ground)) is not None]
     if not questions:
@@ -243,7 +282,8 @@ def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarif
 
 def _with_offer(step: BoundStep) -> str:
     """The step, with the skills that may be meant: `'send it' (mail, chat?)`."""
-    return f"{step.text!r} ({', '.join(step.offered)}?)" if step.offered else repr(step.text)
+    text = repr(shorten(step.text, SHOWN))
+    return f"{text} ({', '.join(step.offered)}?)" if step.offered else text
 
 
 def _rest(fitting: Sequence[BoundStep]) -> str:
@@ -287,6 +327,9 @@ def _label(step: BoundStep) -> str:
 # One step: its skill, and its missing parameters (WFL-4..6, X-10, X-39)
 
 PLANNED = 0.6  # confidence from which a skill is put in a plan
+SURE_OF_WISH = 0.85  # the same for one of several wishes of a long message, whose parts say less
+ABOUT = 0.3  # share of what the whole message is about in what a wish is about
+UNLISTED = 0.5  # by how much a skill that is not a candidate is below the last one
 MANAGER = "skill_manager"  # the skill of lifecycle steps (AGT-6)
 
 # A later step's words for the output of the one before say nothing about the wanted skill
@@ -324,6 +367,7 @@ class BoundStep(Struct, frozen=True, kw_only=True):
     agent: str
     after: bool
     offered: tuple[str, ...] = ()
+    candidates: Sequence[Candidate] = ()
     given: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -383,7 +427,8 @@ def files_of(step: BoundStep, ground: PlanningContext) -> list[str]:
 
 def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
     request = preprocess(Message(text=text, language=ground.context.language), ground.files, ground.context.now)
-    meant = replace(request, need=_HANDED.sub(" ", request.need)) if after else request
+    need = without_excluded(request.need)
+    meant = replace(request, need=_HANDED.sub(" ", need) if after else need)
     intent = understand_locally(meant, Session(id=""), ground.router)
     decision = decide(intent, request, ground.catalogue)
     offered: tuple[str, ...] = ()
@@ -415,6 +460,7 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         agent=agent,
         after=after,
         offered=offered,
+        candidates=intent.retrieval.candidates if intent.retrieval else (),
     )
 
 
