@@ -163,7 +163,7 @@ class WireModel:
         _content_type.set("")
         held.spoken = Spoken(asked.tools, held.tell)
         try:
-            settings, parameters = _settings(asked), _parameters(asked)
+            settings, parameters = _settings(asked, opened.model), _parameters(asked)
             messages = list(_messages(asked.messages, seen_by(self.provider, self.models)))
             given: Any = {"model_settings": settings, "model_request_parameters": parameters}
             if held.told is None:
@@ -321,8 +321,9 @@ async def _whole(model: Any, messages: list[Any], given: Any) -> Any:
     return await model_request(model, messages, **given)
 
 
-def _settings(asked: Asked) -> Any:
-    held: dict[str, Any] = {"max_retries": 0}
+def _settings(asked: Asked, model: Any) -> Any:
+    retries = getattr(getattr(model, "client", None), "max_retries", None)
+    held: dict[str, Any] = {} if retries == 0 else {"max_retries": 0}  # the setting costs a new client for each request
     held |= _CACHED if asked.tools else {}  # for a single request, a cache costs a quarter more and is never read
     held |= {"temperature": asked.temperature} if asked.temperature is not None else {}
     held |= {"tool_choice": "none"} if asked.tools and not asked.calls else {}

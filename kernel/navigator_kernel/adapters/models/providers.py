@@ -171,6 +171,9 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
             made = _with_address(infer_provider_class(kind), held, key, http)
             opened = infer_model(f"{kind}:{model}", provider_factory=lambda _: made)
         opened.profile["thinking_tags"] = THOUGHTS
+        client = getattr(opened, "client", None)
+        if hasattr(client, "max_retries"):
+            client.max_retries = 0
         return opened
     except ImportError as error:
         hint = f"pip install 'pydantic-ai-slim[{provider}]'"
@@ -203,7 +206,7 @@ def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) ->
 def _openai_client(url: str, key: str, http: Any) -> Any:
     from openai import AsyncOpenAI
 
-    return AsyncOpenAI(base_url=url, api_key=key, http_client=http, max_retries=0)
+    return AsyncOpenAI(base_url=url, api_key=key, http_client=http)
 
 
 # How each model uses tools, as found by `navigator model test`, for all projects of the person
