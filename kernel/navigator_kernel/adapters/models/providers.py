@@ -174,6 +174,8 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
         client = getattr(opened, "client", None)
         if hasattr(client, "max_retries"):
             client.max_retries = 0
+        if type(client).__module__.partition(".")[0] == "openai":
+            client.chat.completions = _Completions(client)
         return opened
     except ImportError as error:
         hint = f"pip install 'pydantic-ai-slim[{provider}]'"
@@ -183,6 +185,30 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
         raise UsageProblem(
             f"provider {provider!r} cannot be used with these settings: {type(error).__name__}", hint=hint
         ) from error
+
+
+class _Completions:
+    """Sends requests as they are. The SDK's own `create` looks for fields with aliases in each message and tool, though
+    there are none: 3 ms of CPU for two messages and nine tools, and more with each message."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def create(self, *, stream: bool, extra_headers: Any, extra_body: Any, timeout: Any, **fields: Any) -> Any:
+        from openai import AsyncStream, NotGiven, Omit
+        from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+        def given(values: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: value for name, value in values.items() if not isinstance(value, NotGiven | Omit | None)}
+
+        return await self._client.post(
+            "/chat/completions",
+            body={**given(fields), "stream": stream},
+            options=given({"headers": extra_headers, "extra_json": extra_body, "timeout": timeout}),
+            cast_to=ChatCompletion,
+            stream=stream,
+            stream_cls=AsyncStream[ChatCompletionChunk],
+        )
 
 
 def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: Any) -> Any:
