@@ -171,7 +171,7 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
             made = _with_address(infer_provider_class(kind), held, key, http)
             opened = infer_model(f"{kind}:{model}", provider_factory=lambda _: made)
         opened.profile["thinking_tags"] = THOUGHTS
-        client = getattr(opened, "client", None)
+        client: Any = getattr(opened, "client", None)
         if hasattr(client, "max_retries"):
             client.max_retries = 0
         if type(client).__module__.partition(".")[0] == "openai":
@@ -194,17 +194,16 @@ class _Completions:
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    async def create(self, *, stream: bool, extra_headers: Any, extra_body: Any, timeout: Any, **fields: Any) -> Any:
+    async def create(self, *, stream: bool, **fields: Any) -> Any:
         from openai import AsyncStream, NotGiven, Omit
         from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-        def given(values: Mapping[str, Any]) -> dict[str, Any]:
-            return {name: value for name, value in values.items() if not isinstance(value, NotGiven | Omit | None)}
-
+        body = {name: value for name, value in fields.items() if not isinstance(value, NotGiven | Omit)}
+        names = {"extra_headers": "headers", "extra_body": "extra_json", "extra_query": "params", "timeout": "timeout"}
         return await self._client.post(
             "/chat/completions",
-            body={**given(fields), "stream": stream},
-            options=given({"headers": extra_headers, "extra_json": extra_body, "timeout": timeout}),
+            options={option: body.pop(name) for name, option in names.items() if name in body},
+            body={**body, "stream": stream},
             cast_to=ChatCompletion,
             stream=stream,
             stream_cls=AsyncStream[ChatCompletionChunk],
