@@ -441,8 +441,10 @@ class _Pieces:
     def __call__(self, text: str) -> None:
         self._rest += self._before + text
         self._before = ""
-        if self._later is None:
-            self._pass()
+        if self._later is None and (at := whole_words(self._rest)):
+            self._pass_on(self._rest[:at])
+            self._rest = self._rest[at:]
+            self._later = asyncio.get_running_loop().call_later(GATHER, self._gathered)
 
     def flush(self) -> None:
         if self._later is not None:
@@ -451,16 +453,10 @@ class _Pieces:
             self._pass_on(self._rest)
             self._rest = ""
 
-    def _pass(self) -> None:
-        if at := whole_words(self._rest):
-            self._pass_on(self._rest[:at])
-            self._rest = self._rest[at:]
-            self._later = asyncio.get_running_loop().call_later(GATHER, self._gathered)
-
     def _gathered(self) -> None:
         self._later = None
         with suppress(KernelError):  # the next piece raises it
-            self._pass()
+            self("")
 
 
 # A model makes no progress if the same call fails in the same way, or gives the same result, again and again (SAF-5).

@@ -167,7 +167,9 @@ class WireModel:
             messages = list(_messages(asked.messages, seen_by(self.provider, self.models)))
             given: Any = {"model_settings": settings, "model_request_parameters": parameters}
             if held.told is None:
-                response = await _whole(opened.model, messages, given)
+                from pydantic_ai.direct import model_request
+
+                response = await model_request(opened.model, messages, **given)
             else:
                 response = await self._streamed(opened.model, messages, given, held)
         except Exception as error:  # noqa: BLE001 - forty libraries can raise anything, and their text may hold the key
@@ -313,12 +315,6 @@ class _Request:
 _CACHED = dict.fromkeys(
     ("anthropic_cache_tool_definitions", "anthropic_cache_instructions", "anthropic_cache_messages"), True
 )
-
-
-async def _whole(model: Any, messages: list[Any], given: Any) -> Any:
-    from pydantic_ai.direct import model_request
-
-    return await model_request(model, messages, **given)
 
 
 def _settings(asked: Asked, model: Any) -> Any:

@@ -225,13 +225,9 @@ def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) ->
         return kind(api_key=value, http_client=http)
     if "base_url" in inspect.signature(kind.__init__).parameters:
         return kind(base_url=held.url, api_key=value, http_client=http)
-    return kind(openai_client=_openai_client(held.url, value, http))
-
-
-def _openai_client(url: str, key: str, http: Any) -> Any:
     from openai import AsyncOpenAI
 
-    return AsyncOpenAI(base_url=url, api_key=key, http_client=http)
+    return kind(openai_client=AsyncOpenAI(base_url=held.url, api_key=value, http_client=http))
 
 
 # How each model uses tools, as found by `navigator model test`, for all projects of the person
