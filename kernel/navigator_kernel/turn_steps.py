@@ -130,7 +130,7 @@ class TurnSteps(Struct):
         report = nothing_ready(current.delivery)
         for packet in map(packet_from, state["steps"][0]):
             begun = await begin(packet, current.delivery, current.emit)
-            if current.specialist is not None and begun.report is not None and wants_model(begun, current.delivery):
+            if current.specialist is not None and begun.report is not None and wants_model(begun):
                 return _loaded(state, begun, begun.report, current.specialist)
             report = end(begun, begun.report or report, current.delivery, current.emit)
             if report.state != "error" or not report.recoverable or report.effects:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dispatch.orders import stream
 from navigator_kernel.adapters.files.writer import FolderWriter
@@ -59,6 +60,16 @@ def test_an_event_is_in_the_log_before_a_listener_hears_of_it(tmp_path: Path) ->
     emit(RunContent(text="a"))
     emit(RunContent(text="b"))
     assert seen == [1, 2]
+
+
+def test_an_open_log_is_as_readable_as_a_closed_one(tmp_path: Path) -> None:
+    event = stream(tmp_path, "run-2")(RunContent(text="a"))
+    log = log_in(tmp_path)
+    with log.opened("run-1") as opened:
+        events = [replace(event, run="run-1", seq=number) for number in range(2)]
+        for at, each in enumerate(events, 1):
+            opened.append(each)
+            assert list(log.read("run-1")) == events[:at]
 
 
 def test_a_last_line_that_a_crash_cut_off_is_left_out(tmp_path: Path) -> None:

@@ -162,3 +162,20 @@ def test_saved_turns_survive_a_kill(store: SqliteSessions) -> None:
         held = store.load(name).turn
         assert held >= told
         assert len(store.history(name)) == 2 * held
+
+
+def test_an_open_file_keeps_its_log_until_it_is_closed(store: SqliteSessions) -> None:
+    """A running server closes it every few seconds, so that no deleted text stays in the log (issue 49)."""
+    log = store.file.with_name(f"{store.file.name}-wal")
+    store.save(full_session())
+    with store.held():
+        store.delete("s")
+        assert log.exists()
+    assert not log.exists()
+
+
+def test_a_damaged_file_is_reported_by_what_reads_it_not_by_what_keeps_it_open(store: SqliteSessions) -> None:
+    store.save(full_session())
+    store.file.write_bytes(b"no database" * 100)
+    with store.held(), pytest.raises(Damaged):
+        store.load("s")

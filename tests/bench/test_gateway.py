@@ -31,7 +31,7 @@ from specialist.turns import says, settings, song
 pytestmark = pytest.mark.bench
 
 STREAMS, RUNS = 1_000, 20
-TURNS = 10_000
+TURNS, WARM_TURNS = 10_000, 300
 TICK = os.sysconf("SC_CLK_TCK")
 SAY = json.dumps({"message": "/song-writer the moon"}).encode()
 
@@ -172,6 +172,36 @@ def test_a_thousand_streams_of_real_turns_cost_at_most_twice_a_bare_stream(
     assert seconds - alone <= 2 * bare_seconds
     late = quantiles([one.first for one in reads], n=100)[98] - quantiles([one.first for one in bare], n=100)[98]
     assert late <= 0.05
+
+
+def test_a_turn_of_a_running_server_costs_little_cpu(
+    person_of: Callable[[str], Person], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a model that answers at once (issue 49)."""
+
+    async def turns(served: Served, first: int, count: int) -> float:
+        limit, began = asyncio.Semaphore(8), time.perf_counter()
+
+        async def one(number: int) -> None:
+            async with limit:
+                await asked(served.url, "POST", f"/api/chat/c{number}", served.tokens["admin"], SAY)
+
+        await asyncio.gather(*[one(number) for number in range(first, first + count)])
+        return time.perf_counter() - began
+
+    async def all_of(served: Served) -> tuple[float, float]:
+        await turns(served, 0, 40)
+        before = cpu(served.process.pid)
+        seconds = await turns(served, 40, WARM_TURNS)
+        return (cpu(served.process.pid) - before) / WARM_TURNS, WARM_TURNS / seconds
+
+    with serving_models() as model:
+        says(model, HELLO)
+        with serving(person_of(settings(model))) as served:
+            each, rate = asyncio.run(all_of(served))
+    with capsys.disabled():
+        print(f"\n{each * 1000:.1f} ms of CPU a turn, {rate:.0f} turns a second, load {os.getloadavg()[0]:.1f}")
+    assert each <= 0.025
 
 
 async def comes_back(served: Served, run: str, chance: random.Random) -> list[int]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from models.wire_server import Said, WireServer, serving
-from navigator_kernel.agent_loop.loop import CALLS, CONTINUATIONS, FAILURES, RESULTS, Budget
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.agent_loop.loop import CALLS, CONTINUATIONS, FAILURES, GATHER, RESULTS, AgentLoop, Budget
 from navigator_kernel.errors import ModelFailed
-from navigator_kernel.events import Progress, RunContent
-from navigator_kernel.values.chat import ToolCall
+from navigator_kernel.events import Body, Event, Progress, RunContent
+from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolCall
 from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer, progress_of
-from specialist.at_work import Table, worked
+from specialist.at_work import WORK, Table, worked
 
 LOOK = Said(calls=[("look_up", '{"word": "moon"}')])
 FAR = Said(text="It is 384,400 km away.")
@@ -46,8 +47,36 @@ def test_a_tool_is_called_and_its_answer_goes_back(server: WireServer) -> None:
 def test_text_is_streamed_in_pieces_that_never_end_inside_a_word(server: WireServer) -> None:
     done = worked(server, [Said(text="One two-hundred\nthree，四五。六")])
     pieces = [body.text for body in done.heard("RunContent") if isinstance(body, RunContent)]
-    assert len(pieces) > 2 and "".join(pieces) == "One two-hundred\nthree，四五。六"
+    assert len(pieces) > 1 and "".join(pieces) == "One two-hundred\nthree，四五。六"
     assert [piece for piece in pieces[:-1] if piece[-1] not in " \n，。"] == []
+
+
+def test_pieces_that_come_at_once_are_one_event_and_the_last_words_wait_for_no_other_piece() -> None:
+    """A server's CPU per turn (issue 49)."""
+    pieces: list[str] = []
+
+    def emit(body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
+        pieces.extend([body.text] if isinstance(body, RunContent) else [])
+        return Event(run="run-1", turn=0, step=step, seq=0, ts="", parent=parent, body=body)
+
+    class Model:
+        name, context = "there:worker", 200_000
+
+        async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
+            assert told is not None
+            for piece in ("One ", "two ", "three ", "fo"):
+                told(piece)
+            assert pieces == ["One "]
+            await asyncio.sleep(4 * GATHER)
+            assert pieces == ["One ", "two three "]
+            told("ur.")
+            return Completion(message=ChatMessage(role="assistant", text="One two three four."), model=self.name)
+
+        async def close(self) -> None:
+            return
+
+    asyncio.run(AgentLoop(work=WORK, model=Model(), tools=Table(), clock=SystemClock(), emit=emit).run())
+    assert pieces == ["One ", "two three ", "four."]
 
 
 LEFT = Said(text="Half of it is done.")  # the last answer, after a limit

@@ -13,6 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.work import AgentState
 
 
+GATHER = 0.03  # seconds; each piece of an answer costs a line in the log, and a frame for every reader
 CALLS = 200  # tool calls in one answer; the others get an answer that says so
 LONGEST = 3600.0  # seconds of one request if the turn has no limit
 LAST = 60.0  # seconds of the last request, after a limit
@@ -429,23 +431,32 @@ def _rounded(number: int) -> str:
 
 
 class _Pieces:
-    """Passes text on in whole words, so that a secret is never split over two pieces."""
+    """Passes text on in whole words, so that a secret is never split over two pieces: the first ones at once, later
+    ones together, every GATHER seconds."""
 
     def __init__(self, pass_on: Callable[[str], None], before: str) -> None:
         self._pass_on, self._rest, self._before = pass_on, "", before
+        self._later: asyncio.TimerHandle | None = None  # set while what comes has to wait
 
     def __call__(self, text: str) -> None:
         self._rest += self._before + text
         self._before = ""
-        at = whole_words(self._rest)
-        if at:
+        if self._later is None and (at := whole_words(self._rest)):
             self._pass_on(self._rest[:at])
             self._rest = self._rest[at:]
+            self._later = asyncio.get_running_loop().call_later(GATHER, self._gathered)
 
     def flush(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
         if self._rest:
             self._pass_on(self._rest)
             self._rest = ""
+
+    def _gathered(self) -> None:
+        self._later = None
+        with suppress(KernelError):  # the next piece raises it
+            self("")
 
 
 # A model makes no progress if the same call fails in the same way, or gives the same result, again and again (SAF-5).

@@ -160,17 +160,9 @@ class Turns(Struct, frozen=True):
         allow(resumed)
         goes_on, size, held = _goes_on(resumed)
         run = goes_on or run or owned(project.ids.new(), owner)
-        stream = EventStream(
-            run=run,
-            turn=session.turn,
-            seq=len(project.run_log.read(run)) if goes_on else 0,
-            log=project.run_log,
-            clock=project.clock,
-            listeners=listeners,
-            redact=project.redact,
-        )
+        seq = len(project.run_log.read(run)) if goes_on else 0
         for subject in agreed:
-            project.consents.allow(stream.run, subject)
+            project.consents.allow(run, subject)
         is_open = is_interrupted(resumed.session.approval)
         is_new = session.approval is None and session.question is None
         lasts = (
@@ -178,9 +170,10 @@ class Turns(Struct, frozen=True):
         )  # else it cannot be repeated
         text = message.text if lasts else ""
         kept = project.underway.kept(run, session, held, size, message=text, is_open=is_open)
-        with viewing(owner), remembering(), kept:
+        with viewing(owner), remembering(), kept, project.run_log.opened(run) as log:
             if session.question is not None:  # the answer to "password?" is one
                 project.redact(dict.fromkeys(session.question.missing, message.text.strip()))
+            stream = EventStream(run, session.turn, log, project.clock, listeners, seq, project.redact)
             reply = await run_turn(message, session, project, stream, resumed)
             if (view := reply.workflow) is not None:
                 plan, left = plan_from(project.redact(plan_to_dict(view.plan))), tuple(project.redact(list(view.left)))

@@ -95,9 +95,11 @@ class Gateway:
             ending()
 
     async def pings(self) -> None:
-        """Wakes all readers at regular intervals, until it is cancelled."""
+        """Wakes all readers at regular intervals, until it is cancelled. The file of sessions stays open in between,
+        and is then closed, so that SQLite empties its log: that may have text that was deleted."""
         while True:
-            await asyncio.sleep(self._ping)
+            with self.sessions.held():
+                await asyncio.sleep(self._ping)
             self.runs.feeds.wake()
 
 

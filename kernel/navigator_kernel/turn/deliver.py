@@ -115,17 +115,18 @@ async def _step(step: DispatchStep, delivery: DispatchDeps, emit: Emit) -> Repor
 
 class StartedStep(Struct, frozen=True, kw_only=True):
     """A step whose agent has answered: `report` is its answer, None for an order of the kernel's own; `seq` is the
-    number of the step's first event."""
+    number of the step's first event, `kind` that of its skill."""
 
     packet: Packet
     seq: int
     report: Report | None
+    kind: str = ""
 
 
 async def _one(packet: Packet, delivery: DispatchDeps, emit: Emit) -> Report:
     begun = await begin(packet, delivery, emit)
     report = begun.report
-    if delivery.specialist is not None and wants_model(begun, delivery):
+    if delivery.specialist is not None and wants_model(begun):
         report = await _worked_on(begun, delivery.specialist, emit)
     if report is None:
         return nothing_ready(delivery, packet.context.language)
@@ -144,9 +145,8 @@ async def _worked_on(begun: StartedStep, specialist: Specialist, emit: Emit) -> 
 async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedStep:
     """Sends the packet to its agent, if it has one, and waits for the answer."""
     started, report = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=packet.context.step), None
-    _announce(packet, delivery, emit, started.seq)
-    no_model = packet.agent == "skills" and delivery.specialist is None and not delivery.shows_prompts
-    if no_model and delivery.describe(packet.task_spec.target)[0] == "B":  # only a model can carry out the step
+    kind = _announce(packet, delivery, emit, started.seq)
+    if kind == "B" and delivery.specialist is None and not delivery.shows_prompts:  # only a model can carry it out
         report = _without_model(packet, delivery)
     elif packet.agent != KERNEL:
         task = await delivery.dispatcher.submit(packet)
@@ -155,7 +155,7 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
         except BaseException:
             await delivery.dispatcher.cancel(task)
             raise
-    return StartedStep(packet=packet, seq=started.seq, report=report)
+    return StartedStep(packet=packet, seq=started.seq, report=report, kind=kind)
 
 
 def _without_model(packet: Packet, delivery: DispatchDeps) -> Report:
@@ -168,16 +168,16 @@ def _without_model(packet: Packet, delivery: DispatchDeps) -> Report:
     return Report(state="pending", summary=summary, meta=meta, data=data, private=False)
 
 
-def wants_model(begun: StartedStep, delivery: DispatchDeps) -> bool:
+def wants_model(begun: StartedStep) -> bool:
     """Whether a model must work on the step: a message without a skill, or a prepared prompt."""
-    return begun.report is None or _is_ready(begun.packet, begun.report, delivery)
+    return begun.report is None or _is_ready(begun, begun.report)
 
 
 def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) -> Report:
     """Returns the final report: validated, redacted, limited in size, and emitted as an event. A prompt that is to be
     shown is left as it is, and no event has it."""
     packet, number, prompt = begun.packet, begun.packet.context.step, ""
-    if delivery.shows_prompts and _is_ready(packet, report, delivery):
+    if delivery.shows_prompts and _is_ready(begun, report):
         prompt, data = str(report.data["prompt"]), {key: report.data[key] for key in ("skill", "kind", "backend")}
         report = replace(report, data=data, raw=None)
     report = _redacted(report if prompt else checked(packet, report), delivery.redact)
@@ -204,11 +204,9 @@ def _shown(packet: Packet) -> dict[str, Any]:
     return body
 
 
-def _is_ready(packet: Packet, report: Report, delivery: DispatchDeps) -> bool:
+def _is_ready(begun: StartedStep, report: Report) -> bool:
     """Whether the report is a prepared prompt; the output of a command may look like one but is not."""
-    if packet.agent != "skills" or report.state != "success" or "prompt" not in report.data:
-        return False
-    return delivery.describe(packet.task_spec.target)[0] == "B"
+    return begun.kind == "B" and report.state == "success" and "prompt" in report.data
 
 
 def _redacted(report: Report, redact: Redact) -> Report:
@@ -287,20 +285,21 @@ def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _announce(packet: Packet, delivery: DispatchDeps, emit: Emit, parent: int) -> None:
-    """Emits the last stages of the funnel, loaded and active, or the tool call of another agent."""
+def _announce(packet: Packet, delivery: DispatchDeps, emit: Emit, parent: int) -> str:
+    """Emits the last stages of the funnel, loaded and active, or the tool call of another agent. Returns the kind of
+    the skill; empty for another agent."""
     name = _skill_name(packet)
     if name:
         kind, digest = delivery.describe(packet.task_spec.target)
         emit(SkillLoaded(skill=name, kind=kind, digest=digest), step=packet.context.step, parent=parent)
         activated = SkillActivated(skill=name, agent=packet.agent, digest=digest)
         emit(activated, step=packet.context.step, parent=parent)
-        return
-    if packet.agent == KERNEL:
-        return
-    call = packet.context.idempotency_key
-    started = ToolCallStarted(call=call, tool=_tool(packet), args=dict(packet.params.required))
-    emit(started, step=packet.context.step, parent=parent)
+        return kind
+    if packet.agent != KERNEL:
+        call = packet.context.idempotency_key
+        started = ToolCallStarted(call=call, tool=_tool(packet), args=dict(packet.params.required))
+        emit(started, step=packet.context.step, parent=parent)
+    return ""
 
 
 def _failed_as_asked(packet: Packet, report: Report, delivery: DispatchDeps) -> Report:

@@ -163,11 +163,13 @@ class WireModel:
         _content_type.set("")
         held.spoken = Spoken(asked.tools, held.tell)
         try:
-            settings, parameters = _settings(asked), _parameters(asked)
+            settings, parameters = _settings(asked, opened.model), _parameters(asked)
             messages = list(_messages(asked.messages, seen_by(self.provider, self.models)))
             given: Any = {"model_settings": settings, "model_request_parameters": parameters}
             if held.told is None:
-                response = await _whole(opened.model, messages, given)
+                from pydantic_ai.direct import model_request
+
+                response = await model_request(opened.model, messages, **given)
             else:
                 response = await self._streamed(opened.model, messages, given, held)
         except Exception as error:  # noqa: BLE001 - forty libraries can raise anything, and their text may hold the key
@@ -315,14 +317,9 @@ _CACHED = dict.fromkeys(
 )
 
 
-async def _whole(model: Any, messages: list[Any], given: Any) -> Any:
-    from pydantic_ai.direct import model_request
-
-    return await model_request(model, messages, **given)
-
-
-def _settings(asked: Asked) -> Any:
-    held: dict[str, Any] = {"max_retries": 0}
+def _settings(asked: Asked, model: Any) -> Any:
+    retries = getattr(getattr(model, "client", None), "max_retries", None)
+    held: dict[str, Any] = {} if retries == 0 else {"max_retries": 0}  # the setting costs a new client for each request
     held |= _CACHED if asked.tools else {}  # for a single request, a cache costs a quarter more and is never read
     held |= {"temperature": asked.temperature} if asked.temperature is not None else {}
     held |= {"tool_choice": "none"} if asked.tools and not asked.calls else {}

@@ -171,6 +171,11 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
             made = _with_address(infer_provider_class(kind), held, key, http)
             opened = infer_model(f"{kind}:{model}", provider_factory=lambda _: made)
         opened.profile["thinking_tags"] = THOUGHTS
+        client: Any = getattr(opened, "client", None)
+        if hasattr(client, "max_retries"):
+            client.max_retries = 0
+        if type(client).__module__.partition(".")[0] == "openai":
+            client.chat.completions = _Completions(client)
         return opened
     except ImportError as error:
         hint = f"pip install 'pydantic-ai-slim[{provider}]'"
@@ -180,6 +185,29 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
         raise UsageProblem(
             f"provider {provider!r} cannot be used with these settings: {type(error).__name__}", hint=hint
         ) from error
+
+
+class _Completions:
+    """Sends requests as they are. The SDK's own `create` looks for fields with aliases in each message and tool, though
+    there are none: 3 ms of CPU for two messages and nine tools, and more with each message."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def create(self, *, stream: bool, **fields: Any) -> Any:
+        from openai import AsyncStream, NotGiven, Omit
+        from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+        body = {name: value for name, value in fields.items() if not isinstance(value, NotGiven | Omit)}
+        names = {"extra_headers": "headers", "extra_body": "extra_json", "extra_query": "params", "timeout": "timeout"}
+        return await self._client.post(
+            "/chat/completions",
+            options={option: body.pop(name) for name, option in names.items() if name in body},
+            body={**body, "stream": stream},
+            cast_to=ChatCompletion,
+            stream=stream,
+            stream_cls=AsyncStream[ChatCompletionChunk],
+        )
 
 
 def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: Any) -> Any:
@@ -197,13 +225,9 @@ def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) ->
         return kind(api_key=value, http_client=http)
     if "base_url" in inspect.signature(kind.__init__).parameters:
         return kind(base_url=held.url, api_key=value, http_client=http)
-    return kind(openai_client=_openai_client(held.url, value, http))
-
-
-def _openai_client(url: str, key: str, http: Any) -> Any:
     from openai import AsyncOpenAI
 
-    return AsyncOpenAI(base_url=url, api_key=key, http_client=http, max_retries=0)
+    return kind(openai_client=AsyncOpenAI(base_url=held.url, api_key=value, http_client=http))
 
 
 # How each model uses tools, as found by `navigator model test`, for all projects of the person

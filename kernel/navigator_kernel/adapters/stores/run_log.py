@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.errors import Damaged, KernelError, NotFound
 from navigator_kernel.events import Event, RunStarted, SkillUsed, Usage, event_from
@@ -25,10 +28,18 @@ class RunLog(Struct, frozen=True):
 
     folder: Path
     writer: Writer
+    add: Callable[[bytes], None] | None = None  # appends to the file of one run that is open
+
+    @contextmanager
+    def opened(self, run: str) -> Iterator[RunLog]:
+        """The log for the events of one run, whose file stays open meanwhile."""
+        with self.writer.appending(self._file(run)) as add:
+            yield replace(self, add=add)
 
     def append(self, event: Event) -> None:
         line = json.dumps(event.to_dict(), ensure_ascii=False, separators=(",", ":"), default=str)
-        self.writer.append(self._file(event.run), (line + "\n").encode("utf-8", errors="backslashreplace"))
+        add = self.add or partial(self.writer.append, self._file(event.run))
+        add((line + "\n").encode("utf-8", errors="backslashreplace"))
 
     def read(self, run: str) -> Sequence[Event]:
         try:

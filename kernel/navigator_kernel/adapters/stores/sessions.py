@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -150,9 +150,14 @@ class SqliteSessions(Struct, frozen=True):
         """The turns that run and wait."""
         return TurnQueue(self.file.parent / "turns", self.writer)
 
-    def held(self) -> AbstractContextManager[object]:
-        """Keeps the file open: while a connection is open, no other empties SQLite's log when it closes (1 ms)."""
-        return self._open(reads=True)
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps the file open, if it can be opened: while a connection is open, no other empties SQLite's log when it
+        closes, which takes 1 ms of CPU and waits for the disk."""
+        with ExitStack() as stack:
+            with suppress(KernelError):  # a turn reports it
+                stack.enter_context(self._open(reads=True))
+            yield
 
     def _open(self, *, reads: bool = False) -> AbstractContextManager[sqlite3.Connection]:
         return connect(self.file, self.writer, VERSIONS, reads=reads)
