@@ -61,6 +61,7 @@ from navigator_kernel.skills.install.lockfile import (
 )
 from navigator_kernel.skills.options import InstallOptions, Target
 from navigator_kernel.text import clean, fold, lazy_compile, suggestions
+from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -74,9 +75,9 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.restore import RepairedPlace, RestoreResult
     from navigator_kernel.skills.install.update import OutdatedResult, UpdateResult
     from navigator_kernel.skills.source.address import Source
-    from navigator_kernel.skills.source.reading import SourceReader
+    from navigator_kernel.skills.source.reading import SourceReader, Tree
     from navigator_kernel.values.receipt import Receipt
-    from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
+    from navigator_kernel.values.resource import Level, SkillDef
 
 PROFILE = lazy_compile(r"\w[\w.-]{0,63}")
 PROFILE_WORDS = frozenset({"list", "none", "remove", "save", "show", "use"})  # commands, which a name would hide
@@ -919,19 +920,24 @@ def _reader(
     repository, it is the reader of that one, with no names for all of its skills."""
     with ExitStack() as stack:
         tree = stack.enter_context(open_source_tree(source, deps, options, install=install))
-        from navigator_kernel.skills.source.reading import SourceReader
-        from navigator_kernel.values.resource import Diagnostic
-
-        reader = SourceReader(source, tree)
-        reader.find()
+        reader = _found(source, tree)
         if len(names) == 1 and (moved := reader.place_of(names[0])):
             stack.close()
             there, name = moved
             message = f"{source.label!r} says that {names[0]!r} lies in {there.label!r}"
             note = Diagnostic(code="plugin-elsewhere", level="note", path="marketplace.json", message=message)
             tree = stack.enter_context(open_source_tree(there, deps, options, install=install))
-            reader, names = SourceReader(there, tree, notes=(note,)), [name] if name else []
+            reader, names = _found(there, tree, note), [name] if name else []
         yield reader, names
+
+
+def _found(source: Source, tree: Tree, *notes: Diagnostic) -> SourceReader:
+    """The reader of an open tree, which has found its skills."""
+    from navigator_kernel.skills.source.reading import SourceReader
+
+    reader = SourceReader(source, tree, notes=notes)
+    reader.find()
+    return reader
 
 
 def _analysed(reader: SourceReader, names: Sequence[str], deps: InstallDeps) -> SourceInfo:

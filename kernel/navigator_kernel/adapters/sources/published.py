@@ -312,8 +312,21 @@ def _documents(skill: object, name: str, index: str, *, pinned: bool) -> list[_D
     cannot be used."""
     if not isinstance(skill, dict) or not _NAME.fullmatch(name) or len(name) > 64 or skill["name"] != name:
         raise FetchFailed(f"an entry of {index!r} has no name that a skill can have", hint="tell its owner")
-    if index.startswith("mcp:"):
-        return _resources(skill, name, index)
+    if index.startswith("mcp:"):  # SEP-2640
+        above, resources = str(skill["uri"]).removesuffix("SKILL.md"), skill.get("resources")
+        documents: list[_Document] = []
+        for row in resources if isinstance(resources, list) else ():
+            uri, sha256 = (str(row.get(key)) if isinstance(row, dict) else "" for key in ("uri", "digest"))
+            path = unquote(uri.removeprefix(above)) if uri.startswith(above) else ""
+            is_plain = path.isprintable() and len(path) <= 1_000 and "\\" not in path
+            if not is_plain or {"", ".", ".."} & {*path.split("/")} or not _DIGEST.fullmatch(sha256):
+                message = f"a file of {name!r} of {index!r} has no digest or no path inside the skill"
+                raise FetchFailed(message, hint="tell its owner")
+            documents.append(_Document(name, path, uri, sha256))
+        if "SKILL.md" not in {document.path for document in documents}:
+            message = f"{index!r} does not list the files of {name!r}"
+            raise FetchFailed(message, hint="only a skill with a list of its files and their digests can be installed")
+        return documents
     if isinstance(files := skill.get("files"), list):  # version 0.1.0
         texts = [path for path in files if isinstance(path, str) and path.isprintable() and len(path) <= 1_000]
         paths = [path for path in texts if "\\" not in path and not {"", ".", ".."} & {*path.split("/")}]
@@ -332,24 +345,6 @@ def _documents(skill: object, name: str, index: str, *, pinned: bool) -> list[_D
     except ValueError as error:
         raise FetchFailed(f"the address of {name!r} in {index!r} cannot be read", hint="tell its owner") from error
     return [_Document(name, "SKILL.md" if kind == "skill-md" else "", url, digest)]
-
-
-def _resources(skill: dict[str, Any], name: str, server: str) -> list[_Document]:
-    """The documents of a skill of an MCP server; FetchFailed if one has no digest or lies outside the skill."""
-    above, resources = str(skill["uri"]).removesuffix("SKILL.md"), skill.get("resources")
-    documents: list[_Document] = []
-    for row in resources if isinstance(resources, list) else ():
-        uri, digest = (str(row.get(key)) if isinstance(row, dict) else "" for key in ("uri", "digest"))
-        path = unquote(uri.removeprefix(above)) if uri.startswith(above) else ""
-        is_plain = path.isprintable() and len(path) <= 1_000 and "\\" not in path
-        if not is_plain or {"", ".", ".."} & {*path.split("/")} or not _DIGEST.fullmatch(digest):
-            message = f"a file of {name!r} of {server!r} has no digest or no path inside the skill"
-            raise FetchFailed(message, hint="tell its owner")
-        documents.append(_Document(name, path, uri, digest))
-    if "SKILL.md" not in {document.path for document in documents}:
-        message = f"{server!r} does not list the files of {name!r}"
-        raise FetchFailed(message, hint="only a skill with a list of its files and their digests can be installed")
-    return documents
 
 
 def _allowed(url: str, index: str) -> str:

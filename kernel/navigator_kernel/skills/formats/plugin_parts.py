@@ -22,7 +22,7 @@ FILES = ("mcp.json", ".mcp.json")
 # Parts by the key of the manifest, with the folder or file that holds them without one
 _OTHERS = {"commands": "commands", "agents": "agents", "hooks": "hooks", "lspServers": ".lsp.json"}
 _OWN_FILES = ("./", "../", "${PLUGIN_", "${CLAUDE_PLUGIN_")
-_NOT_HERE = "it starts files of the plugin, which are not installed"
+COMMAND_LIMIT = 2_000  # characters
 
 
 class PluginParts(Struct, frozen=True, kw_only=True):
@@ -59,24 +59,20 @@ def plugin_parts(
     for name, body in [pair for table in tables for pair in table.items()][:COUNT_LIMIT]:
         shown = clean(str(name), lines=False)[:64]
         try:
-            servers[shown] = _command(shown, body)
+            server = server_from(shown, body)
         except UsageProblem as error:
             left_out[shown] = error.message
+            continue
+        options = [f"--env={key}={value}" for key, value in server.env.items()]
+        options += [f"--header={key}={value}" for key, value in server.headers.items()]
+        options += [f"--url={server.url}"] if server.url else ["--", server.command, *server.args]
+        command = shlex.join(["navigator", "mcp", "add", shown, *options])
+        if "cwd" in body or any(mark in command for mark in _OWN_FILES):
+            left_out[shown] = "it starts files of the plugin, which are not installed"
+        elif clean(command, lines=False) != command or "\n" in command or len(command) > COMMAND_LIMIT:
+            left_out[shown] = "its command is too long or holds control characters"
+        else:
+            servers[shown] = command
     others = (key for key, place in _OTHERS.items() if key in manifest or f"{above}{place}" in paths)
     left_out |= dict.fromkeys(others, "only skills are installed")
     return PluginParts(plugin=plugin, servers=servers, left_out=left_out) if servers or left_out else None
-
-
-def _command(name: str, body: object) -> str:
-    """The command that adds the server; UsageProblem if no command can."""
-    server = server_from(name, body)
-    parts = [server.command, *server.args, *server.env.values(), server.url, *server.headers.values()]
-    if (isinstance(body, dict) and "cwd" in body) or any(mark in part for part in parts for mark in _OWN_FILES):
-        raise UsageProblem(_NOT_HERE)
-    options = [f"--env={key}={value}" for key, value in server.env.items()]
-    options += [f"--header={key}={value}" for key, value in server.headers.items()]
-    options += [f"--url={server.url}"] if server.url else ["--", server.command, *server.args]
-    command = shlex.join(["navigator", "mcp", "add", name, *options])
-    if clean(command, lines=False) != command or "\n" in command or len(command) > 2_000:
-        raise UsageProblem("its command is too long or holds control characters")
-    return command

@@ -217,7 +217,8 @@ def _parsed(text: str, base: Path) -> Source:
     packed = text.lower().endswith(ARCHIVES)
     if text in {".", ".."} or text.startswith(_FOLDERS) or (packed and not _PUNCTUATION.search(text)):
         path = (base / Path(text).expanduser()).resolve()
-        if _is_repository(path):
+        # A git repository without a work tree (gitrepository-layout(5))
+        if (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir():
             quoted = _SPECIAL.sub(lambda mark: f"%{ord(mark[0]):02x}", str(path))  # special in git's URLs
             return _local("", quoted, "")
         kind: Literal["archive", "folder"] = "archive" if packed and not path.is_dir() else "folder"
@@ -272,11 +273,6 @@ def _written(address: str) -> str:
     if address.startswith("@") and _NAME.fullmatch(address[1:]):
         return f"write {address[1:]}, or npm:{address} for a package of npm"
     return FORMS
-
-
-def _is_repository(path: Path) -> bool:
-    """Whether the folder is a git repository without a work tree (gitrepository-layout(5))."""
-    return (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir()
 
 
 def _from_url(text: str) -> Source:
