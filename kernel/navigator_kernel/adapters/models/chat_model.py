@@ -159,6 +159,8 @@ class WireModel:
         raise AssertionError("the last try returns or raises")
 
     async def _once(self, asked: Asked, held: _Request) -> Completion:
+        from pydantic_ai.direct import model_request
+
         opened, held.stream = self._opened(), None
         _content_type.set("")
         held.spoken = Spoken(asked.tools, held.tell)
@@ -167,8 +169,6 @@ class WireModel:
             messages = list(_messages(asked.messages, seen_by(self.provider, self.models)))
             given: Any = {"model_settings": settings, "model_request_parameters": parameters}
             if held.told is None:
-                from pydantic_ai.direct import model_request
-
                 response = await model_request(opened.model, messages, **given)
             else:
                 response = await self._streamed(opened.model, messages, given, held)

@@ -212,11 +212,14 @@ class _Completions:
 
 def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: Any) -> Any:
     from pydantic_ai.models.openai import OpenAIChatModel
+
+    return OpenAIChatModel(model, provider=_service(provider, held, key, http))
+
+
+def _service(provider: str, held: ModelProvider, key: Key, http: Any) -> Any:
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    value = key.value or NEVER
-    made = OpenAICompatibleProvider(provider, base_url=held.url, api_key=value, http_client=http)
-    return OpenAIChatModel(model, provider=made)
+    return OpenAICompatibleProvider(provider, base_url=held.url, api_key=key.value or NEVER, http_client=http)
 
 
 def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) -> Any:
@@ -225,9 +228,7 @@ def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) ->
         return kind(api_key=value, http_client=http)
     if "base_url" in inspect.signature(kind.__init__).parameters:
         return kind(base_url=held.url, api_key=value, http_client=http)
-    from openai import AsyncOpenAI
-
-    return kind(openai_client=AsyncOpenAI(base_url=held.url, api_key=value, http_client=http))
+    return kind(openai_client=_service(NEVER, held, key, http).client)
 
 
 # How each model uses tools, as found by `navigator model test`, for all projects of the person
