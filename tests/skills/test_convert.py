@@ -15,6 +15,7 @@ from navigator_kernel.skills.formats.layouts import FORMATS
 from navigator_kernel.skills.formats.manifest import read_manifest
 from skill_repositories import make_repo, skill_text, snapshot
 
+SOUND = "Reads PDF files. Use when somebody asks what a PDF says"
 LAYOUTS = {
     "pdf/SKILL.md": skill_text("pdf", "reads files"),
     "pdf.md": "---\nname: pdf\ndescription: reads files\ntools: [read]\n---\nDo it.\n",
@@ -133,8 +134,10 @@ def findings(answer: Any) -> set[tuple[str, str, int | None]]:
 
 
 @pytest.mark.requirement("LIF-15")
-def test_a_sound_skill_has_no_findings(project: Any, written: Path) -> None:
-    answer = project.run("validate", path=str(written / "pdf"), strict=True)
+def test_a_sound_skill_has_no_findings(project: Any, tmp_path: Path) -> None:
+    (tmp_path / "pdf").mkdir()
+    (tmp_path / "pdf" / "SKILL.md").write_text(skill_text("pdf", SOUND))
+    answer = project.run("validate", path=str(tmp_path / "pdf"), strict=True)
     assert (findings(answer), answer["count"], answer["exit_code"]) == (set(), 1, 0)
 
 
@@ -144,7 +147,7 @@ def test_strict_makes_an_error_of_every_rule(
     project: Any, tmp_path: Path, strict: bool, level: str, exit_code: int
 ) -> None:
     (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "SKILL.md").write_text(skill_text("a"))
+    (tmp_path / "b" / "SKILL.md").write_text(skill_text("a", SOUND))
     answer = project.run("validate", path=str(tmp_path / "b"), strict=strict)
     assert findings(answer) == {("name-folder", level, 2)}
     assert answer["exit_code"] == exit_code
@@ -204,7 +207,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "here"
     (root / "mybox").mkdir(parents=True)
     (root / "a").mkdir()
-    (root / "a" / "SKILL.md").write_text(skill_text("b"))
+    (root / "a" / "SKILL.md").write_text(skill_text("b", SOUND))
     monkeypatch.chdir(root)
     return root
 
@@ -213,7 +216,7 @@ def test_validate_prints_file_line_level_and_code(here: Path, capsys: pytest.Cap
     assert run(["skill", "validate", "a", "--strict"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith(f"{here / 'a' / 'SKILL.md'}:2: error: name-folder: ")
-    assert err == "1 skill, 1 error\n"
+    assert err == "name-folder: Rename one of them\n1 skill, 1 error\n"
 
 
 def test_a_folder_is_seen_from_where_the_person_is(

@@ -101,7 +101,7 @@ def _margin(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-_SPACE = lazy_compile(r"(?:[\s\ufeff]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_SPACE = lazy_compile(r"(?:[\s\ufeff]++|//[^\n]*+|(?s:/\*.*?\*/))*")
 _WORD = lazy_compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+"|[-+.\w]++|[][{}:,]')
 _INDENT = lazy_compile(r"^[ \t]+(?=[\"{[])", re.MULTILINE)
 

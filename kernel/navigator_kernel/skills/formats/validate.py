@@ -112,7 +112,8 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
     try:
         skill = read_manifest(data, path=Path(MANIFEST), folder=Path(folder_name or "skill"))
     except NotLoadable as error:
-        _add_reason(error, findings)
+        if error.data.get("reason") not in told:
+            _add_reason(error, findings)
     else:
         for note in skill.diagnostics:
             if note.code not in told and (folder_name or note.code != "name-folder"):

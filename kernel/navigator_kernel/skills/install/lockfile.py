@@ -61,7 +61,7 @@ def entries_in(held: bytes, path: Path) -> Entries:
         raise _damaged(path, "is not a lock of skills")
     if (version := data.get("version")) != VERSION:
         if isinstance(version, int) and version > VERSION:
-            hint = "a newer navigator wrote it: update this one, or take the file from version control"
+            hint = "a newer version wrote it: update this program, or take the file from version control"
             raise Damaged(
                 f"{str(path)!r} has the version {version}, not {VERSION}", hint=hint, path=str(path), newer=True
             )

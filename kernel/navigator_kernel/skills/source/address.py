@@ -52,7 +52,7 @@ _LINE = lazy_compile(
 )
 _VERBS = frozenset({"add", "add-skill", "clone", "install"})
 _FOLLOWED = lazy_compile(r"(.*/[^/@]+)@([^/@]+)")  # pip's and npm's way to write a ref behind an address
-_DRIVE = lazy_compile(r"/?([A-Za-z]):[/\\]+(.*)")
+_DRIVE = lazy_compile(r"/?([A-Za-z]):[/\\]++(.*)")
 
 # The beginnings that npm and others write instead of a host
 _FORGES = {
