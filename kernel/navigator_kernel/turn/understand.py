@@ -99,7 +99,8 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if session.failures >= FAILURES and mark(request.need) == session.failed:  # anything else is a change
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
-    retrieval = _without_place(router.retrieve(matter(request), files=files_in(request)), request, router)
+    text = matter(request)
+    retrieval = _without_place(router.retrieve(text, files=files_in(request)), text, request, router)
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
     if request.way == "about" and same and not _names_another(request, session):
         return _intent(Direct(), "session", "no_skill")
@@ -135,10 +136,10 @@ def matter(request: PreprocessingResult) -> str:
     return text
 
 
-def _without_place(retrieval: Retrieval, request: PreprocessingResult, router: Router) -> Retrieval:
-    """What is found. Where something lies says little about what is to be done: if no skill is clear, or only the name
-    of a folder speaks for the one that is (`what is in docs`), the surest that is found without the names of folders."""
-    named = matter(request)
+def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResult, router: Router) -> Retrieval:
+    """What is found for the text `named`. Where something lies says little about what is to be done: if no skill is
+    clear, or only the name of a folder speaks for the one that is (`what is in docs`), what is found without the names
+    of folders counts as well: two of the three texts decide, else the surer one."""
     general, plain, is_place = named, named, False
     for target in request.targets:
         if target.folder:
@@ -150,10 +151,12 @@ def _without_place(retrieval: Retrieval, request: PreprocessingResult, router: R
     if plain == named or not (retrieval.band != "route" or is_place):
         return retrieval
     others = [router.retrieve(text.strip()) for text in (general, plain) if text.strip()]
-    leaders = [each.candidates[0].name for each in others if each.candidates]
-    if retrieval.candidates and (not is_place or retrieval.candidates[0].name in leaders):
-        others = [retrieval] if retrieval.band == "route" else [retrieval, *others]
-    return max(others, key=_first)
+    leaders = [each.candidates[0].name if each.candidates else "" for each in (retrieval, *others)]
+    twice = next((name for name in leaders if leaders.count(name) > 1), "")
+    if retrieval.band == "route" and leaders[0] == twice:
+        return retrieval
+    agreed = [each for name, each in zip(leaders, (retrieval, *others), strict=True) if name == twice]
+    return max(agreed if twice else others if is_place else (retrieval, *others), key=_first)
 
 
 def _first(retrieval: Retrieval) -> float:
@@ -186,21 +189,21 @@ def _leaders(
     retrieval: Retrieval, request: PreprocessingResult, session: Session, router: Router
 ) -> Sequence[Candidate]:
     """RTE-18: the leaders of the clauses, if each clause surely has one and they are not all the same; after a mere
-    `and`, each must be sure or surer than that of the whole message. Empty with several files: one order is for all of them.
+    `and`, each must be sure or surer than that of the whole message, unless each clause names a file or folder of its
+    own: then a likely leader is enough. Empty with several files: one order is for all of them.
     """
     whole = retrieval.candidates[0].confidence if retrieval.candidates else 0.0
     if not session.id or len(request.files) > 1:
         return ()
     orders = clauses(matter(request))
-    least = 0.0 if all(clause.apart for clause in orders) else min(whole, SURE)
+    names = ["@" if not target.folder else target.written for target in request.targets if not target.loose]
+    are_named = all(any(name in clause.text for name in names) for clause in orders)
+    least = NAMED if are_named else 0.0 if all(clause.apart for clause in orders) else min(whole, SURE)
     sure: dict[Clause, Candidate] = {}
     for clause in sorted(orders, key=lambda clause: len(clause.text)):  # the first uncertain one ends the search
-        of_clause = router.retrieve(clause.text)
-        if (
-            of_clause.band != "route"
-            or of_clause.candidates[0].confidence <= least
-            or router.recognise(clause.text) is not None
-        ):
+        of_clause = _without_place(router.retrieve(clause.text), clause.text, request, router)
+        is_sure = of_clause.band == "route" or are_named
+        if not is_sure or _first(of_clause) <= least or router.recognise(clause.text) is not None:
             return ()
         sure[clause] = of_clause.candidates[0]
     leaders: dict[str, Candidate] = {}
