@@ -580,7 +580,7 @@ def _measured(marked: str, known: Sequence[str]) -> str:
         return ""
     name = hit[1] or _BEFORE_NAME.sub("", hit[2])
     alike = any(name in _lower(column) or _lower(column) in name for column in known)
-    return "" if alike or name in _ANY_COLUMN else name
+    return "" if alike or name in _ANY_COLUMN or _OTHER_MEASURE.search(name) else name
 
 
 _LISTED_NAME = lazy_compile("\ue000(\\d+)\ue001|[^\\s,、和与及跟&+/\ue000\ue001\"'“”‘’「」`]{1,30}")
@@ -601,7 +601,9 @@ _MEASURED = lazy_compile(
     r"(?<![a-z])(?:average|mean|median)\s+(?:of\s+)?(?:the\s+)?([a-z][a-z_-]{2,30})(?=\s*(?:$|[?.!,;■]|(?:in|of|from|per|for|column|and)(?![a-z])))"
     r"|([\u3400-\u9fff]{1,8}?)(?:这?一?列|字段)?的?(?:平均|(?<!平)均值|中位数)"
 )
-_BEFORE_NAME = lazy_compile(r"^(?:[里中内的求算看查给我把将是计统]|一下|计算|统计|分析)+")
+# Words that ask for another figure beside the mean: 最大值和平均值
+_OTHER_MEASURE = lazy_compile(r"最[大小高低多少]|总[和数计]|合计|众数|中位|方差|标准差|[和与及]$")
+_BEFORE_NAME = lazy_compile(r"^(?:[里中内的求算看查给出我把将是计统]|一下|计算|统计|分析)+")
 _ANY_COLUMN = frozenset(
     "value values number numbers column columns row rows of all each every 每列 各列 每 各 列 字段 这列 该列 数字 数值 数据 所有 全部 它".split()
 ) | {""}

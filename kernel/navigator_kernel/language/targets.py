@@ -50,8 +50,9 @@ _INTO = lazy_compile(
 _PLACE_ZH = lazy_compile(r"[ \t]?(?:里面?|下面?|中|内|目录|文件夹|呢|的)|[ \t]?[?？。.!！]*$")
 _PLACED = lazy_compile(r"[里下中内]|目录|文件夹|呢|的")
 _OUT_OF = lazy_compile(
-    r"(?:\b(?:except|excluding|without|besides|not|ignor(?:e|ing)|skip(?:ping)?|other[ \t]+than|apart[ \t]+from|leav(?:e|ing)[ \t]+out)[ \t]+(?:for[ \t]+|in[ \t]+|the[ \t]+)*"
-    r"|(?:除了?|不要|不含|不包括|排除|忽略|跳过)[ \t]?)$",
+    r"(?:\b(?:except|excluding|without|besides|not|ignor(?:e|ing)|skip(?:ping)?|other[ \t]+than|apart[ \t]+from|leav(?:e|ing)[ \t]+out)[ \t]+(?:for[ \t]+|in[ \t]+|of[ \t]+|the[ \t]+)*"
+    r"|(?:\bnot|\bnever|n['’]t)[ \t]+(?:read|touch|use|open|include|count|check|scan|process|consider|look[ \t]+(?:at|in|into))[ \t]+(?:in[ \t]+|the[ \t]+)*"
+    r"|(?:除了?|不要|不含|不包括|排除|忽略|跳过|(?:不要|不用|不必|别)去?(?:看|读|碰|管|用|包括|包含|算|统计|检查|扫描|处理|打开))[ \t]?)$",
     re.IGNORECASE,
 )
 _GENERAL = frozenset(

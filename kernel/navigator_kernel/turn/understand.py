@@ -139,7 +139,7 @@ def matter(request: PreprocessingResult) -> str:
 def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResult, router: Router) -> Retrieval:
     """What is found for the text `named`. Where something lies says little about what is to be done: if no skill is
     clear, or only the name of a folder speaks for the one that is (`what is in docs`), what is found without the names
-    of folders counts as well: two of the three texts decide, else the surer one."""
+    of folders decides; if that is nothing, what is found for "the folder"."""
     general, plain, is_place = named, named, False
     for target in request.targets:
         if target.folder:
@@ -150,13 +150,13 @@ def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResul
             is_place = is_place or lazy_compile(rf"{_IN_PLACE}{name}(?!\w)|{name}/?{_PLACE}").search(named) is not None
     if plain == named or not (retrieval.band != "route" or is_place):
         return retrieval
-    others = [router.retrieve(text.strip()) for text in (general, plain) if text.strip()]
-    leaders = [each.candidates[0].name if each.candidates else "" for each in (retrieval, *others)]
-    twice = next((name for name in leaders if leaders.count(name) > 1), "")
-    if retrieval.band == "route" and leaders[0] == twice:
+    without, neutral = (router.retrieve(text.strip() or named) for text in (plain, general))
+    leader = without if _first(without) >= POSSIBLE else neutral if is_place else max(retrieval, neutral, key=_first)
+    name = leader.candidates[0].name if leader.candidates else ""
+    agreed = [each for each in (retrieval, without, neutral) if each.candidates and each.candidates[0].name == name]
+    if retrieval.band == "route" and retrieval in agreed:
         return retrieval
-    agreed = [each for name, each in zip(leaders, (retrieval, *others), strict=True) if name == twice]
-    return max(agreed if twice else others if is_place else (retrieval, *others), key=_first)
+    return max(agreed, key=_first, default=leader)
 
 
 def _first(retrieval: Retrieval) -> float:
