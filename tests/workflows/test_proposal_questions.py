@@ -197,9 +197,16 @@ def test_a_skill_that_one_wish_names_is_not_offered_for_another(place: Routing) 
     offer = asked.question.partition("(")[2].partition("?)")[0]
     assert offer
     assert "draw-chart" not in offer
-    assert asked.rest == "First, run draw-chart on it."
+    assert asked.rest == "run draw-chart on it."
 
 
 @pytest.mark.requirement("WFL-2")
 def test_two_sentences_that_only_then_joins_are_one_task_unless_each_surely_has_a_skill(place: Routing) -> None:
     assert proposed(place, f"{CLUB}Draw a chart of our totals. Then a second one in blue for the wall.") is None
+
+
+@pytest.mark.requirement("WFL-5")
+def test_what_counts_a_wish_is_not_asked_for_again(place: Routing) -> None:
+    text = "I have three things for you. One: which sum has the column amount of data.csv, the totals of the whole year? Two: list the zibs of the blue moon, all of them, and how they sing in the evening. Three: draw a chart of the amounts with the months below and the totals at the left, in colours that print well on our old printer."
+    asked = question(place, text)
+    assert asked.rest.startswith("draw a chart of the amounts")

@@ -34,11 +34,11 @@ _HAN_RUN = lazy_compile("[\u3400-\u9fff]+")
 _WORD = lazy_compile(r"\.?[A-Za-z0-9_][A-Za-z0-9_.\-]+")
 # Names before and after the word "folder"
 _BEFORE_FOLDER = lazy_compile(
-    r"(?<![\w.\-/])((?:[\w.\-]+[ \t]+){0,2}[\w.\-/]+)[ \t]+(?:sub)?(?:folders?|director(?:y|ies)|dirs?)\b",
+    r"(?<![\w.\-/])((?:[\w.\-]+[ \t]+){0,2}[\w.\-/]+)[ \t]+(?:sub)?(?:folders?|director(?:y|ies)|dirs?)(?![\w-])",
     re.IGNORECASE,
 )
 _AFTER_FOLDER = lazy_compile(
-    r"\b(?:folder|directory|dir)[ \t]+(?:called[ \t]+|named[ \t]+)?([\w.\-/]+)|(?:目录|文件夹)[ \t]*([A-Za-z0-9_][\w.\-/]*)",
+    r"(?<![\w-])(?:folder|directory|dir)[ \t]+(?:called[ \t]+|named[ \t]+)?([\w.\-/]+)|(?:目录|文件夹)[ \t]*([A-Za-z0-9_][\w.\-/]*)",
     re.IGNORECASE,
 )
 _BEFORE_MULU = lazy_compile(r"(?<![\w.\-/])([\w.\-/\u3400-\u9fff]+)[ \t]?(?:这个|那个)?(?:子?目录|文件夹)")

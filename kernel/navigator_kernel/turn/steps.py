@@ -19,7 +19,7 @@ from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import asked_values, plan, unusable
-from navigator_kernel.turn.split import are_apart, split, wishes
+from navigator_kernel.turn.split import are_apart, is_order, split, wishes
 from navigator_kernel.turn.understand import BEHIND, FALLBACKS, NAMED, decide, understand_locally
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
@@ -63,6 +63,10 @@ _TELLS = lazy_compile(
 _QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^“”\n]+”|「[^「」\n]+」")
 _SEPARATORS = lazy_compile(r"[,;，；、\s]+")
 _SENTENCE = lazy_compile(r"\s*+.{12,}?(?:[.!?;](?=\s|[^\x00-\x7f])|[。！？；\n])", re.DOTALL)
+_COUNTED = lazy_compile(
+    r"(?:(?:one|two|three|first(?:ly)?|second(?:ly)?|third(?:ly)?|[a-c1-3]|第?[一二三])[.:)）、，：,]|[(（][a-c1-3][)）])\s*",
+    re.IGNORECASE,
+)
 _NOT_WORD = lazy_compile(r"[^\w-]+")
 
 
@@ -287,10 +291,12 @@ def _with_offer(step: BoundStep) -> str:
 
 
 def _rest(fitting: Sequence[BoundStep]) -> str:
-    """The message that asks for these steps and nothing else."""
-    if len(fitting) == 1:
-        return fitting[0].text
-    return "\n".join(f"{number}. {step.text}" for number, step in enumerate(fitting, 1))
+    """The message that asks for these steps and nothing else; what is not worded as an order names its skill."""
+    lines = []
+    for step in fitting:
+        text = _COUNTED.sub("", step.text, count=1) if _COUNTED.match(step.text) else step.text
+        lines.append(text if step.agent != "skills" or is_order(text) else f"use {step.skill}: {text}")
+    return lines[0] if len(lines) == 1 else "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
 
 
 def _plan(text: str, bound: Sequence[BoundStep], ground: PlanningContext) -> WorkflowPlan:
