@@ -286,7 +286,7 @@ def test_an_entry_that_another_installed_host_uses_stays(here: Place, home: Path
 @pytest.mark.parametrize("host", ["codex", "copilot", "goose", "kimi", "windsurf", "generic"])
 def test_the_files_of_an_install_do_not_show_that_the_host_is_here(here: Place, home: Path, host: str) -> None:
     def is_here() -> bool:
-        return next(row["found"] for row in here.json("host", "list")["hosts"] if row["host"] == host)
+        return bool(next(row["found"] for row in here.json("host", "list")["hosts"] if row["host"] == host))
 
     here.said("host", "install", host)
     assert not is_here()
