@@ -245,6 +245,64 @@ def test_a_file_that_cannot_be_edited_safely_is_left_unchanged_with_a_hint(
     assert seen(here, home) == {name: data}
 
 
+@cases("name, data, host")
+def test_an_uninstall_refuses_what_no_install_wrote_as_an_install_does(
+    here: Place, home: Path, name: str, data: str, host: str
+) -> None:
+    file = (home if name.startswith("~/") else here.root) / name.removeprefix("~/")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(data)
+    install, uninstall = here.run("host", "install", host), here.run("host", "uninstall", host)
+    assert (uninstall.code, uninstall.err, file.read_text()) == (3, install.err, data)
+
+
+def test_an_entry_of_an_older_install_is_removed(here: Place, home: Path) -> None:
+    here.said("host", "install", "cursor")
+    file = here.root / ".cursor" / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"navigator": {"command": "older"}}}))
+    here.said("host", "uninstall", "cursor")
+    assert not list((here.root / ".cursor").rglob("*.json")) or json.loads(file.read_text()) == {}
+
+
+def test_a_list_that_became_something_else_is_refused(here: Place, home: Path) -> None:
+    here.said("host", "install", "kimi")
+    (home / ".kimi-code" / "config.toml").write_text("hooks = 3\n")
+    done = here.run("host", "uninstall", "kimi")
+    assert (done.code, "unexpected contents" in done.err) == (3, True)
+
+
+def test_an_entry_that_another_installed_host_uses_stays(here: Place, home: Path) -> None:
+    here.said("host", "install", "claude-code")
+    before = seen(here, home)
+    done = here.run("host", "uninstall", "generic")
+    assert (done.code, "claude-code still uses the entry" in done.err, seen(here, home)) == (0, True, before)
+    here.said("host", "uninstall", "claude-code")
+    assert seen(here, home) == {}
+    here.said("host", "install", "generic")
+    here.said("host", "uninstall", "generic")
+    assert seen(here, home) == {}
+
+
+@pytest.mark.parametrize("host", ["codex", "copilot", "goose", "kimi", "windsurf", "generic"])
+def test_the_files_of_an_install_do_not_show_that_the_host_is_here(here: Place, home: Path, host: str) -> None:
+    def is_here() -> bool:
+        return bool(next(row["found"] for row in here.json("host", "list")["hosts"] if row["host"] == host))
+
+    here.said("host", "install", host)
+    assert not is_here()
+    here.said("host", "uninstall", host)
+    assert not is_here()
+    file = hosts(here.root, {"HOME": str(home)})[host].folders[0]
+    (file if host == "generic" else file / "own.json").write_text("{}")
+    assert is_here()
+
+
+@cases("word, hint")
+def test_a_host_with_a_wrong_name_gets_the_nearest_one(here: Place, word: str, hint: str) -> None:
+    done = here.run("host", "install", word)
+    assert (done.code, f"hint: {hint}\n" in done.err) == (2, True)
+
+
 @pytest.mark.requirement("SAF-2")
 def test_a_link_of_a_projects_leads_nowhere_else(here: Place, home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.json"

@@ -78,8 +78,9 @@ def test_a_policy_file_that_cannot_be_read_as_a_file_is_damaged(kind: str, tmp_p
         file.mkdir()
     else:
         file.write_bytes(b"pinned = \xff\n")
-    with pytest.raises(Damaged):
+    with pytest.raises(Damaged) as caught:
         read_rules([file])
+    assert ("is not UTF-8" in caught.value.message) is (kind == "bytes")
 
 
 def test_a_policy_file_that_may_not_be_looked_for_counts_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,6 +252,7 @@ def test_verify_names_what_the_rules_of_today_do_not_allow_and_removes_nothing(
     project.run("install", source=f"file://{repo}")
     rule(folders=False)
     error = refused(project, "verify")
+    assert error.message == "installed against the rules: greet"
     assert [(one["name"], one["ok"], "folders" in one["refused"]) for one in error.data["skills"]] == [
         ("greet", True, True)
     ]

@@ -229,6 +229,9 @@ def _misused(error: click.ClickException) -> Mapping[str, Any]:
     message, hint = error.format_message(), f"{context.command_path if context else 'navigator'} --help"
     if context is not None and word is not None:
         message, hint = f"No such command {word!r}.", _meant(word, context) or hint
+    if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
+        word = error.message[1:].partition("' ")[0]
+        hint = f"did you mean {near[0]}?" if (near := suggestions(word, error.param.type.choices, 1)) else hint
     kind, code = type(error).__name__, error.exit_code
     return {"type": kind, "code": "usage", "msg": message, "exit_code": code, "hint": hint}
 

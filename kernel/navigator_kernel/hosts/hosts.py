@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,8 +53,8 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 class Host(Struct, frozen=True, kw_only=True):
     """`mine` is true if its files are the person's own, not the project's; `entries` are the values for its files. The
-    host is on this machine if one of `programs` or of `folders` exists. `skills` are the folders of skills that it
-    lists itself, if a setting of it hides some of them."""
+    host is on this machine if one of `programs` exists or one of `folders` has files. `skills` are the folders of
+    skills that it lists itself, if a setting of it hides some of them."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -63,8 +63,10 @@ class Host(Struct, frozen=True, kw_only=True):
     folders: tuple[Path, ...] = ()
     skills: tuple[Path, ...] = ()
 
-    def is_here(self) -> bool:
-        return any(map(shutil.which, self.programs)) or any(folder.exists() for folder in self.folders)
+    def is_here(self, created: Collection[Path] = ()) -> bool:
+        """Whether the host is on this machine; the files that an install `created` do not show that."""
+        files = (file for place in self.folders for file in ([place] if place.is_file() else place.glob("*")))
+        return any(map(shutil.which, self.programs)) or any(file.resolve() not in created for file in files)
 
 
 def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
@@ -242,7 +244,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
             folders=(home / ".codeium" / "windsurf",),
         ),
         "generic": Host(
-            title="the hosts that read .mcp.json",
+            title="any host that reads .mcp.json",
             entries=(_at(root / ".mcp.json", "mcpServers", NAME, value=plain),),
             folders=(root / ".mcp.json",),
         ),

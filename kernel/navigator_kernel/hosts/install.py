@@ -54,7 +54,7 @@ class Installer(Struct, frozen=True, kw_only=True):
 
     def uninstall(self, host: Host) -> list[Change]:
         """The changes that an uninstall would make: the earlier content if nobody changed the file since, else the
-        content without the entries."""
+        content without the entries. Refused for another value at an entry's place in a file that no install wrote."""
         found: dict[Path, Change] = {}
         for entry in host.entries:
             file = self._file(entry.file, host)
@@ -64,6 +64,8 @@ class Installer(Struct, frozen=True, kw_only=True):
                 now = _read(file)
                 held = Change(file, now, now)
             if held.after is not None:
+                if not self._noted(file):
+                    set_entry(entry, held.after)
                 after = remove_entry(self._ours(entry, file), held.after, self._before(file))
                 found[file] = held._replace(after=after)
         return [

@@ -60,6 +60,8 @@ def take_toml(entry: Entry, data: bytes) -> bytes:
         return data
     there, ours = chain[-1][key], entry.elements()
     if entry.joins:
+        if not isinstance(there, list):
+            raise entry.refusal()
         gone = [at for at, element in enumerate(_plain(there)) if element in ours]
         if not gone:
             return data

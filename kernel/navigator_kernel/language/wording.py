@@ -15,6 +15,7 @@ FILE = Path(__file__).with_name("sentences.tsv")
 BETWEEN: Mapping[Language, str] = {"en": ", ", "zh": "、"}  # between names
 APART: Mapping[Language, str] = {"en": ", ", "zh": "，"}  # between parts of a sentence
 COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
+SEMICOLON: Mapping[Language, str] = {"en": "; ", "zh": "；"}
 
 
 @cache

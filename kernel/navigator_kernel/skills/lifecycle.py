@@ -351,10 +351,10 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 message = f"not as the lock wants it: {differing}"
             raise IntegrityMismatch(message, hint=hint, skills=checked)
         if refused_now := [one for one in checked if one["refused"]]:
-            message = "; ".join(one["refused"] for one in refused_now[:3])
-            names = " ".join(one["name"] for one in refused_now)
-            hint = f"navigator skill uninstall {names} removes what the rules do not allow"
-            raise Refused(f"installed against the rules: {message}", hint=hint, reason="policy", skills=checked)
+            names = [one["name"] for one in refused_now]
+            hint = f"navigator skill uninstall {' '.join(names)} removes what the rules do not allow"
+            message = f"installed against the rules: {', '.join(names)}"
+            raise Refused(message, hint=hint, reason="policy", skills=checked)
         return VerifyResult(count=len(checked), skills=checked)
 
     def refusal(self, receipt: Receipt, *, is_locked: bool) -> Refused | None:

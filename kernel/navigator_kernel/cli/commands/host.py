@@ -7,13 +7,15 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note, say_lines, table
+from navigator_kernel.cli.output import document, lines, note, say_lines, spoken, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import KernelError, UsageProblem
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import BETWEEN, say
 
 if TYPE_CHECKING:
@@ -49,13 +51,15 @@ def listed(app: App, *, as_json: bool) -> None:
     rows: list[dict[str, Any]] = []
     for name, host in hosts(app.root).items():
         files = [str(file) for file in dict.fromkeys(entry.file for entry in host.entries)]
+        created: tuple[Path, ...] = ()
+        installer, problem = _installer(app, host), ""
         try:
-            state = "no" if (changes := _installer(app, host).install(host)) else "yes"
+            state = "no" if (changes := installer.install(host)) else "yes"
             state = "partly" if changes and len(changes) < len(files) else state
-            problem = ""
+            created = tuple(change.file for change in installer.uninstall(host) if change.after is None)
         except KernelError as error:
             state, problem = "unknown", error.message
-        row = {"host": name, "title": host.title, "found": host.is_here(), "installed": state, "files": files}
+        row = {"host": name, "title": host.title, "found": host.is_here(created), "installed": state, "files": files}
         rows.append({**row, "problem": problem})
     if as_json:
         document({"hosts": rows})
@@ -113,7 +117,8 @@ def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool
     if as_json:
         return
     if not dry_run:
-        note(say("host.restart" if changes else "host.has", app.spoken, host=held.title))
+        title = in_language(held.title, app.spoken)
+        note(say("host.restart" if changes else "host.has", app.spoken, host=title))
     if skills and not hide_skills:
         _note_cost(app, installer, hiding(held, list(skills)), list(skills.values()))
 
@@ -147,17 +152,25 @@ def uninstall(app: App, *, host: str, dry_run: bool, as_json: bool) -> None:
 
 
 def _uninstall(app: App, host: str, held: Host, *, dry_run: bool, as_json: bool) -> None:
-    from navigator_kernel.hosts.hosts import hiding
+    from navigator_kernel.hosts.hosts import hiding, hosts
 
     if host in HIDING:
         held = hiding(held, list(_listed(app, held)))
-    installer = _installer(app, held)
+    installer, users = _installer(app, held), list[str]()
+    for name, other in hosts(app.root).items():  # an entry that another installed host uses stays
+        own = tuple(entry for entry in other.entries if entry not in held.entries)
+        if own and len(own) < len(other.entries) and not installer.install(replace(other, entries=own)):
+            held = replace(held, entries=tuple(entry for entry in held.entries if entry not in other.entries))
+            users.append(name)
     changes = installer.uninstall(held)
     if not dry_run:
         installer.write(changes, back=True)
     _tell(changes, host, held, dry_run=dry_run, as_json=as_json)
-    if not as_json and not dry_run:
-        note(say("host.restart_without" if changes else "host.has_not", app.spoken, host=held.title))
+    for name in () if as_json else users:
+        note(f"{name} still uses the entry, so it stays; navigator host uninstall {name} removes it")
+    if not as_json and not dry_run and not users:
+        title = in_language(held.title, app.spoken)
+        note(say("host.restart_without" if changes else "host.has_not", app.spoken, host=title))
 
 
 def _installer(app: App, host: Host) -> Installer:
@@ -185,7 +198,7 @@ def _tell(changes: list[Change], host: str, held: Host, *, dry_run: bool, as_jso
         for change in changes:
             lines(_difference(change))
         if not changes:
-            note(f"nothing to do for {held.title}")
+            note(f"nothing to do for {in_language(held.title, spoken())}")
     else:
         say_lines([f"{'removed' if change.after is None else 'wrote'} {change.file}" for change in changes])
 

@@ -59,9 +59,9 @@ def show(app: App, *, as_json: bool) -> None:
     if as_json:
         document({"rules": [to_builtins(one) for one in rules]})
         return
-    words = {True: "yes", False: "no"}
+    words, none = {True: "true", False: "false"}, in_language("(none)", app.spoken)
     rows = [
-        [key, ", ".join(value) if isinstance(value, list) else words.get(value, value), one["path"]]
+        [key, ", ".join(value) or none if isinstance(value, list) else words.get(value, value), one["path"]]
         for one in map(to_builtins, rules)
         for key, value in one.items()
         if key != "path" and value is not None

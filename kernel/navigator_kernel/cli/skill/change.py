@@ -31,7 +31,8 @@ from navigator_kernel.cli.skill.work import (
     verbose_option,
 )
 from navigator_kernel.errors import ConsentNeeded, Damaged, FetchFailed, Interrupted, UsageProblem
-from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
+from navigator_kernel.language.chinese import in_language
+from navigator_kernel.language.wording import APART, BETWEEN, COLON, SEMICOLON, say, worded
 from navigator_kernel.skills.install.selection import reason_of
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.finding import told as shown_finding
@@ -310,7 +311,8 @@ def _show_outdated(app: App, result: OutdatedResult, *, as_json: bool) -> int:
         return code
     rows = []
     for one in (one for one in result.skills if one.state != "current" or one.lock != "same"):
-        state, why = worded("news", one.state, language), one.problem or BETWEEN[language].join(one.edited)
+        state = worded("news", one.state, language)
+        why = in_language(one.problem, language) or BETWEEN[language].join(one.edited)
         if one.lock != "same":
             why = APART[language].join(filter(None, (worded("here", one.lock, language), why)))
         rows.append((one.name, state, one.since[:12], one.to[:12], why))
@@ -460,9 +462,10 @@ class Report(Struct, frozen=True):
             self._groups(left)
             return
         for one in left:
-            accept = f"; {one['hint']}" if one.get("blocked_by") else ""
+            why, hint = (in_language(text, self.language) for text in (one["msg"], one["hint"]))
+            accept = f"{SEMICOLON[self.language]}{hint}" if one.get("blocked_by") else ""
             name, state = one["path"] or one["name"], self._say(f"left.{one['state']}")
-            note(f"{state} {name}{COLON[self.language]}{one['msg']}{accept}")
+            note(f"{state} {name}{COLON[self.language]}{why}{accept}")
 
     def _plugins(self, plugins: Sequence[PluginParts]) -> None:
         """Prints how to add the MCP servers that the plugins bring, and their other parts."""

@@ -14,6 +14,7 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.skill.work import busy, filter_options, reach_options, show_json, shown, verbose_option
 from navigator_kernel.errors import IntegrityMismatch, Refused
+from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.scan.finding import sarif
@@ -222,7 +223,8 @@ def _differences(skills: Sequence[Mapping[str, Any]], language: Language) -> lis
     """A line for each skill that is not as it was installed or as the lock wants it, and for each of its files."""
     states = [say(f"lock.{one['state']}", language, name=one["name"]) for one in skills if one["state"] != "same"]
     kinds = ("modified", "missing", "extra", "mode")
-    states += [one["refused"] for one in skills if one["refused"]]
+    colon = COLON[language]
+    states += [f"{one['name']}{colon}{in_language(one['refused'], language)}" for one in skills if one["refused"]]
     changes = [(one["name"], kind, file) for one in skills for kind in kinds for file in one[kind]]
     return [*states, *(say(f"verify.{kind}", language, name=name, file=file) for name, kind, file in changes)]
 

@@ -124,7 +124,7 @@ class ResourceCatalogue(Struct):
             if broken is not None:
                 raise NotLoadable(broken.message, hint="navigator doctor lists the problems", resource=namespace)
             hint = _suggestion(self.suggest(name))
-            raise SkillNotFound(f"no resource is called {namespace!r}", hint=hint, suggestions=list(self.suggest(name)))
+            raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=list(self.suggest(name)))
         return self._executor(resource)
 
     def standing(self, skill: SkillDef) -> Standing:

@@ -76,7 +76,8 @@ def read_rules(files: Iterable[Path]) -> tuple[Rules, ...]:
         except FileNotFoundError:
             continue
         except (KernelError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            why = error.message if isinstance(error, KernelError) else f"{str(path)!r} is not TOML: {error}"
+            kind = "UTF-8" if isinstance(error, UnicodeDecodeError) else f"TOML: {error}"
+            why = error.message if isinstance(error, KernelError) else f"{str(path)!r} is not {kind}"
             hint = "nothing is installed until the file can be read; fix it, or remove it"
             raise Damaged(f"the policy file cannot be used: {why}", hint=hint, path=str(path)) from error
         for key, value in table.items():
@@ -84,19 +85,19 @@ def read_rules(files: Iterable[Path]) -> tuple[Rules, ...]:
             line = next((number for number, row in enumerate(text.splitlines(), 1) if begin.match(row)), 1)
             where = f"{str(path)!r}, line {line}"
             if key not in _HINTS:
-                near = suggestions(key, _HINTS, 1)
+                near = suggestions(key, _HINTS, 1, 0.6)
                 hint = f"did you mean {near[0]!r}?" if near else f"the rules are: {', '.join(_HINTS)}"
                 raise UsageProblem(f"{where}: {clean(key, lines=False)!r} is not a rule", hint=hint, path=str(path))
             bad = [value]
             if key == "sources":
-                entries = value if isinstance(value, list) else bad
-                bad = [one for one in entries if not isinstance(one, str) or not _PATTERN.fullmatch(one)]
-                bad = bad or ([] if isinstance(value, list) else [value])
+                if not isinstance(value, list):
+                    raise UsageProblem(f"{where}: {key!r} must be a list", hint=_HINTS[key], path=str(path))
+                bad = [one for one in value if not isinstance(one, str) or not _PATTERN.fullmatch(one)]
             elif value in get_args(Level) if key == "scan" else isinstance(value, bool):
                 bad = []
             if bad:
                 shown = clean(str(bad[0]), lines=False)
-                raise UsageProblem(f"{where}: {shown!r} is not a value of {key!r}", hint=_HINTS[key], path=str(path))
+                raise UsageProblem(f"{where}: {key!r} cannot be {shown!r}", hint=_HINTS[key], path=str(path))
         rules.append(Rules(**{"folders": "sources" not in table, **table, "path": str(path)}))
     return tuple(rules)
 
