@@ -164,9 +164,9 @@ def usage(app: App, /, *, as_json: bool, **where: Any) -> None:
     note(say("usage.listing", app.spoken, tokens=total))
     recent = (datetime.now(UTC) - timedelta(days=UNUSED)).isoformat()
     unused = [one.name for one in skills if one.enabled and one.tokens and one.last_used < recent]
-    if unused and since:
+    if unused and "" < since <= recent:
         names = BETWEEN[app.spoken].join(unused[:10]) + (" …" if len(unused) > 10 else "")
-        note(say("usage.unused", app.spoken, since=max(since, recent)[:10], names=names))
+        note(say("usage.unused", app.spoken, since=recent[:10], names=names))
 
 
 @click.command("info")
