@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +191,7 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
     if as_json:
         document(body)
     elif "skills" in body:
-        _offered(body, source, app.spoken)
+        _offered(body, shlex.quote(source), app.spoken)
     else:
         lines(_about(body, app.spoken))
 
