@@ -91,6 +91,11 @@ def test_info_shows_the_skills_of_a_repository_without_an_install(run: Any, root
 
 
 @pytest.mark.requirement("LIF-1")
+def test_the_hint_of_info_quotes_a_source_for_a_shell(run: Any, repo: Path) -> None:
+    line = f"git clone file://{repo} ; rm -rf x"
+    assert f"navigator skill install '{line}' --skill NAME" in run("info", line).err
+
+
 def test_info_of_a_repository_is_one_json_document(run: Any, repo: Path) -> None:
     told = run("info", f"file://{repo}", "--json", script=MANAGER).document()
     assert (told["count"], [one["name"] for one in told["skills"]]) == (2, ["alpha-one", "beta-two"])

@@ -25,11 +25,11 @@ def here(tmp_path: Path) -> Place:
     return place
 
 
-def used(place: Place, skill: str, *times: str) -> None:
+def used(place: Place, skill: str, *times: str, state: str = "success") -> None:
     log = Project(place.root, agents=False).run_log
     for at, ts in enumerate(times):
         run = f"{ts[:10].replace('-', '')}-00000000{at}-abcdef"
-        body = SkillUsed(skill=skill, state="success")
+        body = SkillUsed(skill=skill, state=state)
         log.append(Event(run=run, turn=0, step=0, seq=0, ts=ts, parent=None, body=body))
 
 
@@ -41,6 +41,7 @@ def rows(place: Place) -> dict[str, tuple[int, str, list[str]]]:
 def test_uses_days_and_the_last_use_are_those_of_the_runs(here: Place) -> None:
     times = ["2026-01-02T10:00:00.000Z", "2026-01-03T10:00:00.000Z", "2026-01-03T11:00:00.000Z"]
     used(here, "greet", *times)
+    used(here, "wave", "2026-01-04T10:00:00.000Z", state="pending")  # it waited for a model and did nothing
     shown = rows(here)
     assert shown["greet"] == (3, times[2], ["2026-01-02", "2026-01-03"])
     assert shown["wave"] == (0, "", [])
@@ -65,8 +66,9 @@ def test_columns_line_up_under_wide_characters(here: Place) -> None:
 
 def test_a_skill_without_a_use_in_30_days_is_named(here: Place) -> None:
     assert "not used since" not in here.run("skill", "usage").err  # nothing is known yet
-    used(here, "wave", "2020-01-02T10:00:00.000Z")
     used(here, "greet", "2999-01-03T10:00:00.000Z")
+    assert "not used since" not in here.run("skill", "usage").err  # the runs reach back no 30 days
+    used(here, "wave", "2020-01-02T10:00:00.000Z")
     hint = here.run("skill", "usage").err
     assert "wave" in hint
     assert CHINESE in hint

@@ -19,16 +19,23 @@ INDEX = "/.well-known/agent-skills/index.json"
 
 @pytest.fixture(scope="module")
 def publishing(person: Person) -> Iterator[Served]:
-    """A server that publishes a skill of two files and a skill of one; another one is not trusted, one is off."""
-    texts = {name: skill_text(name) for name in ("fold", "secret", "off")}
+    """A server that publishes a skill of two files and a skill of one; another one is not trusted, one is off, one was
+    changed since it was installed, and one has a name that no client takes."""
+    texts = {name: skill_text(name) for name in ("fold", "secret", "off", "task_manager")}
     person.here.write({f".claude/skills/{name}/SKILL.md": text for name, text in texts.items()})
     person.here.write({".claude/skills/fold/scripts/fold.py": "print(1)\n"})
     with pytest.MonkeyPatch.context() as patch:
         for name, value in person.env.items():
             patch.setenv(name, value)
-        accept(person.here.root, "fold", "off")
+        accept(person.here.root, "fold", "off", "task_manager")
+    person.here.write({"source/changed/SKILL.md": skill_text("changed")})
+    assert person.here.run("install", "./source", env=person.env).code == 0
+    person.here.write({".claude/skills/changed/SKILL.md": skill_text("changed") + "More.\n"})
     assert person.here.run("skill", "disable", "off", env=person.env).code == 0
-    with serving(person, "--publish", roles=("read",)) as held:
+    with (
+        (person.here.root / "server.log").open("wb") as log,
+        serving(person, "--publish", roles=("read",), stderr=log) as held,
+    ):
         yield held
 
 
@@ -48,7 +55,7 @@ def test_only_skills_that_are_trusted_and_on_are_published_with_their_digests(pu
     with httpx2.Client(base_url=publishing.url, timeout=LIMIT) as anybody:
         rows = {row["name"]: row for row in anybody.get(INDEX).json()["skills"]}
         assert {"fold", "song-writer", "word-count"} <= rows.keys()
-        assert not {"secret", "off"} & rows.keys()
+        assert not {"secret", "off", "changed", "task_manager"} & rows.keys()
         for row in (rows["fold"], rows["song-writer"]):
             data = anybody.get(f"/.well-known/agent-skills/{row['url']}").content
             assert row["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
@@ -56,6 +63,15 @@ def test_only_skills_that_are_trusted_and_on_are_published_with_their_digests(pu
             assert anybody.get(f"/.well-known/agent-skills/{path}").status_code in {401, 404}
         assert anybody.post(INDEX).status_code == 405
         assert anybody.get("/api/skills").status_code == 401
+
+
+def test_the_log_names_what_is_left_out(publishing: Served, person: Person) -> None:
+    with httpx2.Client(base_url=publishing.url, timeout=LIMIT) as anybody:
+        anybody.get(INDEX)
+    log = (person.here.root / "server.log").read_text()
+    assert "the skill changed is not published: it is not as you installed it" in log
+    assert "the skill task_manager is not published: a site publishes only names" in log
+    assert "secret" not in log
 
 
 def test_the_index_needs_a_token_unless_the_person_says_publish(served: Served) -> None:

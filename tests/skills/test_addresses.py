@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,29 @@ def test_git_is_asked_for_the_repository_and_the_ref_of_an_address(
 def test_the_skill_that_an_address_or_a_pasted_line_names_is_meant(address: str, skill: str, ref: str) -> None:
     source = parse_source(address, base=Path("/srv"))
     assert (source.skill, source.ref) == (skill, ref)
+
+
+@cases("line, label, ref, skills")
+def test_a_pasted_line_means_the_skills_that_it_names(line: str, label: str, ref: str, skills: tuple[str, ...]) -> None:
+    source = parse_source(line, base=Path("/srv"))
+    assert (source.label, source.ref, source.skill, source.skills) == (label, ref, "", skills)
+
+
+def test_the_skills_of_a_pasted_line_are_installed_with_those_of_the_option(project: Any, repo: Path) -> None:
+    result = project.run("install", source=f"npx skills add file://{repo} --skill pdf", skill="docx")
+    assert [one["name"] for one in result["skills"]] == ["pdf", "docx"]
+
+
+@pytest.mark.parametrize("mark", ["#", "@"])
+def test_a_ref_behind_a_local_repository_is_read(repo: Path, mark: str) -> None:
+    bare = repo.parent / "bare.git"
+    git(repo, "clone", "--quiet", "--bare", ".", str(bare))
+    source = parse_source(f"./bare.git{mark}pdf-2", base=repo.parent)
+    assert (source.url, source.ref) == (f"file://{bare}", "pdf-2")
+    with pytest.raises(UsageProblem, match="a folder has no refs"):
+        parse_source(f"./{repo.name}{mark}pdf-2", base=repo.parent)
+    (repo.parent / f"bare.git{mark}pdf-2").mkdir()
+    assert parse_source(f"./bare.git{mark}pdf-2", base=repo.parent).kind == "folder"
 
 
 @cases("address, hint")

@@ -280,6 +280,24 @@ def test_what_is_exported_for_a_site_is_installed_from_it(project: Any, site: Pa
         project.lifecycle.export((), out, _everything(), form="well-known")
 
 
+def test_an_export_for_a_site_leaves_out_names_that_no_client_takes(project: Any, tmp_path: Path) -> None:
+    files = {f"{name}/SKILL.md": skill_text(name) for name in ("a", "task_manager")}
+    project.run("install", source=f"file://{make_repo(tmp_path, files)}", all=True)
+    result = project.lifecycle.export((), tmp_path / "site", _everything(), form="well-known")
+    assert (names_of(result), [*result["left_out"]]) == (["a"], ["task_manager"])
+    assert "task_manager" not in (tmp_path / "site" / NEW[1:] / "index.json").read_text()
+    with pytest.raises(UsageProblem, match="task_manager"):
+        project.lifecycle.export(["task_manager"], tmp_path / "other", form="well-known")
+
+
+@pytest.mark.parametrize("form", ["plugin", "marketplace", "well-known", "skills-lock"])
+def test_another_form_is_not_written_to_the_name_of_an_archive(project: Any, tmp_path: Path, form: Any) -> None:
+    project.run("install", source=f"file://{make_repo(tmp_path, {'a/SKILL.md': skill_text('a')})}")
+    with pytest.raises(UsageProblem, match="not an archive"):
+        project.lifecycle.export(["a"], tmp_path / "o8.zip", form=form)
+    assert not (tmp_path / "o8.zip").exists()
+
+
 def test_an_exported_marketplace_is_read_as_one(project: Any, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": skill_text("b")})
     project.run("install", source=f"file://{repo}", all=True)

@@ -768,7 +768,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         if at and "/" not in text and ":" not in text and " " not in text:
             if not (address := self.marketplace(market)):
                 message = f"no marketplace called {clean(market, lines=False)!r} is known to Claude Code here"
-                hint = f"name its repository: navigator install OWNER/REPO --skill {clean(plugin, lines=False)}"
+                hint = f"name its repository: navigator install OWNER/REPO --skill {shlex.quote(clean(plugin, lines=False))}"
                 raise UsageProblem(message, hint=hint)
             text, names = address, [f"{plugin}:{name}" for name in names or ["*"]]
         elif "/" not in text and ":" not in text:
@@ -777,9 +777,10 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             elif named := self.deps.mapping.named(text):
                 raise _only_named(text, *named)
         try:
-            return parse_source(text, base=self.root, ref=options.ref), names
+            source = parse_source(text, base=self.root, ref=options.ref)
         except UsageProblem as error:
             raise self._hinted(error, text) from error
+        return source, list(dict.fromkeys((*source.skills, *names)))
 
     def _hinted(self, error: KernelError, source: str) -> KernelError:
         """`error` with the names that are nearest to the requested source: of known repositories, or of installed and

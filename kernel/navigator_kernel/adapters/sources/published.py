@@ -38,7 +38,7 @@ TOTAL_LIMIT = 256 * 1024 * 1024  # bytes of all manifests and archives of an ind
 COUNT_LIMIT, FILES_LIMIT = 2_000, 50_000  # skills of an index, and all their files
 SECONDS = 120.0  # seconds for a document
 _AT_ONCE = 8
-_NAME = lazy_compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+NAME = lazy_compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")  # of a skill in an index
 _DIGEST = lazy_compile(r"sha256:[0-9a-f]{64}")
 _MEDIA = {  # media types of skills in an AI Catalog, without parameters
     "text/markdown": "skill-md",
@@ -310,7 +310,7 @@ def is_archive(url: str) -> bool:
 def _documents(skill: object, name: str, index: str, *, pinned: bool) -> list[_Document]:
     """The documents of an entry of an index, which has digests if it is `pinned`; FetchFailed or Refused if the entry
     cannot be used."""
-    if not isinstance(skill, dict) or not _NAME.fullmatch(name) or len(name) > 64 or skill["name"] != name:
+    if not isinstance(skill, dict) or not NAME.fullmatch(name) or skill["name"] != name:
         raise FetchFailed(f"an entry of {index!r} has no name that a skill can have", hint="tell its owner")
     if index.startswith("mcp:"):  # SEP-2640
         above, resources = str(skill["uri"]).removesuffix("SKILL.md"), skill.get("resources")

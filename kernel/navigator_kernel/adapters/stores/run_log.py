@@ -64,8 +64,8 @@ class RunLog(Struct, frozen=True):
 
 
 def uses_of(log: RunLog, most: int) -> tuple[str, dict[str, list[str]]]:
-    """The time of the oldest of the newest `most` runs, empty without one, and when each skill was used in them, newest
-    first. A log that cannot be read is left out."""
+    """The time of the oldest of the newest `most` runs, empty without one, and when each skill did its work in them,
+    newest first. A log that cannot be read is left out."""
     uses: dict[str, list[str]] = {}
     since = ""
     for run in log.runs()[:most]:
@@ -75,7 +75,7 @@ def uses_of(log: RunLog, most: int) -> tuple[str, dict[str, list[str]]]:
             continue
         since = events[0].ts if events else since
         for event in reversed(events):
-            if isinstance(event.body, SkillUsed):
+            if isinstance(event.body, SkillUsed) and event.body.state in {"success", "partial"}:
                 uses.setdefault(event.body.skill, []).append(event.ts)
     return since, uses
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def _index(app: App, text: str, *, as_json: bool) -> None:
     from navigator_kernel.cli.route.index import make_index
 
     if text:
-        raise UsageProblem("--index takes no message", hint=f'navigator route "{text}"')
+        raise UsageProblem("--index takes no message", hint=f"navigator route {shlex.quote(text)}")
     count = make_index(app)
     if as_json:
         document({"skills": count, "exit_code": 0})
@@ -98,7 +99,7 @@ def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:
     from navigator_kernel.cli.route.resident import serve
 
     if text:
-        raise UsageProblem("--serve takes no message", hint=f'navigator route --resident "{text}"')
+        raise UsageProblem("--serve takes no message", hint=f"navigator route --resident {shlex.quote(text)}")
 
     def ready(path: Path) -> None:
         if as_json:

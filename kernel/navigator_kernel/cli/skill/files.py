@@ -65,6 +65,8 @@ def export(
         say_lines(f"{done} {one['name']} to {one['path']}")
         if one["changed_since_installed"]:
             note(f"warning: {one['name']} was changed since it was installed")
+    for name, why in result.get("left_out", {}).items():
+        note(f"warning: {name} is left out: {why}")
 
 
 @click.command("import-lock")

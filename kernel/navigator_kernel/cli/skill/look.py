@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -165,9 +166,9 @@ def usage(app: App, /, *, as_json: bool, **where: Any) -> None:
     note(say("usage.listing", app.spoken, tokens=total))
     recent = (datetime.now(UTC) - timedelta(days=UNUSED)).isoformat()
     unused = [one.name for one in skills if one.enabled and one.tokens and one.last_used < recent]
-    if unused and since:
+    if unused and "" < since <= recent:
         names = BETWEEN[app.spoken].join(unused[:10]) + (" …" if len(unused) > 10 else "")
-        note(say("usage.unused", app.spoken, since=max(since, recent)[:10], names=names))
+        note(say("usage.unused", app.spoken, since=recent[:10], names=names))
 
 
 @click.command("info")
@@ -191,7 +192,7 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
     if as_json:
         document(body)
     elif "skills" in body:
-        _offered(body, source, app.spoken)
+        _offered(body, shlex.quote(source), app.spoken)
     else:
         lines(_about(body, app.spoken))
 

@@ -39,8 +39,11 @@ async def read_skill_index(gateway: Gateway, _call: Call) -> Answer:
     def site() -> Mapping[str, bytes]:
         catalogue = gateway.project.catalogue
         rows, _ = lifecycle_of(gateway.project).found(InstallOptions())
-        skills = (one for one in rows if one.skill.enabled and catalogue.standing(one.skill) != "unknown")
-        documents, left_out = served_site(skills, SITE_LIMIT)
+        enabled = [one for one in rows if one.skill.enabled]
+        unknown = {one.skill.name for one in enabled if catalogue.standing(one.skill) == "unknown"}
+        documents, left_out = served_site((one for one in enabled if one.skill.name not in unknown), SITE_LIMIT)
+        own = (one.skill.name for one in enabled if one.receipt and one.skill.name in unknown)
+        left_out |= dict.fromkeys(own, "it is not as you installed it")
         for name, why in left_out.items():
             logging.getLogger("navigator").warning("the skill %s is not published: %s", name, why)
         return documents

@@ -40,6 +40,7 @@ _PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 LOCK = "skills-lock.json"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can store
 _LEFT_OUT = frozenset({".git", "__pycache__"})
+_ODD_NAME = "a site publishes only names of up to 64 letters a to z and digits, with '-' between"
 
 
 class _File(NamedTuple):
@@ -99,11 +100,18 @@ def publish(
     Claude Code, or its lock of the npm package `skills`.
 
     Refused if one of the files is there (`force` replaces it); UsageProblem for a lock if the source of a skill has no
-    form in it.
+    form in it, or if `target` is called like an archive. `left_out` are the skills that no client takes from a site.
     """
+    from navigator_kernel.adapters.sources.published import NAME
     from navigator_kernel.skills.install.import_lock import foreign_entry
 
+    if target.suffix.lower() in ENDINGS:
+        raise UsageProblem(f"--as {form} writes a folder, not an archive", hint="name a folder, or leave --as out")
     copies = sorted(map(_copied, skills), key=lambda copy: copy.name)
+    left_out = {one.name: _ODD_NAME for one in copies if form == "well-known" and not NAME.fullmatch(one.name)}
+    if len(left_out) == len(copies):
+        raise UsageProblem(f"{', '.join(left_out)}: {_ODD_NAME}", hint="rename the skill, or leave --as out")
+    copies = [one for one in copies if one.name not in left_out]
     if form == "well-known":
         files = _site(copies)
     elif form != "skills-lock":
@@ -123,12 +131,16 @@ def publish(
         for path, file in ways.items():
             writer.write(path, file.data, mode=file.mode)
     rows = [copy.to_dict(target) for copy in copies]
-    return {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": rows}
+    base = {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": rows}
+    return {**base, "left_out": left_out}
 
 
 def served_site(skills: Iterable[Installed], limit: int) -> tuple[dict[str, bytes], dict[str, str]]:
     """The files of a site that publishes the skills, by path below `INDEX`, and why the others are left out: they
-    cannot be read, were changed since they were installed, or are over `limit` bytes together."""
+    cannot be read, were changed since they were installed, have a name that no client takes, or are over `limit` bytes
+    together."""
+    from navigator_kernel.adapters.sources.published import NAME
+
     copies: list[_Copy] = []
     left_out: dict[str, str] = {}
     for one in skills:
@@ -136,6 +148,9 @@ def served_site(skills: Iterable[Installed], limit: int) -> tuple[dict[str, byte
             copy = _copied(one)
         except (KernelError, OSError) as error:
             left_out[one.skill.name] = str(error)
+            continue
+        if not NAME.fullmatch(copy.name):
+            left_out[copy.name] = _ODD_NAME
             continue
         limit -= sum(len(file.data) for file in copy.files.values())
         if copy.changed or limit < 0:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qs, unquote
@@ -51,6 +53,8 @@ _LINE = lazy_compile(
     r"|navigator|skills|openskills|/plugin|/skills?) (?s:.+)"
 )
 _VERBS = frozenset({"add", "add-skill", "clone", "install"})
+_OTHERS = frozenset({";", "|", "||", "&&", "&"})  # behind them another command begins
+_WITH_REF = lazy_compile(r"(.+)[#@]([^#@]+)")
 _FOLLOWED = lazy_compile(r"(.*/[^/@]+)@([^/@]+)")  # pip's and npm's way to write a ref behind an address
 _DRIVE = lazy_compile(r"/?([A-Za-z]):[/\\]++(.*)")
 
@@ -121,7 +125,7 @@ class Source(Struct, frozen=True, kw_only=True):
     branch, tag, commit or version, `subpath` the named part of the tree, `label` the name for people: owner/repo, or
     the URL. `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends. `skill`
     is the name of the skill that is meant; if `ref` is the same word, that is so only if the server knows no such
-    ref."""
+    ref. `skills` are those that a pasted line names."""
 
     kind: Literal["git", "folder", "archive", "web"]
     url: str
@@ -130,6 +134,7 @@ class Source(Struct, frozen=True, kw_only=True):
     subpath: str = ""
     page: str = ""
     skill: str = ""
+    skills: tuple[str, ...] = ()
 
     @property
     def repository(self) -> str:
@@ -194,23 +199,38 @@ def site_below(source: Source) -> Source | None:
 
 def _from_line(text: str, base: Path) -> Source:
     """The source in a line for another program, such as `npx skills add …` or `git clone …`, with the branch and the
-    skill that its options name."""
-    words = iter(text.split())
-    next((word for word in words if word in _VERBS), "")
-    named: dict[str, list[str]] = {"-": []}
-    for word in words:
+    skills that its options name. As in the npm package `skills`, several may follow one `--skill`."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=";|")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = iter([*lexer])
+    except ValueError:  # a quote without its end
+        words = iter(text.split())
+    before = [*takewhile(lambda word: word not in _VERBS, words)]
+    named: dict[str, list[str]] = {"-": [], "s": []}
+    last = "-"
+    for word in takewhile(lambda word: word not in _OTHERS, words):
         option, equals, value = word.partition("=")
         if option in {"-b", "--branch", "--ref", "-s", "--skill"}:
-            named.setdefault(option.lstrip("-")[0], []).append(value if equals else next(words, ""))
-        elif not option.startswith("-"):
-            named["-"].append(word)
+            last = option.lstrip("-")[0]
+            named.setdefault(last, []).append(value if equals else next(words, ""))
+        elif option == "--all":
+            named["s"].append("*")
+        elif option.startswith("-"):
+            last = "-"
+        else:
+            named["s" if last == "s" and "/" not in word and ":" not in word else "-"].append(word)
     address = next((word for word in named["-"] if "/" in word or ":" in word), "")
     if not address:
-        address = next(iter(named["-"]), "owner/repo")
-        raise UsageProblem(f"{_shown(text)!r} names no repository", hint=f"write {address}")
+        hint = "of lines for other programs, only those with add, clone or install and an address are read"
+        for word in named["-"][:1]:
+            address = shlex.quote(f"npm:{word}" if before[-1:] in (["npm"], ["pnpm"], ["yarn"]) else word)
+            hint = f"write {address}"
+            if "@" in word and ":" not in address:
+                hint = f"write {address} if Claude Code has its marketplace here; if not, OWNER/REPO with --skill NAME"
+        raise UsageProblem(f"{_shown(text)!r} names no repository to install from", hint=hint)
     ref = next((word for key in "br" for word in named.get(key, ())), "")
-    source, skills = parse_source(address, base=base, ref=ref), named.get("s", [])
-    return replace(source, skill=skills[0]) if len(skills) == 1 and skills[0] != "*" else source
+    return replace(parse_source(address, base=base, ref=ref), skills=tuple(named["s"]))
 
 
 def _parsed(text: str, base: Path) -> Source:
@@ -221,6 +241,9 @@ def _parsed(text: str, base: Path) -> Source:
         if (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir():
             quoted = _SPECIAL.sub(lambda mark: f"%{ord(mark[0]):02x}", str(path))  # special in git's URLs
             return _local("", quoted, "")
+        hit = None if path.exists() else _WITH_REF.fullmatch(text)
+        if hit and (base / Path(hit[1]).expanduser()).exists():
+            return replace(_parsed(hit[1], base), ref=hit[2])
         kind: Literal["archive", "folder"] = "archive" if packed and not path.is_dir() else "folder"
         return Source(kind=kind, url=str(path), label=clean(str(path), lines=False))
     if "://" in text:
