@@ -67,7 +67,10 @@ def test_a_policy_file_with_a_mistake_is_an_error_with_its_place(
     assert all(word in f"{caught.value.message} {caught.value.hint}" for word in (str(file), *words))
 
 
-@pytest.mark.parametrize("kind", ["link", "dangling link", "folder", "bytes"])
+ODD = {"bytes": b"pinned = \xff\n", "brackets": b"sources = " + b"[" * 50_000, "number": b"pinned = " + b"9" * 5_000}
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "folder", *ODD])
 def test_a_policy_file_that_cannot_be_read_as_a_file_is_damaged(kind: str, tmp_path: Path) -> None:
     """A link would let the bytes of a clone decide, and one that leads to nothing would be taken for none."""
     file, clone = tmp_path / "policy.toml", tmp_path / "clone.toml"
@@ -77,7 +80,7 @@ def test_a_policy_file_that_cannot_be_read_as_a_file_is_damaged(kind: str, tmp_p
     elif kind == "folder":
         file.mkdir()
     else:
-        file.write_bytes(b"pinned = \xff\n")
+        file.write_bytes(ODD[kind])
     with pytest.raises(Damaged):
         read_rules([file])
 
