@@ -114,6 +114,7 @@ def test_no_way_in_passes_a_source_that_is_not_allowed(way: str, project: Any, r
     (project.root / "skills-lock.json").write_text(json.dumps({"version": 1, "skills": {"greet": entry}}))
     before = {path: path.read_bytes() for path in project.skills.rglob("*") if path.is_file()}
     rule(sources=["github.com/acme/*"], folders=False)
+    shutil.rmtree(repo)  # the refusal comes before anything is read
     if way == "import-lock":
         result = project.run(way)
         assert (result["imported"], result["exit_code"]) == ([], 3)
