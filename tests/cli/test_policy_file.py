@@ -54,6 +54,13 @@ def test_no_file_of_a_clone_is_a_policy_file(here: Place, policy: Path) -> None:
     assert [one["path"] for one in here.json("policy", "show")["rules"]] == [str(policy)]
 
 
+@pytest.mark.parametrize("home", [".", ""])
+def test_a_home_that_is_not_absolute_makes_no_file_of_a_clone_the_persons_own(here: Place, home: str) -> None:
+    here.write({".config/navigator/policy.toml": STRICT, ".config/navigator/config.toml": "a = ["})
+    done = here.run("policy", "show", env={"HOME": home, "XDG_CONFIG_HOME": ""})
+    assert (done.code, "acme" in done.out) == (0, False), done
+
+
 def test_the_rules_are_shown_with_their_file(here: Place, policy: Path) -> None:
     assert "no policy file exists" in here.run("policy", "show").err
     policy.write_text(STRICT + 'scan = "warning"\n')

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from cli.support import Place
-from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, NotFound, UsageProblem
+from navigator_kernel.adapters.sources.published import PublishedSource
+from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.skills.source.address import Source, parse_source
 from skill_repositories import skill_text
 
@@ -94,6 +95,31 @@ def test_an_odd_entry_is_left_out_with_its_reason(project: Any, shelf: Shelf, mo
     shelf.entries[0] = shelf.entry("greet", **more)
     result = project.run("install", source="mcp:shelf", all=True)
     assert (names_of(result), len(result["left_out"])) == (["wave"], 1)
+
+
+@pytest.mark.parametrize("sent", [{"blob": "a"}, {"blob": "\u00e9"}, {"text": "\ud800"}, {"blob": 7}, {}])
+def test_a_file_that_cannot_be_decoded_keeps_no_other_skill_out(project: Any, shelf: Shelf, sent: Any) -> None:
+    def ask(server: str, operation: str, params: Mapping[str, str]) -> Mapping[str, Any]:
+        is_bad = params.get("uri") == "skill://greet/SKILL.md"
+        return {"contents": [sent]} if is_bad else shelf.ask(server, operation, params)
+
+    project.lifecycle.deps.ask_server = ask
+    result = project.run("install", source="mcp:shelf", all=True)
+    assert (names_of(result), "sends no file" in str(result["left_out"])) == (["wave"], True)
+
+
+def test_files_are_read_up_to_the_limit_of_all_only(shelf: Shelf) -> None:
+    reads: list[str] = []
+
+    def ask(server: str, operation: str, params: Mapping[str, str]) -> Mapping[str, Any]:
+        reads.append(operation)
+        return shelf.ask(server, operation, params)
+
+    shelf.files |= {f"skill://greet/{number}.md": b"x" * 100 for number in range(40)}
+    shelf.entries = [shelf.entry("greet")]
+    with PublishedSource("mcp:shelf", ask=ask) as source, pytest.raises(Refused):
+        source.contents([entry.oid for entry in source.entries if entry.kind == "blob"], each=1_000, total=500)
+    assert reads.count("read") < 20
 
 
 def test_an_address_of_a_server_is_one(project: Any, shelf: Shelf) -> None:

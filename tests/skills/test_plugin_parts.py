@@ -51,9 +51,10 @@ def test_the_servers_of_a_plugin_are_offered_and_not_added(project: Any, tmp_pat
     assert not (project.root / ".mcp.json").exists()
 
 
-def test_other_parts_of_a_plugin_are_named_with_the_reason(project: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mentioned", ["./config/servers.json", ["./config/servers.json"], [], 7, True])
+def test_other_parts_of_a_plugin_are_named_with_the_reason(project: Any, tmp_path: Path, mentioned: object) -> None:
     files = {"commands/go.md": "go", "hooks/hooks.json": "{}", ".mcp.json": "{", "agents/a.md": "a"}
-    manifest = {"name": "tools", "lspServers": {}, "mcpServers": "./config/servers.json"}
+    manifest = {"name": "tools", "lspServers": {}, "mcpServers": mentioned}
     result = project.run("install", source=plugin_in(tmp_path, **{".claude-plugin/plugin.json": manifest}, **files))
     (plugin,) = result["plugins"]
     assert (plugin["servers"], {*plugin["left_out"]}) == (

@@ -67,7 +67,10 @@ def test_a_policy_file_with_a_mistake_is_an_error_with_its_place(
     assert all(word in f"{caught.value.message} {caught.value.hint}" for word in (str(file), *words))
 
 
-@pytest.mark.parametrize("kind", ["link", "dangling link", "folder", "bytes"])
+ODD = {"bytes": b"pinned = \xff\n", "brackets": b"sources = " + b"[" * 50_000, "number": b"pinned = " + b"9" * 5_000}
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "folder", *ODD])
 def test_a_policy_file_that_cannot_be_read_as_a_file_is_damaged(kind: str, tmp_path: Path) -> None:
     """A link would let the bytes of a clone decide, and one that leads to nothing would be taken for none."""
     file, clone = tmp_path / "policy.toml", tmp_path / "clone.toml"
@@ -77,7 +80,7 @@ def test_a_policy_file_that_cannot_be_read_as_a_file_is_damaged(kind: str, tmp_p
     elif kind == "folder":
         file.mkdir()
     else:
-        file.write_bytes(b"pinned = \xff\n")
+        file.write_bytes(ODD[kind])
     with pytest.raises(Damaged) as caught:
         read_rules([file])
     assert ("is not UTF-8" in caught.value.message) is (kind == "bytes")
@@ -112,6 +115,7 @@ def test_no_way_in_passes_a_source_that_is_not_allowed(way: str, project: Any, r
     (project.root / "skills-lock.json").write_text(json.dumps({"version": 1, "skills": {"greet": entry}}))
     before = {path: path.read_bytes() for path in project.skills.rglob("*") if path.is_file()}
     rule(sources=["github.com/acme/*"], folders=False)
+    shutil.rmtree(repo)  # the refusal comes before anything is read
     if way == "import-lock":
         result = project.run(way)
         assert (result["imported"], result["exit_code"]) == ([], 3)

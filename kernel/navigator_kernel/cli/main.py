@@ -27,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     gc.set_threshold(_GARBAGE)
     args = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
+    if not os.environ.get("HOME", "/").startswith("/"):  # a folder of the clone that the command runs in
+        del os.environ["HOME"]
     if os.path.expanduser("~") == "~":  # noqa: PTH111 - neither HOME nor the list of users names one, as in a container
         os.environ["HOME"] = NO_HOME
     guard.own_stdout(_reopened)

@@ -325,7 +325,7 @@ def _of_toml(text: str, path: Path) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="fix or remove the file") from error
 
 

@@ -15,7 +15,7 @@ import json
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -122,11 +122,15 @@ class PublishedSource:
         """The files by id. Refused over `each` or `total` bytes, FetchFailed if a file cannot be fetched."""
         files: dict[str, bytes] = {}
         packed: dict[str, list[str]] = {}
-        ids = tuple(dict.fromkeys(oids))
+        ids, room = tuple(dict.fromkeys(oids)), total
+        too_large = Refused("the files are too large together", hint="name fewer skills", reason="too-large")
         for document, data in self._all_of(self._documents[oid] for oid in ids if oid in self._documents):
             if isinstance(data, KernelError):
                 raise data
             files[f"{document.name}/{document.path}"] = data
+            room -= len(data)
+            if room < 0:
+                raise too_large
         for oid in ids:
             if oid not in files:
                 packed.setdefault("" if "" in self._archives else oid.partition("/")[0], []).append(oid)
@@ -135,7 +139,7 @@ class PublishedSource:
             inner = self._archives[name].contents((oid.removeprefix(above) for oid in group), each=each, total=total)
             files |= {above + path: data for path, data in inner.items()}
         if any(len(data) > each for data in files.values()) or sum(map(len, files.values())) > total:
-            raise Refused("the files are too large together", hint="name fewer skills", reason="too-large")
+            raise too_large
         return files
 
     def fingerprint(self, entry: TreeEntry) -> str:
@@ -291,9 +295,10 @@ class PublishedSource:
             contents = self._asked("read", {"uri": url})["contents"]
             item = contents[0] if len(contents) == 1 else {}
             data: object = item.get("text", item.get("blob"))
-            if not isinstance(data, str):
-                raise FetchFailed(f"{self.url!r} sends no file for {url!r}", hint="tell its owner")
-            return data.encode() if "text" in item else base64.b64decode(data)
+            with suppress(ValueError):  # text that is not Unicode, or not base64
+                if isinstance(data, str):
+                    return data.encode() if "text" in item else base64.b64decode(data)
+            raise FetchFailed(f"{self.url!r} sends no file for {url!r}", hint="tell its owner")
         self._leads(url)
         parts = urlsplit(url)
         if parts.scheme == "https":

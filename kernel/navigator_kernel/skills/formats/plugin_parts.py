@@ -43,7 +43,7 @@ def plugin_parts(
     left_out: dict[str, str] = {}
     inline = manifest.get("mcpServers")
     tables = [inline] if isinstance(inline, dict) else []
-    if inline is not None and not tables and inline not in {f"./{name}" for name in FILES}:
+    if inline is not None and not tables and inline not in [f"./{name}" for name in FILES]:
         left_out["mcpServers"] = f"the servers are read from {' and '.join(FILES)} only"
     for file in FILES:
         if f"{above}{file}" in paths:

@@ -227,11 +227,9 @@ def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOpti
     groups: dict[tuple[str, str], list[Receipt]] = {}
     for receipt in missing:
         groups.setdefault((receipt.source, receipt.commit), []).append(receipt)
-    if missing and deps.scanner is not None:
-        deps.scanner.start()
     made: list[PlannedSkill] = []
     for (_, commit), receipts in groups.items():
-        with open_origin(source_from_receipt(receipts[0], ref=commit), deps, options) as reader:
+        with open_origin(source_from_receipt(receipts[0], ref=commit), deps, options, install=True) as reader:
             places = {skill.folder: skill for skill in reader.found}
             gone = [receipt.name for receipt in receipts if receipt.subpath not in places]
             if gone:

@@ -54,9 +54,11 @@ def source_from_receipt(receipt: Receipt, *, ref: str | None = None) -> Source:
 
 
 @contextmanager
-def open_origin(source: Source, deps: InstallDeps, options: InstallOptions) -> Iterator[SourceReader]:
-    """Opens the source and finds all its skills."""
-    with open_source_tree(source, deps, options) as tree:
+def open_origin(
+    source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool
+) -> Iterator[SourceReader]:
+    """Opens the source, to install from it or only to compare, and finds all its skills."""
+    with open_source_tree(source, deps, options, install=install) as tree:
         reader = SourceReader(source, tree)
         with suppress(SkillNotFound):
             reader.find()
@@ -202,7 +204,7 @@ def outdated(
 ) -> OutdatedResult:
     """Compares installed skills with their sources, with `diffs` line by line. Writes nothing, and scans nothing unless
     it fills `plans`, by name: the problem of a skill then says why an update would be refused."""
-    news, damaged = _news(names, place, deps, options)
+    news, damaged = _news(names, place, deps, options, install=False)
     skills = []
     for one in news:
         if one.plan is not None:
@@ -236,7 +238,7 @@ def update(
     Refused if a skill that would be replaced was edited here; the error names its files. `force` replaces it and keeps
     a copy.
     """
-    news, damaged = _news(names, place, deps, options)
+    news, damaged = _news(names, place, deps, options, install=True)
     pending = [(one, one.plan) for one in news if one.plan is not None and (names or one.lock != "extra")]
     edited = {one.receipt.name: list(one.edited) for one, _ in pending if one.edited}
     if edited and not options.force:
@@ -375,7 +377,7 @@ def _unreadable(name: str, place: InstallScope, diff: str | UnsetType = UNSET) -
 
 
 def _news(
-    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions
+    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, install: bool
 ) -> tuple[list[_News], list[str]]:
     """The news for each skill of the lock and each receipt, by name, and the names of unreadable receipts; each source
     is opened once per ref. Damaged if one of `names` has an unreadable receipt."""
@@ -397,7 +399,7 @@ def _news(
     news: dict[str, _News] = {}
     for group in groups.values():
         try:
-            with open_origin(source_from_receipt(group[0].receipt), deps, options) as reader:
+            with open_origin(source_from_receipt(group[0].receipt), deps, options, install=install) as reader:
                 told = [_of(one, reader, place, deps) for one in group]
                 news |= {one.receipt.name: one for one in _with_history(told, reader.tree)}
         except FetchFailed as error:

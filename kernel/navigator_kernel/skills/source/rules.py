@@ -26,7 +26,7 @@ _SIZE_LIMIT = 1024 * 1024  # bytes
 _EXAMPLES = '"github.com/acme/*", "https://skills.acme.com", "npm:@acme/*"'
 # A host without a dot needs the scheme or a port: else it is the name of an owner
 _PATTERN = lazy_compile(
-    r"(?!.*\.\.)(?:npm:@?[\w.~*/-]+|(?:(?:https?|ssh)://(?:[\w.-]+@)?|(?:[\w.-]+@)?(?=[^/]*[.*:]))[\w.*\[\]:-]+(?:/[^\s?#@]*)?)"
+    r"(?!.*\.\.|mcp:)(?:npm:@?[\w.~*/-]+|(?:(?:https?|ssh)://(?:[\w.-]+@)?|(?:[\w.-]+@)?(?=[^/]*[.*:]))[\w.*\[\]:-]+(?:/[^\s?#@]*)?)"
 )
 _ALLOWED: Mapping[Level, frozenset[Verdict]] = {
     "error": frozenset({"ok", "warn", "block", "not_scanned"}),
@@ -34,7 +34,7 @@ _ALLOWED: Mapping[Level, frozenset[Verdict]] = {
     "note": frozenset({"ok"}),
 }
 _HINTS = {
-    "sources": f"a list of sources: {_EXAMPLES}",
+    "sources": f"a list of sources: {_EXAMPLES}; not an MCP server, because a project says what its name means",
     "folders": "true or false: whether folders and archives of this machine may be installed",
     "scan": "the most serious finding that a skill may be installed with: note, warning or error",
     "pinned": "true or false: whether a source must be pinned to a commit, a version or an entry of the lock",
@@ -58,7 +58,7 @@ class Rules(Struct, frozen=True, kw_only=True):
         star stands for any letters of one part."""
         if not (parts := address_of(url).split("/"))[0]:
             return self.folders
-        patterns = (address_of(one).replace("[", "[[]").split("/") for one in self.sources or ())
+        patterns = (address_of(one, is_rule=True).replace("[", "[[]").split("/") for one in self.sources or ())
         fits = any(len(parts) >= len(wanted) and all(map(fnmatchcase, parts, wanted)) for wanted in patterns)
         return self.sources is None or fits
 
@@ -75,7 +75,7 @@ def read_rules(files: Iterable[Path]) -> tuple[Rules, ...]:
             table = tomllib.loads(text)
         except FileNotFoundError:
             continue
-        except (KernelError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (KernelError, ValueError, RecursionError) as error:
             kind = "UTF-8" if isinstance(error, UnicodeDecodeError) else f"TOML: {error}"
             why = error.message if isinstance(error, KernelError) else f"{str(path)!r} is not {kind}"
             hint = "nothing is installed until the file can be read; fix it, or remove it"
@@ -102,10 +102,12 @@ def read_rules(files: Iterable[Path]) -> tuple[Rules, ...]:
     return tuple(rules)
 
 
-def address_of(url: str) -> str:
-    """The one form of all spellings of a source: `host/path`, or `npm:package`; empty for a place on this machine."""
-    if url.startswith("npm:"):
-        return url.rstrip("/")
+def address_of(url: str, *, is_rule: bool = False) -> str:
+    """The one form of all spellings of a source: `host/path`, `npm:/package` or `mcp:/server`, which no pattern of a
+    host fits; empty for a place on this machine. Only a rule may use another name of a host: over ssh or after a
+    redirect, it is another host."""
+    if url.startswith(("npm:", "mcp:")):
+        return f"{url[:4]}/{url[4:].rstrip('/')}"
     scheme, separator, rest = url.partition("://")
     if url.startswith("/") or scheme.lower() == "file":
         return ""
@@ -116,7 +118,7 @@ def address_of(url: str) -> str:
     host, _, path = rest.partition("/")
     user, _, host = host.lower().rpartition("@")
     host = host.removesuffix(":22" if scheme.lower() == "ssh" else ":443")
-    host = SAME_AS.get(host, host)
+    host = SAME_AS.get(host, host) if is_rule else host
     path = path.rstrip("/").removesuffix(".git")
     path = path.lower() if host in FORGE_HOSTS else path
     home = "" if user in {"", "git"} else f"~{user}"  # on a plain ssh server, each user has folders of their own
