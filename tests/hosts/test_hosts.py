@@ -187,7 +187,7 @@ def test_a_host_is_found_by_its_folder_or_its_program(tmp_path: Path, monkeypatc
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     machine = Machine(tmp_path)
     assert not any(machine.host(name).is_here() for name in HOSTS)
-    (tmp_path / "home" / ".cursor").mkdir(parents=True)
+    machine.write("home/.cursor/argv.json", b"{}")
     machine.write("bin/amp", b"#!/bin/sh\n")
     (tmp_path / "bin" / "amp").chmod(0o755)
     assert [name for name in HOSTS if machine.host(name).is_here()] == ["cursor", "amp"]
