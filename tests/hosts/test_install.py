@@ -152,6 +152,19 @@ def test_a_host_whose_file_cannot_be_read_is_listed_as_unknown_with_the_reason(h
     assert (done.code, "cursor: " in done.err and "not plain JSON" in done.err) == (0, True)
 
 
+@cases("name, file, before, old, new, after")
+def test_what_a_person_adds_on_the_line_of_our_entry_stays_a_setting(
+    here: Place, home: Path, name: str, file: str, before: str, old: str, new: str, after: str
+) -> None:
+    lay({file: before.encode()}, here, home)
+    here.said("host", "install", name)
+    text = (here.root / file).read_bytes().decode()
+    assert text.count(old) == 1
+    lay({file: text.replace(old, new).encode()}, here, home)
+    here.said("host", "uninstall", name)
+    assert (here.root / file).read_bytes().decode() == after
+
+
 @cases("words, said")
 def test_what_to_do_next_is_said(here: Place, home: Path, words: tuple[str, ...], said: str) -> None:
     if "has" in said or words[0] == "uninstall":

@@ -196,6 +196,8 @@ def remove_entry(entry: Entry, data: bytes, before: bytes | None = None) -> byte
     if after[:start] + after[end:] != before or data.count(after[start:end]) != 1:
         return shorter
     cut = data.replace(after[start:end], b"")
+    if load is _json and cut.count(b",") > shorter.count(b","):  # a comma would stand at the end
+        return shorter
     try:
         return cut if load(entry, set_entry(entry, cut))[0] == load(entry, data)[0] else shorter
     except KernelError:
