@@ -152,6 +152,16 @@ def test_a_host_whose_file_cannot_be_read_is_listed_as_unknown_with_the_reason(h
     assert (done.code, "cursor: " in done.err and "not plain JSON" in done.err) == (0, True)
 
 
+@cases("data")
+def test_a_yaml_value_that_cannot_be_is_an_error_of_its_file(here: Place, home: Path, data: str) -> None:
+    file = home / ".config" / "goose" / "config.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"a: {data}\n")
+    done = here.run("host", "install", "goose")
+    assert (done.code, "hint: " in done.err, file.read_text()) == (6, True, f"a: {data}\n")
+    assert "goose: " in here.run("host", "list").err
+
+
 @cases("name, file, before, old, new, after")
 def test_what_a_person_adds_on_the_line_of_our_entry_stays_a_setting(
     here: Place, home: Path, name: str, file: str, before: str, old: str, new: str, after: str
