@@ -162,6 +162,15 @@ def test_a_yaml_value_that_cannot_be_is_an_error_of_its_file(here: Place, home: 
     assert "goose: " in here.run("host", "list").err
 
 
+def test_a_settings_file_that_links_to_itself_is_an_error_of_its_host(here: Place, home: Path) -> None:
+    """A clone can bring such a link."""
+    (here.root / ".mcp.json").symlink_to(".mcp.json")
+    done = here.run("host", "install", "generic")
+    assert (done.code, "hint: " in done.err) == (3, True)
+    done = here.run("host", "list")
+    assert (done.code, "generic: " in done.err, "cursor " in done.out) == (0, True, True)
+
+
 @cases("name, file, before, old, new, after")
 def test_what_a_person_adds_on_the_line_of_our_entry_stays_a_setting(
     here: Place, home: Path, name: str, file: str, before: str, old: str, new: str, after: str
