@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from cli.support import Place, place_in
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.commands.host import HOSTS as EVERY
+from navigator_kernel.errors import Busy
 from navigator_kernel.hosts.hosts import hosts
+from navigator_kernel.hosts.install import Installer
 from skill_repositories import skill_text
 from tables import cases
 
@@ -182,6 +185,18 @@ def test_what_a_person_adds_on_the_line_of_our_entry_stays_a_setting(
     lay({file: text.replace(old, new).encode()}, here, home)
     here.said("host", "uninstall", name)
     assert (here.root / file).read_bytes().decode() == after
+
+
+def test_a_file_that_changed_since_it_was_read_is_not_replaced(here: Place, home: Path) -> None:
+    host = hosts(here.root)["generic"]
+    installer = Installer(root=here.root, kept=home / "kept", writer=FolderWriter([here.root, home]))
+    for action, back in ((installer.install, False), (installer.uninstall, True)):
+        changes = action(host)
+        lay({".mcp.json": b'{"mine": 1}'}, here, home)
+        with pytest.raises(Busy, match="was changed meanwhile"):
+            installer.write(changes, back=back)
+        assert (here.root / ".mcp.json").read_bytes() == b'{"mine": 1}'
+        installer.write(installer.install(host))
 
 
 @cases("words, said")
