@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from cli.support import Place, place_in
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.commands.host import HOSTS as EVERY
+from navigator_kernel.errors import Busy
 from navigator_kernel.hosts.hosts import hosts
+from navigator_kernel.hosts.install import Installer
 from skill_repositories import skill_text
 from tables import cases
 
@@ -150,6 +153,50 @@ def test_a_host_whose_file_cannot_be_read_is_listed_as_unknown_with_the_reason(h
     lay({".cursor/mcp.json": b"{ // mine\n}"}, here, home)
     done = here.run("host", "list")
     assert (done.code, "cursor: " in done.err and "not plain JSON" in done.err) == (0, True)
+
+
+@cases("data")
+def test_a_yaml_value_that_cannot_be_is_an_error_of_its_file(here: Place, home: Path, data: str) -> None:
+    file = home / ".config" / "goose" / "config.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"a: {data}\n")
+    done = here.run("host", "install", "goose")
+    assert (done.code, "hint: " in done.err, file.read_text()) == (6, True, f"a: {data}\n")
+    assert "goose: " in here.run("host", "list").err
+
+
+def test_a_settings_file_that_links_to_itself_is_an_error_of_its_host(here: Place, home: Path) -> None:
+    """A clone can bring such a link."""
+    (here.root / ".mcp.json").symlink_to(".mcp.json")
+    done = here.run("host", "install", "generic")
+    assert (done.code, "hint: " in done.err) == (3, True)
+    done = here.run("host", "list")
+    assert (done.code, "generic: " in done.err, "cursor " in done.out) == (0, True, True)
+
+
+@cases("name, file, before, old, new, after")
+def test_what_a_person_adds_on_the_line_of_our_entry_stays_a_setting(
+    here: Place, home: Path, name: str, file: str, before: str, old: str, new: str, after: str
+) -> None:
+    lay({file: before.encode()}, here, home)
+    here.said("host", "install", name)
+    text = (here.root / file).read_bytes().decode()
+    assert text.count(old) == 1
+    lay({file: text.replace(old, new).encode()}, here, home)
+    here.said("host", "uninstall", name)
+    assert (here.root / file).read_bytes().decode() == after
+
+
+def test_a_file_that_changed_since_it_was_read_is_not_replaced(here: Place, home: Path) -> None:
+    host = hosts(here.root)["generic"]
+    installer = Installer(root=here.root, kept=home / "kept", writer=FolderWriter([here.root, home]))
+    for action, back in ((installer.install, False), (installer.uninstall, True)):
+        changes = action(host)
+        lay({".mcp.json": b'{"mine": 1}'}, here, home)
+        with pytest.raises(Busy, match="was changed meanwhile"):
+            installer.write(changes, back=back)
+        assert (here.root / ".mcp.json").read_bytes() == b'{"mine": 1}'
+        installer.write(installer.install(host))
 
 
 @cases("words, said")

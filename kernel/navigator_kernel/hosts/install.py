@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
-from navigator_kernel.errors import Damaged, KernelError, Refused
+from navigator_kernel.errors import Busy, Damaged, KernelError, Refused
 from navigator_kernel.hosts import jsonc, toml_yaml
 from navigator_kernel.hosts.hosts import Entry, Host
 
@@ -75,10 +75,13 @@ class Installer(Struct, frozen=True, kw_only=True):
         ]
 
     def write(self, changes: Sequence[Change], *, back: bool = False) -> None:
-        """Writes the changes. A note of how each file was is written first; on the way `back` it is removed last."""
-        for change in () if back else changes:
-            self._remember(change)
+        """Writes the changes, each after a note of how the file was; on the way `back` the notes are removed last. Busy
+        if a file is not as it was read."""
         for change in changes:
+            if _read(change.file) != change.before:
+                raise Busy(f"{str(change.file)!r} was changed meanwhile", hint="try again")
+            if not back:
+                self._remember(change)
             if change.after is None:
                 self.writer.remove(change.file)
             else:
@@ -198,6 +201,8 @@ def remove_entry(entry: Entry, data: bytes, before: bytes | None = None) -> byte
     if after[:start] + after[end:] != before or data.count(after[start:end]) != 1:
         return shorter
     cut = data.replace(after[start:end], b"")
+    if load is _json and cut.count(b",") > shorter.count(b","):  # a comma would stand at the end
+        return shorter
     try:
         return cut if load(entry, set_entry(entry, cut))[0] == load(entry, data)[0] else shorter
     except KernelError:

@@ -83,6 +83,9 @@ def remove(text: str, node: Node, gone: Collection[int]) -> str:
     elif rest and not node.children[-1].comma and rest[-1] is not node.children[-1]:
         cuts.append((rest[-1].comma - 1, rest[-1].comma))
     for start, end in sorted(cuts, reverse=True):
+        line, rest_of_line = text[text.rfind("\n", 0, start) + 1 : start], text[end:].lstrip(" \t\r")
+        if "//" in line and text[start] in "\r\n" and not rest_of_line.startswith("\n"):
+            start = end - len(text[start:end].lstrip())  # else what follows would become a part of the comment
         text = text[:start] + text[end:]
     return text
 

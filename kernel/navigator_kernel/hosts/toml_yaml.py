@@ -164,7 +164,7 @@ def load_yaml(entry: Entry, data: bytes | None) -> tuple[Any, str, Any]:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is None or (isinstance(root, yaml.MappingNode) and not root.flow_style):
             return yaml.safe_load(text) or {}, text, root
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError) as error:  # of dates and tags, too
         problem = " ".join(str(error).split())
         raise Damaged(f"{str(entry.file)!r} is not YAML: {problem}", hint=BY_HAND) from error
     raise Refused(f"{str(entry.file)!r} cannot be edited safely", hint=BY_HAND)
@@ -181,5 +181,5 @@ def _loaded(text: str) -> Any:
 
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +21,6 @@ from navigator_kernel.language.wording import BETWEEN, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from navigator_kernel.hosts.hosts import Host
     from navigator_kernel.hosts.install import Change, Installer
@@ -177,7 +177,7 @@ def _installer(app: App, host: Host) -> Installer:
     from navigator_kernel.hosts.install import Installer
 
     kept = user_state() / "hosts"
-    folders = {entry.file.resolve().parent for entry in host.entries}  # follows the person's own links
+    folders = {Path(os.path.realpath(entry.file)).parent for entry in host.entries}  # follows the person's own links
     writer = FolderWriter([kept, *folders], within=None if host.mine else app.root)
     return Installer(root=app.root, kept=kept, writer=writer)
 
