@@ -13,7 +13,7 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import IntegrityMismatch, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.catalog.receipts import folder_digest
-from navigator_kernel.skills.catalog.switches import disabled_names
+from navigator_kernel.skills.catalog.switches import read_switches
 from navigator_kernel.skills.install.deps import InstallDeps
 from navigator_kernel.skills.lifecycle import Lifecycle
 from skill_repositories import git, make_repo, skill_text, snapshot
@@ -203,7 +203,7 @@ def test_disable_and_enable_are_remembered_beside_the_skill(project: Any, repo: 
     project.run("install", source=f"file://{repo}", skill="alpha")
     before = snapshot(project.skills)
     assert project.run("disable", name="Alpha") == {"name": "alpha", "enabled": False, "changed": True}
-    assert disabled_names(project.lifecycle.state) == {"alpha"}
+    assert read_switches(project.lifecycle.state).disabled == {"alpha"}
     assert project.run("list")["skills"][0]["enabled"] is False
     assert project.run("disable", name="alpha")["changed"] is False
     assert project.run("enable", name="alpha")["changed"] is True

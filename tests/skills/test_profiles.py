@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import Damaged, NotFound, UsageProblem
-from navigator_kernel.skills.catalog.switches import disabled_names
+from navigator_kernel.skills.catalog.switches import read_switches
 from skill_repositories import skill_text
 
 
@@ -99,7 +99,7 @@ def test_an_unknown_profile_is_not_found_and_changes_nothing(skills: Any) -> Non
 def test_switches_of_an_earlier_version_are_read_and_damaged_ones_are_reported(skills: Any) -> None:
     file: Path = skills.state / "disabled.json"
     file.write_text(json.dumps({"v": 1, "disabled": ["greet"]}))
-    assert disabled_names(skills.state) == {"greet"}
+    assert read_switches(skills.state).disabled == {"greet"}
     for damaged in (
         '{"disabled": 7}',
         "{",

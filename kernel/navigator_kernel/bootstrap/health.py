@@ -27,7 +27,7 @@ from navigator_kernel.config.settings import MACHINE_POLICY, policy_files, user_
 from navigator_kernel.errors import ConsentNeeded, Damaged, KernelError, UsageProblem
 from navigator_kernel.language.chinese import in_language
 from navigator_kernel.language.wording import APART, COLON
-from navigator_kernel.skills.catalog.switches import disabled_names, read_uses, switches_path
+from navigator_kernel.skills.catalog.switches import read_switches, read_uses, switches_path
 from navigator_kernel.storage_errors import LONGEST
 from navigator_kernel.text import lazy_compile, numbered
 
@@ -370,7 +370,7 @@ def _state_files(project: Project) -> Iterator[Finding]:
         ("trust", trust, lambda: len(open_consents().subjects()), "subject trusted", "you are asked for trust again"),
         ("approved tools", tool_file(), lambda: len(load_pins(tool_file())), "tool", "you approve MCP tools again"),
         ("tested models", tooling_file(), lambda: len(kept_tooling(tooling_file())), "model", "test models again"),
-        ("switches", switches_path(state), lambda: len(disabled_names(state)), "skill off", "every skill is on"),
+        ("switches", switches_path(state), lambda: len(read_switches(state).disabled), "skill off", "every skill is on"),
         ("uses", state / "usage.json", uses, "skill used", "counts begin at zero"),
         ("examples", lessons.path, lambda: len(lessons.all()), "skill with examples", "learned examples are gone"),
     )

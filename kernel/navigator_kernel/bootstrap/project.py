@@ -386,13 +386,13 @@ class Project:
     def catalogue(self) -> ResourceCatalogue:
         from navigator_kernel.adapters.stores.manifest_store import ManifestStore
         from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
-        from navigator_kernel.skills.catalog.switches import disabled_names
+        from navigator_kernel.skills.catalog.switches import read_switches
 
         state, kept = self.state.folder, user_state() / "cache" / "manifests"
         name = blake2b(os.fsencode(self.root.resolve()), digest_size=12).hexdigest()
         return ResourceCatalogue(
             roots=self.roots,
-            disabled=lambda: disabled_names(state),
+            disabled=lambda: read_switches(state).disabled,
             shipped=shipped_digests(),
             kept=ManifestStore(kept / f"{name}.json", lambda: private_writer(kept)),
             agreed=Agreed(),

@@ -37,7 +37,6 @@ from navigator_kernel.skills.catalog.switches import (
     Switches,
     add_use,
     change_switches,
-    disabled_names,
     read_switches,
     use_counts,
 )
@@ -802,7 +801,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def found(self, options: InstallOptions) -> tuple[Sequence[Installed], Sequence[Diagnostic]]:
         """The inventory of the chosen places, or of everything that skills are read from if none is chosen."""
         roots = self._looked_at(options)
-        return inventory(roots, self._places(roots), disabled_names(self.state), self.shipped, self.agreed())
+        return inventory(roots, self._places(roots), read_switches(self.state).disabled, self.shipped, self.agreed())
 
     def _among(self, skills: Sequence[SkillDef]) -> list[SkillDef]:
         """The part of `skills` that `found` would return without options."""

@@ -47,11 +47,6 @@ def read_switches(state: Path) -> Switches:
         raise Damaged(f"{str(path)!r} cannot be read", hint=hint, path=str(path)) from error
 
 
-def disabled_names(state: Path) -> frozenset[str]:
-    """The disabled names; Damaged if the file cannot be read."""
-    return read_switches(state).disabled
-
-
 def change_switches(state: Path, writer: Writer, change: Callable[[Switches], Switches]) -> bool:
     """Writes what `change` makes of the switches, and returns whether that was a change."""
     writer.make_folder(state)
