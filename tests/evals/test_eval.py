@@ -105,7 +105,7 @@ FAULTS: dict[str, tuple[str, Fault, tuple[str, ...]]] = {
     "over a budget that was said": ("over-budget", lambda skills: None, ("--budget", "1000")),
     "evals that are not a JSON": ("eval-broken", lambda skills: (skills / "word-count" / "evals" / "more.json").write_text("{"), ()),
     "evals that are not a list": ("eval-broken", lambda skills: (skills / "word-count" / "evals" / "more.json").write_text('{"evals": 7}'), ()),
-    "an eval without a query": ("eval-broken", evals("word-count", {"should_trigger": True}), ()),
+    "an eval without a query": ("trigger-form", evals("word-count", {"should_trigger": True}), ()),
     "an eval for a skill that is not there": ("eval-unknown", evals("word-count", wrong("word-cuont", "count it")), ()),
     "a message for two skills": ("eval-contradiction", evals("word-count", wrong("link-check", "word count of this essay please")), ()),
     "a message that is and is not for a skill": (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from navigator_kernel.evals.lint import Overlap, of_descriptions, overlaps, used
-from navigator_kernel.values.resource import SkillDef
+from navigator_kernel.values.resource import Diagnostic, SkillDef
 from tables import cases
 
 
@@ -20,6 +21,12 @@ def skill(name: str, description: str, *, implicit: bool = True) -> SkillDef:
 def test_a_trigger_hint_is_a_scenario_and_not_what_the_skill_is_made_of(description: str, hinted: bool) -> None:
     codes = [problem.code for problem in of_descriptions([skill("a", description)])]
     assert ("trigger-missing" not in codes) is hinted, codes
+
+
+def test_a_missing_description_is_not_judged_as_one() -> None:
+    assert [*of_descriptions([skill("a", "")])] == []
+    note = Diagnostic(code="no-description", level="warning", path="SKILL.md", message="")
+    assert [*of_descriptions([replace(skill("a", "Go."), diagnostics=(note,))])] == []
 
 
 def test_a_rare_word_in_common_weighs_more_than_a_frequent_one() -> None:

@@ -72,6 +72,8 @@ def test_each_rule_of_a_name_has_its_code(name: str, folder: str, code: str) -> 
         (head(f"compatibility: {'c' * 501}"), "compatibility-length", 4),
         (head("compatibility: ''"), "compatibility-length", 4),
         (head("license: [MIT]"), "not-text", 4),
+        (head("license: [MIT, b"), "yaml-unquoted", 4),  # not the fence, where YAML notices it
+        (head('license: "MIT'), "yaml-unquoted", 4),
         (head("license: 2.0"), "not-text", 4),
         (head("metadata: text"), "metadata-not-a-map", None),
         (head("metadata:\n  tags: [a]"), "metadata-not-text", 4),
@@ -144,7 +146,7 @@ def test_a_command_of_a_shell_may_have_its_signs_and_variables() -> None:
     ("text", "code"),
     [
         ("", "empty"),
-        ("---\nname: x\n---\n", "no-description"),
+        ("---\nname: x\n---\n", "description-missing"),
         (head("a: &a b"), "yaml-anchor"),
         (head("a: 1\na: 2"), "duplicate-key"),
     ],
@@ -220,13 +222,15 @@ GOOD_EVALS = {
         ("evals/trigger-eval.json", [{"query": "a", "should_trigger": False, "expected_skill": "x"}], None),
         ("evals/evals.json", {**GOOD_EVALS, "skill_name": "y"}, "evals-skill"),
         ("evals/evals.json", {"evals": {}}, "evals-form"),
-        ("evals/evals.json", {"evals": [{"prompt": ""}]}, "evals-form"),
+        ("evals/evals.json", {"evals": [{"prompt": ""}]}, "trigger-form"),
         ("evals/evals.json", {"evals": [{"prompt": "a", "files": ["gone"]}]}, "evals-file-missing"),
         ("evals/evals.json", {"evals": [{"prompt": "a", "files": "gone"}]}, "evals-file-missing"),
         ("evals/evals.json", "text", "evals-form"),
         ("evals/trigger-eval.json", {}, "evals-form"),
         ("evals/trigger-eval.json", ["a"], "trigger-form"),
-        ("trigger-eval.json", [{"query": "a"}], "trigger-form"),
+        ("trigger-eval.json", [{"query": "a"}], None),  # as `eval` reads it
+        ("trigger-eval.json", [{"should_trigger": True}], "trigger-form"),
+        ("trigger-eval.json", [{"query": "a", "should_trigger": 1}], "trigger-form"),
         ("evals/trigger-eval.json", [{"query": "a", "should_trigger": True, "expected_skill": 3}], "trigger-form"),
     ],
 )

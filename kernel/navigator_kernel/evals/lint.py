@@ -59,7 +59,7 @@ class Overlap(NamedTuple):
 def of_descriptions(skills: Sequence[SkillDef]) -> Iterator[Problem]:
     """Finds descriptions that are too short, in the first person, or without a trigger hint (RTE-37, RTE-39)."""
     for skill in skills:
-        for one in description_findings(skill.description, strict=True):
+        for one in description_findings(skill, strict=True):
             yield Problem(one.code, one.level, skill.name, one.message)
 
 

@@ -123,7 +123,7 @@ def _validated(path: Path, *, strict: bool) -> ValidatedSkill:
     notes = form_findings(path, strict=strict)
     with suppress(KernelError):
         skill = read_manifest(read_bounded(path, _LIMIT), path=path, folder=path.parent)
-        notes += description_findings(skill.description, strict=strict)
+        notes += description_findings(skill, strict=strict)
     findings = [_finding(one) for one in notes]
     ok = not any(one["level"] == "error" for one in findings)
     return ValidatedSkill(name=clean(name, lines=False), path=str(path), ok=ok, findings=findings)

@@ -767,7 +767,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         if at and "/" not in text and ":" not in text and " " not in text:
             if not (address := self.marketplace(market)):
                 message = f"no marketplace called {clean(market, lines=False)!r} is known to Claude Code here"
-                hint = f"name its repository: navigator install OWNER/REPO --skill {shlex.quote(clean(plugin, lines=False))}"
+                shown = shlex.quote(clean(plugin, lines=False))
+                hint = f"name its repository: navigator install OWNER/REPO --skill {shown}"
                 raise UsageProblem(message, hint=hint)
             text, names = address, [f"{plugin}:{name}" for name in names or ["*"]]
         elif "/" not in text and ":" not in text:

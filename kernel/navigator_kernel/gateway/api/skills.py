@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -203,7 +204,7 @@ async def disable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
 
 
 async def trust_skill(_gateway: Gateway, call: Call) -> Answer:
-    raise Refused("a skill is trusted at the terminal", hint=f"navigator skill trust {call.body.name}")
+    raise Refused("a skill is trusted at the terminal", hint=f"navigator skill trust {shlex.quote(call.body.name)}")
 
 
 async def list_jobs(gateway: Gateway, call: Call) -> JobStates:

@@ -429,7 +429,9 @@ def _read(source: str) -> Values:
     try:
         return _from_events(source)
     except yaml.MarkedYAMLError as error:
-        raise NotYaml(error.problem_mark.line if error.problem_mark else None) from error
+        last = source.rstrip().count("\n")  # what is never closed begins on the line of the context
+        lines = [mark.line for mark in (error.problem_mark, error.context_mark) if mark and mark.line <= last]
+        raise NotYaml(lines[0] if lines else None) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise NotYaml(None) from error
 

@@ -128,9 +128,12 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
     return sorted(findings.found, key=lambda note: (note.path != MANIFEST, note.path, note.line or 0, note.code))
 
 
-def description_findings(description: str, *, strict: bool) -> list[Diagnostic]:
-    """What keeps a description from leading messages to its skill (RTE-37, RTE-39)."""
-    text, findings = description.strip(), _Findings(strict)
+def description_findings(skill: SkillDef, *, strict: bool) -> list[Diagnostic]:
+    """What keeps a description from leading messages to its skill (RTE-37, RTE-39); nothing if there is none, which
+    another rule names."""
+    text, findings = skill.description.strip(), _Findings(strict)
+    if not text or any(note.code == "no-description" for note in skill.diagnostics):
+        return []
     size = len(text) + len(_HAN.findall(text))
     if not _HINT.search(text):
         findings.add("trigger-missing", "the description does not say when to use it")
@@ -139,6 +142,15 @@ def description_findings(description: str, *, strict: bool) -> list[Diagnostic]:
     if _PERSON.search(text):
         findings.add("description-person", "the description speaks in the first person")
     return findings.found
+
+
+def entry_fault(entry: object) -> str:
+    """Why an entry of a list of evals cannot be used, in words that follow its number; empty if it can."""
+    fields = entry if isinstance(entry, Mapping) else {}
+    query = fields.get("query", fields.get("prompt"))
+    if not isinstance(query, str) or not query.strip() or not isinstance(fields.get("should_trigger", True), bool):
+        return "needs a query, and true or false as should_trigger"
+    return "" if isinstance(fields.get("expected_skill"), str | None) else "needs a name as expected_skill"
 
 
 def _add_reason(error: NotLoadable, findings: _Findings) -> None:
@@ -334,20 +346,17 @@ def _check_evals(skill: SkillDef, files: Files, findings: _Findings) -> None:
             findings.add("evals-json", "it is not JSON", getattr(error, "lineno", None), path)
             continue
         if isinstance(value, list):
-            _check_triggers(value, path, findings)
+            _check_entries(value, path, findings)
         elif path.endswith("evals.json") and isinstance(value, dict):
             _check_cases(skill, value, path, files, findings)
         else:
             findings.add("evals-form", "it is not a list of evals", None, path)
 
 
-def _check_triggers(value: list[Any], path: str, findings: _Findings) -> None:
+def _check_entries(value: list[Any], path: str, findings: _Findings) -> None:
     for at, item in enumerate(value):
-        held = item if isinstance(item, dict) else {}
-        if not isinstance(held.get("query"), str) or not isinstance(held.get("should_trigger"), bool):
-            findings.add("trigger-form", f"entry {at} needs a query and should_trigger", None, path)
-        elif not isinstance(held.get("expected_skill", ""), str):
-            findings.add("trigger-form", f"expected_skill of entry {at} is not a name", None, path)
+        if fault := entry_fault(item):
+            findings.add("trigger-form", f"entry {at} {fault}", None, path, fatal=True)
 
 
 def _check_cases(skill: SkillDef, value: Mapping[str, Any], path: str, files: Files, findings: _Findings) -> None:
@@ -357,11 +366,9 @@ def _check_cases(skill: SkillDef, value: Mapping[str, Any], path: str, files: Fi
     if not isinstance(cases, list):
         findings.add("evals-form", "'evals' is not a list", None, path)
         return
+    _check_entries(cases, path, findings)
     for at, item in enumerate(cases):
-        held = item if isinstance(item, dict) else {}
-        if not isinstance(held.get("prompt"), str) or not held["prompt"].strip():
-            findings.add("evals-form", f"entry {at} has no prompt", None, path)
-        named = held.get("files", [])
+        named = item.get("files", []) if isinstance(item, dict) else []
         for file in named if isinstance(named, list) else [None]:
             if not isinstance(file, str) or _normal(file) not in files:
                 findings.add(
