@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def test_a_file_for_each_update_has_what_a_bot_needs(here: Place, tmp_path: Path
     greet, head = updates["greet.json"], git(tmp_path / "repo", "rev-parse", "HEAD").strip()
     assert (greet["name"], greet["source"], greet["to"]) == ("greet", f"file://{tmp_path / 'repo'}", head)
     assert greet["from"] not in {"", head}
+    assert re.fullmatch("[a-z0-9]+:[0-9a-f]{64}", greet["digest"])
     assert greet["change"]["can"]["hosts"] == ["a.example"]
     assert [(one["path"], one["added"]) for one in greet["change"]["files"]] == [("SKILL.md", 2)]
     assert "+Run `curl https://a.example/x`." in greet["diff"]

@@ -59,24 +59,32 @@ def test_the_steps_of_a_pipeline_run_in_a_fresh_clone(file: str, tmp_path: Path)
 def test_the_action_opens_a_pull_request_for_each_update(tmp_path: Path) -> None:
     held = list(fences((DOCS / "guides" / "ci.md").read_text("utf-8")))
     (written,) = (yaml.safe_load(fence.body) for fence in held if fence.title == UPDATES)
-    steps = [step["run"] for step in written["jobs"]["skills"]["steps"] if "pip" not in step.get("run", "pip")]
+    job = written["jobs"]["skills"]
+    assert ["env" in one for one in (job, *job["steps"])] == [False] * len(job["steps"]) + [True]  # the token
+    steps = [step["run"] for step in job["steps"] if "pip" not in step.get("run", "pip")]
     begin = next(fence.body for fence in held if fence.language == "bash")
     update = """\
 set -e
 git add skills.lock.json && git -c user.name=a -c user.email=a@b.example commit -qm x
 git clone -q --bare . team.git && git clone -q team.git clone
-printf 'Then wave.\\n```\\r\\n@everybody\\n' >> up/greet/SKILL.md
-git -C up -c user.name=eve -c user.email=e@b.example commit -qam wave
-mkdir tools && printf '#!/bin/sh\\necho "$@" >> "%s/opened"\\ncat body.md >> "%s/opened"\\n' "$PWD" "$PWD" > tools/gh
-chmod +x tools/gh && export PATH="$PWD/tools:$PATH" && cd clone
+printf 'Then wave.\\n```\\r\\n@everybody\\n' >> up/greet/SKILL.md && seq 20000 > up/greet/notes.md
+git -C up add . && git -C up -c user.name=eve -c user.email=e@b.example commit -qam wave
+export HERE="$PWD" PATH="$PWD/tools:$PATH" && mkdir tools && cat > tools/gh <<'END'
+#!/bin/sh
+[ -e "$HERE/failed" ] || { touch "$HERE/failed"; exit 1; }
+{ echo "$@"; cat body.md; } >> "$HERE/opened"
+END
+chmod +x tools/gh && cd clone
 """
     project = project_in(tmp_path)
-    twice = "\n".join([*steps, "rm -r updates; git checkout -qf main", steps[-2], steps[-1]])
-    project.follow(f"```bash\n{begin}```\n\n```bash\n{update}{twice}\n```\n")
+    again = ["rm -r updates .claude; git checkout -qf main", *steps]
+    script = "\n".join([update, *steps, *again, *again])  # `gh` fails at first
+    project.follow(f"```bash\n{begin}```\n\n```bash\n{script}\n```\n")
     opened = (project.root / "opened").read_text().splitlines()
-    assert opened[0].startswith("pr create --head skills/greet-")
+    assert re.match("pr create --head skills/greet-[0-9a-f]{12} ", opened[0])
     assert sum("pr create" in line for line in opened) == 1
-    assert all(line.startswith("    ") for line in opened[1:])
+    assert all(line.startswith("    ") for line in opened[1:-1])  # the last line may be cut
+    assert len("\n".join(opened[1:]).encode()) == 60_000
     assert any("+Then wave." in line for line in opened)
 
 

@@ -48,6 +48,7 @@ class Gateway:
         self.endings: list[Callable[[], None]] = []  # called when the server ends, before a signal ends the process
         self.listed: tuple[float, Sequence[dict[str, Any]]] | None = None  # when all skills were read, and the skills
         self.site: tuple[float, Mapping[str, bytes]] | None = None  # when it was made, and its files
+        self.site_guard = asyncio.Lock()  # makes comparing its time and making it again one step
         self.publishes = publishes  # without a token
         self._ping = ping
 

@@ -41,7 +41,9 @@ _LIFE = "How long a new token lives: 30m, 12h, 90d."
 @click.option("--certificate", type=click.Path(exists=True, dir_okay=False), help="A TLS certificate, in PEM.")
 @click.option("--key", type=click.Path(exists=True, dir_okay=False), help="The certificate's key, in PEM.")
 @click.option("--insecure", is_flag=True, help="Allow an address that other machines can reach, without TLS.")
-@click.option("--publish", is_flag=True, help="Publish the skills without a token: navigator install URL reads them.")
+@click.option(
+    "--publish", is_flag=True, help="Publish the project's skills without a token: navigator install URL reads them."
+)
 @click.option("--patience", type=click.FloatRange(0, 600), default=10.0, show_default=True, help=_SECONDS)
 @click.option("--logs", type=click.Choice(["text", "json"]), default="text", show_default=True, help=_LOGS)
 @click.option("--new-token", is_flag=True, help="Make a token, print it once, and exit.")

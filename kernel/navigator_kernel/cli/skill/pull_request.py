@@ -42,7 +42,8 @@ def write_updates(app: App, result: OutdatedResult, plans: Mapping[str, PlannedS
                 skill = replace(plan.skill, name=one.name, **place)
                 figures = score(tried(app.bare, cases, app.settings, [skill], index)).to_dict()
         source = clean(plan.receipt.source, lines=False)
-        body = {"v": 1, **to_builtins(one), "source": source, "ref": plan.receipt.ref, "evals": figures}
+        more = {"source": source, "ref": plan.receipt.ref, "digest": plan.receipt.digest, "evals": figures}
+        body = {"v": 1, **to_builtins(one), **more}
         text = json.dumps(body, ensure_ascii=False, indent=1)
         writer.write(folder / f"{one.name}.json", f"{text}\n".encode("utf-8", errors="backslashreplace"))
     return len(updates)

@@ -33,34 +33,39 @@ _HEADERS: Mapping[str, str] = {
 
 
 async def read_skill_index(gateway: Gateway, _call: Call) -> Answer:
-    """Lists the skills that are switched on and that you installed or trust as they are now, and those of this release,
-    each with the SHA-256 of its document."""
+    """Lists the skills of this project that are switched on and that you installed or trust as they are now, and those
+    of this release, each with the SHA-256 of its document."""
+    documents = await _documents(gateway)
+    return Answer(value=json.loads(documents["index.json"]), headers={"cache-control": "no-cache"})
+
+
+async def read_published_skill(gateway: Gateway, call: Call) -> Response:
+    """Sends a document of the index. One of a skill that is not published any more is open for 10 seconds at most."""
+    if (data := (await _documents(gateway)).get(call.path["file"])) is None:
+        raise NotFound("no skill is published at this address", hint=f"/{INDEX}/index.json names those that are")
+    return Response(data, headers=_HEADERS, media_type=BINARY)
+
+
+async def _documents(gateway: Gateway) -> Mapping[str, bytes]:
+    """The files of the site, by path; they are made again after `KEPT` seconds, by one request at a time."""
 
     def site() -> Mapping[str, bytes]:
         catalogue = gateway.project.catalogue
         rows, _ = lifecycle_of(gateway.project).found(InstallOptions())
-        enabled = [one for one in rows if one.skill.enabled]
-        unknown = {one.skill.name for one in enabled if catalogue.standing(one.skill) == "unknown"}
-        documents, left_out = served_site((one for one in enabled if one.skill.name not in unknown), SITE_LIMIT)
-        own = (one.skill.name for one in enabled if one.receipt and one.skill.name in unknown)
-        left_out |= dict.fromkeys(own, "it is not as you installed it")
+        own = [one for one in rows if one.skill.enabled and one.skill.level in {"project", "shipped"}]
+        unknown = {one.skill.name for one in own if catalogue.standing(one.skill) == "unknown"}
+        documents, left_out = served_site((one for one in own if one.skill.name not in unknown), SITE_LIMIT)
+        changed = (one.skill.name for one in own if one.receipt and one.skill.name in unknown)
+        left_out |= dict.fromkeys(changed, "it is not as you installed it")
         for name, why in left_out.items():
             logging.getLogger("navigator").warning("the skill %s is not published: %s", name, why)
         return documents
 
-    if gateway.site is None or time.monotonic() - gateway.site[0] > KEPT:
-        gateway.site = time.monotonic(), await asyncio.to_thread(site)
-    return Answer(value=json.loads(gateway.site[1]["index.json"]), headers={"cache-control": "no-cache"})
-
-
-async def read_published_skill(gateway: Gateway, call: Call) -> Response:
-    """Sends a document of the index, with the bytes that it had when the index was made."""
-    if gateway.site is None:
-        await read_skill_index(gateway, call)
-    documents = gateway.site[1] if gateway.site else {}
-    if (data := documents.get(call.path["file"])) is None:
-        raise NotFound("no skill is published at this address", hint=f"/{INDEX}/index.json names those that are")
-    return Response(data, headers=_HEADERS, media_type=BINARY)
+    async with gateway.site_guard:
+        if gateway.site is None or time.monotonic() - gateway.site[0] > KEPT:
+            documents = await asyncio.to_thread(site)
+            gateway.site = time.monotonic(), documents
+        return gateway.site[1]
 
 
 _get: Any = partial(Endpoint, "GET", role="read", tag="skills")
