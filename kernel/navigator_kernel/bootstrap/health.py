@@ -370,7 +370,13 @@ def _state_files(project: Project) -> Iterator[Finding]:
         ("trust", trust, lambda: len(open_consents().subjects()), "subject trusted", "you are asked for trust again"),
         ("approved tools", tool_file(), lambda: len(load_pins(tool_file())), "tool", "you approve MCP tools again"),
         ("tested models", tooling_file(), lambda: len(kept_tooling(tooling_file())), "model", "test models again"),
-        ("switches", switches_path(state), lambda: len(read_switches(state).disabled), "skill off", "every skill is on"),
+        (
+            "switches",
+            switches_path(state),
+            lambda: len(read_switches(state).disabled),
+            "skill off",
+            "every skill is on",
+        ),
         ("uses", state / "usage.json", uses, "skill used", "counts begin at zero"),
         ("examples", lessons.path, lambda: len(lessons.all()), "skill with examples", "learned examples are gone"),
     )

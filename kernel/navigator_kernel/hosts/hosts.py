@@ -66,7 +66,9 @@ class Host(Struct, frozen=True, kw_only=True):
     def is_here(self, created: Collection[Path] = ()) -> bool:
         """Whether the host is on this machine; the files that an install `created` do not show that."""
         files = (file for place in self.folders for file in ([place] if place.is_file() else place.glob("*")))
-        return any(map(shutil.which, self.programs)) or any(Path(os.path.realpath(file)) not in created for file in files)
+        return any(map(shutil.which, self.programs)) or any(
+            Path(os.path.realpath(file)) not in created for file in files
+        )
 
 
 def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:

@@ -54,9 +54,7 @@ def source_from_receipt(receipt: Receipt, *, ref: str | None = None) -> Source:
 
 
 @contextmanager
-def open_origin(
-    source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool
-) -> Iterator[SourceReader]:
+def open_origin(source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool) -> Iterator[SourceReader]:
     """Opens the source, to install from it or only to compare, and finds all its skills."""
     with open_source_tree(source, deps, options, install=install) as tree:
         reader = SourceReader(source, tree)
