@@ -38,11 +38,11 @@ def test_install_of_one_skill(place: Path) -> None:
 
 
 def test_rooms() -> None:
-    assert len(modules_with_one_importer()) <= 61  # goal 40
-    assert len(helpers_with_one_call()) <= 1_379  # goal 400
+    assert len(modules_with_one_importer()) <= 60  # goal 40
+    assert len(helpers_with_one_call()) <= 1_375  # goal 400
     assert len(protocols()) <= 20  # goal 14
 
 
 def test_lines() -> None:
-    assert sum(map(line_count, python_files("kernel"))) <= 70_804  # goal 42,000
-    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 67_758  # goal 36,000
+    assert sum(map(line_count, python_files("kernel"))) <= 72_961  # goal 42,000
+    assert sum(map(line_count, python_files("kernel/navigator_kernel"))) <= 69_915  # goal 36,000

@@ -18,7 +18,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote, urljoin, urlsplit
 
 from navigator_kernel import __version__
-from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
+from navigator_kernel.errors import FetchFailed, KernelError, Refused, UsageProblem
 from navigator_kernel.text import clean, escape_controls
 
 if TYPE_CHECKING:
@@ -290,10 +290,13 @@ def _opener(leads: Callable[[str], object]) -> OpenerDirector:
         def redirect_request(
             self, req: Request, fp: Any, code: int, msg: str, headers: HTTPMessage, newurl: str
         ) -> Request | None:
-            if urlsplit(newurl).scheme != "https":
+            try:
+                if urlsplit(newurl).scheme != "https":
+                    raise FetchFailed(f"{req.full_url!r} leads to {newurl[:200]!r}", hint="only https is followed")
+                leads(newurl)
+            except KernelError:
                 fp.close()
-                raise FetchFailed(f"{req.full_url!r} leads to {newurl[:200]!r}", hint="only https is followed")
-            leads(newurl)
+                raise
             return super().redirect_request(req, fp, code, msg, headers, newurl)
 
     opener = request.OpenerDirector()
