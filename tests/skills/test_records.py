@@ -79,7 +79,7 @@ def test_a_lock_of_a_newer_program_is_neither_read_nor_rebuilt(project: Any, tmp
     for operation in ("repair", "verify"):
         with pytest.raises(Damaged, match="has the version 2, not 1") as caught:
             getattr(project.lifecycle, operation)()
-        assert "update this one" in caught.value.hint
+        assert "update this program" in caught.value.hint
     assert lock.read_text() == newer
 
 

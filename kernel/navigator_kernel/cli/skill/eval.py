@@ -23,6 +23,7 @@ from navigator_kernel.language.wording import fixes
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
+from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.text import shorten
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.route import NeedClarification
@@ -320,8 +321,6 @@ def _other(app: App, project: Project, against: str) -> tuple[Settings, Sequence
 
 def draft(project: Project, path: Path) -> SkillDef:
     """The skill in the file at `path`, with the place of the installed skill of the same name."""
-    from navigator_kernel.skills.formats.manifest import read_manifest
-
     found = read_manifest(read_bounded(path, LIMIT), path=path, folder=path.parent)
     held = project.catalogue.find(found.name)
     if held is None:
