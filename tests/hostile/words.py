@@ -114,7 +114,7 @@ ELSEWHERE = (
     case("skill-climbs", asked("{url}", only="../../../outside/private"), "clone", MISSING, "no skill here", leaked),
     case("skill-absolute", asked("{url}", only="{base}/outside/private"), "clone", MISSING, "no skill here", leaked),
     case("file-of-another-machine", asked("file://host{base}/upstream"), "clone", REFUSED, "another machine", None),
-    case("plain-http", asked("http://127.0.0.1:1/x/y"), "clone", REFUSED, "not an allowed transport", None),
+    case("plain-http", asked("http://evil.invalid/x/y"), "clone", REFUSED, "not an allowed transport", None),
     case("plain-git", asked("git://127.0.0.1:1/x/y"), "clone", REFUSED, "not an allowed transport", None),
     case("host-cyrillic", asked("https://g\u0456thub.com/x/y"), "clone", REFUSED, "plain host", None),
     case("host-punycode", asked("https://xn--gthub-zza.com/x/y"), "clone", REFUSED, "plain host", None),
