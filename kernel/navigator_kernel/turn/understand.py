@@ -139,7 +139,7 @@ def matter(request: PreprocessingResult) -> str:
 def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResult, router: Router) -> Retrieval:
     """What is found for the text `named`. Where something lies says little about what is to be done: if no skill is
     clear, or only the name of a folder speaks for the one that is (`what is in docs`), what is found without the names
-    of folders decides; if that is nothing, what is found for "the folder"."""
+    of folders, and for "the folder" in their place, decides where both agree, or where only the latter says anything."""
     general, plain, is_place = named, named, False
     for target in request.targets:
         if target.folder:
@@ -151,12 +151,17 @@ def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResul
     if plain == named or not (retrieval.band != "route" or is_place):
         return retrieval
     without, neutral = (router.retrieve(text.strip() or named) for text in (plain, general))
-    leader = without if _first(without) >= POSSIBLE else neutral if is_place else max(retrieval, neutral, key=_first)
-    name = leader.candidates[0].name if leader.candidates else ""
-    agreed = [each for each in (retrieval, without, neutral) if each.candidates and each.candidates[0].name == name]
-    if retrieval.band == "route" and retrieval in agreed:
+    leaders = [each.candidates[0].name if each.candidates else "" for each in (retrieval, without, neutral)]
+    if (
+        is_place
+        and leaders[2]
+        and (_first(without) < POSSIBLE or leaders[1] == leaders[2])
+        and leaders[0] != leaders[2]
+    ):
+        return max(without, neutral, key=_first) if leaders[1] == leaders[2] else neutral
+    if retrieval.band == "route":
         return retrieval
-    return max(agreed, key=_first, default=leader)
+    return max(retrieval, without, *([neutral] if leaders[2] in leaders[:2] else []), key=_first)
 
 
 def _first(retrieval: Retrieval) -> float:
