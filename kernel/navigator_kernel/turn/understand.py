@@ -152,13 +152,9 @@ def _without_place(retrieval: Retrieval, named: str, request: PreprocessingResul
         return retrieval
     without, neutral = (router.retrieve(text.strip() or named) for text in (plain, general))
     leaders = [each.candidates[0].name if each.candidates else "" for each in (retrieval, without, neutral)]
-    if (
-        is_place
-        and leaders[2]
-        and (_first(without) < POSSIBLE or leaders[1] == leaders[2])
-        and leaders[0] != leaders[2]
-    ):
-        return max(without, neutral, key=_first) if leaders[1] == leaders[2] else neutral
+    agree = leaders[1] == leaders[2]
+    if is_place and leaders[2] not in {"", leaders[0]} and (agree or _first(without) < POSSIBLE):
+        return max(without, neutral, key=_first) if agree else neutral
     if retrieval.band == "route":
         return retrieval
     return max(retrieval, without, *([neutral] if leaders[2] in leaders[:2] else []), key=_first)

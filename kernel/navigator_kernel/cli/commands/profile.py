@@ -82,10 +82,10 @@ def _tell(app: App, result: Profiles, *, as_json: bool) -> None:
         return
     between = BETWEEN[app.spoken]
     rows = [
-        (one.name, say("profile.on", app.spoken) if one.active else "", between.join(one.skills))
-        for one in result.profiles
+        (profile.name, say("profile.on", app.spoken) if profile.active else "", between.join(profile.skills))
+        for profile in result.profiles
     ]
     table(("profile", "on", "skills"), rows, language=app.spoken)
-    for one in result.profiles:
-        if one.missing:
-            note(say("profile.missing", app.spoken, profile=one.name, names=between.join(one.missing)))
+    for profile in result.profiles:
+        if profile.missing:
+            note(say("profile.missing", app.spoken, profile=profile.name, names=between.join(profile.missing)))

@@ -469,11 +469,11 @@ class Report(Struct, frozen=True):
 
     def _plugins(self, plugins: Sequence[PluginParts]) -> None:
         """Prints how to add the MCP servers that the plugins bring, and their other parts."""
-        for one in plugins:
-            for server, command in one.servers.items():
-                note(self._say("install.server", plugin=one.plugin, server=server, command=command))
-            for (why, _), parts in _grouped(((why, ""), part) for part, why in one.left_out.items()):
-                note(self._say("install.parts", plugin=one.plugin, parts=self._some(parts), why=why))
+        for plugin in plugins:
+            for server, command in plugin.servers.items():
+                note(self._say("install.server", plugin=plugin.plugin, server=server, command=command))
+            for (why, _), parts in _grouped(((why, ""), part) for part, why in plugin.left_out.items()):
+                note(self._say("install.parts", plugin=plugin.plugin, parts=self._some(parts), why=why))
 
     def _groups(self, left: Sequence[Mapping[str, Any]]) -> None:
         for (state, why), names in _grouped(((one["state"], self._why(one)), one["name"]) for one in left):

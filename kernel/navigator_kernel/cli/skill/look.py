@@ -143,29 +143,30 @@ def usage(app: App, /, *, as_json: bool, **where: Any) -> None:
     by_name = {fold(name): times for name, times in uses.items()}
     skills = [
         SkillUsage(
-            name=one.name,
-            level=one.level,
-            enabled=one.enabled,
-            uses=len(times := by_name.get(fold(one.name), [])),
+            name=skill.name,
+            level=skill.level,
+            enabled=skill.enabled,
+            uses=len(times := by_name.get(fold(skill.name), [])),
             last_used=times[0] if times else "",
             days=sorted({time[:10] for time in times}),
-            tokens=0 if one.status == "shipped" else tokens(f"- {one.name}: {one.description}"),
+            tokens=0 if skill.status == "shipped" else tokens(f"- {skill.name}: {skill.description}"),
         )
-        for one in app.bare.lifecycle.installed(InstallOptions(**where)).skills
+        for skill in app.bare.lifecycle.installed(InstallOptions(**where)).skills
     ]
-    skills.sort(key=lambda one: (-one.uses, -one.tokens, one.name))
-    total = sum(one.tokens for one in skills)
+    skills.sort(key=lambda skill: (-skill.uses, -skill.tokens, skill.name))
+    total = sum(skill.tokens for skill in skills)
     if as_json:
         document({"since": since, "tokens": total, "skills": to_builtins(skills)})
         return
     never = say("usage.never", app.spoken)
     rows = [
-        (one.name, str(one.uses), str(len(one.days)), one.last_used[:10] or never, f"{one.tokens:,}") for one in skills
+        (skill.name, str(skill.uses), str(len(skill.days)), skill.last_used[:10] or never, f"{skill.tokens:,}")
+        for skill in skills
     ]
     table(("skill", "uses", "days", "last use", "tokens"), rows, language=app.spoken)
     note(say("usage.listing", app.spoken, tokens=total))
     recent = (datetime.now(UTC) - timedelta(days=UNUSED)).isoformat()
-    unused = [one.name for one in skills if one.enabled and one.tokens and one.last_used < recent]
+    unused = [skill.name for skill in skills if skill.enabled and skill.tokens and skill.last_used < recent]
     if unused and "" < since <= recent:
         names = BETWEEN[app.spoken].join(unused[:10]) + (" …" if len(unused) > 10 else "")
         note(say("usage.unused", app.spoken, since=recent[:10], names=names))

@@ -26,9 +26,9 @@ def write_updates(app: App, result: OutdatedResult, plans: Mapping[str, PlannedS
 
     writer = FolderWriter([folder])
     writer.make_folder(folder)
-    updates = [one for one in result.skills if one.state in {"changed", "moved"} and one.name in plans]
-    for one in updates:
-        plan, here, figures = plans[one.name], app.bare.catalogue.find(one.name), None
+    updates = [update for update in result.skills if update.state in {"changed", "moved"} and update.name in plans]
+    for update in updates:
+        plan, here, figures = plans[update.name], app.bare.catalogue.find(update.name), None
         with TemporaryDirectory(prefix="navigator-") as scratch:
             evals, index, inner = Path(scratch) / "evals", Path(scratch) / "index", FolderWriter([Path(scratch)])
             inner.make_folder(index)
@@ -36,14 +36,14 @@ def write_updates(app: App, result: OutdatedResult, plans: Mapping[str, PlannedS
                 above, _, file = path.rpartition("/")
                 if above == "evals" and file.endswith(".json"):
                     inner.write(evals / file, data)
-            cases, _ = cases_in(one.name, evals)
+            cases, _ = cases_in(update.name, evals)
             if cases and here is not None:
                 place = {"path": here.path, "folder": here.folder, "level": here.level, "enabled": here.enabled}
-                skill = replace(plan.skill, name=one.name, **place)
+                skill = replace(plan.skill, name=update.name, **place)
                 figures = score(tried(app.bare, cases, app.settings, [skill], index)).to_dict()
         source = clean(plan.receipt.source, lines=False)
         more = {"source": source, "ref": plan.receipt.ref, "digest": plan.receipt.digest, "evals": figures}
-        body = {"v": 1, **to_builtins(one), **more}
+        body = {"v": 1, **to_builtins(update), **more}
         text = json.dumps(body, ensure_ascii=False, indent=1)
-        writer.write(folder / f"{one.name}.json", f"{text}\n".encode("utf-8", errors="backslashreplace"))
+        writer.write(folder / f"{update.name}.json", f"{text}\n".encode("utf-8", errors="backslashreplace"))
     return len(updates)

@@ -107,16 +107,16 @@ def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> li
         findings.found = [
             one for one in findings.found if one.code in _HIDES and not (is_flat and one.code == "frontmatter-missing")
         ]
-    told = _TOLD_BY_RULES if strict or findings.found else frozenset()
-    told -= frozenset() if strict else {"name-odd", "name-folder"}
+    covered = _TOLD_BY_RULES if strict or findings.found else frozenset()
+    covered -= frozenset() if strict else {"name-odd", "name-folder"}
     try:
         skill = read_manifest(data, path=Path(MANIFEST), folder=Path(folder_name or "skill"))
     except NotLoadable as error:
-        if error.data.get("reason") not in told:
+        if error.data.get("reason") not in covered:
             _add_reason(error, findings)
     else:
         for note in skill.diagnostics:
-            if note.code not in told and (folder_name or note.code != "name-folder"):
+            if note.code not in covered and (folder_name or note.code != "name-folder"):
                 findings.add(note.code, note.message, note.line)
         _check_keys(parts, findings)
         if not skill.command and not parts.body.strip():
