@@ -95,6 +95,7 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
         own("XDG_CONFIG_HOME", ".config"),
     )
     goose = Path(env["GOOSE_PATH_ROOT"], "config") if env.get("GOOSE_PATH_ROOT") else settings / "goose"
+    opencode = _existing(root / "opencode.json", root / "opencode.jsonc")
     server, hook = (
         [*_called(NAME, "cli.main"), "mcp", "serve"],
         shlex.join(_called(f"{NAME}-hook", "daemon.prompt_hook")),
@@ -163,10 +164,18 @@ def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
             title="opencode",
             entries=(
                 Entry(
-                    file=_existing(root / "opencode.json", root / "opencode.jsonc"),
+                    file=opencode,
                     form="jsonc",
                     keys=("mcp", NAME),
                     value={"type": "local", "command": server, "enabled": True},
+                ),
+                # Which it writes itself where it is missing; the file would no longer be as the install left it
+                Entry(
+                    file=opencode,
+                    form="jsonc",
+                    keys=(),
+                    value="https://opencode.ai/config.json",
+                    names=("$schema",),
                 ),
             ),
             programs=("opencode",),

@@ -217,7 +217,7 @@ def _shared(one: bytes, other: bytes) -> int:
 
 def _put_json(entry: Entry, data: bytes | None) -> bytes:
     _, text, node = _json(entry, data)
-    new: list[tuple[str | None, Any]] = [(entry.keys[-1], entry.value)]
+    new: list[tuple[str | None, Any]] = [(key, entry.value) for key in entry.keys[-1:]]
     if entry.joins:
         new = [(None, element) for element in entry.elements()]
     elif entry.names is not None:

@@ -31,6 +31,7 @@ HOSTS = (
     "windsurf", "generic",
 )  # fmt: skip
 HIDING = ("claude-code", "codex")
+ASKING = ("claude-code", "codex", "gemini")  # hosts that use what was written only after the person's yes there
 
 host_argument = click.argument("host", type=click.Choice(HOSTS))
 dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be written.")
@@ -119,6 +120,8 @@ def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool
     if not dry_run:
         title = in_language(held.title, app.spoken)
         note(say("host.restart" if changes else "host.has", app.spoken, host=title))
+        if changes and host in ASKING:
+            note(say(f"host.asks.{host}", app.spoken))
     if skills and not hide_skills:
         _note_cost(app, installer, hiding(held, list(skills)), list(skills.values()))
 
