@@ -330,6 +330,21 @@ def test_an_entry_that_another_installed_host_uses_stays(here: Place, home: Path
     assert seen(here, home) == {}
 
 
+@pytest.mark.parametrize("order", [("generic", "claude-code"), ("claude-code", "generic")])
+def test_an_entry_of_two_installs_goes_with_the_last_one(here: Place, home: Path, order: tuple[str, str]) -> None:
+    lay(SAMPLES["servers and hooks of others"], here, home)
+    before = seen(here, home)
+    for host in order:
+        here.said("host", "install", host)
+    done = here.run("host", "uninstall", "claude-code")
+    assert (done.code, "generic still uses the entry" in done.err) == (0, True)
+    now = seen(here, home)
+    assert "navigator" in json.loads(now[".mcp.json"])["mcpServers"]
+    assert now[".claude/settings.local.json"] == before[".claude/settings.local.json"]
+    here.said("host", "uninstall", "generic")
+    assert seen(here, home) == before
+
+
 @pytest.mark.parametrize("host", ["codex", "copilot", "goose", "kimi", "windsurf", "generic"])
 def test_the_files_of_an_install_do_not_show_that_the_host_is_here(here: Place, home: Path, host: str) -> None:
     def is_here() -> bool:

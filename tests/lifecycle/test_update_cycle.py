@@ -326,6 +326,28 @@ def test_a_missing_source_makes_only_its_own_skills_unreachable(project: Project
     assert all(one["problem"] for one in project.did("outdated", "alpha", "beta")["skills"])
 
 
+def test_a_refused_skill_stays_and_the_others_are_updated(project: Project) -> None:
+    """One has no usable manifest any more, one has a link that leads out of its repository."""
+    (project.upstream / "skills/beta/secret").symlink_to("/etc/passwd")
+    files = {"skills/alpha/SKILL.md": "---\nname: [\n", "skills/gamma/SKILL.md": skill_text("gamma", "better")}
+    commit(project.upstream, files)
+    code, document = project.said("outdated")
+    assert (code, {one["name"]: one["state"] for one in document["skills"]}) == (
+        1,
+        {"alpha": "refused", "beta": "refused", "gamma": "changed"},
+    )
+    before = {name: seen(project.path(name)) for name in ("alpha", "beta")}
+    code, document = project.said("update")
+    actions = {one["name"]: one["action"] for one in document["skills"]}
+    assert (code, actions) == (1, {"alpha": "refused", "beta": "refused", "gamma": "updated"})
+    assert [one["name"] for one in document["left_out"]] == ["alpha", "beta"]
+    assert all(one["problem"] for one in document["skills"] if one["action"] == "refused")
+    assert {name: seen(project.path(name)) for name in before} == before
+    assert "better" in project.path("gamma", "SKILL.md").read_text()
+    code, document = project.said("update", "beta")  # alone, it is an error with its hint
+    assert (code, "skills" in document) == (3, False)
+
+
 def test_offline_nothing_is_asked_and_nothing_is_lost(project: Project) -> None:
     edit(project.upstream)
     before = project.seen("mybox/cache")

@@ -89,6 +89,19 @@ class Installer(Struct, frozen=True, kw_only=True):
         for change in changes if back else ():
             self.writer.remove(self._note(change.file))
 
+    def users(self, file: Path) -> list[str]:
+        """The hosts that were installed into this file and not uninstalled since, by their names."""
+        users = self._noted(Path(os.path.realpath(file))).get("users")
+        return [str(user) for user in users] if isinstance(users, list) else []
+
+    def note_user(self, host: Host, name: str, *, is_gone: bool = False) -> None:
+        """Notes for each file with a note that the host `name` was installed into it, or `is_gone`."""
+        for file in {Path(os.path.realpath(entry.file)) for entry in host.entries}:
+            users = [user for user in self.users(file) if user != name]
+            if note := dict(self._noted(file)):
+                note["users"] = users if is_gone else [*users, name]
+                self.writer.write(self._note(file), json.dumps(note).encode(), mode=0o600)
+
     def _as_it_was(self, change: Change, host: Host) -> bytes | None:
         """The content before the first install if only we changed the file since; it may have entries of an install
         that the person's own changes followed."""
@@ -118,7 +131,7 @@ class Installer(Struct, frozen=True, kw_only=True):
             before = None if change.before is None else base64.b64encode(change.before).decode()
         names = known.get("names")
         names = [*(names if isinstance(names, list) else ()), *change.names]
-        body = {"file": str(change.file), "before": before, "after": _digest(change.after), "names": names}
+        body = {**known, "file": str(change.file), "before": before, "after": _digest(change.after), "names": names}
         self.writer.make_folder(self.kept)
         self.writer.write(self._note(change.file), json.dumps(body).encode(), mode=0o600)
 

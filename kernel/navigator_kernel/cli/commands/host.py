@@ -114,6 +114,7 @@ def install(app: App, *, host: str, hide_skills: bool, dry_run: bool, undo: bool
     changes = installer.install(held)
     if not dry_run:
         installer.write(changes)
+        installer.note_user(held, host)
     _tell(changes, host, held, dry_run=dry_run, as_json=as_json)
     if as_json:
         return
@@ -155,19 +156,18 @@ def uninstall(app: App, *, host: str, dry_run: bool, as_json: bool) -> None:
 
 
 def _uninstall(app: App, host: str, held: Host, *, dry_run: bool, as_json: bool) -> None:
-    from navigator_kernel.hosts.hosts import hiding, hosts
+    from navigator_kernel.hosts.hosts import hiding
 
     if host in HIDING:
         held = hiding(held, list(_listed(app, held)))
-    installer, users = _installer(app, held), list[str]()
-    for name, other in hosts(app.root).items():  # an entry that another installed host uses stays
-        own = tuple(entry for entry in other.entries if entry not in held.entries)
-        if own and len(own) < len(other.entries) and not installer.install(replace(other, entries=own)):
-            held = replace(held, entries=tuple(entry for entry in held.entries if entry not in other.entries))
-            users.append(name)
-    changes = installer.uninstall(held)
+    installer = _installer(app, held)
+    others = {entry.file: [user for user in installer.users(entry.file) if user != host] for entry in held.entries}
+    users = sorted({user for names in others.values() for user in names})
+    # A file that another installed host uses stays
+    changes = installer.uninstall(replace(held, entries=tuple(one for one in held.entries if not others[one.file])))
     if not dry_run:
         installer.write(changes, back=True)
+        installer.note_user(held, host, is_gone=True)
     _tell(changes, host, held, dry_run=dry_run, as_json=as_json)
     for name in () if as_json else users:
         note(f"{name} still uses the entry, so it stays; navigator host uninstall {name} removes it")

@@ -367,11 +367,11 @@ def repair(app: App, /, *, take: Sequence[str], as_json: bool, **given: Any) -> 
 
 
 def _reached(result: OutdatedResult | UpdateResult) -> int:
-    """The exit code: 7 if no source could be reached, 1 if some could not, or if a receipt could not be read."""
+    """The exit code: 7 if no source could be reached, 1 if some could not or were refused, or if a receipt could not be read."""
     states = {one.state for one in result.skills}
     if states == {"unreachable"}:
         return FetchFailed.exit_code
-    return int(bool(states & {"unreachable", "unreadable"}))
+    return int(bool(states & {"refused", "unreachable", "unreadable"}))
 
 
 def _counted(kind: str, codes: Iterable[str], language: Language) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.adapters.processes.line_diff import unified
 from navigator_kernel.adapters.sources.git import GitSource
-from navigator_kernel.errors import Damaged, FetchFailed, KernelError, Refused, SkillNotFound
+from navigator_kernel.errors import Damaged, FetchFailed, KernelError, NotLoadable, Refused, SkillNotFound
 from navigator_kernel.skills.catalog.place import at_rest, own_links, told_links
 from navigator_kernel.skills.catalog.receipts import folder_files, is_left_behind, read_receipt, read_receipts
 from navigator_kernel.skills.install.abilities import abilities, grown
@@ -30,6 +30,7 @@ from navigator_kernel.skills.install.lockfile import (
     wanted_entries,
 )
 from navigator_kernel.skills.install.plans import PlannedSkill, drafts, scanned, titled
+from navigator_kernel.skills.install.selection import told_of
 from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.skills.source.discover import LINK
 from navigator_kernel.skills.source.reading import SourceReader
@@ -85,9 +86,11 @@ def planned(pairs: Sequence[tuple[Receipt, Found]], reader: SourceReader, deps: 
     ]
 
 
-State = Literal["current", "changed", "moved", "deleted", "removed", "unreachable", "unreadable"]
+State = Literal["current", "changed", "moved", "deleted", "removed", "refused", "unreachable", "unreadable"]
 
-_OTHERS = frozenset({"deleted", "removed", "unreachable"})  # states of skills that are neither updated nor kept
+_OTHERS = frozenset(
+    {"deleted", "removed", "refused", "unreachable"}
+)  # states of skills that are neither updated nor kept
 
 
 class ChangedFile(Struct, frozen=True, kw_only=True):
@@ -116,8 +119,8 @@ class SkillChange(Struct, frozen=True, kw_only=True):
 
 class OutdatedSkill(Struct, frozen=True, kw_only=True):
     """A skill that the lock wants, or that is here, compared with its source. `edited` are the files that were changed
-    here. The source has `deleted` it, or another command has `removed` it from here meanwhile; `unreadable` is a
-    receipt that cannot be read. `lock` says how what is here compares with the lock."""
+    here. The source has `deleted` it, or another command has `removed` it from here meanwhile; what the source has is
+    `refused`, as the problem says; `unreadable` is a receipt that cannot be read. `lock` says how what is here compares with the lock."""
 
     name: str
     state: State
@@ -153,11 +156,14 @@ class UpdatedSkill(OutdatedSkill, frozen=True, kw_only=True):
 
 
 class UpdateResult(Struct, frozen=True, kw_only=True):
+    """`left_out` are the errors of the refused skills, as in the result of an install."""
+
     level: str
     target: str
     dry_run: bool
     changed: bool
     skills: list[UpdatedSkill]
+    left_out: list[dict[str, Any]]
 
 
 class _News(Struct, frozen=True, kw_only=True):
@@ -202,7 +208,7 @@ def outdated(
 ) -> OutdatedResult:
     """Compares installed skills with their sources, with `diffs` line by line. Writes nothing, and scans nothing unless
     it fills `plans`, by name: the problem of a skill then says why an update would be refused."""
-    news, damaged = _news(names, place, deps, options, install=False)
+    news, damaged, _ = _news(names, place, deps, options, install=False)
     skills = []
     for one in news:
         if one.plan is not None:
@@ -231,12 +237,13 @@ def update(
 ) -> UpdateResult:
     """Installs what the sources have now, also of skills that the lock wants and that are not here; a skill that the
     lock does not want is updated only by name. A link that leads to a skill leads to the new one. A skill that can do
-    more than before stays as it is, as `pending`, unless the options agree to that.
+    more than before stays as it is, as `pending`, unless the options agree to that; so does one whose new files are
+    `refused`, unless it is the only one, and the error is raised.
 
     Refused if a skill that would be replaced was edited here; the error names its files. `force` replaces it and keeps
     a copy.
     """
-    news, damaged = _news(names, place, deps, options, install=True)
+    news, damaged, refused = _news(names, place, deps, options, install=True)
     pending = [(one, one.plan) for one in news if one.plan is not None and (names or one.lock != "extra")]
     edited = {one.receipt.name: list(one.edited) for one, _ in pending if one.edited}
     if edited and not options.force:
@@ -245,10 +252,16 @@ def update(
         raise Refused(f"edited since installed: {shown}", hint=hint, edited=edited)
     if deps.scanner is not None:
         deps.scanner.ahead([(plan.skill, plan.contents) for _, plan in pending])
-    pending = [
-        (one, scanned(plan, deps, options, is_locked=one.lock != "extra" and plan.receipt == one.receipt))
-        for one, plan in pending
-    ]
+    drawn, pending = pending, []
+    for one, plan in drawn:
+        try:
+            is_locked = one.lock != "extra" and plan.receipt == one.receipt
+            pending.append((one, scanned(plan, deps, options, is_locked=is_locked)))
+        except Refused as error:
+            if len(news) == 1:
+                raise
+            refused[one.receipt.name] = error
+            news[news.index(one)] = replace(one, state="refused", problem=error.message, plan=None)
     changes = {one.receipt.name: changed_by(one, plan, place, deps) for one, plan in pending}
     texts = {one.receipt.name: _diff_of(one, place) for one, _ in pending} if diffs else {}
     waiting = {
@@ -294,7 +307,12 @@ def update(
     ]
     changed = bool(coming)
     return UpdateResult(
-        level=place.level, target=place.target, dry_run=options.dry_run, changed=changed, skills=updated
+        level=place.level,
+        target=place.target,
+        dry_run=options.dry_run,
+        changed=changed,
+        skills=updated,
+        left_out=[told_of(name, "", error).to_dict() for name, error in sorted(refused.items())],
     )
 
 
@@ -376,9 +394,10 @@ def _unreadable(name: str, place: InstallScope, diff: str | UnsetType = UNSET) -
 
 def _news(
     names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, install: bool
-) -> tuple[list[_News], list[str]]:
-    """The news for each skill of the lock and each receipt, by name, and the names of unreadable receipts; each source
-    is opened once per ref. Damaged if one of `names` has an unreadable receipt."""
+) -> tuple[list[_News], list[str], dict[str, KernelError]]:
+    """The news for each skill of the lock and each receipt, by name, the names of unreadable receipts, and the errors
+    of refused skills by name; the error of the only one is raised. Each source is opened once per ref. Damaged if one
+    of `names` has an unreadable receipt."""
     damaged: list[str] = []
     with at_rest(place):
         entries, receipts_now = wanted_entries(place), read_receipts(place, damaged)
@@ -395,15 +414,29 @@ def _news(
         known = _News(receipt=receipt, state="current", here=here, lock=states[name])
         groups.setdefault((receipt.source, receipt.ref), []).append(known)
     news: dict[str, _News] = {}
+    refused: dict[str, KernelError] = {}
+    is_only = sum(map(len, groups.values())) == 1
     for group in groups.values():
         try:
             with open_origin(source_from_receipt(group[0].receipt), deps, options, install=install) as reader:
-                told = [_of(one, reader, place, deps) for one in group]
+                told = []
+                for one in group:
+                    try:
+                        told.append(_of(one, reader, place, deps))
+                    except (NotLoadable, Refused) as error:
+                        refused[one.receipt.name] = error
                 news |= {one.receipt.name: one for one in _with_history(told, reader.tree)}
         except FetchFailed as error:
             for one in group:
                 news[one.receipt.name] = replace(one, state="unreachable", problem=error.message)
-    return [news[name] for name in sorted(news)], damaged
+        except Refused as error:  # the source itself
+            refused |= {one.receipt.name: error for one in group}
+        for one in group:
+            if (problem := refused.get(one.receipt.name)) is not None:
+                if is_only:
+                    raise problem
+                news[one.receipt.name] = replace(one, state="refused", problem=problem.message)
+    return [news[name] for name in sorted(news)], damaged, refused
 
 
 def _with_history(news: Sequence[_News], tree: Tree) -> Iterator[_News]:
