@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
+from navigator_kernel.adapters.sources.published import CATALOGUES
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, Refused, UsageProblem
 from navigator_kernel.skills.source.address import Source, parse_source
 from npm_registry import serving
@@ -424,6 +425,36 @@ def test_the_skills_of_an_ai_catalog_are_installed_and_found_by_its_queries(proj
     assert with_sidecar(manifest, sidecar).examples == (*manifest.examples, "say hello to my aunt")
     assert project.run("update", check=True)["skills"][0]["state"] == "current"
     assert names_of(project.run("info", source=f"{site.url}/.well-known/ai-catalog.json", skill="greet")) == ["greet"]
+
+
+def test_an_ai_catalog_leads_to_others_within_limits_and_never_in_a_circle(project: Any, site: Pages) -> None:
+    """Addresses in a catalogue count from its own place; the chain of `deep` is longer than is followed."""
+    media, markdown = "application/ai-catalog+json", "application/ai-skill+md"
+    pages = {
+        "/.well-known/ai-catalog.json": [
+            entry("own", markdown, "/s/own.md"),
+            entry("team", media, "/team/ai-catalog.json"),
+            entry("gone", media, "/none.json"),
+            entry("inner", media, "http://10.0.0.1/ai-catalog.json"),
+            entry("deep", media, "/deep/1.json"),
+        ],
+        "/team/ai-catalog.json": [
+            entry("greet", markdown, "skills/greet.md"),
+            entry("back", media, "/.well-known/ai-catalog.json"),
+        ],
+        **{f"/deep/{at}.json": [entry(f"d{at + 1}", media, f"{at + 1}.json")] for at in range(1, 60)},
+    }
+    site.replies = {
+        path: Reply(json.dumps({"specVersion": "1.0", "entries": rows}).encode()) for path, rows in pages.items()
+    }
+    site.replies |= {
+        "/s/own.md": Reply(skill_text("own").encode()),
+        "/team/skills/greet.md": Reply(skill_text("greet").encode()),
+    }
+    result = project.run("install", source=site.url, all=True)
+    assert names_of(result) == ["greet", "own"]
+    left = {one["name"].rpartition(":")[2] for one in result["left_out"]}
+    assert left == {"gone", "inner", f"d{CATALOGUES - 1}"}  # the limit counts `team`, too
 
 
 def test_an_index_with_too_many_files_is_refused_before_any_is_fetched(project: Any, site: Pages) -> None:

@@ -48,6 +48,8 @@ _MEDIA = {  # media types of skills in an AI Catalog, without parameters
     "application/agent-skills+zip": "archive",
     "application/agent-skills+gzip": "archive",
 }
+_CATALOGUE = "application/ai-catalog+json"  # an entry that leads to another catalogue
+CATALOGUES = 20  # that one catalogue leads to, directly and through others
 QUERIES, QUERY = 8, 200  # requests that an AI Catalog names for a skill, and characters of one
 _WANTED = '{"skills": [{"name", "type": "skill-md" or "archive", "description", "url", "digest"}]}'
 
@@ -190,6 +192,17 @@ class PublishedSource:
                 problems.append(error)
         else:
             raise problems[0]
+        whole, rows = self._rows(index, data)
+        if "skills" in whole:
+            return index, whole["skills"]
+        skills = [*islice(self._of_catalogue(index, rows, {index}), COUNT_LIMIT + 1)]
+        if len(skills) > COUNT_LIMIT:
+            raise FetchFailed(f"{index!r} leads to over {COUNT_LIMIT} skills", hint="install from one of its catalogues")
+        return index, skills
+
+    @staticmethod
+    def _rows(index: str, data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The document of an index, and its entries; FetchFailed if it is none or too large."""
         try:
             whole = json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -200,13 +213,30 @@ class PublishedSource:
         if not isinstance(skills, list) or len(skills) > COUNT_LIMIT or count > FILES_LIMIT:
             message = f"{index!r} is not an index of up to {COUNT_LIMIT} skills and {FILES_LIMIT} files"
             raise FetchFailed(message, hint=f"it should hold {_WANTED}")
-        return index, skills if "skills" in whole else [*self._of_catalogue(rows)]
+        return whole, rows
 
-    def _of_catalogue(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The skills among the entries of an AI Catalog; each is called as the end of its identifier."""
+    def _of_catalogue(
+        self, index: str, rows: Iterable[dict[str, Any]], seen: set[str]
+    ) -> Iterator[dict[str, Any]]:
+        """The skills among the entries of an AI Catalog and of those that it leads to, which are added to `seen`; each
+        is called as the end of its identifier."""
         for row in rows:
             identifier, media = (clean(str(row.get(key, "")), lines=False)[:200] for key in ("identifier", "type"))
             base, _, parameters = media.partition(";")
+            if base.strip().lower() == _CATALOGUE and isinstance(row.get("url"), str):
+                try:
+                    inner = _allowed(urljoin(index, row["url"]), index)
+                    if inner not in seen and len(seen) <= CATALOGUES:
+                        seen.add(inner)
+                        nested = self._rows(inner, self._fetched(inner, INDEX_LIMIT))[1]
+                        yield from self._of_catalogue(inner, nested, seen)
+                    elif inner not in seen:
+                        message = f"{index!r} leads to over {CATALOGUES} catalogues"
+                        raise FetchFailed(message, hint="install from that catalogue itself")
+                except (KernelError, ValueError) as error:
+                    why = error if isinstance(error, KernelError) else FetchFailed(str(error), hint="tell its owner")
+                    self.left_out[identifier] = why
+                continue
             kind = _MEDIA.get(base.strip().lower())
             if kind is None or (base.strip().lower() == "text/markdown" and "agent-skills" not in parameters):
                 why = FetchFailed(f"it is {media!r} and not a skill", hint="only skills are read", reason="no-skill")
@@ -216,7 +246,7 @@ class PublishedSource:
             queries = row.get("representativeQueries")
             texts = [one for one in queries if isinstance(one, str)] if isinstance(queries, list) else []
             self.queries[name] = tuple(clean(one, lines=False) for one in texts if 0 < len(one) <= QUERY)[:QUERIES]
-            yield {"name": name, "type": kind, "url": row.get("url"), "digest": ""}
+            yield {"name": name, "type": kind, "url": row.get("url"), "digest": "", "index": index}
 
     def _of_index(self, stack: ExitStack, index: str, skills: list[Any]) -> Iterator[TreeEntry]:
         """The entries of all skills that can be read."""
@@ -226,7 +256,8 @@ class PublishedSource:
             try:
                 if name in listed:
                     raise FetchFailed(f"{index!r} has two skills called {name!r}", hint="tell its owner")
-                listed[name] = _documents(skill, name, index, pinned=name not in self.queries)
+                where = skill.get("index", index) if name in self.queries else index
+                listed[name] = _documents(skill, name, where, pinned=name not in self.queries)
             except KernelError as error:
                 self.left_out[name or f"entry {at}"] = error
         first = [one for documents in listed.values() for one in documents if one.path in {"", "SKILL.md"}]

@@ -44,7 +44,21 @@ def disable(app: App, *, name: str, as_json: bool) -> None:
 @pass_app
 def trust(app: App, *, name: str, as_json: bool) -> None:
     """Let a skill use its tools and run its command without asking, until its files change."""
-    executor = _executor(app, name)
+    from navigator_kernel.skills.install.lockfile import wanted_entries
+    from navigator_kernel.skills.source.rules import refuse_skill
+    from navigator_kernel.values.receipt import Receipt
+
+    executor, lifecycle = _executor(app, name), app.bare.lifecycle
+    called, folder = executor.skill.name, executor.skill.folder
+    if lifecycle.deps.rules and not executor.shipped:
+        (row,), installed = lifecycle.scan(called, here=True).skills, lifecycle.held(called)
+        # What no install of this person brought comes from a folder, whatever its receipt says
+        receipt = Receipt(name=called, source=str(folder), ref="", commit="", subpath="", tree="", files=(),
+                          digest=executor.digest, verdict=row.verdict, installed_at="")  # fmt: skip
+        is_locked = False
+        if executor.origin and installed is not None and installed.receipt is not None:
+            receipt, is_locked = installed.receipt, called in (wanted_entries(installed.place) or {})
+        refuse_skill(lifecycle.deps.rules, receipt, row.verdict, is_locked=is_locked)
     subjects = [skill_subject(executor.skill.name, executor.digest), executor.consent]
     app.bare.consents.trust(*subjects, note=f"navigator skill trust {name}")
     if as_json:
