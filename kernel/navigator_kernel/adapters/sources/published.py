@@ -197,7 +197,8 @@ class PublishedSource:
             return index, whole["skills"]
         skills = [*islice(self._of_catalogue(index, rows, {index}), COUNT_LIMIT + 1)]
         if len(skills) > COUNT_LIMIT:
-            raise FetchFailed(f"{index!r} leads to over {COUNT_LIMIT} skills", hint="install from one of its catalogues")
+            hint = "install from one of its catalogues"
+            raise FetchFailed(f"{index!r} leads to over {COUNT_LIMIT} skills", hint=hint)
         return index, skills
 
     @staticmethod

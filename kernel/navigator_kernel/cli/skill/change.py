@@ -249,7 +249,7 @@ def _show_updated(app: App, result: UpdateResult) -> None:
             lines(str(one.diff).splitlines() if one.diff is not UNSET else ())
         done = "would" if result.dry_run and one.action == "updated" else one.action
         backup = say("update.backup", app.spoken, path=one.backup) if one.backup else ""
-        lines(say(f"update.{done}", app.spoken, name=one.name, why=one.problem) + backup)
+        lines([say(f"update.{done}", app.spoken, name=one.name, why=in_language(one.problem, app.spoken)) + backup])
     lines(_counted("action", (one.action for one in result.skills), app.spoken))
     Report(app.spoken).unscanned(result.skills)
 
@@ -367,7 +367,8 @@ def repair(app: App, /, *, take: Sequence[str], as_json: bool, **given: Any) -> 
 
 
 def _reached(result: OutdatedResult | UpdateResult) -> int:
-    """The exit code: 7 if no source could be reached, 1 if some could not or were refused, or if a receipt could not be read."""
+    """The exit code: 7 if no source could be reached, 1 if some could not or were refused, or if a receipt could not
+    be read."""
     states = {one.state for one in result.skills}
     if states == {"unreachable"}:
         return FetchFailed.exit_code

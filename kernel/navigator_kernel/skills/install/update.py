@@ -120,7 +120,8 @@ class SkillChange(Struct, frozen=True, kw_only=True):
 class OutdatedSkill(Struct, frozen=True, kw_only=True):
     """A skill that the lock wants, or that is here, compared with its source. `edited` are the files that were changed
     here. The source has `deleted` it, or another command has `removed` it from here meanwhile; what the source has is
-    `refused`, as the problem says; `unreadable` is a receipt that cannot be read. `lock` says how what is here compares with the lock."""
+    `refused`, as the problem says; `unreadable` is a receipt that cannot be read. `lock` says how what is here compares
+    with the lock."""
 
     name: str
     state: State
