@@ -83,7 +83,7 @@ def call(here: Place, home: Path) -> Call:
 
 
 def written(here: Place, home: Path) -> dict[str, bytes]:
-    """The settings files of every host; what a host itself keeps below its folder is no setting."""
+    """The settings files of every host; what a host itself keeps below its folder does not count."""
     names = (".mcp.json", ".claude/settings.local.json", ".gemini/settings.json", "opencode.json",
              ".codex/config.toml", ".codex/hooks.json")  # fmt: skip
     files = [folder / name for folder in (here.root, home) for name in names]
@@ -154,7 +154,7 @@ def test_claude_code_connects_to_the_server_and_runs_the_hook(
 def codex(packages: Path, root: Path, call: Call) -> dict[str, Any]:
     """What the app server of Codex has: servers with their tools, hooks, and the skills that are not hidden."""
     program = packages / "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
-    asked = (
+    asked: tuple[tuple[str, dict[str, Any]], ...] = (
         ("skills/list", {"cwds": [str(root)]}),
         ("hooks/list", {"cwds": [str(root)]}),
         ("mcpServerStatus/list", {}),

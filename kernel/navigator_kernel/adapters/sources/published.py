@@ -216,9 +216,7 @@ class PublishedSource:
             raise FetchFailed(message, hint=f"it should hold {_WANTED}")
         return whole, rows
 
-    def _of_catalogue(
-        self, index: str, rows: Iterable[dict[str, Any]], seen: set[str]
-    ) -> Iterator[dict[str, Any]]:
+    def _of_catalogue(self, index: str, rows: Iterable[dict[str, Any]], seen: set[str]) -> Iterator[dict[str, Any]]:
         """The skills among the entries of an AI Catalog and of those that it leads to, which are added to `seen`; each
         is called as the end of its identifier."""
         for row in rows:

@@ -19,7 +19,7 @@ from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.evals.cases import Problem, cases_in
 from navigator_kernel.evals.score import FIGURES, Choice, Outcome, better, confusions, junit_xml, outcomes, score
 from navigator_kernel.language.chinese import in_language
-from navigator_kernel.language.wording import fixes
+from navigator_kernel.language.wording import BETWEEN, COLON, fixes, say
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
@@ -172,21 +172,24 @@ def _show(body: Mapping[str, Any], language: Language) -> None:
     if rows:
         table(("skill", "passed", "precision", "recall"), rows)
     for one in body["failures"]:
-        asked = f" (asked about {', '.join(one['asked'])})" if one["asked"] else ""
-        wanted, chosen = one["wanted"] or f"not {one['skill']}", one["chosen"] or "nobody"
-        whose, query = one["skill"] or one["file"], shorten(one["query"], 80)
-        lines(f"{whose}: {query!r} wanted {wanted}, went to {chosen}{asked}")
+        names = BETWEEN[language].join(one["asked"])
+        asked = say("eval.asked", language, names=names) if names else ""
+        wanted = one["wanted"] or say("eval.not", language, skill=one["skill"])
+        chosen, query = one["chosen"] or say("eval.nobody", language), repr(shorten(one["query"], 80))
+        whose = one["skill"] or one["file"]
+        lines([say("eval.went", language, whose=whose, query=query, wanted=wanted, chosen=chosen) + asked])
     for one in body["problems"]:
         message = in_language(one["message"], language)
         whose = f"{one['skill']}:{one['line']}" if one["line"] else one["skill"]
-        lines(f"{one['level']}: {one['code']}: {': '.join(part for part in (whose, message) if part)}")
+        told = ": ".join(part for part in (one["code"], whose, message) if part)
+        lines([f"{say('level.' + one['level'], language)}{COLON[language]}{told}"])
     for fix in fixes((one["code"] for one in body["problems"]), language):
         note(fix)
     for one in body["overlaps"][:10]:
         note(f"{one['one']} and {one['other']} have similar descriptions: {one['likeness']:.0%}")
     for host, held in body["budgets"].items():
         note(f"{host}: {held['used']} of {held['limit']} characters")
-    figures = ", ".join(f"{name.replace('_', ' ')} {body[name]:.3f}" for name in FIGURES)
+    figures = BETWEEN[language].join(f"{say('figure.' + name, language)} {body[name]:.3f}" for name in FIGURES)
     note(f"{body['passed']} of {body['cases']} evals passed, {figures}" if body["cases"] else "there are no evals")
 
 
