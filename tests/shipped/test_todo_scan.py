@@ -158,6 +158,20 @@ def test_a_line_without_an_end_does_not_fill_the_memory(place: Place) -> None:
 def test_a_folder_without_text_files_is_an_error(place: Place) -> None:
     place.write("pictures/a.png", b"\x89PNG\0")
     assert place.script("todo-scan", "pictures").complaint == "there is no text file in 'pictures'"
+    assert place.script("todo-scan", "--endings", ".py", "pictures").complaint == "there is no .py file in 'pictures'"
+
+
+@pytest.mark.requirement("SEN-2")
+def test_only_the_kind_of_files_that_is_named_is_looked_at(place: Place) -> None:
+    place.write("src/a.py", "# TODO: one\n")
+    place.write("src/b.rs", "// TODO: two\n// FIXME: three\n")
+    for message, total in {
+        "list the todos in the python files": 1,
+        "list the todos in *.py and *.rs": 3,
+        "list the todos in *.rs": 2,
+        "列出 *.rs 里的待办": 2,
+    }.items():
+        assert place.data(message)["total"] == total, message
 
 
 TREE: dict[str, bytes] = {

@@ -85,13 +85,15 @@ _NEWEST = frozenset({"latest", "newest", "last", "current", "最新", "最近", 
 
 
 class _Mention(NamedTuple):
-    """A name as it is written, where it begins, and the paths that it may mean. `loose` names are descriptions."""
+    """A name as it is written, where it begins, and the paths that it may mean. `loose` names are descriptions; `count` is
+    the number of files of a pattern for too many."""
 
     written: str
     start: int
     paths: tuple[str, ...]
     is_folder: bool = False
     loose: bool = False
+    count: int = 0
 
 
 class Folder(Protocol):
@@ -119,6 +121,10 @@ def find_targets(text: str, files: Folder, today: date | None = None) -> tuple[F
     return tuple(targets.values())
 
 
+def too_many(written: str, count: int) -> str:
+    return f"{written!r} means {count} files, and {MOST} at once is the most"
+
+
 class _Finder:
     def __init__(self, text: str, files: Folder, today: date | None) -> None:
         self.text, self.files, self.today = text, files, today
@@ -144,6 +150,9 @@ class _Finder:
 
     def reference(self, mention: _Mention) -> FileReference:
         """The file or folder itself, with its text if that is short and UTF-8."""
+        if mention.count:
+            problem = too_many(mention.written, mention.count)
+            return FileReference(written=mention.written, path=Path(mention.written), problem=problem, refused=True)
         if not mention.paths:
             near = tuple(self._near(mention))
             problem = f"no {'folder' if mention.is_folder else 'file'} is called {mention.written!r}"
@@ -187,9 +196,12 @@ class _Finder:
 
         for hit in _GLOB.finditer(self.text):
             whole = hit.group() if "/" in hit.group() else f"*{hit.group()}"
-            paths = tuple(name for name in self.listing if fnmatchcase(name, whole) and not name.endswith("/"))
+            paths = [name for name in self.listing if fnmatchcase(name, whole) and not name.endswith("/")]
             if self._take(*hit.span()):
-                yield _Mention(hit.group(), hit.start(), paths[:MOST])
+                each = len(paths) <= MOST
+                yield from (_Mention(hit.group(), hit.start(), (path,)) for path in paths if each)
+                if not paths or not each:
+                    yield _Mention(hit.group(), hit.start(), (), count=len(paths))
 
     def _listed(self) -> Iterator[_Mention]:
         """Names with a blank or Chinese in them: only the list of the project's files shows their ends."""

@@ -57,13 +57,22 @@ class Found:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def inventory(written: str, top: int) -> dict[str, object]:
-    """`{summary, files, bytes, types, largest, newest, duplicates, text, …}` of a folder; UTC and bytes."""
+def inventory(written: str, top: int, endings: frozenset[str]) -> dict[str, object]:
+    """`{summary, files, bytes, types, largest, newest, duplicates, text, …}` of a folder; UTC and bytes. With `endings`
+    only files whose names end so are counted."""
     folder, name = place(written)
     found = walk(folder)
+    if endings:
+        found.files = [file for file in found.files if PurePath(file.path).suffix.lower() in endings]
+    kind = "/".join(sorted({PurePath(file.path).suffix.lower() for file in found.files} or endings)) if endings else ""
     if not found.files:
         where = repr(name) if name else say("the project", "项目")
-        raise SystemExit(say(f"there is no file in {where}", f"{where} 里没有文件"))
+        raise SystemExit(
+            say(
+                f"there is no {kind} file in {where}".replace("  ", " "),
+                f"{where} 里没有 {kind} 文件".replace("  ", " "),
+            )
+        )
     groups, not_compared = duplicates(found.files)
     kinds = by_type(found.files)
     data: dict[str, Any] = {
@@ -82,18 +91,20 @@ def inventory(written: str, top: int) -> dict[str, object]:
         "not_compared": not_compared,
         "skipped": dict(sorted(found.skipped.items())),
     }
-    return {"summary": sentence(name, data), **data, "text": text_of(f"{name}/" if name else "", data)}
+    return {"summary": sentence(name, data, kind), **data, "text": text_of(f"{name}/" if name else "", data)}
 
 
-def sentence(name: str, data: dict[str, Any]) -> str:
+def sentence(name: str, data: dict[str, Any], kind: str) -> str:
     """Number, size, largest file and duplicates, in the person's language."""
     files, folders, groups = data["files"], data["folders"], data["duplicate_groups"]
     size, spare = readable(data["bytes"]), readable(data["duplicate_bytes"])
     largest = f"{data['largest'][0]['file']} ({readable(data['largest'][0]['bytes'])})"
     if CHINESE:
-        told = f"{name or '整个项目'}：{folders:,} 个子文件夹，共 {files:,} 个文件，{size}；最大的是 {largest}"
+        of = f"共 {files:,} 个 {kind} 文件" if kind else f"{folders:,} 个子文件夹，共 {files:,} 个文件"
+        told = f"{name or '整个项目'}：{of}，{size}；最大的是 {largest}"
         return told + (f"；{groups:,} 组重复文件，多占 {spare}" if groups else "")
-    told = f"{name or 'the project'}: {many(files, 'file')} in {many(folders, 'folder')}, {size}"
+    of = many(files, f"{kind} file") if kind else f"{many(files, 'file')} in {many(folders, 'folder')}"
+    told = f"{name or 'the project'}: {of}, {size}"
     told += f"; the largest is {largest}"
     return told + (f"; {many(groups, 'group')} of duplicates with {spare} of copies" if groups else "")
 
@@ -309,10 +320,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", help="the folder")
     parser.add_argument("--top", default=str(LISTED), help="how many files of each list")
+    parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
     parser.add_argument("word", nargs="?", metavar="folder", help="the same, as a word; without either the project")
     given = parser.parse_args()
     try:
-        found = inventory(given.folder or given.word or ".", number(given.top))
+        endings = frozenset(filter(None, given.endings.lower().split(",")))
+        found = inventory(given.folder or given.word or ".", number(given.top), endings)
     except OSError as error:
         raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
