@@ -169,7 +169,7 @@ def test_only_the_kind_of_files_that_is_named_is_looked_at(place: Place) -> None
         "list the todos in the python files": 1,
         "list the todos in *.py and *.rs": 3,
         "list the todos in *.rs": 2,
-        "列出 *.rs 里的待办": 2,
+        "查找 *.rs 里的 TODO 注释": 2,
     }.items():
         assert place.data(message)["total"] == total, message
 
