@@ -47,6 +47,8 @@ _INTO = lazy_compile(
     r"\b(?:in|inside|under|within|from|of|across|below|through|only|for|and|to)[ \t]+(?:the[ \t]+|my[ \t]+|our[ \t]+|all[ \t]+of[ \t]+)?$",
     re.IGNORECASE,
 )
+_INSIDE = lazy_compile(r"\b(?:in|inside|under|within)[ \t]+$", re.IGNORECASE)
+_ENDS = lazy_compile(r"[ \t]*(?:$|[,.;?!\n](?!\w)|(?:and|but|then)\b)")
 _PLACE_ZH = lazy_compile(r"[ \t]?(?:里面?|下面?|中|内|目录|文件夹|呢|的)|[ \t]?[?？。.!！]*$")
 _PLACED = lazy_compile(r"[里下中内]|目录|文件夹|呢|的")
 _OUT_OF = lazy_compile(
@@ -312,6 +314,10 @@ class _Finder:
             after = _PLACE_ZH.match(self.text, end) if beside_han else None
             sign = bool(_INTO.search(self.text[:start][-24:])) or bool(after and after.group().strip())
             paths = self._folders_called(word) if sign else (word,) if self._is_folder(word) else ()
+            if not paths and _INSIDE.search(self.text[:start][-12:]) and _ENDS.match(self.text, end):
+                near = get_close_matches(word, self._folders, 1, 0.85) if word.isascii() and len(word) > 3 else []
+                if near and self._take(start, end):
+                    yield _Mention(word, start, (), is_folder=True)
             if paths and not _OUT_OF.search(self.text[:start][-40:]):
                 (signed if sign else bare).append(_Mention(word, start, paths, is_folder=True))
         yield from signed or ([] if only_signed else bare)

@@ -19,7 +19,7 @@ from navigator_kernel.events import (
     SkillsShortlisted,
     Usage,
 )
-from navigator_kernel.language.clauses import MOST, Clause, asks_to_look, clauses, parts
+from navigator_kernel.language.clauses import MOST, Clause, asks_to_look, clauses, is_long, parts, refuses, without_refused
 from navigator_kernel.language.parameters import meant
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.wording import say
@@ -99,6 +99,10 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if session.failures >= FAILURES and mark(request.need) == session.failed:  # anything else is a change
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
+    if not is_long(request.need):
+        if refuses(request.need):
+            return _intent(Direct(topic="declined"), "session", "declined")
+        request = replace(request, need=without_refused(request.need))
     text = matter(request)
     retrieval = _without_place(router.retrieve(text, files=files_in(request)), text, request, router)
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
