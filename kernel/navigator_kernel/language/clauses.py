@@ -128,8 +128,8 @@ _LOOKS = lazy_compile(
     re.IGNORECASE,
 )
 _LOOK = lazy_compile(
-    r"\b(?:list|show|count|check|scan|look|search|find|report|analy[sz]e|summari[sz]e|tell)(?:ing)?\b|[统计列查看数扫汇找]"
-    , re.IGNORECASE,
+    r"\b(?:list|show|count|check|scan|look|search|find|report|analy[sz]e|summari[sz]e|tell)(?:ing)?\b|[统计列查看数扫汇找]",
+    re.IGNORECASE,
 )
 _ASKS_ZH = lazy_compile(
     r"多少|几[个次条行处]|哪|谁|什么|怎么?样|有没有|是否|是不是|吗[？?。]?$|^(?:统计|列出|列一下|查|找|检查|看|汇总|分析|总结|数|告诉|报告|扫描|盘点|对比|显示|展示)"

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.request import FileReference, PreprocessingResult
 from navigator_kernel.values.resource import PATHS, ParamSpec
@@ -89,7 +90,7 @@ def parameters(
         values={**defaults, **values},
         positional=tuple(positional),
         missing=missing,
-        problem=_problem(specs, values, missing, [*files, *targets]),
+        problem=_problem(specs, values, missing, [*files, *targets], request.without),
         unclear=next((target for target in targets if target.choices and wants_path(specs)), None),
     )
 
@@ -172,10 +173,19 @@ def _path(
 
 
 def _problem(
-    specs: Sequence[ParamSpec], values: Mapping[str, str], missing: Sequence[ParamSpec], named: Sequence[FileReference]
+    specs: Sequence[ParamSpec],
+    values: Mapping[str, str],
+    missing: Sequence[ParamSpec],
+    named: Sequence[FileReference],
+    without: Sequence[FileReference],
 ) -> FileReference | None:
     """What the message names and the skill cannot work on, so that it never works on something else instead."""
     paths = [spec for spec in specs if spec.validation in PATHS]
+    places = [Path(values[spec.name]) for spec in paths if spec.name in values]
+    takes_all = any(spec.validation == "without" for spec in specs) or not paths
+    for file in () if takes_all else without:
+        if not places or any(place == file.path or place in file.path.parents for place in places if place.is_dir()):
+            return replace(file, problem=f"this skill cannot leave out {file.written!r}", refused=True)
     absent = next((file for file in named if file.problem and not file.loose), None)
     if absent is not None and (paths or missing):
         return absent
@@ -276,6 +286,8 @@ def _inferred(
             return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, text)
         case "email":
             return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, text)
+        case "without":
+            return "\n".join(str(file.path) for file in request.without) or None
         case "since" | "until" | "number" | "columns" | "endings":
             return _stated(spec, request, values, specs)
         case _ if any(other.instead_of == spec.name and other.name in values for other in specs):
@@ -305,7 +317,8 @@ def _stated(
                 for spec in specs
                 if spec.validation in PATHS and spec.name in values
             )
-            return None if one_file or given_text(request.need) else ",".join(stated.endings(request.need)) or None
+            wanted = without_left_out(request.need, (file.written for file in request.without))
+            return None if one_file or given_text(request.need) else ",".join(stated.endings(wanted)) or None
         case _:
             given = {**request.before, **values}
             path = next(

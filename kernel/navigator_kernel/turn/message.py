@@ -82,7 +82,7 @@ def preprocess(message: Message, files: FileReader, now: str = "") -> Preprocess
     need, cleaned = parser.take_inline(rest)
     today = datetime.fromisoformat(now).astimezone().date() if now else None
     plain = without_refused(_FENCED.sub(" ", need)) if today and not parser.commands else ""
-    named = files.find(plain, today) if today and plain.strip() else ()
+    named = files.find(plain, today, need) if today and plain.strip() else ()
     return PreprocessingResult(
         original=message.text,
         cleaned_content=cleaned,
@@ -93,7 +93,8 @@ def preprocess(message: Message, files: FileReader, now: str = "") -> Preprocess
         answers=message.answers,
         target=message.target,
         way=message.way,
-        targets=tuple(target for target in named if target.written not in parser.references),
+        targets=tuple(file for file in named if file.written not in parser.references and not file.left_out),
+        without=tuple(file for file in named if file.left_out),
         today=today.isoformat() if today else "",
         language=message.language or language_of(text),
     )

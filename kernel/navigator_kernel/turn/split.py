@@ -218,7 +218,10 @@ def _in_order(text: str) -> str:
     hit = _ELSEWHERE.fullmatch(text.strip(_EDGE))
     if hit is None:
         return text
-    first, then = (_ordered(part) for part in (hit["a"] or hit["b"] or hit["c"] or hit["d"], hit["e"] or hit["f"] or hit["g"] or hit["h"]))
+    first, then = (
+        _ordered(part)
+        for part in (hit["a"] or hit["b"] or hit["c"] or hit["d"], hit["e"] or hit["f"] or hit["g"] or hit["h"])
+    )
     return text if not (first and then) else f"{first}，然后{then}" if hit["d"] else f"{first}, then {then}"
 
 

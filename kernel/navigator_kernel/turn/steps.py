@@ -136,9 +136,7 @@ def list_steps(
     for answer in request.answers:
         bound = _answered(bound, answer, ground)
     at_once = at_once and all(_is_command(step, ground) for step in bound)
-    return _unreadable(bound) or ListedSteps(
-        said=text, steps=bound, left=tuple(steps[ground.limit :]), at_once=at_once
-    )
+    return _unreadable(bound) or ListedSteps(said=text, steps=bound, left=tuple(steps[ground.limit :]), at_once=at_once)
 
 
 def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> Sequence[str]:

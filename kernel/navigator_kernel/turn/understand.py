@@ -19,9 +19,19 @@ from navigator_kernel.events import (
     SkillsShortlisted,
     Usage,
 )
-from navigator_kernel.language.clauses import MOST, Clause, asks_to_look, clauses, is_long, parts, refuses, without_refused
+from navigator_kernel.language.clauses import (
+    MOST,
+    Clause,
+    asks_to_look,
+    clauses,
+    is_long,
+    parts,
+    refuses,
+    without_refused,
+)
 from navigator_kernel.language.parameters import meant
 from navigator_kernel.language.signs import is_path, named_files
+from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, fold, lazy_compile
 from navigator_kernel.values.chat import usage_facts
@@ -130,8 +140,8 @@ def _names_another(request: PreprocessingResult, session: Session) -> bool:
 
 def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
-    mark of a file: whoever names one wants work done on it."""
-    text = request.need
+    mark of a file: whoever names one wants work done on it. What the message leaves out is no work."""
+    text = without_left_out(request.need, (file.written for file in request.without))
     paths = {target.written: target.path for target in request.targets}  # a title, as "the readme", says no type itself
     for name in sorted(files_in(request), key=len, reverse=True):
         path = PurePath(paths.get(name, name))

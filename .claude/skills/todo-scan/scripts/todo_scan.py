@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from itertools import groupby
 from pathlib import Path
 
@@ -48,13 +49,13 @@ class Found:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def scan(written: str, endings: frozenset[str]) -> dict[str, object]:
+def scan(written: str, endings: frozenset[str], without: frozenset[str]) -> dict[str, object]:
     """`{summary, folder, marks: [{file, line, tag, text}], text, …}` of a folder, or of one file. With `endings` only
-    files whose names end so are read."""
+    files whose names end so are read, and nothing of `without`."""
     target, name = place(written)
     found = Found()
     base = target.parent if target.is_file() else target
-    for path in [target] if target.is_file() else files(target, found.skipped):
+    for path in [target] if target.is_file() else files(target, found.skipped, without):
         if endings and path.suffix.lower() not in endings:
             continue
         try:
@@ -71,7 +72,11 @@ def scan(written: str, endings: frozenset[str]) -> dict[str, object]:
     total = sum(found.tags.values())
     folder = "" if target.is_file() else f"{name}/" if name else ""
     return {
-        "summary": sentence(name, found, "" if target.is_file() else f"{'/'.join(sorted(found.kinds))} file".strip()),
+        "summary": sentence(
+            and_without(name, without),
+            found,
+            "" if target.is_file() else f"{'/'.join(sorted(found.kinds))} file".strip(),
+        ),
         "folder": plain(written),
         "files": found.files,
         "total": total,
@@ -120,7 +125,7 @@ def say(english: str, chinese: str) -> str:
     return chinese if CHINESE else english
 
 
-def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
+def files(folder: Path, skipped: Counter[str], without: frozenset[str]) -> Iterator[Path]:
     """Every regular file below `folder` in the order of names that a person of the project wrote; no links."""
     waiting, ignored = [folder], ignored_by_git(folder)
     while waiting:
@@ -139,6 +144,8 @@ def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
         for entry in entries:
             if entry.path in ignored:
                 skipped["ignored"] += 1
+            elif is_left_out(entry.path, without):
+                skipped["unwanted"] += 1
             elif entry.is_symlink():
                 skipped["links"] += 1
             elif entry.is_dir(follow_symlinks=False):
@@ -147,6 +154,21 @@ def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
             elif entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
         waiting += reversed(deeper)
+
+
+def is_left_out(path: str, without: frozenset[str]) -> bool:
+    """Whether the file or folder is one of those that the person does not want, or fits one of their patterns."""
+    return path in without or any(fnmatch(Path(path).name, name) for name in without if "*" in name)
+
+
+def and_without(name: str, without: frozenset[str]) -> str:
+    """`name` as people are shown it, with what was left out."""
+    project = os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", "."))
+    names = sorted(plain(os.path.relpath(path, project) if path.startswith("/") else path) for path in without)
+    if not names:
+        return name
+    whole = name or say("the project", "整个项目")
+    return say(f"{whole} without {', '.join(names)}", f"{whole}（不含 {'、'.join(names)}）")
 
 
 def ignored_by_git(folder: Path) -> frozenset[str]:
@@ -245,9 +267,11 @@ def main() -> None:
     parser.add_argument("--path", help="a file or folder")
     parser.add_argument("folder", nargs="?", help="the same, as a word; without either the project")
     parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
+    parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
     given = parser.parse_args()
+    endings = frozenset(filter(None, given.endings.lower().split(",")))
     try:
-        found = scan(given.path or given.folder or ".", frozenset(filter(None, given.endings.lower().split(","))))
+        found = scan(given.path or given.folder or ".", endings, frozenset(filter(None, given.without.split("\n"))))
     except OSError as error:
         raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")

@@ -9,6 +9,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,13 +59,15 @@ def figures(lines: Iterable[str], top: int, counts: Counter[str] | None = None) 
     }
 
 
-def of_folder(written: str, top: int, endings: frozenset[str]) -> dict[str, Any]:
+def of_folder(written: str, top: int, endings: frozenset[str], without: frozenset[str]) -> dict[str, Any]:
     """The figures of all text files of a folder that a person of the project wrote, and those of each, most words
     first; with `endings` only of files whose names end so."""
     folder, name = place(written)
     counts: Counter[str] = Counter()
     each: list[dict[str, Any]] = []
     for path in files(folder):
+        if is_left_out(path, folder, without):
+            continue
         if (not endings or path.suffix.lower() in endings) and (encoding := encoding_of(path)):
             own = figures(lines_of(path, encoding), 1, counts)
             each.append(
@@ -72,6 +75,10 @@ def of_folder(written: str, top: int, endings: frozenset[str]) -> dict[str, Any]
             )
     kind = "/".join(sorted({Path(file["file"]).suffix.lower() for file in each} or endings)) if endings else ""
     where = "" if folder == place(".")[0] else name
+    names = sorted(place(path)[1] if path.startswith("/") else path for path in without)
+    if names:
+        whole = where or ("整个项目" if CHINESE else "the project")
+        where = f"{whole}（不含 {'、'.join(names)}）" if CHINESE else f"{whole} without {', '.join(names)}"
     if not each:
         told = f"{where or '项目'} 里没有 {kind or '文本'} 文件" if CHINESE else ""
         raise SystemExit(told or f"there is no {kind or 'text'} file in {where or 'the project'}")
@@ -89,6 +96,13 @@ def of_folder(written: str, top: int, endings: frozenset[str]) -> dict[str, Any]
         "each": each[:LISTED],
         "text": "\n".join(f"{file['file']} {file['words']:,}" for file in each[:LISTED]),
     }
+
+
+def is_left_out(path: Path, top: Path, without: frozenset[str]) -> bool:
+    """Whether the file, or a folder around it, is one that the person does not want, or fits one of their patterns."""
+    places = [place for place in (path, *path.parents) if place.is_relative_to(top)]
+    patterns = [name for name in without if "*" in name]
+    return any(str(place) in without or any(fnmatch(place.name, name) for name in patterns) for place in places)
 
 
 def files(folder: Path) -> Iterator[Path]:
@@ -173,6 +187,7 @@ def main() -> None:
     parser.add_argument("--file", help="a file, instead of the text")
     parser.add_argument("--folder", help="a folder, instead of the text: all its files")
     parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
+    parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
     parser.add_argument("--top", type=int, default=10, help="how many frequent words to list")
     given = parser.parse_args()
     about: dict[str, object] = {}
@@ -187,7 +202,8 @@ def main() -> None:
             lines = lines_of(path, encoding)
         if not given.file and (given.folder or given.endings):
             endings = frozenset(filter(None, given.endings.lower().split(",")))
-            found = of_folder(given.folder or ".", given.top, endings)
+            without = frozenset(filter(None, given.without.split("\n")))
+            found = of_folder(given.folder or ".", given.top, endings, without)
         else:
             found = about | figures(lines, given.top)
     except OSError as error:
