@@ -304,7 +304,7 @@ def _stated(
 
     text = request.need
     for file in (*request.files, *request.targets):
-        text = text if file.loose else text.replace(file.written, " ")
+        text = text if file.loose or file.written.startswith("*.") else text.replace(file.written, " ")
     match spec.validation:
         case "since" | "until":
             since, until = stated.period(text, date.fromisoformat(request.today)) if request.today else ("", "")
@@ -317,7 +317,7 @@ def _stated(
                 for spec in specs
                 if spec.validation in PATHS and spec.name in values
             )
-            wanted = without_left_out(request.need, (file.written for file in request.without))
+            wanted = without_left_out(text, (file.written for file in request.without))
             return None if one_file or given_text(request.need) else ",".join(stated.endings(wanted)) or None
         case _:
             given = {**request.before, **values}

@@ -100,15 +100,15 @@ _NEWEST = frozenset({"latest", "newest", "last", "current", "最新", "最近", 
 
 
 class _Mention(NamedTuple):
-    """A name as it is written, where it begins, and the paths that it may mean. `loose` names are descriptions; `count` is
-    the number of files of a pattern for too many."""
+    """A name as it is written, where it begins, and the paths that it may mean. `loose` names are descriptions; `too_many` is
+    the number of files of a pattern that means more than one message can name."""
 
     written: str
     start: int
     paths: tuple[str, ...]
     is_folder: bool = False
     loose: bool = False
-    count: int = 0
+    too_many: int = 0
 
 
 class Folder(Protocol):
@@ -203,8 +203,8 @@ class _Finder:
 
     def reference(self, mention: _Mention) -> FileReference:
         """The file or folder itself, with its text if that is short and UTF-8."""
-        if mention.count:
-            problem = too_many(mention.written, mention.count)
+        if mention.too_many:
+            problem = too_many(mention.written, mention.too_many)
             return FileReference(written=mention.written, path=Path(mention.written), problem=problem, refused=True)
         if not mention.paths:
             near = tuple(self._near(mention))
@@ -254,7 +254,7 @@ class _Finder:
                 each = len(paths) <= MOST
                 yield from (_Mention(hit.group(), hit.start(), (path,)) for path in paths if each)
                 if not paths or not each:
-                    yield _Mention(hit.group(), hit.start(), (), count=len(paths))
+                    yield _Mention(hit.group(), hit.start(), (), too_many=len(paths))
 
     def _listed(self) -> Iterator[_Mention]:
         """Names with a blank or Chinese in them: only the list of the project's files shows their ends."""

@@ -107,11 +107,11 @@ def one_subject_each(
         return [(arguments, request)]  # they are no alternatives
     if arguments:
         words = [path for word in arguments for path in _matching(word, request.base)]
-        named = [word for word in words if is_there(request.base / word)]
-        others = [word for word in words if word not in named and word not in _AND]
+        places = [word for word in words if is_there(request.base / word)]
+        others = [word for word in words if word not in places and word not in _AND]
         if not all(word.startswith("--") or "=" in word for word in others):
             return [(arguments, request)]  # the words are a text
-        return [((word, *others), request) for word in named] or [(arguments, request)]
+        return [((word, *others), request) for word in places] or [(arguments, request)]
     named = [target for target in meant(request, specs) if target.usable and not target.loose]
     kinds = {spec.validation for spec in paths}
     fitting = [
