@@ -58,8 +58,9 @@ class FileReader(Protocol):
     def read(self, written: str) -> tuple[Path, str]:
         """The real path and the text of an `@path`; KernelError if it cannot be read (PRE-8)."""
 
-    def find(self, text: str, today: date) -> tuple[FileReference, ...]:
-        """The files and folders that `text` names in plain words (`language/targets.py`)."""
+    def find(self, text: str, today: date, whole: str = "") -> tuple[FileReference, ...]:
+        """The files and folders that `text` names in plain words, and those that the `whole` message, of which it is a
+        part, leaves out (`language/targets.py`)."""
 
 
 class Router(Protocol):

@@ -199,3 +199,8 @@ def test_columns_that_are_wanted_are_told_alone(place: Place) -> None:
 
 def test_a_workbook_is_not_a_csv_file(place: Place) -> None:
     assert "save it as CSV" in place.script("csv-report", place.write("t.xlsx", b"PK\x03\x04\0\0")).complaint
+
+
+def test_decimal_commas_in_quotes_are_numbers(place: Place) -> None:
+    place.write("sales.csv", 'name,amount\nAnn,"1.200,50"\nBob,"300,00"\nCyd,"99,95"\n')
+    assert place.answer("csv-report", "sales.csv")["columns"]["amount"]["sum"] == 1600.45

@@ -158,6 +158,38 @@ def test_a_line_without_an_end_does_not_fill_the_memory(place: Place) -> None:
 def test_a_folder_without_text_files_is_an_error(place: Place) -> None:
     place.write("pictures/a.png", b"\x89PNG\0")
     assert place.script("todo-scan", "pictures").complaint == "there is no text file in 'pictures'"
+    assert place.script("todo-scan", "--endings", ".py", "pictures").complaint == "there is no .py file in 'pictures'"
+
+
+@pytest.mark.requirement("SEN-2")
+def test_what_the_message_leaves_out_is_not_looked_at(place: Place) -> None:
+    for name in ("src/a.py", "tests/b.py", "docs/c.md", "docs/deep/d.md"):
+        place.write(name, f"# TODO: {name}\n")
+    for message, files in {
+        "find the TODO comments in this repo, except in tests": {"src/a.py", "docs/c.md", "docs/deep/d.md"},
+        "find the TODO comments, without tests and docs": {"src/a.py"},
+        "find all TODO comments but not those in *.md": {"src/a.py", "tests/b.py"},
+        "find the TODO comments in docs, ignoring docs/deep": {"c.md"},
+        "查找 TODO 注释，不包括 tests 目录": {"src/a.py", "docs/c.md", "docs/deep/d.md"},
+        "扫描 TODO 注释，tests 和 docs 目录除外": {"src/a.py"},
+        "besides tests, also find the TODO comments in src": {"a.py"},
+    }.items():
+        assert {mark["file"] for mark in place.data(message)["marks"]} == files, message
+    refused = place.ask("show the commits of this repository except docs")
+    assert "cannot leave out 'docs'" in refused.summary
+
+
+@pytest.mark.requirement("SEN-2")
+def test_only_the_kind_of_files_that_is_named_is_looked_at(place: Place) -> None:
+    place.write("src/a.py", "# TODO: one\n")
+    place.write("src/b.rs", "// TODO: two\n// FIXME: three\n")
+    for message, total in {
+        "list the todos in the python files": 1,
+        "list the todos in *.py and *.rs": 3,
+        "list the todos in *.rs": 2,
+        "查找 *.rs 里的 TODO 注释": 2,
+    }.items():
+        assert place.data(message)["total"] == total, message
 
 
 TREE: dict[str, bytes] = {

@@ -111,3 +111,45 @@ def test_the_summary_is_a_sentence_of_the_persons_language(
 def test_a_file_that_is_not_text_is_an_error(place: Place, content: bytes) -> None:
     path: Path = place.write("a.bin", content)
     assert place.script("word-count", "--file", path).complaint == "'a.bin' is not a text file"
+
+
+@pytest.mark.parametrize(
+    ("message", "words", "files"),
+    [
+        ("how many words are in docs", 7, 3),
+        ("count the words of *.md", 9, 3),
+        ("统计所有 markdown 文件的字数", 9, 3),
+        ("count the words in all rst files", 1, 1),
+    ],
+)
+@pytest.mark.requirement("SEN-2")
+def test_a_folder_and_a_kind_of_files_are_counted_as_a_whole(
+    place: Place, message: str, words: int, files: int
+) -> None:
+    for name, text in {
+        "README.md": "one two three",
+        "docs/a.md": "four five six",
+        "docs/deep/b.md": "seven eight nine",
+        "docs/deep/c.rst": "ten",
+        "docs/picture.png": b"\x89PNG\0",
+        "docs/build/d.md": "is ignored",
+        "node_modules/x/e.md": "is no file of the person",
+        ".gitignore": "build/\n",
+    }.items():
+        place.write(name, text)
+    subprocess.run(["git", "init", "-q", place.root], check=True)
+    data = place.data(message)
+    assert (data["words"], data["files"]) == (words, files)
+
+
+def test_several_files_are_each_counted(place: Place) -> None:
+    for name in ("a.md", "b.md", "c.txt"):
+        place.write(name, f"{name} words")
+    for message in ("/word-count a.md b.md c.txt", "/word-count a.md and b.md and c.txt", "/word-count *.*"):
+        reports = place.talk().say(message).reports
+        assert [report.data["source"] for report in reports] == ["a.md", "b.md", "c.txt"]
+    assert place.data("/word-count a.md is fine")["source"] == "a.md"
+    for at in range(20):
+        place.write(f"many/{at}.log", "a")
+    refused = place.ask("/word-count many/*.log")
+    assert refused.state == "error" and "means 20 files, and 16 at once is the most" in refused.summary

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.language.stated import columns, day, number, period
+from navigator_kernel.language.stated import columns, day, endings, number, period
 
 MONTHS = "January February March April May June July August September October November December".split()
 DAYS = st.dates(date(1971, 1, 1), date(2098, 12, 31))
@@ -57,6 +57,12 @@ def test_how_many_are_asked_for(message: str, expected: str) -> None:
 @pytest.mark.parametrize(("header", "message", "expected"), cases("columns"))
 def test_the_columns_to_which_a_message_limits_the_output(header: str, message: str, expected: str) -> None:
     assert columns(message, header.split(",")) == tuple(expected.split(",") if expected else ())
+
+
+@pytest.mark.requirement("SEN-2")
+@pytest.mark.parametrize(("message", "expected"), cases("endings"))
+def test_the_endings_of_the_files_to_which_a_message_limits_itself(message: str, expected: str) -> None:
+    assert ",".join(endings(message)) == expected
 
 
 @given(on=DAYS, later=st.integers(0, 400))

@@ -67,7 +67,7 @@ def found(shop: Path, text: str) -> list[str]:
     for target in ProjectFiles(root, root).find(text, TODAY):
         path = target.path.relative_to(root).as_posix() if target.path.is_relative_to(root) else str(target.path)
         shown = "|".join(target.choices) or ("?" * bool(target.problem) + path + "/" * target.folder)
-        names.append(shown)
+        names += [] if target.left_out else [shown]
     return names
 
 

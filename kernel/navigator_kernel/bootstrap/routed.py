@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import UsageProblem
-from navigator_kernel.language.clauses import may_spell_out
+from navigator_kernel.language.clauses import may_join, may_spell_out
 from navigator_kernel.values.route import RouteDecision, RouteResult, Workflow
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _spelled_out(
     from navigator_kernel.turn.message import without_prefix
 
     need = without_prefix(request.original)
-    if request.commands or not may_spell_out(need):
+    if request.commands or not (may_spell_out(need) or may_join(need)):
         return None, ()
     return _planned(request, need, project, files)
 

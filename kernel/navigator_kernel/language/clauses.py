@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import re
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from navigator_kernel.text import lazy_compile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LIMIT = 4_000  # characters of a message that can contain several requests; a longer one is a text
 MOST = 3  # most clauses, and skills, of one message
@@ -25,7 +30,7 @@ _MASKED = lazy_compile(
 _BORDER = r"(?<![\da-z_\u00b5-\u024f-])"  # a word may follow Chinese without a space
 _STRONG = (
     rf"{_BORDER}(?:also|besides|in\s+addition(?!\s+to)|additionally)(?![\w-])"
-    r"|并且|而且|同时|还[要想得有]|另外|此外|顺[便带]"
+    r"|(?:while\s+(?:you|we)(?:['’]re|\s+are)\s+at\s+it|by\s+the\s+way)(?![\w-])|并且|而且|同时|还[要想得有]|另外|此外|顺[便带]"
 )
 _WEAK = (
     rf"{_BORDER}(?:and|as\s+well\s+as|along\s+with|together\s+with|plus)(?![\w-])|以及|外加"
@@ -56,6 +61,16 @@ _ASIDE = lazy_compile(
 _UNWANTED = lazy_compile(
     r"\b(?:not|no|never|without|except|instead|rather|skip|ignore)\b|n['’]t\b"
     r"|不[要用必需想]|(?<![级类特分识区个性])别|无[需须]|除了|忽略|跳过",
+    re.IGNORECASE,
+)
+# A clause that says what is not to be done: `do not check docs`, `别查链接`
+_REFUSED = lazy_compile(
+    r"(?:(?:^|[,;.!?，；。！？\n])[^\S\n]*+(?:(?:but|and|so|please|just|also)\s+|[但也请并就而且]){0,3}"
+    r"|\s(?:and|but)\s+(?:please\s+)?|(?:但是?|并且?|而且?)(?=[不别]))"
+    r"(?:(?:do\s+not|don['’]?t)(?!\s+(?:forget|worry|hesitate|you|we|i)\b)|(?:there\s+is\s+)?no\s+need\s+(?:to|for)|never(?:\s+mind|\s+you\s+mind)?"
+    r"|without\s+\w+ing|forget\s+about|leave\s+(?:out|alone)|skip|ignore|not\s+the)\b(?:[^,;.!?，；。！？\n]|\.(?=\w))*"
+    r"|(?:(?:^|[,;.!?，；。！？\n])[^\S\n]*+[但也请并就而且]{0,3}|(?:但是?|并且?|而且?))"
+    r"(?:不要|不用|不必|不需要|不想|无需|先?别(?![忘的人名处])|跳过|忽略)(?!忘)(?:[^,;.!?，；。！？\n]|\.(?=\w))*",
     re.IGNORECASE,
 )
 # A part after a mere `and` that begins so belongs to the part before: `the images`, `warnings are in it`
@@ -108,12 +123,16 @@ _COURTESY = lazy_compile(
     re.IGNORECASE,
 )
 _LOOKS = lazy_compile(
-    r"(?:h?o?w (?:many|much|long|big|large|often|old)|which|what(?:'s| is| are)?|who(?:se)?|when|where|is|are|any|do|does|did|has|have|was|were"
+    r"(?:the )?(?:h?o?w (?:many|much|long|big|large|often|old)|which|what(?:'s| is| are)?|who(?:se)?|when|where|is|are|any|do|does|did|has|have|was|were"
     r"|count|number|size|amount|length|list|show|find|search|look|check|scan|tell|give|report|summari[sz]e|sum|total|average|analy[sz]e|compare|know|see)\b",
     re.IGNORECASE,
 )
+_LOOK = lazy_compile(
+    r"\b(?:list|show|count|check|scan|look|search|find|report|analy[sz]e|summari[sz]e|tell)(?:ing)?\b|[统计列查看数扫汇找]",
+    re.IGNORECASE,
+)
 _ASKS_ZH = lazy_compile(
-    r"多少|几[个次条行处]|哪|谁|什么|有没有|是否|是不是|吗[？?。]?$|^(?:统计|列出|列一下|查|找|检查|看|汇总|分析|总结|数|告诉|报告|扫描|盘点|对比|显示|展示)"
+    r"多少|几[个次条行处]|哪|谁|什么|怎么?样|有没有|是否|是不是|吗[？?。]?$|^(?:统计|列出|列一下|查|找|检查|看|汇总|分析|总结|数|告诉|报告|扫描|盘点|对比|显示|展示)"
 )
 _BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 _COMMA_WORD = lazy_compile(r"[,，][^\w,，]*+\w")
@@ -162,42 +181,59 @@ def asks_to_look(text: str) -> bool:
     return _LOOKS.match(order) is not None or _ASKS_ZH.search(order) is not None
 
 
-def clauses(text: str) -> tuple[Clause, ...]:
-    """The two or three requests in order, or none if the text is one request or has too many."""
-    if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
+def without_refused(text: str) -> str:
+    """A text without the clauses that say what is not to be done, as it is if they are all of it."""
+    rest = _REFUSED.sub(" ", text).strip(_STOPS)
+    return rest if rest and _content(rest) else text
+
+
+def refuses(text: str) -> bool:
+    """Whether all of a text says that something is not to be looked at, counted or listed."""
+    return _REFUSED.match(text) is not None and not _content(_REFUSED.sub(" ", text)) and _LOOK.search(text) is not None
+
+
+def clauses(text: str, names: Sequence[str] = (), *, objects: bool = False) -> tuple[Clause, ...]:
+    """The two or three requests in order, or none if the text is one request or has too many. The `names` of files are
+    not cut. With `objects`, the parts may also be several objects of one verb, and steps with an order."""
+    if len(text) > LIMIT or not may_join(text) or (_ORDERED.search(text) and not objects):
         return ()
     pieces: list[str] = []
     apart: list[bool] = []
-    for joint, piece in _pieces(text):
-        if pieces and (_substance(pieces[-1]) < 2 or not _stands_alone(pieces[-1], joint, piece)):
+    for joint, piece in _pieces(text, names):
+        alone = _substance(piece) >= 2 if objects else bool(pieces) and _stands_alone(pieces[-1], joint, piece)
+        if pieces and (_substance(pieces[-1]) < 2 or not alone):
             pieces[-1] += joint + piece
         else:
             pieces.append(piece)
             apart.append(_divides(joint) or bool(_COMMA_WORD.search(joint)))
     stripped = [piece.strip(_EDGE) for piece in pieces]
-    if not 2 <= len(stripped) <= MOST or any(_ASIDE.match(clause) or _UNWANTED.search(clause) for clause in stripped):
+    most = _PIECES if objects else MOST
+    if not 2 <= len(stripped) <= most or any(_ASIDE.match(clause) or _UNWANTED.search(clause) for clause in stripped):
         return ()
     return tuple(map(Clause, stripped, [True, *apart[1:]]))
 
 
 def parts(text: str) -> tuple[str, ...]:
     """The joined pieces in order, for lists of names; the whole text if nothing joins."""
-    if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
+    if len(text) > LIMIT or not may_join(text) or _ORDERED.search(text):
         return (text.strip(),)
     pieces = [_BOTH.sub("", piece).strip(_STOPS) for _, piece in _pieces(text)]
     return tuple(filter(_content, pieces))
 
 
-def _may_join(text: str) -> bool:
+def may_join(text: str) -> bool:
     """A cheap check before the text is parsed."""
     if not text.isascii() or not _MARKS.isdisjoint(text):
         return True
     return not _WORDS.isdisjoint(_ASCII_TERM.findall(text.lower()))
 
 
-def _pieces(text: str) -> list[tuple[str, str]]:
+def _pieces(text: str, names: Sequence[str] = ()) -> list[tuple[str, str]]:
     """The pieces with their joining words; one piece if there are too many."""
-    masked = _MASKED.sub(lambda hit: "Q" * len(hit.group()), text)
+    masked = text
+    for name in names:
+        masked = masked.replace(name, "Q" * len(name))
+    masked = _MASKED.sub(lambda hit: "Q" * len(hit.group()), masked)
     joints = [hit for hit in _JOINT.finditer(masked) if hit["stop"] or hit["words"]]
     if len(joints) >= _PIECES:
         return [("", text)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.request import FileReference, PreprocessingResult
 from navigator_kernel.values.resource import PATHS, ParamSpec
@@ -63,7 +64,7 @@ def parameters(
     if request.handed is not None and _REFERS.fullmatch(" ".join(positional)):
         positional.clear()
     files = [file for file in request.files if file.usable]
-    targets = [_chosen(target, request.answer) for target in _files_of_folders(specs, meant(request))]
+    targets = [_chosen(target, request.answer) for target in _files_of_folders(specs, meant(request, specs))]
     unused = [*files, *(target for target in targets if target.usable)]
     for spec in sorted(specs, key=lambda spec: spec.validation not in PATHS):
         if spec.name not in values:
@@ -89,7 +90,7 @@ def parameters(
         values={**defaults, **values},
         positional=tuple(positional),
         missing=missing,
-        problem=_problem(specs, values, missing, [*files, *targets]),
+        problem=_problem(specs, values, missing, [*files, *targets], request.without),
         unclear=next((target for target in targets if target.choices and wants_path(specs)), None),
     )
 
@@ -99,13 +100,16 @@ def wants_path(specs: Sequence[ParamSpec]) -> bool:
     return any(spec.validation in PATHS for spec in specs)
 
 
-def meant(request: PreprocessingResult) -> Sequence[FileReference]:
-    """What the message names in plain words, but not inside a text that it gives."""
+def meant(request: PreprocessingResult, specs: Sequence[ParamSpec] = ()) -> Sequence[FileReference]:
+    """What the message names in plain words, but not inside a text that it gives. `*.py` is no file for a skill with a
+    parameter for endings."""
     text = given_text(request.need).strip()
-    if not text:
-        return request.targets
+    takes_endings = any(spec.validation == "endings" for spec in specs)
     return [
-        target for target in request.targets if target.written == text or not (target.loose or target.written in text)
+        target
+        for target in request.targets
+        if not text or target.written == text or not (target.loose or target.written in text)
+        if not (takes_endings and target.written.startswith("*."))
     ]
 
 
@@ -147,11 +151,16 @@ def _path(
 ) -> str | None:
     """The path that a parameter gets: an argument, what the message names, or a file of the step before."""
 
-    def fit(path: Path) -> bool:
-        only_folders = spec.validation == "folder_exists"
-        return is_file(path) if spec.validation == "file_exists" else is_there(path, only_folders=only_folders)
+    only_folders = spec.validation == "folder_exists"
+    is_text = spec.instead_of and len(positional) > 1  # then a word such as "docs" is one of the text
 
-    if (word := _taken(positional, lambda word: fit(request.base / word))) is not None:
+    def fit(word: str) -> bool:
+        path = request.base / word
+        return is_file(path) or (spec.validation != "file_exists" and is_there(path) and ("/" in word or not is_text))
+
+    if (
+        word := _taken(positional, lambda word: fit(word) and not (only_folders and is_file(request.base / word)))
+    ) is not None:
         return word
     needed = spec.required or spec.instead_of
     for file in unused:
@@ -164,10 +173,19 @@ def _path(
 
 
 def _problem(
-    specs: Sequence[ParamSpec], values: Mapping[str, str], missing: Sequence[ParamSpec], named: Sequence[FileReference]
+    specs: Sequence[ParamSpec],
+    values: Mapping[str, str],
+    missing: Sequence[ParamSpec],
+    named: Sequence[FileReference],
+    without: Sequence[FileReference],
 ) -> FileReference | None:
     """What the message names and the skill cannot work on, so that it never works on something else instead."""
     paths = [spec for spec in specs if spec.validation in PATHS]
+    places = [Path(values[spec.name]) for spec in paths if spec.name in values]
+    takes_all = any(spec.validation == "without" for spec in specs) or not paths
+    for file in () if takes_all else without:
+        if not places or any(place == file.path or place in file.path.parents for place in places if place.is_dir()):
+            return replace(file, problem=f"this skill cannot leave out {file.written!r}", refused=True)
     absent = next((file for file in named if file.problem and not file.loose), None)
     if absent is not None and (paths or missing):
         return absent
@@ -193,7 +211,7 @@ def _continued(
 
 
 def _group(spec: ParamSpec) -> str:
-    if spec.validation in PATHS or (spec.required and spec.validation == "not_empty"):
+    if spec.validation in {*PATHS, "endings"} or (spec.required and spec.validation == "not_empty"):
         return "subject"
     return "period" if spec.validation in {"since", "until"} else spec.name
 
@@ -268,7 +286,9 @@ def _inferred(
             return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, text)
         case "email":
             return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, text)
-        case "since" | "until" | "number" | "columns":
+        case "without":
+            return "\n".join(str(file.path) for file in request.without) or None
+        case "since" | "until" | "number" | "columns" | "endings":
             return _stated(spec, request, values, specs)
         case _ if any(other.instead_of == spec.name and other.name in values for other in specs):
             return None
@@ -284,13 +304,21 @@ def _stated(
 
     text = request.need
     for file in (*request.files, *request.targets):
-        text = text if file.loose else text.replace(file.written, " ")
+        text = text if file.loose or file.written.startswith("*.") else text.replace(file.written, " ")
     match spec.validation:
         case "since" | "until":
             since, until = stated.period(text, date.fromisoformat(request.today)) if request.today else ("", "")
             return (since if spec.validation == "since" else until) or None
         case "number":
             return stated.number(text) or None
+        case "endings":
+            one_file = any(
+                is_file(request.base / values[spec.name])
+                for spec in specs
+                if spec.validation in PATHS and spec.name in values
+            )
+            wanted = without_left_out(text, (file.written for file in request.without))
+            return None if one_file or given_text(request.need) else ",".join(stated.endings(wanted)) or None
         case _:
             given = {**request.before, **values}
             path = next(

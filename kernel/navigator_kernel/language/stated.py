@@ -508,6 +508,41 @@ def _digits(numeral: str) -> str:
     return str(total + digit)
 
 
+# Kinds of files in English and Chinese, each with the endings of its files
+_ENDINGS = {
+    "markdown|md": ".md .markdown", "text|txt|plain text|文本|纯文本": ".txt .md .rst", "csv": ".csv", "tsv": ".tsv", "json": ".json .jsonl",
+    "yaml|yml": ".yaml .yml", "toml": ".toml", "xml": ".xml", "html": ".html .htm", "css": ".css", "log|日志": ".log", "pdf": ".pdf", "sql": ".sql",
+    "word|docx": ".docx .doc", "excel|xlsx": ".xlsx .xls", "powerpoint|pptx|ppt": ".pptx .ppt", "zip": ".zip", "rst": ".rst", "notebook": ".ipynb",
+    "python|py": ".py .pyi", "javascript|js": ".js .mjs .cjs .jsx", "typescript|ts": ".ts .tsx", "rust|rs": ".rs", "golang|go": ".go", "java": ".java",
+    "ruby|rb": ".rb", "php": ".php", "kotlin": ".kt", "swift": ".swift", "c": ".c .h", "c++|cpp": ".cpp .cc .hpp .h", "shell|bash|sh": ".sh .bash",
+    "image|picture|photo|图片|图像|照片": ".png .jpg .jpeg .gif .webp .svg .bmp .tif .tiff .ico", "png": ".png", "jpg|jpeg": ".jpg .jpeg", "svg": ".svg",
+    "video|视频": ".mp4 .mov .mkv .webm .avi", "audio|音频": ".mp3 .wav .flac .ogg .m4a",
+}  # fmt: skip
+_OF_KIND = {word: endings.split() for words, endings in _ENDINGS.items() for word in words.split("|")}
+_KINDS = "|".join(sorted(map(re.escape, _OF_KIND), key=len, reverse=True))
+_FILES_OF_KIND = lazy_compile(
+    rf"(?<![\w./*-])(?:\*?\.)?(?P<english>{_KINDS})(?:[ -](?:source|script|code))?[ ]files(?![\w-])"
+    r"|(?<![\w./-])(?P<things>image|picture|photo|video|notebook|pdf)s(?![\w-])"
+    rf"|(?:所有|全部|每个|各个?|这些|那些|几[个张份]|多少[个张份]?|哪些|统计|只[看查要])的?\s?\.?(?P<chinese>{_KINDS})\s?(?:源|源码|代码|脚本)?(?:文件|(?<=[图照视音][片像频]))"
+    rf"|(?<![\w./-])\.?(?P<counted>{_KINDS})\s?(?:文件|(?<=[图照视音][片像频]))(?=[有共一总里中]{{0,3}}(?:几[个张份]|多少(?:[个张份]|\s?(?:$|[?!。,;]))))"
+    r"|(?<![\w./*-])\*\.(?P<ending>\w{1,8})(?![\w./*-])"
+)
+_AND_KIND = lazy_compile(rf"(?<![\w./*-])\.?(?P<kind>{_KINDS})\s?(?:,|/|&|、|和|及|(?:and|or)(?=\s))\s?$")
+
+
+def endings(text: str) -> tuple[str, ...]:
+    """The endings of the files to which the message limits itself: `.py` and `.pyi` of "in the Python files" or "*.py"."""
+    text, listed = _lower(text), list[str]()
+    for hit in _FILES_OF_KIND.finditer(text):
+        kinds = [next(kind for kind in hit.groups() if kind)]
+        start = hit.start(hit.lastindex or 0)
+        while (before := _AND_KIND.search(text, max(0, start - 24), start)) and len(kinds) < len(_ENDINGS):
+            kinds.append(before["kind"])
+            start = before.start("kind")
+        listed += [ending for kind in reversed(kinds) for ending in ([f".{kind}"] if hit["ending"] else _OF_KIND[kind])]
+    return tuple(dict.fromkeys(listed))
+
+
 # In the text that these patterns read, each name of a column is one mark
 _NAME = "[\"'“‘「`]{0,2}\ue000\\d{1,4}\ue001[\"'”’」`]{0,2}"
 _UNKNOWN = r"[^\s,、\ue000-\ue001]{1,30}(?=\s*(?:[,、和与及]|and(?![a-z])|$))"  # a name that the file does not have

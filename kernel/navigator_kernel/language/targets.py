@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -47,17 +48,31 @@ _INTO = lazy_compile(
     r"\b(?:in|inside|under|within|from|of|across|below|through|only|for|and|to)[ \t]+(?:the[ \t]+|my[ \t]+|our[ \t]+|all[ \t]+of[ \t]+)?$",
     re.IGNORECASE,
 )
+_INSIDE = lazy_compile(r"\b(?:in|inside|under|within)[ \t]+$", re.IGNORECASE)
+_ENDS = lazy_compile(r"[ \t]*(?:$|[,.;?!\n](?!\w)|(?:and|but|then)\b)")
 _PLACE_ZH = lazy_compile(r"[ \t]?(?:里面?|下面?|中|内|目录|文件夹|呢|的)|[ \t]?[?？。.!！]*$")
 _PLACED = lazy_compile(r"[里下中内]|目录|文件夹|呢|的")
-_OUT_OF = lazy_compile(
-    r"(?:\b(?:except|excluding|without|besides|not|ignor(?:e|ing)|skip(?:ping)?|other[ \t]+than|apart[ \t]+from|leav(?:e|ing)[ \t]+out)[ \t]+(?:for[ \t]+|in[ \t]+|of[ \t]+|the[ \t]+)*"
-    r"|(?:\bnot|\bnever|n['’]t)[ \t]+(?:read|touch|use|open|include|count|check|scan|process|consider|look[ \t]+(?:at|in|into))[ \t]+(?:in[ \t]+|the[ \t]+)*"
-    r"|(?:除了?|不要|不含|不包括|排除|忽略|跳过|(?:不要|不用|不必|别)去?(?:看|读|碰|管|用|包括|包含|算|统计|检查|扫描|处理|打开))[ \t]?)$",
-    re.IGNORECASE,
+_BUT_NOT = (
+    r"(?:\b(?:except|excluding|without|besides|not|ignor(?:e|ing)|skip(?:ping)?|other[ \t]+than|apart[ \t]+from|leav(?:e|ing)[ \t]+out)[ \t]+(?:(?:for|in|from|of|the|those|ones|anything|under|inside)[ \t]+)*"
+    r"|(?:\bnot|\bnever|n['’]t)[ \t]+(?:read|touch|use|open|include|count|check|scan|process|consider|look[ \t]+(?:at|in|into))[ \t]+(?:(?:in|the|those|anything|under|inside)[ \t]+)*"
+    r"|(?:除了?|不要|不含|不包括|不算|排除|忽略|跳过|(?:不要|不用|不必|别)去?(?:看|读|碰|管|用|包括|包含|算|统计|检查|扫描|处理|打开))[ \t]?)"
+)
+_OUT_OF, _LEFT_OUT = lazy_compile(f"{_BUT_NOT}$", re.IGNORECASE), lazy_compile(_BUT_NOT, re.IGNORECASE)
+_LIST_OF = lazy_compile(
+    r"[\"'`“「]?([^\s,，。;；、\"'`”」?!？！]{1,260})[\"'`”」]?[ \t]*(?:(?:folder|directory|files?|目录|文件夹)[ \t]*)?"
+    r"([,，、和与]|and\b|or\b)?[ \t]*(?:(?:and|or|the)\b[ \t]*)?"
+)
+_NAME = "[A-Za-z0-9_.][A-Za-z0-9_./*-]{0,80}"
+_NO_MORE = r"[ \t]?(?:目录|文件夹)?(?:里面?的?)?[ \t]?(?:除外|不算|不要|不看|不用看|不计|不统计)"
+_EXCEPTED = lazy_compile(rf"(?<![A-Za-z0-9_./*-])((?:{_NAME}[ \t]?[、和与,，][ \t]?){{0,4}}{_NAME}){_NO_MORE}")
+_AFTER_LEFT_OUT = lazy_compile(r"(?:目录|文件夹|里面?的?|中的|以外|之外|的|除外|不算|不要|不看).*$")
+# "besides tests, also": what is named is wanted as well
+_AS_WELL = lazy_compile(
+    r"(?:besides|apart[ \t]+from|除了?)[^.。;；\n]{0,40}?(?:\b(?:also|too|as[ \t]+well)\b|还|也)", re.IGNORECASE
 )
 _GENERAL = frozenset(
     "a an the this that these those my our your its their his her same each every any which what whole entire current project root working home parent "
-    "new empty output source other another some all no top main first second whose one right wrong correct sub in of inside under from for check scan list "
+    "new empty output except excluding without ignoring skipping besides not but source other another some all no top main first second whose one right wrong correct sub in of inside under from for check scan list "
     "and or to with is are there many few several most biggest largest smallest by per into on at as how size shared own given of".split()
 )
 _KNOWN = {
@@ -85,13 +100,15 @@ _NEWEST = frozenset({"latest", "newest", "last", "current", "最新", "最近", 
 
 
 class _Mention(NamedTuple):
-    """A name as it is written, where it begins, and the paths that it may mean. `loose` names are descriptions."""
+    """A name as it is written, where it begins, and the paths that it may mean. `loose` names are descriptions; `too_many` is
+    the number of files of a pattern that means more than one message can name."""
 
     written: str
     start: int
     paths: tuple[str, ...]
     is_folder: bool = False
     loose: bool = False
+    too_many: int = 0
 
 
 class Folder(Protocol):
@@ -104,19 +121,61 @@ class Folder(Protocol):
     def listing(self) -> Sequence[str]: ...
 
 
-def find_targets(text: str, files: Folder, today: date | None = None) -> tuple[FileReference, ...]:
-    """The files and folders that `text` names without a mark, in its order. `today` is for "yesterday's log"."""
+def find_targets(text: str, files: Folder, today: date | None = None, whole: str = "") -> tuple[FileReference, ...]:
+    """The files and folders that `text` names without a mark, in its order, then those that it, or the `whole` message of
+    which it is a part, leaves out. `today` is for "yesterday's log"."""
+    left = left_out(whole or text, files)
     text = text[:LIMIT]
     finder = _Finder(text, files, today)
     mentions = sorted(finder.mentions(), key=lambda mention: mention.start)
     known = {path for mention in mentions if len(mention.paths) == 1 for path in mention.paths}
     targets: dict[str, FileReference] = {}
+    unwanted = {file.path for file in left}
     for mention in mentions[:MOST]:
         if len(mention.paths) > 1 and known & set(mention.paths):
             continue  # the message itself says which of them
         reference = finder.reference(mention)
+        if reference.path in unwanted or mention.written in {file.written for file in left}:
+            continue
         targets.setdefault(str(reference.path) if reference.usable else mention.written, reference)
-    return tuple(targets.values())
+    return (*targets.values(), *left)
+
+
+def without_left_out(text: str, names: Iterable[str]) -> str:
+    """`text` without the words that leave the `names` out."""
+    for name in names:
+        before = rf"[,，;；]?[ \t]{{0,3}}(?:but[ \t])?(?:{_BUT_NOT}|[,，、和与及]|and[ \t]|or[ \t])[ \t]*(?:the[ \t]+)?"
+        after = r"[\"'`”」]?(?:[ \t]*(?:(?:sub)?folders?|director(?:y|ies)|files?)\b|[ \t]?(?:目录|文件夹|文件))?(?:里面?的?|以外|之外|的)?"
+        excepted = rf"{re.escape(name)}(?:[ \t]?[、和与,，][ \t]?{_NAME}){{0,4}}{_NO_MORE}"
+        pattern = rf"[,，;；]?[ \t]{{0,3}}{excepted}|{before}[\"'`“「]?{re.escape(name)}(?!\w){after}"
+        text = lazy_compile(pattern, re.IGNORECASE).sub(" ", text)
+    return text
+
+
+def too_many(written: str, count: int) -> str:
+    return f"{written!r} means {count} files, and {MOST} at once is the most"
+
+
+def left_out(text: str, files: Folder) -> tuple[FileReference, ...]:
+    """The files, folders and patterns such as `*.md` that `text` leaves out: "except tests", 不包括 docs 目录."""
+    finder = _Finder(text := text[:LIMIT], files, None)
+    references: dict[str, FileReference] = {}
+    lists = [hit.end() for hit in islice(_LEFT_OUT.finditer(text), MOST) if not _AS_WELL.match(text, hit.start())]
+    for at in (*lists, *(hit.start(1) for hit in islice(_EXCEPTED.finditer(text), MOST))):
+        end = at
+        while (listed := _LIST_OF.match(text, end)) and len(references) < MOST:
+            written = listed[1].rstrip(".:")
+            if not written.isascii():
+                written = _AFTER_LEFT_OUT.sub("", written) or written
+            pattern = _GLOB.fullmatch(written)
+            paths = (written,) if pattern else finder.called(written)
+            for path in paths:
+                place = Path(written) if pattern else files.place(path)
+                references[str(place)] = FileReference(written=written, path=place, left_out=True)
+            if not paths or not listed[2]:
+                break
+            end = listed.end()
+    return tuple(references.values())
 
 
 class _Finder:
@@ -144,6 +203,9 @@ class _Finder:
 
     def reference(self, mention: _Mention) -> FileReference:
         """The file or folder itself, with its text if that is short and UTF-8."""
+        if mention.too_many:
+            problem = too_many(mention.written, mention.too_many)
+            return FileReference(written=mention.written, path=Path(mention.written), problem=problem, refused=True)
         if not mention.paths:
             near = tuple(self._near(mention))
             problem = f"no {'folder' if mention.is_folder else 'file'} is called {mention.written!r}"
@@ -187,9 +249,12 @@ class _Finder:
 
         for hit in _GLOB.finditer(self.text):
             whole = hit.group() if "/" in hit.group() else f"*{hit.group()}"
-            paths = tuple(name for name in self.listing if fnmatchcase(name, whole) and not name.endswith("/"))
+            paths = [name for name in self.listing if fnmatchcase(name, whole) and not name.endswith("/")]
             if self._take(*hit.span()):
-                yield _Mention(hit.group(), hit.start(), paths[:MOST])
+                each = len(paths) <= MOST
+                yield from (_Mention(hit.group(), hit.start(), (path,)) for path in paths if each)
+                if not paths or not each:
+                    yield _Mention(hit.group(), hit.start(), (), too_many=len(paths))
 
     def _listed(self) -> Iterator[_Mention]:
         """Names with a blank or Chinese in them: only the list of the project's files shows their ends."""
@@ -266,6 +331,12 @@ class _Finder:
             return ()
         return (name,) if self._is_folder(name) else self._ending_in(name, self._folders)
 
+    def called(self, name: str) -> tuple[str, ...]:
+        """The files or folders with this name or path."""
+        if name.lower() in _GENERAL or self._exists(name) == "closed":
+            return ()
+        return (name,) if self._exists(name) else self._folders_called(name) or self._called(name)
+
     def _called(self, name: str) -> tuple[str, ...]:
         """The files with this name, or with this end of a path."""
         return self._ending_in(name.removeprefix("./"), self._by_name)
@@ -300,6 +371,10 @@ class _Finder:
             after = _PLACE_ZH.match(self.text, end) if beside_han else None
             sign = bool(_INTO.search(self.text[:start][-24:])) or bool(after and after.group().strip())
             paths = self._folders_called(word) if sign else (word,) if self._is_folder(word) else ()
+            if not paths and _INSIDE.search(self.text[:start][-12:]) and _ENDS.match(self.text, end):
+                near = get_close_matches(word, self._folders, 1, 0.85) if word.isascii() and len(word) > 3 else []
+                if near and self._take(start, end):
+                    yield _Mention(word, start, (), is_folder=True)
             if paths and not _OUT_OF.search(self.text[:start][-40:]):
                 (signed if sign else bare).append(_Mention(word, start, paths, is_folder=True))
         yield from signed or ([] if only_signed else bare)

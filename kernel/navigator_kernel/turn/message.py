@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
+from navigator_kernel.language.clauses import without_refused
 from navigator_kernel.language.words import split_words
 from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.values.request import (
@@ -80,8 +81,8 @@ def preprocess(message: Message, files: FileReader, now: str = "") -> Preprocess
     rest = "\n".join(line for line in lines if line is not None)
     need, cleaned = parser.take_inline(rest)
     today = datetime.fromisoformat(now).astimezone().date() if now else None
-    plain = _FENCED.sub(" ", need) if today and not parser.commands else ""
-    named = files.find(plain, today) if today and plain.strip() else ()
+    plain = without_refused(_FENCED.sub(" ", need)) if today and not parser.commands else ""
+    named = files.find(plain, today, need) if today and plain.strip() else ()
     return PreprocessingResult(
         original=message.text,
         cleaned_content=cleaned,
@@ -92,7 +93,8 @@ def preprocess(message: Message, files: FileReader, now: str = "") -> Preprocess
         answers=message.answers,
         target=message.target,
         way=message.way,
-        targets=tuple(target for target in named if target.written not in parser.references),
+        targets=tuple(file for file in named if file.written not in parser.references and not file.left_out),
+        without=tuple(file for file in named if file.left_out),
         today=today.isoformat() if today else "",
         language=message.language or language_of(text),
     )

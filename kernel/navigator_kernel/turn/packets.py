@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from navigator_kernel.language.parameters import Parameters, meant, parameters
+from navigator_kernel.language.parameters import Parameters, is_there, meant, parameters
+from navigator_kernel.language.targets import MOST, too_many
 from navigator_kernel.language.wording import APART, say
 from navigator_kernel.text import in_one_language
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
@@ -27,6 +28,7 @@ from navigator_kernel.values.route import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.text import Language
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import ParamSpec, SkillDef
 
 SKILL_LIMIT = 90.0  # seconds (AGT-8)
-MOST_SUBJECTS = 8  # files of one message that a skill for one file works on, one after another
+_AND = frozenset({"and", "和", "与", ",", "、"})
 
 
 def plan(
@@ -72,8 +74,11 @@ def _skills(
         skill = _resource(name, catalogue)
         specs = skill.required_params if skill else ()
         alone = len(skills.names) == 1
-        for subject in one_subject_each(specs, skills.arguments, request) if alone else [request]:
-            given = parameters(specs, skills.arguments, subject, named=decision.tier != "retrieval")
+        subjects = one_subject_each(specs, skills.arguments, request) if alone else [(skills.arguments, request)]
+        if len(subjects) > MOST:
+            return Unknown(what="file", name=too_many(" ".join(skills.arguments), len(subjects)), refused=True)
+        for arguments, subject in subjects:
+            given = parameters(specs, arguments, subject, named=decision.tier != "retrieval")
             if (stops := unusable(given, order.language)) is not None:
                 return stops
             if given.missing and not _asks_itself(skill, order):
@@ -82,11 +87,8 @@ def _skills(
                 question = say("ask.other", order.language, text=request.original.strip(), skill=name)
                 return NeedClarification(question=question, missing=("file",))
             at = len(steps)
-            packets = [
-                _skill_packet(
-                    name, skill, given, subject, order, at, written=_as_written(skills.arguments, skill, subject)
-                )
-            ]
+            written = _as_written(arguments, skill, subject)
+            packets = [_skill_packet(name, skill, given, subject, order, at, written=written)]
             packets += _fallbacks(decision, subject, catalogue, order, at) if not skills.direct_call else []
             steps.append(DispatchStep(packets=tuple(packets)))
             used = set(given.values.values())  # what one of several skills works on is not the next one's
@@ -97,21 +99,42 @@ def _skills(
 
 def one_subject_each(
     specs: Sequence[ParamSpec], arguments: Sequence[str], request: PreprocessingResult
-) -> Sequence[PreprocessingResult]:
-    """The request, once for each of several files or folders that it names in plain words, if the skill takes one."""
-    kinds = [spec.validation for spec in specs if spec.validation in PATHS]
-    if len(kinds) != 1 or arguments:
-        return (request,)
-    named = [target for target in meant(request) if target.usable and not target.loose]
+) -> Sequence[tuple[Sequence[str], PreprocessingResult]]:
+    """The arguments and the request, once for each of several files or folders that they name, if the skill takes
+    one."""
+    paths = [spec for spec in specs if spec.validation in PATHS]
+    if not paths or (len(paths) > 1 and len({spec.instead_of or spec.name for spec in paths}) > 1):
+        return [(arguments, request)]  # they are no alternatives
+    if arguments:
+        words = [path for word in arguments for path in _matching(word, request.base)]
+        places = [word for word in words if is_there(request.base / word)]
+        others = [word for word in words if word not in places and word not in _AND]
+        if not all(word.startswith("--") or "=" in word for word in others):
+            return [(arguments, request)]  # the words are a text
+        return [((word, *others), request) for word in places] or [(arguments, request)]
+    named = [target for target in meant(request, specs) if target.usable and not target.loose]
+    kinds = {spec.validation for spec in paths}
     fitting = [
-        subject for subject in named if kinds[0] == "path_exists" or subject.folder == (kinds[0] == "folder_exists")
+        subject
+        for subject in named
+        if not kinds.isdisjoint({"path_exists", "folder_exists" if subject.folder else "file_exists"})
+        if not any(subject.path in other.path.parents for other in named)
     ]
-    if len(fitting) + sum(file.usable for file in request.files) < 2:
-        return (request,)
-    others = [target for target in request.targets if target not in fitting]
     files = [file for file in request.files if file.usable]
-    by_mark = [replace(request, files=(file,), targets=tuple(others)) for file in files]
-    return [*by_mark, *(replace(request, files=(), targets=(subject, *others)) for subject in fitting)][:MOST_SUBJECTS]
+    if len(fitting) + len(files) < 2:
+        return [(arguments, request)]
+    rest = [target for target in request.targets if target not in fitting]
+    by_mark = [replace(request, files=(file,), targets=tuple(rest)) for file in files]
+    by_name = [replace(request, files=(), targets=(subject, *rest)) for subject in fitting]
+    return [(arguments, subject) for subject in (*by_mark, *by_name)]
+
+
+def _matching(word: str, base: Path) -> Sequence[str]:
+    """The files that a pattern such as `docs/*.md` means, or the word itself."""
+    if "*" not in word or "**" in word or ".." in word or word.startswith(("/", "-")):
+        return (word,)
+    files = [path.relative_to(base).as_posix() for path in sorted(base.glob(word)) if path.is_file()]
+    return files or (word,)
 
 
 def unusable(given: Parameters, language: Language) -> NeedClarification | Unknown | None:

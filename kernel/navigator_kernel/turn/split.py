@@ -51,6 +51,12 @@ _NUMBER = lazy_compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HAN = "一二三四五六七八九"
+_ELSEWHERE = lazy_compile(
+    r"before\s+(?:you\s+)?(?P<e>[^,;]+),\s*(?:please\s+)?(?P<a>\S[^;\n]*)|after\s+(?P<b>\w+ing\s[^,;]+),\s*(?P<f>\S[^;\n]*)"
+    r"|(?P<g>[^,;\n]+?),?\s+after\s+(?P<c>\w+ing\s[^,;\n]+)|(?P<h>[^，；\n]+?)之?前[，,]?\s*请?先(?P<d>[^，；\n]+)",
+    re.IGNORECASE,
+)
+_GERUND = lazy_compile(r"(\w+)ing(?=\s)")
 _NTH = ("first", "second", "third", "fourth", "fifth")
 _HOW_TO = lazy_compile(
     r"\b(?:how|ways?|steps?|what|where|when|whether)\s+to\s+\w+|\b(?:a|an|the|some|any|my|our)\s+(?:[\w-]+\s+){1,3}to\s+(?P<verb>\w+)",
@@ -197,7 +203,7 @@ def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[st
 
     `named` says whether a clause is an order by a name that only the caller knows, such as a skill's.
     """
-    text = _LINE_ENDS.sub("\n", text)
+    text = _in_order(_LINE_ENDS.sub("\n", text))
     masked = _MASKED.sub(lambda hit: "Q" * len(hit.group()), text)
 
     def order(clause: str) -> bool:
@@ -205,6 +211,28 @@ def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[st
 
     steps = _numbered(text, masked, order) or _joined(text, masked, order)
     return steps if len(steps) > 1 else (text.strip(),)
+
+
+def _in_order(text: str) -> str:
+    """`before you do B, do A`, `do B after doing A` and `B 之前先 A` as the steps `A, then B`; any other text as it is."""
+    hit = _ELSEWHERE.fullmatch(text.strip(_EDGE))
+    if hit is None:
+        return text
+    first, then = (
+        _ordered(part)
+        for part in (hit["a"] or hit["b"] or hit["c"] or hit["d"], hit["e"] or hit["f"] or hit["g"] or hit["h"])
+    )
+    return text if not (first and then) else f"{first}，然后{then}" if hit["d"] else f"{first}, then {then}"
+
+
+def _ordered(part: str) -> str:
+    """The part as an order, `checking the links` as `check the links`; empty if it is none."""
+    gerund = _GERUND.match(part)
+    stem = gerund[1] if gerund else ""
+    forms = (stem, f"{stem}e", stem[:-1]) if stem else ()
+    verb = next((form for form in forms if is_verb(form)), "")
+    order = f"{verb}{part[gerund.end() :]}" if gerund and verb else part
+    return order if is_order(order) else ""
 
 
 def _numbered(text: str, masked: str, order: Callable[[str], bool]) -> tuple[str, ...]:
@@ -328,7 +356,7 @@ _VERBS_ZH = """
     生成 制作 制定 做成 做 绘制 画 计算 算出 算 计数 数一数 数 测量 测试 测 比较 对比 比对 描述 说明 解释 介绍
     讲解 告诉 给出 给 回答 通知 提醒 标记 标出 标注 注释 记录 扫描 盘点 采集 收集 抓取 爬取 格式化 规范化 标准化
     脱敏 加密 解密 渲染 预览 上线 回滚 切换 合入 归档 盖 调整 补充 补 完善 设计 实现 画出 挑出 挑选 选出 选 取出
-    取 贴 套用 应用 跑 处理 求解 代入 规划 估算 估计 预估 猜测 推测 猜 校对 开 切 洗 撒 炒 预订 预约 回复 转发 复习
+    取 贴 套用 应用 跑 处理 求解 代入 规划 估算 估计 预估 猜测 推测 猜 校对 开 切 洗 撒 炒 订 寄 预订 预约 回复 转发 复习
     朗读 取消 安排 调研 收拾 擦 扫 纠正
 """.split()
 _POLITE = lazy_compile(
@@ -379,6 +407,13 @@ def is_order(clause: str) -> bool:
             return True
         return is_verb(word.group()) and not _CONTINUES.match(order[word.end() : word.end() + 1])
     return _is_chinese_order(order)
+
+
+def leading_verb(clause: str) -> str:
+    """The verb that an order begins with, empty if it is none."""
+    order = _POLITE.sub("", clause.strip())
+    hit = _ZH_VERB.match(order) or _WORD.match(order)
+    return hit.group() if hit and is_order(order) else ""
 
 
 def is_verb(word: str) -> bool:

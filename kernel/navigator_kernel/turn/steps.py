@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.language.clauses import asks_to_look, is_long, without_excluded
-from navigator_kernel.language.parameters import Parameters, is_there, parameters
+from navigator_kernel.language.clauses import asks_to_look, clauses, is_long, without_excluded, without_refused
+from navigator_kernel.language.parameters import Parameters, is_there, parameters, wants_path
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean, fold, lazy_compile, shorten
 from navigator_kernel.turn.message import preprocess
 from navigator_kernel.turn.packets import asked_values, plan, unusable
-from navigator_kernel.turn.split import are_apart, is_order, split, wishes
-from navigator_kernel.turn.understand import BEHIND, FALLBACKS, NAMED, decide, understand_locally
+from navigator_kernel.turn.split import are_apart, is_order, leading_verb, split, wishes
+from navigator_kernel.turn.understand import BEHIND, FALLBACKS, NAMED, POSSIBLE, decide, understand_locally
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
     Candidate,
@@ -28,6 +28,7 @@ from navigator_kernel.values.route import (
     Lifecycle,
     Mcp,
     NeedClarification,
+    Retrieval,
     RouteDecision,
     RouteResult,
     Script,
@@ -61,6 +62,7 @@ _TELLS = lazy_compile(
     re.IGNORECASE,
 )
 _QUOTED = lazy_compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^“”\n]+”|「[^「」\n]+」")
+_IT = lazy_compile(r"(?<![\w-])(?:it|this|that)(?![\w-])|它|该文件|这个文件", re.IGNORECASE)
 _SEPARATORS = lazy_compile(r"[,;，；、\s]+")
 _SENTENCE = lazy_compile(r"\s*+.{12,}?(?:[.!?;](?=\s|[^\x00-\x7f])|[。！？；\n])", re.DOTALL)
 _COUNTED = lazy_compile(
@@ -71,10 +73,12 @@ _NOT_WORD = lazy_compile(r"[^\w-]+")
 
 
 class PlanProposal(Struct, frozen=True, kw_only=True):
-    """The plan, and the steps beyond the limit in the person's words."""
+    """The plan, and the steps beyond the limit in the person's words. A plan without an order between its steps, which
+    are all commands, needs no yes: it runs `at_once`."""
 
     plan: WorkflowPlan
     left: tuple[str, ...] = ()
+    at_once: bool = False
 
 
 class ListedSteps(Struct, frozen=True, kw_only=True):
@@ -84,6 +88,7 @@ class ListedSteps(Struct, frozen=True, kw_only=True):
     said: str
     steps: Sequence[BoundStep]
     left: tuple[str, ...] = ()
+    at_once: bool = False
 
 
 def plan_workflow(
@@ -106,26 +111,87 @@ def list_steps(
     if len(text) > LIMIT:
         return None
     ordered = wishes(text) if is_long(text) and not alone else ()
-    clauses = ordered or split(text, lambda clause: _is_named(clause, ground))
-    if len(clauses) < 2 and not alone:
+    plain = text if is_long(text) else without_refused(text)
+    steps = ordered or split(plain, lambda clause: _is_named(clause, ground))
+    names = [file.written for file in (*request.files, *request.targets)]
+    apart = [_side_by_side(step, names, ground) if not is_long(text) else () for step in steps]
+    at_once = len(steps) == 1
+    steps = tuple(part for step, parts in zip(steps, apart, strict=True) for part in parts or (step,))
+    if len(steps) < 2 and not alone:
         return None
-    bound = [bind(clause, ground, after=at > 0) for at, clause in enumerate(clauses[: ground.limit])]
+    bound = [bind(step, ground, after=at > 0 and not at_once) for at, step in enumerate(steps[: ground.limit])]
     bound = _without_telling(_with_installed(bound))
     if (unreadable := _unreadable(bound)) is not None:
         return unreadable
     if ordered:
-        if not _are_several(bound, surely=are_apart(text, clauses)):
+        if not _are_several(bound, surely=are_apart(text, steps)):
             return None  # one task in several sentences
         bound = _with_nearest(bound, text, ground)
     elif is_long(text) and not alone and all(step.decision.tier == "retrieval" for step in bound):
         return None  # the requirements of one task
     else:
-        is_plan = alone or len(clauses) > ground.limit
+        is_plan = alone or len(steps) > ground.limit
         if not any(step.skill for step in bound) or not (is_plan or not _covered(bound, text, ground)):
             return None
     for answer in request.answers:
         bound = _answered(bound, answer, ground)
-    return _unreadable(bound) or ListedSteps(said=text, steps=bound, left=tuple(clauses[ground.limit :]))
+    at_once = at_once and all(_is_command(step, ground) for step in bound)
+    return _unreadable(bound) or ListedSteps(said=text, steps=bound, left=tuple(steps[ground.limit :]), at_once=at_once)
+
+
+def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> Sequence[str]:
+    """The wishes of a text that nothing orders, if a command does one of them, and another skill or none the next: a
+    command does its own work only, while the text as a whole is for a skill that is read. A part that is no request
+    by its form is a wish of its own only if it clearly means another skill than the part before."""
+    texts: list[str] = []
+    bound: list[BoundStep] = []
+    begin = end = 0
+    for clause in clauses(text, names, objects=True):
+        start = text.index(clause.text, end)
+        end = start + len(clause.text)
+        wish = _with_subject(clause.text, bound[-1]) if bound else clause.text
+        step, asks = bind(wish, ground, after=False), is_order(wish) or asks_to_look(wish)
+        if bound and not asks and (verb := leading_verb(texts[0])):
+            led = bind(f"{verb} {wish}", ground, after=False)
+            wish, step = (led.text, led) if led.skill else (wish, step)
+        if bound and (_leader(step) == bound[-1].skill or not (step.skill or asks) or _is_cut(bound[-1], step, asks)):
+            texts[-1] = text[begin:end]
+            bound[-1] = bind(texts[-1], ground, after=False)
+        else:
+            begin = start
+            texts.append(wish)
+            bound.append(step)
+    several = len({step.skill for step in bound}) > 1 and any(_is_command(step, ground) for step in bound)
+    if not several:
+        return ()
+    whole = ground.router.retrieve(text)
+    skill = ground.catalogue.find(whole.candidates[0].name) if whole.band == "route" else None
+    return texts if skill is None or skill.kind == "A" else ()
+
+
+def _leader(step: BoundStep) -> str:
+    likely = step.candidates[0] if step.candidates else None
+    return step.skill or (likely.name if likely and likely.confidence >= POSSIBLE else "")
+
+
+def _is_cut(before: BoundStep, step: BoundStep, asks: bool) -> bool:
+    """Whether one wish was cut into these: the first part means no skill, or the same as the second, which is an object,
+    or is no request by its form."""
+    if before.skill:
+        return False
+    is_request = is_order(before.text) or asks_to_look(before.text)
+    return not is_request or (not asks and _leader(before) in {"", _leader(step)})
+
+
+def _is_command(step: BoundStep, ground: PlanningContext) -> bool:
+    skill = ground.catalogue.find(step.skill) if step.agent == "skills" else None
+    return skill is not None and skill.kind == "A"
+
+
+def _with_subject(wish: str, before: BoundStep) -> str:
+    """The wish with the only file or folder of the wish before in place of a word for it: `how many words has it`."""
+    named = [file.written for file in (*before.request.files, *before.request.targets) if file.usable]
+    return _IT.sub(f" {named[0]} ", wish, count=1).strip() if len(named) == 1 else wish
 
 
 def _are_several(bound: Sequence[BoundStep], *, surely: bool) -> bool:
@@ -172,7 +238,8 @@ def _together(candidates: Sequence[Candidate], about: Sequence[Candidate] = ()) 
 def propose(listed: ListedSteps, ground: PlanningContext) -> PlanProposal | NeedClarification:
     """The plan of these steps, or a question about missing parts."""
     question = _question(listed.steps, ground)
-    return question or PlanProposal(plan=_plan(listed.said, listed.steps, ground), left=listed.left)
+    plan = _plan(listed.said, listed.steps, ground)
+    return question or PlanProposal(plan=plan, left=listed.left, at_once=listed.at_once)
 
 
 def _unreadable(bound: Sequence[BoundStep]) -> Unknown | None:
@@ -332,6 +399,7 @@ def _label(step: BoundStep) -> str:
 
 # One step: its skill, and its missing parameters (WFL-4..6, X-10, X-39)
 
+LOOKS, LESS = 0.2, 0.3  # confidence of a command that only looks, and that of the next one as a part of it
 PLANNED = 0.6  # confidence from which a skill is put in a plan
 SURE_OF_WISH = 0.85  # the same for one of several wishes of a long message, whose parts say less
 ABOUT = 0.3  # share of what the whole message is about in what a wish is about
@@ -447,6 +515,8 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         decision = replace(
             decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
         )
+    if intent.tier == "retrieval" and (looks_with := _command_that_looks(text, request, intent.retrieval, ground)):
+        decision = replace(decision, result=Skills(names=(looks_with,)), entity=looks_with)
     skill, agent = "", ""
     match decision.result:
         case Skills(names=names):
@@ -468,6 +538,25 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
         offered=offered,
         candidates=intent.retrieval.candidates if intent.retrieval else (),
     )
+
+
+def _command_that_looks(
+    text: str, request: PreprocessingResult, retrieval: Retrieval | None, ground: PlanningContext
+) -> str:
+    """The command that a question, or an order to look at something, most likely means, if it is well ahead of the
+    next one that takes what is named: to look changes nothing. Else empty."""
+    skills = [(each, ground.catalogue.find(each.name)) for each in (retrieval.candidates if retrieval else ())]
+    if any(target.usable and not target.loose for target in request.targets):  # not a skill that needs something else
+        skills = [
+            (each, skill)
+            for each, skill in skills
+            if skill and (not skill.required_params or wants_path(skill.required_params))
+        ]
+    if not skills or not asks_to_look(text):
+        return ""
+    (best, skill), others = skills[0], skills[1:]
+    is_ahead = not others or others[0][0].confidence <= best.confidence * LESS
+    return best.name if skill and skill.kind == "A" and best.confidence >= LOOKS and is_ahead else ""
 
 
 def _says_name(text: str, name: str) -> bool:

@@ -19,9 +19,19 @@ from navigator_kernel.events import (
     SkillsShortlisted,
     Usage,
 )
-from navigator_kernel.language.clauses import MOST, Clause, asks_to_look, clauses, parts
+from navigator_kernel.language.clauses import (
+    MOST,
+    Clause,
+    asks_to_look,
+    clauses,
+    is_long,
+    parts,
+    refuses,
+    without_refused,
+)
 from navigator_kernel.language.parameters import meant
 from navigator_kernel.language.signs import is_path, named_files
+from navigator_kernel.language.targets import without_left_out
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, fold, lazy_compile
 from navigator_kernel.values.chat import usage_facts
@@ -99,6 +109,10 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     if session.failures >= FAILURES and mark(request.need) == session.failed:  # anything else is a change
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
+    if not is_long(request.need):
+        if refuses(request.need):
+            return _intent(Direct(topic="declined"), "session", "declined")
+        request = replace(request, need=without_refused(request.need))
     text = matter(request)
     retrieval = _without_place(router.retrieve(text, files=files_in(request)), text, request, router)
     same = retrieval.band == "route" and retrieval.candidates[0].name == request.target
@@ -126,8 +140,8 @@ def _names_another(request: PreprocessingResult, session: Session) -> bool:
 
 def matter(request: PreprocessingResult) -> str:
     """The text for routing, in which only the type of each file is kept, or the name of a file without a type, with the
-    mark of a file: whoever names one wants work done on it."""
-    text = request.need
+    mark of a file: whoever names one wants work done on it. What the message leaves out is no work."""
+    text = without_left_out(request.need, (file.written for file in request.without))
     paths = {target.written: target.path for target in request.targets}  # a title, as "the readme", says no type itself
     for name in sorted(files_in(request), key=len, reverse=True):
         path = PurePath(paths.get(name, name))

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import UsageProblem
-from navigator_kernel.language.clauses import may_spell_out
+from navigator_kernel.language.clauses import may_join, may_spell_out
 from navigator_kernel.language.parameters import is_file
 from navigator_kernel.text import Language, clean, fold, lazy_compile
 from navigator_kernel.turn.message import preprocess, without_prefix, words_of
@@ -71,11 +71,11 @@ def resolve_workflow(
         called = request.commands[0].type == "workflow"
         return invoke_stored(name, rest, request, kernel, context.run, session) if called else None
     need = without_prefix(request.original)
-    if not may_spell_out(need):
-        hit = _CALL.fullmatch(need)
-        if hit is None or hit[1] not in stored_names(kernel):
-            return None
+    hit = None if may_spell_out(need) else _CALL.fullmatch(need)
+    if hit is not None and hit[1] in stored_names(kernel):
         return invoke_stored(hit[1], hit[2], request, kernel, context.run, session)
+    if request.way in {"plain", "chosen", "about"} or not (may_spell_out(need) or may_join(need)):
+        return None
     return _proposed(plan_workflow(request, need, _ground(kernel, context)), kernel, context.run, session, "steps")
 
 
@@ -186,11 +186,12 @@ def _proposed(
     match proposal:
         case None:
             return None
-        case PlanProposal(plan=plan, left=left):
+        case PlanProposal(plan=plan, left=left, at_once=at_once):
             plan = with_free_name(plan, kernel)
             kernel.journal.propose(run, session, plan, grants(plan, kernel))
             view = WorkflowView(token=run, state="proposed", plan=plan, left=left, idle=_idle(plan, kernel))
-            return WorkflowRequest(decision=_decision(plan.name, "exact", reason), view=view)
+            decision = _decision(plan.name, "exact", reason)
+            return WorkflowRequest(decision=decision, view=view, agreed="" if at_once else None)
         case question:
             return RouteDecision(result=question, tier="exact", confidence=1.0, reason=reason)
 

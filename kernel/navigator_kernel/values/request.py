@@ -61,7 +61,8 @@ class FileReference(Struct, frozen=True, kw_only=True):
     `problem` says why it cannot be used, `refused` that it exists but must not be read, `hint` what can be done.
     `unread` says why a usable file has no `content`: it is too large, or not UTF-8 text. Only what is named in plain
     words has `choices`, the paths of several that may be meant, `near`, names that are like that of one that does not
-    exist, and `loose`, which says that the words describe it and may mean something else.
+    exist, and `loose`, which says that the words describe it and may mean something else. `left_out` is a file, folder
+    or pattern that the message excludes.
     """
 
     written: str
@@ -75,6 +76,7 @@ class FileReference(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     loose: bool = False
+    left_out: bool = False
 
     @property
     def usable(self) -> bool:
@@ -99,9 +101,10 @@ class Handoff(Struct, frozen=True, kw_only=True):
 class PreprocessingResult(Struct, frozen=True, kw_only=True):
     """PRE-2..5. `cleaned_content` is the message without instructions, with files expanded in place;
     `need` is the same with files as bare paths, for routing. `files` are those with a mark, `targets` what is named in
-    plain words. `base` is the folder to which the arguments of a command are relative, `today` the date in ISO 8601. In
-    a workflow, `handed` is the result of the previous step; `before` are the last run's values, which a message that
-    continues it does not repeat; `likely` are the skills that routing found, best first."""
+    plain words, `without` what they leave out. `base` is the folder to which the arguments of a command are relative,
+    `today` the date in ISO 8601. In a workflow, `handed` is the result of the previous step; `before` are the last
+    run's values, which a message that continues it does not repeat; `likely` are the skills that routing found, best
+    first."""
 
     original: str
     cleaned_content: str
@@ -116,6 +119,7 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
     handed: Handoff | None = None
     base: Path = Path()
     targets: tuple[FileReference, ...] = ()
+    without: tuple[FileReference, ...] = ()
     today: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
     likely: tuple[str, ...] = ()

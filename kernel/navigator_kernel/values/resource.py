@@ -13,7 +13,7 @@ Level = Literal["project", "user", "shipped", "plugin"]
 SkillKind = Literal["A", "B"]  # A runs a command, B is a prompt (AGT-2, AGT-3)
 Validation = Literal[
     "url_format", "not_empty", "email", "file_exists", "folder_exists", "path_exists",
-    "since", "until", "number", "columns", "none",
+    "since", "until", "number", "columns", "endings", "without", "none",
 ]  # fmt: skip
 PATHS = frozenset({"file_exists", "folder_exists", "path_exists"})  # validations of paths in the project
 

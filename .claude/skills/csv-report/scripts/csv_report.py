@@ -55,7 +55,7 @@ def report(path: Path, source: str, wanted: Sequence[str]) -> dict[str, Any]:
     head, body = names_of(rows[0]), [row for row in rows[1:] if any(cell.strip() for cell in row)]
     if len(head) > COLUMNS:
         raise SystemExit(f"the file has {len(head)} columns, more than {COLUMNS}")
-    comma = separator != "," and has_decimal_commas(body)
+    comma = has_decimal_commas(body)
     columns = {
         name: figures([row[head.index(name)] if head.index(name) < len(row) else "" for row in body], comma=comma)
         for name in chosen(head, wanted)

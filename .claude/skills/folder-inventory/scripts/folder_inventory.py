@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fnmatch import fnmatch
 from heapq import nsmallest
 from pathlib import Path, PurePath
 from typing import Any
@@ -27,7 +28,7 @@ LEFT_OUT |= {"node_modules", "bower_components", "vendor", "third_party"}
 QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never", "safe.bareRepository=explicit")
 GIT = ("git", *(word for setting in QUIET for word in ("-c", setting)))
 LEFT = {"folders": "工具和第三方的文件夹", "ignored": "git 忽略的", "links": "链接"}
-LEFT |= {"special": "特殊文件", "unreadable": "无法读取的"}
+LEFT |= {"special": "特殊文件", "unwanted": "不要的", "unreadable": "无法读取的"}
 IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 LISTED = 10  # largest, newest, and groups of duplicates in the answer
@@ -57,13 +58,22 @@ class Found:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def inventory(written: str, top: int) -> dict[str, object]:
-    """`{summary, files, bytes, types, largest, newest, duplicates, text, …}` of a folder; UTC and bytes."""
+def inventory(written: str, top: int, endings: frozenset[str], without: frozenset[str]) -> dict[str, object]:
+    """`{summary, files, bytes, types, largest, newest, duplicates, text, …}` of a folder; UTC and bytes. With `endings`
+    only files whose names end so are counted."""
     folder, name = place(written)
-    found = walk(folder)
+    found = walk(folder, without)
+    if endings:
+        found.files = [file for file in found.files if PurePath(file.path).suffix.lower() in endings]
+    kind = "/".join(sorted({PurePath(file.path).suffix.lower() for file in found.files} or endings)) if endings else ""
     if not found.files:
         where = repr(name) if name else say("the project", "项目")
-        raise SystemExit(say(f"there is no file in {where}", f"{where} 里没有文件"))
+        raise SystemExit(
+            say(
+                f"there is no {kind} file in {where}".replace("  ", " "),
+                f"{where} 里没有 {kind} 文件".replace("  ", " "),
+            )
+        )
     groups, not_compared = duplicates(found.files)
     kinds = by_type(found.files)
     data: dict[str, Any] = {
@@ -82,18 +92,24 @@ def inventory(written: str, top: int) -> dict[str, object]:
         "not_compared": not_compared,
         "skipped": dict(sorted(found.skipped.items())),
     }
-    return {"summary": sentence(name, data), **data, "text": text_of(f"{name}/" if name else "", data)}
+    return {
+        "summary": sentence(and_without(name, without), data, kind),
+        **data,
+        "text": text_of(f"{name}/" if name else "", data),
+    }
 
 
-def sentence(name: str, data: dict[str, Any]) -> str:
+def sentence(name: str, data: dict[str, Any], kind: str) -> str:
     """Number, size, largest file and duplicates, in the person's language."""
     files, folders, groups = data["files"], data["folders"], data["duplicate_groups"]
     size, spare = readable(data["bytes"]), readable(data["duplicate_bytes"])
     largest = f"{data['largest'][0]['file']} ({readable(data['largest'][0]['bytes'])})"
     if CHINESE:
-        told = f"{name or '整个项目'}：{folders:,} 个子文件夹，共 {files:,} 个文件，{size}；最大的是 {largest}"
+        of = f"共 {files:,} 个 {kind} 文件" if kind else f"{folders:,} 个子文件夹，共 {files:,} 个文件"
+        told = f"{name or '整个项目'}：{of}，{size}；最大的是 {largest}"
         return told + (f"；{groups:,} 组重复文件，多占 {spare}" if groups else "")
-    told = f"{name or 'the project'}: {many(files, 'file')} in {many(folders, 'folder')}, {size}"
+    of = many(files, f"{kind} file") if kind else f"{many(files, 'file')} in {many(folders, 'folder')}"
+    told = f"{name or 'the project'}: {of}, {size}"
     told += f"; the largest is {largest}"
     return told + (f"; {many(groups, 'group')} of duplicates with {spare} of copies" if groups else "")
 
@@ -127,7 +143,7 @@ def say(english: str, chinese: str) -> str:
     return chinese if CHINESE else english
 
 
-def walk(folder: Path) -> Found:
+def walk(folder: Path, without: frozenset[str]) -> Found:
     """Every regular file below `folder` that a person of the project put there; links are counted and not followed."""
     found = Found()
     waiting, ignored = [folder], ignored_by_git(folder)
@@ -144,6 +160,8 @@ def walk(folder: Path) -> Found:
         for entry in entries:
             if entry.path in ignored:
                 found.skipped["ignored"] += 1
+            elif is_left_out(entry.path, without):
+                found.skipped["unwanted"] += 1
             elif not entry.is_dir(follow_symlinks=False):
                 note(entry, found)
             elif entry.name in LEFT_OUT:
@@ -151,6 +169,21 @@ def walk(folder: Path) -> Found:
             else:
                 waiting.append(Path(entry.path))
     return found
+
+
+def is_left_out(path: str, without: frozenset[str]) -> bool:
+    """Whether the file or folder is one of those that the person does not want, or fits one of their patterns."""
+    return path in without or any(fnmatch(Path(path).name, name) for name in without if "*" in name)
+
+
+def and_without(name: str, without: frozenset[str]) -> str:
+    """`name` as people are shown it, with what was left out."""
+    project = os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", "."))
+    names = sorted(plain(os.path.relpath(path, project) if path.startswith("/") else path) for path in without)
+    if not names:
+        return name
+    whole = name or say("the project", "整个项目")
+    return say(f"{whole} without {', '.join(names)}", f"{whole}（不含 {'、'.join(names)}）")
 
 
 def ignored_by_git(folder: Path) -> frozenset[str]:
@@ -309,10 +342,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", help="the folder")
     parser.add_argument("--top", default=str(LISTED), help="how many files of each list")
+    parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
+    parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
     parser.add_argument("word", nargs="?", metavar="folder", help="the same, as a word; without either the project")
     given = parser.parse_args()
     try:
-        found = inventory(given.folder or given.word or ".", number(given.top))
+        endings = frozenset(filter(None, given.endings.lower().split(",")))
+        without = frozenset(filter(None, given.without.split("\n")))
+        found = inventory(given.folder or given.word or ".", number(given.top), endings, without)
     except OSError as error:
         raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")

@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from functools import cache, lru_cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -63,20 +64,20 @@ class Found:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def check(written: str) -> dict[str, object]:
+def check(written: str, without: frozenset[str]) -> dict[str, object]:
     """`{summary, files, links, external, broken: [{file, line, link, reason}], text, …}` of a folder or a file."""
     project = project_folder()
     target = place(written, project)
     name = plain(target.relative_to(project).as_posix() if target.is_relative_to(project) else str(target))
     base = target if target.is_dir() else target.parent
     found = Found(top=project if target.is_relative_to(project) else base)
-    for path in files(target, found.skipped) if target.is_dir() else [target]:
+    for path in files(target, found.skipped, without) if target.is_dir() else [target]:
         look(path, plain(path.relative_to(base).as_posix()), found)
     if not found.files:
         where = repr(name) if target != project else say("the project", "项目")
         raise SystemExit(say(f"there is no Markdown file in {where}", f"{where} 里没有 Markdown 文件"))
     return {
-        "summary": sentence("" if target == project else name, found),
+        "summary": sentence(and_without("" if target == project else name, without), found),
         "folder": plain(written),
         "files": found.files,
         "links": found.links,
@@ -284,7 +285,7 @@ def encoding_of(data: bytes) -> str:
     return "gb18030" if sum(map(len, GB.findall(data))) >= beyond * MOST else "cp1252"
 
 
-def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
+def files(folder: Path, skipped: Counter[str], without: frozenset[str]) -> Iterator[Path]:
     """Every Markdown file below `folder` in the order of names that a person of the project wrote; no links."""
     waiting, ignored = [folder], ignored_by_git(folder)
     while waiting:
@@ -304,12 +305,29 @@ def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
             path = Path(entry.path)
             if entry.path in ignored:
                 skipped["ignored"] += 1
+            elif is_left_out(entry.path, without):
+                skipped["unwanted"] += 1
             elif entry.is_dir(follow_symlinks=False):
                 skipped["folders"] += entry.name in LEFT_OUT
                 deeper += [] if entry.name in LEFT_OUT else [path]
             elif entry.is_file(follow_symlinks=False) and path.suffix.lower() in MARKDOWN:
                 yield path
         waiting += reversed(deeper)
+
+
+def is_left_out(path: str, without: frozenset[str]) -> bool:
+    """Whether the file or folder is one of those that the person does not want, or fits one of their patterns."""
+    return path in without or any(fnmatch(Path(path).name, name) for name in without if "*" in name)
+
+
+def and_without(name: str, without: frozenset[str]) -> str:
+    """`name` as people are shown it, with what was left out."""
+    project = os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", "."))
+    names = sorted(plain(os.path.relpath(path, project) if path.startswith("/") else path) for path in without)
+    if not names:
+        return name
+    whole = name or say("the project", "整个项目")
+    return say(f"{whole} without {', '.join(names)}", f"{whole}（不含 {'、'.join(names)}）")
 
 
 def ignored_by_git(folder: Path) -> frozenset[str]:
@@ -351,9 +369,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--path", help="a Markdown file or a folder")
     parser.add_argument("folder", nargs="?", help="the same, as a word; without either the project")
+    parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
     given = parser.parse_args()
     try:
-        found = check(given.path or given.folder or ".")
+        found = check(given.path or given.folder or ".", frozenset(filter(None, given.without.split("\n"))))
     except OSError as error:
         raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")

@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from itertools import groupby
 from pathlib import Path
 
@@ -42,28 +43,40 @@ class Found:
     marks: list[dict[str, object]] = field(default_factory=list)
     tags: Counter[str] = field(default_factory=Counter)
     per_file: Counter[str] = field(default_factory=Counter)
+    kinds: set[str] = field(default_factory=set)
     files: int = 0
     encodings: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def scan(written: str) -> dict[str, object]:
-    """`{summary, folder, marks: [{file, line, tag, text}], text, …}` of a folder, or of one file."""
+def scan(written: str, endings: frozenset[str], without: frozenset[str]) -> dict[str, object]:
+    """`{summary, folder, marks: [{file, line, tag, text}], text, …}` of a folder, or of one file. With `endings` only
+    files whose names end so are read, and nothing of `without`."""
     target, name = place(written)
     found = Found()
     base = target.parent if target.is_file() else target
-    for path in [target] if target.is_file() else files(target, found.skipped):
+    for path in [target] if target.is_file() else files(target, found.skipped, without):
+        if endings and path.suffix.lower() not in endings:
+            continue
         try:
+            found.kinds |= {path.suffix.lower()} & endings
             look(path, plain(path.relative_to(base).as_posix()), found)
         except OSError:
             found.skipped["unreadable"] += 1
     if not found.files:
-        where = repr(name) if name else say("the project", "项目")
-        raise SystemExit(say(f"there is no text file in {where}", f"{where} 里没有文本文件"))
+        where, kind = (
+            repr(name) if name else say("the project", "项目"),
+            "/".join(sorted(endings)) or say("text", "文本"),
+        )
+        raise SystemExit(say(f"there is no {kind} file in {where}", f"{where} 里没有 {kind} 文件"))
     total = sum(found.tags.values())
     folder = "" if target.is_file() else f"{name}/" if name else ""
     return {
-        "summary": sentence(name, found, alone=target.is_file()),
+        "summary": sentence(
+            and_without(name, without),
+            found,
+            "" if target.is_file() else f"{'/'.join(sorted(found.kinds))} file".strip(),
+        ),
         "folder": plain(written),
         "files": found.files,
         "total": total,
@@ -77,16 +90,17 @@ def scan(written: str) -> dict[str, object]:
     }
 
 
-def sentence(name: str, found: Found, *, alone: bool) -> str:
-    """The number of marks, also of each tag, in the person's language."""
+def sentence(name: str, found: Found, kind: str) -> str:
+    """The number of marks, also of each tag, in the person's language; `kind` is what was read of a folder."""
     total, tags = found.tags.total(), ranked(found.tags)
     source = name or say("the project", "整个项目")
     if CHINESE:
         told = "、".join(f"{tag} {number:,} 个" for tag, number in tags)
-        where = "" if alone else f"（{found.files:,} 个文件中的 {len(found.per_file):,} 个）"
+        where = f"（{found.files:,} 个 {kind.replace('file', '文件')}中的 {len(found.per_file):,} 个）" if kind else ""
+        where = where.replace("个 文件", "个文件")
         return f"{source}：{total:,} 个标记{where}" + (f"：{told}" if told else "")
     told = ", ".join(f"{number:,} {tag}" for tag, number in tags)
-    where = "" if alone else f" in {len(found.per_file):,} of {many(found.files, 'file')}"
+    where = f" in {len(found.per_file):,} of {many(found.files, kind)}" if kind else ""
     return f"{source}: {many(total, 'mark')}{where}" + (f": {told}" if told else "")
 
 
@@ -111,7 +125,7 @@ def say(english: str, chinese: str) -> str:
     return chinese if CHINESE else english
 
 
-def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
+def files(folder: Path, skipped: Counter[str], without: frozenset[str]) -> Iterator[Path]:
     """Every regular file below `folder` in the order of names that a person of the project wrote; no links."""
     waiting, ignored = [folder], ignored_by_git(folder)
     while waiting:
@@ -130,6 +144,8 @@ def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
         for entry in entries:
             if entry.path in ignored:
                 skipped["ignored"] += 1
+            elif is_left_out(entry.path, without):
+                skipped["unwanted"] += 1
             elif entry.is_symlink():
                 skipped["links"] += 1
             elif entry.is_dir(follow_symlinks=False):
@@ -138,6 +154,21 @@ def files(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
             elif entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
         waiting += reversed(deeper)
+
+
+def is_left_out(path: str, without: frozenset[str]) -> bool:
+    """Whether the file or folder is one of those that the person does not want, or fits one of their patterns."""
+    return path in without or any(fnmatch(Path(path).name, name) for name in without if "*" in name)
+
+
+def and_without(name: str, without: frozenset[str]) -> str:
+    """`name` as people are shown it, with what was left out."""
+    project = os.path.realpath(os.environ.get("NAVIGATOR_PROJECT", "."))
+    names = sorted(plain(os.path.relpath(path, project) if path.startswith("/") else path) for path in without)
+    if not names:
+        return name
+    whole = name or say("the project", "整个项目")
+    return say(f"{whole} without {', '.join(names)}", f"{whole}（不含 {'、'.join(names)}）")
 
 
 def ignored_by_git(folder: Path) -> frozenset[str]:
@@ -235,9 +266,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--path", help="a file or folder")
     parser.add_argument("folder", nargs="?", help="the same, as a word; without either the project")
+    parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
+    parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
     given = parser.parse_args()
+    endings = frozenset(filter(None, given.endings.lower().split(",")))
     try:
-        found = scan(given.path or given.folder or ".")
+        found = scan(given.path or given.folder or ".", endings, frozenset(filter(None, given.without.split("\n"))))
     except OSError as error:
         raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
     sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")

@@ -1,15 +1,18 @@
-"""Counts words, characters and lines of a text or a file and prints them as one JSON object."""
+"""Counts words, characters and lines of a text, a file or the files of a folder and prints them as one JSON object."""
 
 import argparse
 import json
 import os
 import re
+import subprocess
 import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 CHINESE = os.environ.get("NAVIGATOR_LANGUAGE") == "zh"
 HAN = r"[㐀-䶿一-鿿豈-﫿]"
@@ -22,11 +25,20 @@ MOST = 0.8  # of the bytes beyond ASCII that tell an encoding
 CHUNK = 2**20  # bytes
 HEAD = 8_192  # bytes that tell a text file from another
 LINE = 2**20  # characters of a line that are read at once
+LISTED = 100  # files of a folder in the answer
+LEFT_OUT = frozenset({".git", ".hg", ".svn", ".claude", ".agents", "mybox", "__pycache__", ".venv", "venv"})
+LEFT_OUT |= {"node_modules", "bower_components", "vendor", "third_party"}
+# A repository's own configuration can name programs and servers; none is run and none is asked.
+QUIET = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never", "safe.bareRepository=explicit")
+GIT = ("git", *(word for setting in QUIET for word in ("-c", setting)))
+IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 
 
-def figures(lines: Iterable[str], top: int) -> dict[str, object]:
-    """What the lines, with their ends, hold; a Chinese character is one word, a run of other letters and digits too."""
-    counts: Counter[str] = Counter()
+def figures(lines: Iterable[str], top: int, counts: Counter[str] | None = None) -> dict[str, Any]:
+    """What the lines, with their ends, hold; a Chinese character is one word, a run of other letters and digits too.
+    The words are added to `counts`."""
+    counts = Counter() if counts is None else counts
+    before = counts.total()
     characters = ends = han = 0
     last = "\n"
     for last in lines:
@@ -38,13 +50,76 @@ def figures(lines: Iterable[str], top: int) -> dict[str, object]:
         counts.update(map(str.lower, WORD.findall(last)))
     common = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:top]
     return {
-        "words": counts.total(),
+        "words": counts.total() - before,
         "characters": characters,
         "lines": ends + (not last.endswith("\n")),
         "han": han,
         "top": [{"word": word, "count": number} for word, number in common],
         "text": "\n".join(f"{word} {number}" for word, number in common),
     }
+
+
+def of_folder(written: str, top: int, endings: frozenset[str], without: frozenset[str]) -> dict[str, Any]:
+    """The figures of all text files of a folder that a person of the project wrote, and those of each, most words
+    first; with `endings` only of files whose names end so."""
+    folder, name = place(written)
+    counts: Counter[str] = Counter()
+    each: list[dict[str, Any]] = []
+    for path in files(folder):
+        if is_left_out(path, folder, without):
+            continue
+        if (not endings or path.suffix.lower() in endings) and (encoding := encoding_of(path)):
+            own = figures(lines_of(path, encoding), 1, counts)
+            each.append(
+                {"file": place(str(path))[1], **{key: own[key] for key in ("words", "characters", "lines", "han")}}
+            )
+    kind = "/".join(sorted({Path(file["file"]).suffix.lower() for file in each} or endings)) if endings else ""
+    where = "" if folder == place(".")[0] else name
+    names = sorted(place(path)[1] if path.startswith("/") else path for path in without)
+    if names:
+        whole = where or ("整个项目" if CHINESE else "the project")
+        where = f"{whole}（不含 {'、'.join(names)}）" if CHINESE else f"{whole} without {', '.join(names)}"
+    if not each:
+        told = f"{where or '项目'} 里没有 {kind or '文本'} 文件" if CHINESE else ""
+        raise SystemExit(told or f"there is no {kind or 'text'} file in {where or 'the project'}")
+    each.sort(key=lambda file: (-file["words"], file["file"]))
+    total = {key: sum(file[key] for file in each) for key in ("words", "characters", "lines", "han")}
+    number = f"{len(each):,} 个 {kind} 文件" if kind else f"{len(each):,} 个文件"
+    number = number if CHINESE else many(len(each), f"{kind} file".strip())
+    source = f"{where or '整个项目'}（{number}）" if CHINESE else f"{where or 'the project'} ({number})"
+    common = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:top]
+    return {
+        "source": source,
+        **total,
+        "top": [{"word": word, "count": number} for word, number in common],
+        "files": len(each),
+        "each": each[:LISTED],
+        "text": "\n".join(f"{file['file']} {file['words']:,}" for file in each[:LISTED]),
+    }
+
+
+def is_left_out(path: Path, top: Path, without: frozenset[str]) -> bool:
+    """Whether the file, or a folder around it, is one that the person does not want, or fits one of their patterns."""
+    places = [place for place in (path, *path.parents) if place.is_relative_to(top)]
+    patterns = [name for name in without if "*" in name]
+    return any(str(place) in without or any(fnmatch(place.name, name) for name in patterns) for place in places)
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """The regular files below `folder` without links, tools' folders and what git ignores."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    own = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+    try:
+        done = subprocess.run([*GIT, *IGNORED], cwd=folder, env={**kept, **own}, capture_output=True, check=False)
+        names = [] if done.returncode else [os.fsdecode(name).rstrip("/") for name in done.stdout.split(b"\0") if name]
+    except OSError:
+        names = []
+    ignored = set() if "." in names else {str(folder / name) for name in names}
+    for here, folders, entries in os.walk(folder):
+        folders[:] = sorted(set(folders) - LEFT_OUT - {name for name in folders if str(Path(here, name)) in ignored})
+        for path in (Path(here, name) for name in sorted(entries)):
+            if str(path) not in ignored and path.is_file() and not path.is_symlink():
+                yield path
 
 
 def sentence(
@@ -80,14 +155,15 @@ def lines_of(path: Path, encoding: str) -> Iterator[str]:
 
 
 def encoding_of(path: Path) -> str:
-    """By its first bytes, else by what most of its bytes beyond ASCII form: UTF-8, GB18030, or single characters."""
+    """By its first bytes, else by what most of its bytes beyond ASCII form: UTF-8, GB18030, or single characters; empty
+    where it is no text."""
     beyond = utf_8 = gb = 0
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
             if file.tell() <= CHUNK and chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return "utf-16"
             if b"\0" in chunk[:HEAD] or chunk.startswith(b"%PDF-"):
-                raise SystemExit(f"{path.name!r} {'不是文本文件' if CHINESE else 'is not a text file'}")
+                return ""
             if high := len(chunk.translate(None, ASCII)):
                 beyond += high
                 utf_8 += sum(map(len, UTF_8.findall(chunk)))
@@ -109,6 +185,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("text", nargs="?", default="")
     parser.add_argument("--file", help="a file, instead of the text")
+    parser.add_argument("--folder", help="a folder, instead of the text: all its files")
+    parser.add_argument("--endings", default="", help="only files with these endings, with commas between")
+    parser.add_argument("--without", default="", help="files, folders and patterns to leave out, one a line")
     parser.add_argument("--top", type=int, default=10, help="how many frequent words to list")
     given = parser.parse_args()
     about: dict[str, object] = {}
@@ -117,9 +196,16 @@ def main() -> None:
         if given.file:
             path, about["source"] = place(given.file)
             encoding = encoding_of(path)
+            if not encoding:
+                raise SystemExit(f"{path.name!r} {'不是文本文件' if CHINESE else 'is not a text file'}")
             about["encoding"] = encoding.removesuffix("-sig")
             lines = lines_of(path, encoding)
-        found = about | figures(lines, given.top)
+        if not given.file and (given.folder or given.endings):
+            endings = frozenset(filter(None, given.endings.lower().split(",")))
+            without = frozenset(filter(None, given.without.split("\n")))
+            found = of_folder(given.folder or ".", given.top, endings, without)
+        else:
+            found = about | figures(lines, given.top)
     except OSError as error:
         why = "不能读取" if CHINESE else "cannot be read"
         raise SystemExit(f"{error.filename!r} {why}: {error.strerror}") from error

@@ -81,9 +81,10 @@ class ProjectFiles(Struct, frozen=True):
             _refuse_special(mode, written)
         return path
 
-    def find(self, text: str, today: date) -> tuple[FileReference, ...]:
-        """Returns the files and folders that `text` names in plain words."""
-        return find_targets(text, self, today)
+    def find(self, text: str, today: date, whole: str = "") -> tuple[FileReference, ...]:
+        """Returns the files and folders that `text` names in plain words, and those that the `whole` message leaves
+        out."""
+        return find_targets(text, self, today, whole)
 
     def listing(self) -> Sequence[str]:
         """The paths of the project's files and folders from its root, without what git ignores; a folder ends in

@@ -250,7 +250,7 @@ class _AnyFile:
             raise NotFound(f"{written!r} is not a file", hint="")
         return Path(written), ""
 
-    def find(self, text: str, today: date) -> tuple[FileReference, ...]:  # noqa: ARG002 - as in the port
+    def find(self, text: str, today: date, whole: str = "") -> tuple[FileReference, ...]:  # noqa: ARG002 - the port
         return ()
 
 
