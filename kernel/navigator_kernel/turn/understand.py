@@ -19,7 +19,16 @@ from navigator_kernel.events import (
     SkillsShortlisted,
     Usage,
 )
-from navigator_kernel.language.clauses import MOST, Clause, asks_to_look, clauses, is_long, parts, refuses, without_refused
+from navigator_kernel.language.clauses import (
+    MOST,
+    Clause,
+    asks_to_look,
+    clauses,
+    is_long,
+    parts,
+    refuses,
+    without_refused,
+)
 from navigator_kernel.language.parameters import meant
 from navigator_kernel.language.signs import is_path, named_files
 from navigator_kernel.language.wording import say
