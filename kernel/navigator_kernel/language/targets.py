@@ -303,7 +303,9 @@ class _Finder:
             after = _PLACE_ZH.match(self.text, end) if beside_han else None
             joint = _AND.match(self.text, end)  # `docs and README.md`
             sign = bool(_INTO.search(self.text[:start][-24:])) or bool(after and after.group().strip())
-            sign |= joint is not None and any(begin == joint.end() for begin, _ in self._taken)
+            if joint is not None and (next_word := _WORD.match(self.text, joint.end())):
+                is_named = any(begin == joint.end() for begin, _ in self._taken)
+                sign |= is_named or self._is_folder(next_word.group().rstrip(".-"))
             paths = self._folders_called(word) if sign else (word,) if self._is_folder(word) else ()
             if not paths and _INSIDE.search(self.text[:start][-12:]) and _ENDS.match(self.text, end):
                 near = get_close_matches(word, self._folders, 1, 0.85) if word.isascii() and len(word) > 3 else []
