@@ -163,6 +163,32 @@ def test_a_skill_works_on_what_is_named(talk: Talk, text: str, skill: str, fact:
     assert fact in reply.report.summary
 
 
+@pytest.mark.requirement("RTE-18", "WFL-1")
+@cases("text, skills, facts, absent")
+def test_each_wish_gets_its_own_skill_and_works_on_what_it_names(
+    talk: Talk, text: str, skills: tuple[str, ...], facts: tuple[str, ...], absent: str
+) -> None:
+    reply = talk.say(text, consent=True)
+    summaries = "\n".join(report.summary for report in reply.reports)
+    ran = [step.skill for step in reply.workflow.plan.steps] if reply.workflow else [skill_of(reply)]
+    assert (tuple(ran), reply.report.state) == (skills, "success"), reply.report
+    assert [fact for fact in facts if fact not in summaries] == []
+    assert absent not in summaries
+
+
+@pytest.mark.requirement("COV-6")
+@cases("text, part")
+def test_the_half_that_no_skill_does_is_named_before_anything_runs(talk: Talk, text: str, part: str) -> None:
+    report = talk.say(text, consent=True).report
+    assert (report.state, report.exit_code) == ("pending", 9)
+    assert f"'{part}'" in report.summary
+
+
+def test_what_must_not_be_looked_at_is_not(talk: Talk) -> None:
+    reply = talk.say("do not check the links in docs")
+    assert (reply.report.state, len(reply.reports), reply.decision.reason) == ("success", 1, "declined")
+
+
 @cases("text, name, code")
 def test_what_is_not_there_is_said_and_nothing_else_is_worked_on(talk: Talk, text: str, name: str, code: int) -> None:
     report = talk.say(text, consent=True).report

@@ -7,7 +7,6 @@ handle that), or if one verb governs both parts: "the pros and cons of it" is on
 from __future__ import annotations
 
 import re
-
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -30,7 +29,7 @@ _MASKED = lazy_compile(
 _BORDER = r"(?<![\da-z_\u00b5-\u024f-])"  # a word may follow Chinese without a space
 _STRONG = (
     rf"{_BORDER}(?:also|besides|in\s+addition(?!\s+to)|additionally)(?![\w-])"
-    r"|(?:while\s+(?:you|we)(?:['’]re|\s+are)\s+at\s+it|by\s+the\s+way)(?![\w-])|并且|而且|同时|还[要想得有]|另外|此外|顺[便带]"
+    r"|(?:while\s+(?:you|we)(?:['’]re|\s+are)\s+at\s+it|by\s+the\s+way)(?![\w-])|并且|而且|同时|还(?:[要想得]|有(?![多哪几没什谁]))|另外|此外|顺[便带]"
 )
 _WEAK = (
     rf"{_BORDER}(?:and|as\s+well\s+as|along\s+with|together\s+with|plus)(?![\w-])|以及|外加"
@@ -80,6 +79,7 @@ _BELONGS = lazy_compile(
     r"|(?!(?:what|which|who|how|where|when|why)\b)[\w-]+\s+(?:of|in|within|between|per|is|are|was|were|has|have|does|do)(?![\w-])",
     re.IGNORECASE,
 )
+_NO_SUBJECT = lazy_compile(r"(?:分别|各自?|[总一]?共)?(?:出现|占|是)了?(?:多少|几|哪)")
 _COMPARES = lazy_compile(
     r"\b(?:between|compar\w+|differ\w*|versus|vs)\b|对比|比较|区别|差异|不同|之间|关系|相比", re.IGNORECASE
 )
@@ -200,7 +200,11 @@ def clauses(text: str, names: Sequence[str] = (), *, objects: bool = False) -> t
     pieces: list[str] = []
     apart: list[bool] = []
     for joint, piece in _pieces(text, names):
-        alone = _substance(piece) >= 2 if objects else bool(pieces) and _stands_alone(pieces[-1], joint, piece)
+        alone = (
+            _substance(piece) >= 2 and not _NO_SUBJECT.match(piece)
+            if objects
+            else bool(pieces) and _stands_alone(pieces[-1], joint, piece)
+        )
         if pieces and (_substance(pieces[-1]) < 2 or not alone):
             pieces[-1] += joint + piece
         else:

@@ -48,6 +48,7 @@ _INTO = lazy_compile(
     r"\b(?:in|inside|under|within|from|of|across|below|through|only|for|and|to)[ \t]+(?:the[ \t]+|my[ \t]+|our[ \t]+|all[ \t]+of[ \t]+)?$",
     re.IGNORECASE,
 )
+_AND = lazy_compile(r"[ \t]*(?:,|&|and(?=[ \t])|和|与|以及|、)[ \t]*")
 _INSIDE = lazy_compile(r"\b(?:in|inside|under|within)[ \t]+$", re.IGNORECASE)
 _ENDS = lazy_compile(r"[ \t]*(?:$|[,.;?!\n](?!\w)|(?:and|but|then)\b)")
 _PLACE_ZH = lazy_compile(r"[ \t]?(?:里面?|下面?|中|内|目录|文件夹|呢|的)|[ \t]?[?？。.!！]*$")
@@ -369,7 +370,11 @@ class _Finder:
                 continue
             beside_han = not word.isascii() or _HAN_RUN.match(self.text[end:].lstrip()[:1])
             after = _PLACE_ZH.match(self.text, end) if beside_han else None
+            joint = _AND.match(self.text, end)  # `docs and README.md`
             sign = bool(_INTO.search(self.text[:start][-24:])) or bool(after and after.group().strip())
+            if joint is not None and (next_word := _WORD.match(self.text, joint.end())):
+                is_named = any(begin == joint.end() for begin, _ in self._taken)
+                sign |= is_named or self._is_folder(next_word.group().rstrip(".-"))
             paths = self._folders_called(word) if sign else (word,) if self._is_folder(word) else ()
             if not paths and _INSIDE.search(self.text[:start][-12:]) and _ENDS.match(self.text, end):
                 near = get_close_matches(word, self._folders, 1, 0.85) if word.isascii() and len(word) > 3 else []

@@ -52,8 +52,8 @@ _NUMBER = lazy_compile(
 )
 _HAN = "一二三四五六七八九"
 _ELSEWHERE = lazy_compile(
-    r"before\s+(?:you\s+)?(?P<e>[^,;]+),\s*(?:please\s+)?(?P<a>\S[^;\n]*)|after\s+(?P<b>\w+ing\s[^,;]+),\s*(?P<f>\S[^;\n]*)"
-    r"|(?P<g>[^,;\n]+?),?\s+after\s+(?P<c>\w+ing\s[^,;\n]+)|(?P<h>[^，；\n]+?)之?前[，,]?\s*请?先(?P<d>[^，；\n]+)",
+    r"before\s+(?:you\s+)?([^,;]+),\s*(?:please\s+)?(\S[^;\n]*)|after\s+(?P<after>\w+ing\s[^,;]+),\s*(\S[^;\n]*)"
+    r"|([^,;\n]+?),?\s+after\s+(\w+ing\s[^,;\n]+)|(?P<zh>[^，；\n]+?)之?前[，,]?\s*请?先([^，；\n]+)",
     re.IGNORECASE,
 )
 _GERUND = lazy_compile(r"(\w+)ing(?=\s)")
@@ -214,15 +214,13 @@ def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[st
 
 
 def _in_order(text: str) -> str:
-    """`before you do B, do A`, `do B after doing A` and `B 之前先 A` as the steps `A, then B`; any other text as it is."""
+    """`before you do B, do A`, `do B after doing A` and `B 之前先 A` as `A, then B`; any other text as it is."""
     hit = _ELSEWHERE.fullmatch(text.strip(_EDGE))
-    if hit is None:
+    parts = [_ordered(part) for part in (hit.groups() if hit else ()) if part]
+    if hit is None or not all(parts):
         return text
-    first, then = (
-        _ordered(part)
-        for part in (hit["a"] or hit["b"] or hit["c"] or hit["d"], hit["e"] or hit["f"] or hit["g"] or hit["h"])
-    )
-    return text if not (first and then) else f"{first}，然后{then}" if hit["d"] else f"{first}, then {then}"
+    first, then = parts if hit["after"] else reversed(parts)
+    return f"{first}，然后{then}" if hit["zh"] else f"{first}, then {then}"
 
 
 def _ordered(part: str) -> str:
@@ -342,7 +340,7 @@ _VERBS_EN = frozenset(
     tabulate tag take tally tar tell test tidy time total trace track train transform translate trim truncate try
     tune turn type undo uninstall unpack unzip update upgrade upload use validate verify view visualise visualize
     walk warn watch work wrap write zip begin blend book cancel continue finish guess implement memorize pivot quiz
-    refund reply rinse smoke soak solve text transcribe""".split()
+    refund remind reply rinse smoke soak solve text transcribe""".split()
 )
 # Chinese has no word boundaries: an order begins with one of these, longest first.
 _VERBS_ZH = """
@@ -356,8 +354,8 @@ _VERBS_ZH = """
     生成 制作 制定 做成 做 绘制 画 计算 算出 算 计数 数一数 数 测量 测试 测 比较 对比 比对 描述 说明 解释 介绍
     讲解 告诉 给出 给 回答 通知 提醒 标记 标出 标注 注释 记录 扫描 盘点 采集 收集 抓取 爬取 格式化 规范化 标准化
     脱敏 加密 解密 渲染 预览 上线 回滚 切换 合入 归档 盖 调整 补充 补 完善 设计 实现 画出 挑出 挑选 选出 选 取出
-    取 贴 套用 应用 跑 处理 求解 代入 规划 估算 估计 预估 猜测 推测 猜 校对 开 切 洗 撒 炒 订 寄 预订 预约 回复 转发 复习
-    朗读 取消 安排 调研 收拾 擦 扫 纠正
+    取 贴 套用 应用 跑 处理 求解 代入 规划 估算 估计 预估 猜测 推测 猜 校对 开 切 洗 撒 炒 预订 预约 回复 转发 复习
+    朗读 取消 安排 调研 收拾 擦 扫 纠正 订 寄
 """.split()
 _POLITE = lazy_compile(
     r"^(?:(?:please|pls|kindly|now|just|ok(?:ay)?|hey|hi|hello|also|quickly|simply|finally|lastly|next"

@@ -115,7 +115,7 @@ def list_steps(
     steps = ordered or split(plain, lambda clause: _is_named(clause, ground))
     names = [file.written for file in (*request.files, *request.targets)]
     apart = [_side_by_side(step, names, ground) if not is_long(text) else () for step in steps]
-    at_once = len(steps) == 1
+    at_once = len(steps) == 1 and not alone
     steps = tuple(part for step, parts in zip(steps, apart, strict=True) for part in parts or (step,))
     if len(steps) < 2 and not alone:
         return None
@@ -146,6 +146,7 @@ def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> S
     texts: list[str] = []
     bound: list[BoundStep] = []
     begin = end = 0
+    is_chinese = ground.context.language == "zh"
     for clause in clauses(text, names, objects=True):
         start = text.index(clause.text, end)
         end = start + len(clause.text)
@@ -154,7 +155,13 @@ def _side_by_side(text: str, names: Sequence[str], ground: PlanningContext) -> S
         if bound and not asks and (verb := leading_verb(texts[0])):
             led = bind(f"{verb} {wish}", ground, after=False)
             wish, step = (led.text, led) if led.skill else (wish, step)
-        if bound and (_leader(step) == bound[-1].skill or not (step.skill or asks) or _is_cut(bound[-1], step, asks)):
+        if bound and not _targets(step) and len(named := _targets(bound[-1])) == 1 and _lacks_path(step, ground):
+            place = f"{named[0]} 里{wish}" if is_chinese else f"{wish} in {named[0]}"
+            of_it = bind(place, ground, after=False)
+            wish, step = (place, of_it) if of_it.skill or _leader(of_it) == bound[-1].skill else (wish, step)
+        if bound and (
+            _leader(step) == bound[-1].skill or not (step.skill or asks) or _is_cut(bound[-1], step, asks=asks)
+        ):
             texts[-1] = text[begin:end]
             bound[-1] = bind(texts[-1], ground, after=False)
         else:
@@ -174,9 +181,9 @@ def _leader(step: BoundStep) -> str:
     return step.skill or (likely.name if likely and likely.confidence >= POSSIBLE else "")
 
 
-def _is_cut(before: BoundStep, step: BoundStep, asks: bool) -> bool:
-    """Whether one wish was cut into these: the first part means no skill, or the same as the second, which is an object,
-    or is no request by its form."""
+def _is_cut(before: BoundStep, step: BoundStep, *, asks: bool) -> bool:
+    """Whether one wish was cut into these: the first part is no request by its form, or the second is an object and the
+    first means no skill, or the same."""
     if before.skill:
         return False
     is_request = is_order(before.text) or asks_to_look(before.text)
@@ -190,8 +197,19 @@ def _is_command(step: BoundStep, ground: PlanningContext) -> bool:
 
 def _with_subject(wish: str, before: BoundStep) -> str:
     """The wish with the only file or folder of the wish before in place of a word for it: `how many words has it`."""
-    named = [file.written for file in (*before.request.files, *before.request.targets) if file.usable]
+    named = _targets(before)
     return _IT.sub(f" {named[0]} ", wish, count=1).strip() if len(named) == 1 else wish
+
+
+def _targets(step: BoundStep) -> Sequence[str]:
+    return [file.written for file in (*step.request.files, *step.request.targets) if file.usable]
+
+
+def _lacks_path(step: BoundStep, ground: PlanningContext) -> bool:
+    """Whether the step asks about a file or folder that it does not name, and so may speak of the one named before."""
+    skill = ground.catalogue.find(_leader(step))
+    unclear = not step.skill or (skill is not None and missing_params(step, ground) is not None)
+    return unclear and skill is not None and wants_path(skill.required_params) and asks_to_look(step.text)
 
 
 def _are_several(bound: Sequence[BoundStep], *, surely: bool) -> bool:
