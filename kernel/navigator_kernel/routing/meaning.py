@@ -131,6 +131,16 @@ class SemanticRanker(Struct):
         """As `retrieve`, by words alone, without vectors."""
         return self._retrieved(skills, lambda: self.judged(text, k, meaning=False))
 
+    def varied(self, names: Sequence[str]) -> Sequence[str]:
+        """`names`, those of skills that do nearly the same as an earlier one last; unchanged without vectors."""
+        with self._lock:
+            view = self.index.view
+            if view is None or view.vectors is None:
+                return names
+            rows, known = view.rows_by_digest(), [name for name in names if name in self._entries]
+            different = view.vectors.different([rows[self._entries[name][2].digest] for name in known])
+            return tuple(dict.fromkeys((*(known[at] for at in different), *names)))
+
     def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
         """The result of `judged`, after `skills` became the skills to choose from. If a file of the index has the right
         length and foreign contents, the index is built again."""
