@@ -46,6 +46,7 @@ SAYS = 0.05  # share of a message's words that the first skill must cover for ot
 MORE = 0.55  # share of the first one's coverage from which another skill is counted
 SAME = 0.95  # nearness to an example from which the message is that example
 PLAIN = range(2, 9)  # numbers of content terms for which words alone may decide
+READ_WHOLE = 2_000  # characters of a message of which also what it excludes says whether it wants any skill
 WITH_FILE = 0.6  # least probability that a message that names a file wants any skill
 SURE = 0.97  # probability for a name or an example: the fit has no messages of that kind
 KNOWN = 0.75  # share of a message's words known to some skill from which words alone may decide
@@ -187,7 +188,7 @@ class SemanticRanker(Struct):
             candidates = allowed(ranker.measured(query, meaning=way == "meaning"), text)
             if usable is not None:
                 candidates = [each for each in candidates if usable(each.row.id)]
-            wanted = self._wanted(ranker.vector(query), query, text) if way == "meaning" else None
+            wanted = self._wanted(ranker, query, text) if way == "meaning" else None
             return weigh(candidates, query, shipped(way), count, wanted) if candidates else None
 
         ranker = self._ranker
@@ -205,19 +206,16 @@ class SemanticRanker(Struct):
         result = weighed(way)
         return _NOTHING if result is None else banded(result, bands(way), self.boldness, k)
 
-    def _wanted(self, vector: Any, query: Query, text: str) -> float | None:
-        """The probability that the message wants any skill; None if nothing is fitted for this encoder. `vector` is
-        that of `query`."""
+    def _wanted(self, ranker: Ranker, query: Query, text: str) -> float | None:
+        """The probability that the message wants any skill; None if nothing is fitted for this encoder."""
         from navigator_kernel.routing.vectors import wanted_by
 
-        encoder = self.index.encoder
-        if encoder is None:
-            return None
-        fitted = wanted_by(encoder.id)
+        fitted = None if self.index.encoder is None else wanted_by(self.index.encoder.id)
         if fitted is None:
             return None
-        whole = vector if query.text == text or not is_long(text) else encoder.encode([text], "query")[0]
-        wanted = float(fitted.probabilities(whole))
+        is_apart = query.text != text and is_long(text) and len(text) <= READ_WHOLE
+        vector = ranker.whole(text) if is_apart else ranker.vector(query)
+        wanted = float(fitted.probabilities(vector))
         return max(wanted, WITH_FILE) if _FILE.search(text) else wanted
 
 
@@ -272,7 +270,7 @@ def _written(text: str) -> dict[str, int]:
     return {fold(hit[1]): hit.start() for hit in hits}
 
 
-def allowed(candidates: list[ScoredCandidate], text: str) -> list[ScoredCandidate]:
+def allowed(candidates: Sequence[ScoredCandidate], text: str) -> Sequence[ScoredCandidate]:
     """The candidates without those that the message rules out by name: `without internal-comms`."""
     against = {name for name, at in _written(text).items() if _AGAINST.search(_ENDS.split(text[:at])[-1])}
     return [each for each in candidates if fold(each.row.name) not in against] if against else candidates
