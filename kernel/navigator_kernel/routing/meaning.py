@@ -210,12 +210,11 @@ class SemanticRanker(Struct):
         """The probability that the message wants any skill; None if nothing is fitted for this encoder."""
         from navigator_kernel.routing.vectors import wanted_by
 
-        fitted = None if self.index.encoder is None else wanted_by(self.index.encoder.id)
-        if fitted is None:
+        encoder = self.index.encoder
+        if encoder is None or (fitted := wanted_by(encoder.id)) is None:
             return None
         is_apart = query.text != text and is_long(text) and len(text) <= READ_WHOLE
-        vector = ranker.whole(text) if is_apart else ranker.vector(query)
-        wanted = float(fitted.probabilities(vector))
+        wanted = float(fitted.probabilities(encoder.encode([text], "query")[0] if is_apart else ranker.vector(query)))
         return max(wanted, WITH_FILE) if _FILE.search(text) else wanted
 
 

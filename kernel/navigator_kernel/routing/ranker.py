@@ -134,7 +134,6 @@ class Ranker:
         self._document = lru_cache(maxsize=KEPT)(self._read)
         # a turn asks for the same texts several times
         self._search, self._measured = lru_cache(RECENT)(self._searched), lru_cache(RECENT)(self._measured_anew)
-        self.whole = lru_cache(RECENT)(self._whole)
 
     def query(self, message: str) -> Query:
         """Searches once for what the message asks for."""
@@ -212,10 +211,6 @@ class Ranker:
     def vector(self, query: Query) -> Any:
         """The vector of what a message asks for."""
         return self._measured(query.text)[1]
-
-    def _whole(self, text: str) -> Any:
-        """The vector of a whole message."""
-        return None if self._encoder is None else self._encoder.encode([text], "query")[0]
 
     def _read(self, row: int) -> DocumentFeatures:
         *fields, grams = self._view.hashes(row)
